@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { slow } from './scripts/check/slow.ts';
-import { patience } from './test/patience.ts';
 import { report } from './test/report.ts';
+import { conditionTimeout } from './test/timeout.ts';
 
 // test/mutants/run.ts changes a copy.
 const copied = ['client', 'functions'].flatMap((part) => {
@@ -23,10 +23,10 @@ const each = {
   // The database works on the same cores, but many tests wait: for pg_cron, for leases, for processes that start.
   maxWorkers: 3,
   // For what hangs: a test waits for several things, and each has its patience.
-  testTimeout: 5 * patience,
-  hookTimeout: 5 * patience,
+  testTimeout: 5 * conditionTimeout,
+  hookTimeout: 5 * conditionTimeout,
   teardownTimeout: 60_000,
-  expect: { poll: { timeout: patience } },
+  expect: { poll: { timeout: conditionTimeout } },
 };
 
 export default defineConfig({

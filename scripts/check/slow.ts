@@ -4,18 +4,30 @@
  */
 export const slow = [
   // Other places, other versions, programs from start to end.
-  'test/{bench,cron,demo,examples,faults,fuzz,stack,torture,upgrade,ways}/*.test.ts',
+  'test/{bench,cron,demo,drivers,examples,faults,fuzz,stack,torture,upgrade}/*.test.ts',
   // Load, races and size, wherever they are.
   'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
   // The browser and workerd are met once each: by dashboard/pages and worker/worker.
-  'test/dashboard/{actions,edges,late}.test.ts',
+  'test/dashboard/{actions,diagnoses,edges}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
   'test/client/{bundle,kills,leases,readme}.test.ts',
-  'test/consumers/{alarm,drain,readme,ring,worker}.test.ts',
+  'test/consumers/{alarm,alarm-cycle,drain,readme,worker}.test.ts',
   'test/push/{drain,readme,workerd}.test.ts',
   'test/docs/{deploy,seeds,supply}.test.ts',
-  'test/cli/{export,migrate,migrate-together,migrate-refusals,package,tls,work}.test.ts',
+  'test/cli/{export,migrate,migrate-refusals,migrate-together,package,tls,work}.test.ts',
   'test/http/claim-state.test.ts',
-  'test/archive/{archive,chains,faults,lives,s3}.test.ts',
-  'test/sql/{after-open,after-told,attempts,cron-library,doctor-cluster,epochs,gate-order,hot-ends,large,lease-parts,leaves,let-go,locks,marks-open,marks-passing,move-up,overtaken,roles-cluster,roles-hostile,schedules-held,streams,unique-held}.test.ts',
+  'test/archive/{archive,faults,gaps,s3,task-histories}.test.ts',
+  'test/sql/features/dependencies/{notified,open-completions}.test.ts',
+  'test/sql/read/attempts.test.ts',
+  'test/sql/features/schedules/{cron-library,locked-schedules}.test.ts',
+  'test/sql/operations/doctor/cluster.test.ts',
+  'test/sql/kernel/segment/{partitions,segments}.test.ts',
+  'test/sql/features/concurrency/order.test.ts',
+  'test/sql/kernel/finish/{end-lease,lease-parts}.test.ts',
+  'test/sql/{large-payloads,roles-cluster,roles-hostile}.test.ts',
+  'test/sql/kernel/retention/{many-runs,prepare-drop}.test.ts',
+  'test/sql/kernel/locks.test.ts',
+  'test/sql/kernel/change/{open-cancels,skip-overridden}.test.ts',
+  'test/sql/kernel/log/{cursors,streams}.test.ts',
+  'test/sql/features/unique_keys/locked-keys.test.ts',
 ];

@@ -18,19 +18,33 @@ export type Version = { major: number } & (Outcome | { cannot: string });
  * What runs on the newest, where several versions are tested one after another: each verb and duty, the plans, the
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
-const sql = `acts after audit audit-duty cancel change claim claim-any claim-transactions complete conventions dead doctor
-  doctor-queues drop duties enqueue erase fail gates impossible key-life key-rates let-go limits locks
-  minds-plans move overlap pipelines plans pools progress promote purge reap release-extend rerun rest results retention
-  retry roles schema schedules settle spawn task tasks time-limits unique verbs where`;
+const sql = `access/audit-log features/dependencies/dependencies invariants kernel/retention/verify kernel/change/cancel
+  kernel/change/change kernel/claim/claim features/multi_claim/claim-any kernel/claim/transactions
+  kernel/finish/complete conventions features/reruns/redrive operations/doctor/doctor
+  operations/doctor/queues kernel/retention/drop operations/maintenance kernel/enqueue/enqueue
+  features/reruns/erase kernel/finish/fail features/concurrency/concurrency-keys constraints access/key-life
+  access/key-rates kernel/retention/prepare-drop features/queue_limits/limits kernel/locks
+  features/bulk_changes/bulk-changes-plans features/bulk_changes/move kernel/finish/overlap
+  features/pipelines/pipelines plans features/pools/pools kernel/finish/progress kernel/delay/promote
+  features/bulk_changes/purge kernel/finish/reap kernel/finish/release-extend features/reruns/rerun
+  kernel/log/idle-streams kernel/finish/results kernel/retention/expiry kernel/finish/retry roles schema
+  features/schedules/schedules kernel/segment/close features/dependencies/spawn read/task read/tasks
+  kernel/claim/time-limits features/unique_keys/unique-keys arguments features/bulk_changes/filtered`;
 /** Of that, on a version between the oldest and the newest: what asks the planner, the catalogs or the locks. */
-const core = `claim claim-transactions complete conventions doctor duties enqueue fail gates locks minds-plans plans
-  promote reap roles schema settle task unique`;
+const core = `kernel/claim/claim kernel/claim/transactions kernel/finish/complete conventions operations/doctor/doctor
+  operations/maintenance kernel/enqueue/enqueue kernel/finish/fail features/concurrency/concurrency-keys
+  kernel/locks features/bulk_changes/bulk-changes-plans plans kernel/delay/promote kernel/finish/reap roles
+  schema kernel/segment/close read/task features/unique_keys/unique-keys`;
 const files = (names: string) => [
   ...names.split(/\s+/).map((name) => `test/sql/${name}.test.ts`),
   'test/stack/host.test.ts',
 ];
 const upgrade = 'test/upgrade/migrated.test.ts';
-const cron = ['test/cron/', 'test/faults/crash.test.ts', 'test/sql/doctor-cluster.test.ts'];
+const cron = [
+  'test/cron/',
+  'test/faults/crash.test.ts',
+  'test/sql/operations/doctor/cluster.test.ts',
+];
 
 /** Every file and folder that is named here. */
 export const named = [...files(sql), ...files(core), ...cron, upgrade];

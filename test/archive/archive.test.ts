@@ -1,37 +1,42 @@
 import { expect, test } from 'vitest';
-import { epochs, pass, retain, settle } from '../sql/history.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, promote, value } from '../sql/support.ts';
-import { allTasks, longAgo, secret, twoDays } from './days.ts';
+import {
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+} from '../sql/kernel/segment/segments.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, promote, value } from '../sql/verbs.ts';
 import {
   answers,
   archive,
-  archiveEach,
+  archivePerTest,
+  archiveState,
   bucket,
+  enableArchive,
   everythingStored,
-  on,
-  standing,
   task,
   tock,
-} from './world.ts';
+} from './test_archive.ts';
+import { allTasks, passAllRetentions, secret, twoDays } from './two_days.ts';
 
-archiveEach();
+archivePerTest();
 
 test('what goes to the archive is dropped and reads as before, to the letter', async () => {
   const ids = await twoDays(tock.owner);
   const before = await answers(allTasks(ids));
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   // Nothing is dropped that isn't there.
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).toContain(1);
-  expect(await standing()).toMatchObject({ enabled: true, waiting: 2, files: 0 });
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).toContain(1);
+  expect(await archiveState()).toMatchObject({ enabled: true, waiting: 2, files: 0 });
   await archive({ rows: 7 });
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).not.toContain(2);
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).not.toContain(2);
   const runs = await value(tock.owner, 'select count(*)::int from tock.runs');
   expect(runs).toBe(0);
   expect(await answers(allTasks(ids))).toEqual(before);
-  const { waiting, exported, files, rows: filed } = await standing();
+  const { waiting, exported, files, rows: filed } = await archiveState();
   expect([waiting, exported, filed >= 60, files > 8]).toEqual([0, 2, true, true]);
   // A run's id leads to its task, too.
   const { runs: attempts } = JSON.parse(before.get(ids.retried as string) ?? '{}');
@@ -42,10 +47,10 @@ test('what goes to the archive is dropped and reads as before, to the letter', a
 
 test('who waits for an archived task has it at once, and a wait is one request of a rate', async () => {
   const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive();
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   const { rows: made } = await tock.owner.query(
     `select key from tock.create_key(p_name => 'slow', p_scopes => array['read'], p_rate_limit => 2, p_rate_seconds => 3600)`,
   );
@@ -61,10 +66,10 @@ test('who waits for an archived task has it at once, and a wait is one request o
 
 test('a look-up reads the end of a file and one group of it', async () => {
   const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive();
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   bucket.reads = [];
   await task(ids.plain as string);
   expect(bucket.reads.length).toBeLessThanOrEqual(2);
@@ -72,13 +77,13 @@ test('a look-up reads the end of a file and one group of it', async () => {
 
 test('tasks are found in the files, the newest epoch first, part by part', async () => {
   const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive({ rows: 9 });
   const asked = 'GET /v1/archive/tasks?queue=many&limit=7';
   // While the database has them they are found there.
   expect((await tock.send(asked)).body).toMatchObject({ tasks: [], cursor: null });
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   const found: string[] = [];
   let cursor = '';
   for (let n = 0; n < 100; n++) {
@@ -147,12 +152,12 @@ test('an error reads in the archive as it does in the database', async () => {
     body.tasks.map(({ id, error }) => [id, error]).sort();
   const before = ofErrors(await tock.send('GET /v1/tasks?queue=errors&state=dead'));
   expect(before).toHaveLength(errors.length);
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive();
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   expect(ofErrors(await tock.send('GET /v1/archive/tasks?queue=errors&state=dead'))).toEqual(
     before,
   );
@@ -160,10 +165,10 @@ test('an error reads in the archive as it does in the database', async () => {
 
 test('whose a task is, is judged in the archive as it was before', async () => {
   const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive();
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   const one = await tock.makeKey(['read'], ['many']);
   expect((await tock.send(`GET /v1/tasks/${ids.many}`, { key: one })).status).toBe(200);
   expect((await tock.send(`GET /v1/tasks/${ids.done}`, { key: one })).status).toBe(403);
@@ -183,12 +188,12 @@ test('whose a task is, is judged in the archive as it was before', async () => {
 
 test('an erased task is empty at once, and gone from every file after a step', async () => {
   const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive({ rows: 11 });
   // Its epoch is exported and still here: both are emptied.
   expect((await tock.send(`DELETE /v1/tasks/${ids.dead}/payload`)).status).toBe(200);
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   expect(await everythingStored()).toContain(secret);
   const erased = await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
   expect(erased).toMatchObject({ status: 200, body: { erased: 1 } });
@@ -205,7 +210,7 @@ test('an erased task is empty at once, and gone from every file after a step', a
   expect((await tock.send('GET /v1/archive/tasks?queue=later&unique_key=k-1')).body.tasks).toEqual(
     [],
   );
-  expect(await standing()).toMatchObject({ erasures_pending: 3 });
+  expect(await archiveState()).toMatchObject({ erasures_pending: 3 });
   // Nor where others that are to be erased are so many that they are not all named.
   await tock.owner.query(
     "insert into tock.archive_erasures (task_id, queue) select n, 'q' from generate_series(1, 10001) n",
@@ -214,17 +219,17 @@ test('an erased task is empty at once, and gone from every file after a step', a
   expect(dead.body.tasks).toMatchObject([{ id: ids.dead, error: null }]);
   expect((await tock.send('GET /v1/archive/tasks?queue=later&unique_key=k-1')).status).toBe(503);
   await tock.owner.query("delete from tock.archive_erasures where queue = 'q'");
-  const { files } = await standing();
+  const { files } = await archiveState();
   await archive();
   expect(await everythingStored()).not.toContain(secret);
-  expect(await standing()).toMatchObject({ erasures_pending: 0, files, objects_unwanted: 0 });
+  expect(await archiveState()).toMatchObject({ erasures_pending: 0, files, objects_unwanted: 0 });
   expect((await task(ids.done as string)).body).toMatchObject({ state: 'done', payload: null });
   expect((await task(ids.plain as string)).body).toMatchObject({ payload: 7 });
   expect((await tock.send('DELETE /v1/tasks/999999999999/payload')).status).toBe(404);
 });
 
 test('what is still in the database needs no store', async () => {
-  await on();
+  await enableArchive();
   const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 1 }]);
   for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
   bucket.reads = [];
@@ -237,7 +242,7 @@ test('what is still in the database needs no store', async () => {
 test('an epoch is ended on demand beside calls: exported, dropped and read as before', async () => {
   const end = () => tock.send('POST /v1/archive/end');
   expect((await end()).status).toBe(409);
-  await on();
+  await enableArchive();
   const first = await enqueue(tock.owner, 'try', [{ payload: 'first' }]);
   // Four ask at once, while tasks come in: one epoch ends, and no position is given twice.
   const enqueued = Array.from({ length: 40 }, () =>
@@ -253,25 +258,25 @@ test('an epoch is ended on demand beside calls: exported, dropped and read as be
 
   for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
   const before = await answers(ids);
-  await settle(tock.owner);
+  await closeSegments(tock.owner);
   expect((await end()).body).toMatchObject({ epoch: 1, why: null });
   // Turned off before it was exported it is history like any other, with its retention.
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
   // Also where it had been chosen before.
   expect(await value(tock.owner, 'select tock.may_be_dropped(1)')).toBe(false);
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).toContain(1);
-  await on();
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).toContain(1);
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).toContain(1);
+  await enableArchive();
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).toContain(1);
   await archive();
-  await retain(tock.owner);
-  expect(await epochs(tock.owner)).not.toContain(1);
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).not.toContain(1);
   expect(await answers(ids)).toEqual(before);
 });
 
 test('while a transaction ends an epoch another waits for it, and is told of the same', async () => {
-  await on();
+  await enableArchive();
   await enqueue(tock.owner, 'try', [{}]);
   const other = await tock.database.connect();
   await other.query('begin');
@@ -286,20 +291,20 @@ test('while a transaction ends an epoch another waits for it, and is told of the
 });
 
 test('an epoch ended on demand is over though nothing comes after it, and stays while an older task waits for parents in it', async () => {
-  await on();
+  await enableArchive();
   const [done, open] = await enqueue(tock.owner, 'try', [{}, { delay_seconds: 1000 }]);
   const [child] = await enqueue(tock.owner, 'try', [{ after: [done, open] }]);
   for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
   const end = async () => (await tock.send('POST /v1/archive/end')).body;
   await end();
   // Though nothing comes after it.
-  await settle(tock.owner);
+  await closeSegments(tock.owner);
   expect(await end()).toMatchObject({ epoch: 1, settled_at: expect.any(String), why: null });
   const gone = async () => {
-    await retain(tock.owner);
+    await dropExpiredSegments(tock.owner);
     await archive();
-    await retain(tock.owner);
-    return !(await epochs(tock.owner)).includes(1);
+    await dropExpiredSegments(tock.owner);
+    return !(await segmentNumbers(tock.owner)).includes(1);
   };
   expect(await gone()).toBe(false);
   await tock.owner.query('select tock.cancel(array[$1::bigint])', [child]);
@@ -308,18 +313,18 @@ test('an epoch ended on demand is over though nothing comes after it, and stays 
 });
 
 test('an epoch that was ended on demand stays for a task that was enqueued later after one in it', async () => {
-  await on();
+  await enableArchive();
   const [dead = ''] = await enqueue(tock.owner, 'q', [{ max_attempts: 1 }]);
   expect((await tock.send('POST /v1/archive/end')).status).toBe(200);
   const [open = ''] = await enqueue(tock.owner, 'q', [{ delay_seconds: 1000 }]);
   const [child = ''] = await enqueue(tock.owner, 'q', [{ after: [dead, open] }]);
   await fail(tock.owner, leaseOf(await claim(tock.owner, 'q')));
-  await settle(tock.owner);
+  await closeSegments(tock.owner);
   const go = async () => {
-    await retain(tock.owner);
+    await dropExpiredSegments(tock.owner);
     await archive();
-    await retain(tock.owner);
-    return epochs(tock.owner);
+    await dropExpiredSegments(tock.owner);
+    return segmentNumbers(tock.owner);
   };
   expect(await go()).toContain(1);
   await tock.owner.query('select tock.reschedule(array[$1::bigint], now())', [open]);

@@ -3,7 +3,7 @@ import type { Bucket } from '../../functions/env.ts';
 type Fault = 'refuse' | 'cut' | 'other' | 'swallow' | 'lost' | 'late';
 
 /** An R2 bucket in memory, whose next put goes wrong as it is told. */
-export class Memory implements Bucket {
+export class MemoryBucket implements Bucket {
   readonly objects = new Map<string, Uint8Array>();
   fault: Fault | null = null;
   /** What was given up, and arrives when land() is called. */

@@ -1,45 +1,50 @@
 import { expect, test } from 'vitest';
-import { epochs, pass, retain, settle } from '../sql/history.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, until, value } from '../sql/support.ts';
-import { allTasks, longAgo, secret, twoDays } from './days.ts';
+import {
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+} from '../sql/kernel/segment/segments.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, value, waitUntil } from '../sql/verbs.ts';
 import {
   answers,
   archive,
-  archiveEach,
+  archivePerTest,
+  archiveState,
   bucket,
+  enableArchive,
   everythingStored,
-  on,
-  standing,
   step,
   task,
   tock,
-} from './world.ts';
+} from './test_archive.ts';
+import { allTasks, passAllRetentions, secret, twoDays } from './two_days.ts';
 
-archiveEach();
+archivePerTest();
 
 test.each(['refuse', 'cut', 'other', 'swallow', 'lost', 'late'] as const)(
   'a store that does wrong (%s) is found out, and nothing is dropped for it',
   async (fault) => {
     const ids = await twoDays(tock.owner);
     const before = await answers(allTasks(ids));
-    await longAgo(tock.owner);
-    await on();
+    await passAllRetentions(tock.owner);
+    await enableArchive();
     bucket.fault = fault;
     const failed = await step();
     expect(failed.status).toBeGreaterThanOrEqual(500);
-    const { failures, last_error, files } = await standing();
+    const { failures, last_error, files } = await archiveState();
     expect([failures, files, typeof last_error]).toEqual([1, 0, 'string']);
     const findings = (await tock.send('GET /v1/doctor')).body.findings;
     expect(findings).toContainEqual(expect.objectContaining({ finding: 'the archive fails' }));
-    await retain(tock.owner);
-    expect(await epochs(tock.owner)).toContain(1);
+    await dropExpiredSegments(tock.owner);
+    expect(await segmentNumbers(tock.owner)).toContain(1);
     await archive();
-    await retain(tock.owner);
-    expect(await epochs(tock.owner)).not.toContain(1);
+    await dropExpiredSegments(tock.owner);
+    expect(await segmentNumbers(tock.owner)).not.toContain(1);
     expect(await answers(allTasks(ids))).toEqual(before);
     // What nobody recorded is taken away.
     await archive();
-    expect(bucket.objects.size).toBe((await standing()).files);
+    expect(bucket.objects.size).toBe((await archiveState()).files);
   },
 );
 
@@ -48,13 +53,13 @@ const anHourPasses = () =>
 
 test('a put that was given up and arrives all the same is taken away', async () => {
   await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   bucket.fault = 'late';
   expect((await step()).status).toBe(503);
   await archive();
   bucket.land();
-  const { files } = await standing();
+  const { files } = await archiveState();
   expect(bucket.objects.size).toBe(files + 1);
   await archive();
   expect(bucket.objects.size).toBe(files + 1);
@@ -66,8 +71,8 @@ test('a put that was given up and arrives all the same is taken away', async () 
 
 test('what can be neither deleted nor erased keeps nothing else from its way', async () => {
   const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   // A part of the first epoch; its file is locked, and so is what is to be deleted.
   expect((await step({ rows: 11 })).status).toBe(200);
   for (const path of bucket.objects.keys()) bucket.locked.add(path);
@@ -82,13 +87,17 @@ test('what can be neither deleted nor erased keeps nothing else from its way', a
   expect(locked).toBeGreaterThan(8);
   await tock.owner.query("select tock.note_erasure($1, 'slow')", [ids.waited]);
   for (let n = 0; n < 40; n++) await step();
-  expect(await standing()).toMatchObject({ waiting: 0, exported: 2, erasures_pending: locked });
-  const { failures, last_error, objects_unwanted } = await standing();
+  expect(await archiveState()).toMatchObject({ waiting: 0, exported: 2, erasures_pending: locked });
+  const { failures, last_error, objects_unwanted } = await archiveState();
   expect(objects_unwanted).toBe(1);
   expect([failures > 1, last_error]).toEqual([true, expect.stringContaining('is locked')]);
   bucket.locked.clear();
   await archive();
-  expect(await standing()).toMatchObject({ failures: 0, objects_unwanted: 0, erasures_pending: 0 });
+  expect(await archiveState()).toMatchObject({
+    failures: 0,
+    objects_unwanted: 0,
+    erasures_pending: 0,
+  });
 });
 
 test('a task with more files than a step rewrites is erased step by step', async () => {
@@ -98,16 +107,16 @@ test('a task with more files than a step rewrites is erased step by step', async
     if (n < 5) await fail(tock.owner, lease, { error: secret, retry_in_seconds: 0 });
     else await complete(tock.owner, lease);
   }
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive({ rows: 1 });
-  await retain(tock.owner);
-  expect(await standing()).toMatchObject({ files: 6 });
+  await dropExpiredSegments(tock.owner);
+  expect(await archiveState()).toMatchObject({ files: 6 });
   await tock.send(`DELETE /v1/tasks/${id}/payload`);
   expect((await step()).body).toMatchObject({ erased: 0, more: true });
-  expect(await standing()).toMatchObject({ erasures_pending: 1 });
+  expect(await archiveState()).toMatchObject({ erasures_pending: 1 });
   expect((await step()).body).toMatchObject({ erased: 1, more: true });
   expect((await step()).body).toMatchObject({ erased: 0, more: false });
   expect(await everythingStored()).not.toContain(secret);
@@ -120,12 +129,12 @@ test('several who erase from a file at once harm nothing', async () => {
     Array.from({ length: 12 }, () => ({ payload: secret })),
   );
   for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive({ rows: 6 });
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   for (let n = 0; n < 12; n += 3) {
     const few = ids.slice(n, n + 3);
     await Promise.all(few.map((id) => tock.send(`DELETE /v1/tasks/${id}/payload`)));
@@ -137,19 +146,23 @@ test('several who erase from a file at once harm nothing', async () => {
   }
   expect(await everythingStored()).not.toContain(secret);
   await archive();
-  expect(await standing()).toMatchObject({ failures: 0, erasures_pending: 0, objects_unwanted: 0 });
-  expect(bucket.objects.size).toBe((await standing()).files);
+  expect(await archiveState()).toMatchObject({
+    failures: 0,
+    erasures_pending: 0,
+    objects_unwanted: 0,
+  });
+  expect(bucket.objects.size).toBe((await archiveState()).files);
 });
 
 test('who is overtaken in a file that did not know of its task erases it again', async () => {
   const ids = await enqueue(tock.owner, 'q', [{ payload: 'other' }, { payload: secret }]);
   for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
-  await pass(tock.owner);
-  await settle(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   await archive();
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   const put = bucket.put.bind(bucket);
   const held: (() => void)[] = [];
   bucket.put = async (key, bytes) => {
@@ -159,7 +172,7 @@ test('who is overtaken in a file that did not know of its task erases it again',
   const erase = async (n: number) => {
     await tock.send(`DELETE /v1/tasks/${ids[n]}/payload`);
     const done = step();
-    await until('it puts its file', async () => held.length > n);
+    await waitUntil('it puts its file', async () => held.length > n);
     return { done, go: () => held[n]?.() };
   };
   // Both have read the file as it was.
@@ -170,7 +183,7 @@ test('who is overtaken in a file that did not know of its task erases it again',
     expect((await done).status).toBe(200);
   }
   expect(await everythingStored()).toContain(secret);
-  expect(await standing()).toMatchObject({ erasures_pending: 1 });
+  expect(await archiveState()).toMatchObject({ erasures_pending: 1 });
   bucket.put = put;
   await archive();
   expect(await everythingStored()).not.toContain(secret);
@@ -179,8 +192,8 @@ test('who is overtaken in a file that did not know of its task erases it again',
 test('two who step at once archive each run once', async () => {
   const ids = await twoDays(tock.owner);
   const before = await answers(allTasks(ids));
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   const one = async () => {
     for (let more = true; more; ) {
       const { status, body, text } = await step({ rows: 5 });
@@ -194,11 +207,11 @@ test('two who step at once archive each run once', async () => {
     tock.owner,
     'select count(*)::int from tock.runs where position < (select max(end_position) from tock.archives)',
   );
-  expect((await standing()).rows).toBe(runs);
-  await retain(tock.owner);
+  expect((await archiveState()).rows).toBe(runs);
+  await dropExpiredSegments(tock.owner);
   expect(await answers(allTasks(ids))).toEqual(before);
   await archive();
-  expect(bucket.objects.size).toBe((await standing()).files);
+  expect(bucket.objects.size).toBe((await archiveState()).files);
 });
 
 /** A statement of a step is done, and its answer lost: what comes after it isn't. */
@@ -206,11 +219,11 @@ test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'toc
   'an answer of %s that is lost harms nothing',
   async (verb) => {
     const ids = await twoDays(tock.owner);
-    await longAgo(tock.owner);
-    await on();
+    await passAllRetentions(tock.owner);
+    await enableArchive();
     if (/rewritten|erased/.test(verb)) {
       await archive({ rows: 20 });
-      await retain(tock.owner);
+      await dropExpiredSegments(tock.owner);
       await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
     }
     tock.loseAnswer(verb);
@@ -219,21 +232,21 @@ test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'toc
     await tock.send(`DELETE /v1/tasks/${ids.done}/payload`);
     await tock.send(`DELETE /v1/tasks/${ids.dead}/payload`);
     await archive();
-    await retain(tock.owner);
+    await dropExpiredSegments(tock.owner);
     await archive();
     expect(await everythingStored()).not.toContain(secret);
     expect((await task(ids.retried as string)).body.runs).toHaveLength(3);
     // What was left over in the middle is given up after an hour.
     await tock.owner.query("update tock.archive_objects set noted_at = now() - interval '2 hours'");
     await archive();
-    expect(bucket.objects.size).toBe((await standing()).files);
+    expect(bucket.objects.size).toBe((await archiveState()).files);
   },
 );
 
 test('a task that is erased between a part and its record is not recorded as it was', async () => {
   const ids = await twoDays(tock.owner);
-  await longAgo(tock.owner);
-  await on();
+  await passAllRetentions(tock.owner);
+  await enableArchive();
   bucket.put = async (key, bytes) => {
     bucket.objects.set(key, bytes.slice());
     await tock.owner.query('select tock.erase($1)', [ids.done]);
@@ -241,6 +254,6 @@ test('a task that is erased between a part and its record is not recorded as it 
   expect((await step()).body).toMatchObject({ more: true, rows: 0 });
   await archive();
   await archive();
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   expect((await task(ids.done as string)).body).toMatchObject({ payload: null, result: null });
 });

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { s3 } from '../../functions/archive/s3.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { type Service, service } from '../http/service.ts';
-import { retain } from '../sql/history.ts';
-import { value } from '../sql/support.ts';
-import { allTasks, longAgo, secret, taskText, twoDays } from './days.ts';
+import { dropExpiredSegments } from '../sql/kernel/segment/segments.ts';
+import { value } from '../sql/verbs.ts';
 import { type S3, startS3 } from './s3.ts';
+import { allTasks, passAllRetentions, secret, taskText, twoDays } from './two_days.ts';
 
 let store: S3;
 let tock: Service;
@@ -23,7 +23,7 @@ beforeAll(async () => {
   ids = await twoDays(tock.owner);
   before = new Map();
   for (const id of allTasks(ids)) before.set(id, await taskText(tock.send, id));
-  await longAgo(tock.owner);
+  await passAllRetentions(tock.owner);
 });
 
 afterAll(async () => {
@@ -64,7 +64,7 @@ function queries(): string[] {
 test('an S3-compatible server keeps the archive, and gives it back to the letter', async () => {
   await tock.send('PUT /v1/archive', { body: { enabled: true } });
   await archive();
-  await retain(tock.owner);
+  await dropExpiredSegments(tock.owner);
   expect(await value(tock.owner, 'select count(*)::int from tock.runs')).toBe(0);
   for (const [id, text] of before) {
     expect(await taskText(tock.send, id)).toBe(text);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended, run } from '../../scripts/stack/run.ts';
-import { until } from '../sql/support.ts';
+import { waitUntil } from '../sql/verbs.ts';
 
 export type S3 = {
   /** With the bucket. */
@@ -45,7 +45,7 @@ export async function startS3(): Promise<S3> {
   const child: ChildProcess = spawn(process.execPath, [program, ...args], { stdio: 'ignore' });
   const over = ended(child);
   const url = `http://127.0.0.1:${port}/history`;
-  await until('the server answers', () => fetch(url).then(Boolean, () => false));
+  await waitUntil('the server answers', () => fetch(url).then(Boolean, () => false));
   return {
     url,
     settings: {

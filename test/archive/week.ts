@@ -10,7 +10,13 @@ import { migrate } from '../../migrate/migrate.ts';
 import { makeDatabase, openEdge } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { testCluster } from '../../scripts/stack/test_cluster.ts';
-import { age, audit, pass, retain, settle } from '../sql/history.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  startNextSegment,
+  verifySegments,
+} from '../sql/kernel/segment/segments.ts';
 import { startS3 } from './s3.ts';
 
 const DAYS = 7;
@@ -135,11 +141,11 @@ try {
   const filled = await seconds(async () => {
     for (let day = 0; day < DAYS; day++) {
       for (let left = aDay; left > 0; left -= CALL) await work(Math.min(CALL, left), day);
-      await pass(client);
-      await settle(client);
+      await startNextSegment(client);
+      await closeSegments(client);
     }
   });
-  await settle(client);
+  await closeSegments(client);
   await client.query(told);
   const runs = await one<string>('select count(*) from public.before');
   const tasks = await one<string>('select count(distinct task_id) from public.before');
@@ -160,8 +166,8 @@ try {
   const before = new Map<string, string>();
   for (const id of ids) before.set(id, await (await send(`GET /v1/tasks/${id}`)).text());
 
-  await age(client, '60 days');
-  await audit(client);
+  await ageClosedSegments(client, '60 days');
+  await verifySegments(client);
   await send('PUT /v1/archive', { enabled: true });
   let steps = 0;
   const exported = await seconds(async () => {
@@ -171,7 +177,7 @@ try {
       more = ((await answer.json()) as { more: boolean }).more;
     }
   });
-  await retain(client);
+  await dropExpiredSegments(client);
   const left = await one<string>('select count(*) from tock.runs');
   const bytes = Number(await one<string>('select sum(bytes) from tock.archived_files'));
   say(

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Memory } from '../archive/bucket.ts';
-import { longAgo, twoDays } from '../archive/days.ts';
+import { MemoryBucket } from '../archive/bucket.ts';
+import { passAllRetentions, twoDays } from '../archive/two_days.ts';
 import { type Service, service } from '../http/service.ts';
-import { retain } from '../sql/history.ts';
-import { enqueue } from '../sql/support.ts';
+import { dropExpiredSegments } from '../sql/kernel/segment/segments.ts';
+import { enqueue } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 
 let made: Service;
@@ -14,7 +14,7 @@ let close: () => void;
 let ids: Record<string, string>;
 
 beforeAll(async () => {
-  made = await service({ ARCHIVE: new Memory() });
+  made = await service({ ARCHIVE: new MemoryBucket() });
   const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk);
@@ -31,7 +31,7 @@ beforeAll(async () => {
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   close = () => server.close();
   ids = await twoDays(made.owner);
-  await longAgo(made.owner);
+  await passAllRetentions(made.owner);
 });
 
 afterAll(async () => {
@@ -46,7 +46,7 @@ test('the archive is turned on, filled, looked at and turned off', async () => {
   expect((await cli('on')).out).toMatch(/^The archive is on; .* tock\/\n0 epochs in 0 files/);
   const ran = await cli('run');
   expect(ran.out).toMatch(/^\d\d runs exported, 0\.\d MiB; 0 tasks erased\n$/);
-  await retain(made.owner);
+  await dropExpiredSegments(made.owner);
   expect((await cli('status')).out).toMatch(/\n2 epochs in 2 files: \d\d runs.*\n0 epochs wait/);
   const dead = await cli('ls', 'bills', '--state', 'dead', '--worker', 'w-bills');
   expect(dead.out).toMatch(new RegExp(`\n${ids.dead} +dead +- +1 +w-bills`));

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { put } from '../sql/limits.ts';
-import { enqueue, until, value } from '../sql/support.ts';
+import { putQueue } from '../sql/features/queue_limits/limits.ts';
+import { enqueue, value, waitUntil } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
@@ -79,7 +79,7 @@ describe.each(both)('over %s', (name, env) => {
 
   test('what is found nowhere is told with the best that a queue said', async () => {
     const { client, queues } = await fresh('nothing', ['a'], []);
-    await put(client, queues[0], { paused: true });
+    await putQueue(client, queues[0], { paused: true });
     expect(await cli('claim', ...queues, '--weights', '2,1', '--wait', '0.1')).toEqual({
       code: 0,
       out: '',
@@ -100,7 +100,7 @@ describe.each(both)('over %s', (name, env) => {
     onTestFinished(() => claimed.then(() => {}));
     const asks = `select exists (select from pg_stat_activity
       where pid <> pg_backend_pid() and datname = current_database() and query ~ 'claim_any\\(p_queues')`;
-    await until('the claim waits', async () =>
+    await waitUntil('the claim waits', async () =>
       name === 'SQL' ? value(client, asks) : server().calls.length > 0,
     );
     const [id] = await enqueue(client, queues[1], [{ payload: 7 }]);

@@ -1,17 +1,17 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { type Served, served } from './served.ts';
+import { type ServedApp, serveApp } from './served.ts';
 import { tock } from './tock.ts';
 
 let db: Database;
-let server: Served;
+let server: ServedApp;
 let client: pg.Client;
 let key: string;
 
 beforeAll(async () => {
   db = await freshDatabase();
-  server = await served(db);
+  server = await serveApp(db);
   client = await db.connect();
   await client.query('select tock.tick()');
   const create = ['key', 'create', 'all', '--scope', 'read', '--json'];

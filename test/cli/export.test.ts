@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { enqueue, numbered } from '../sql/support.ts';
-import { execute, main, tockAlone } from './tock.ts';
+import { enqueue, numberedTasks } from '../sql/verbs.ts';
+import { execute, main, tockProcess } from './tock.ts';
 import { transports } from './transports.ts';
 
 const { env, connect } = transports('read');
@@ -12,7 +12,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** More than two pages of 1,000. */
 const AMOUNT = 2500;
 beforeAll(async () => {
-  await enqueue(await connect(), 'many', numbered(AMOUNT));
+  await enqueue(await connect(), 'many', numberedTasks(AMOUNT));
 });
 
 /** The CLI as a shell starts it: `line` has it as "$@". */
@@ -49,7 +49,7 @@ test('a reader that has gone has the beginning, and the export says where it was
 test('a full disk ends a file with its last whole page, and it goes on from there', async () => {
   const file = join(folder, 'many.jsonl');
   const args = ['export', 'many', '--out', file];
-  const whole = (await tockAlone(['export', 'many'], { env: env() })).out;
+  const whole = (await tockProcess(['export', 'many'], { env: env() })).out;
   const first = whole.split('\n').slice(0, 1000).join('\n');
   // In units of 1,024 bytes: one page and a half.
   const limit = Math.ceil((Buffer.byteLength(first) * 1.5) / 1024);
@@ -58,7 +58,7 @@ test('a full disk ends a file with its last whole page, and it goes on from ther
   expect([code, err]).toEqual([1, expect.stringMatching(/^EFBIG: .*\n1000 tasks are written/)]);
   expect(readFileSync(file, 'utf8')).toBe(`${first}\n`);
   const [, cursor = ''] = /--cursor (\w+)/.exec(err) ?? [];
-  const on = await tockAlone([...args, '--cursor', cursor], { env: env() });
+  const on = await tockProcess([...args, '--cursor', cursor], { env: env() });
   expect(on).toMatchObject({ code: 0, err: '' });
   expect(readFileSync(file, 'utf8')).toBe(whole);
   // Of which nothing was written, there is no file.

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { type Served, served } from './served.ts';
+import { type ServedApp, serveApp } from './served.ts';
 import { tock } from './tock.ts';
 
 let db: Database;
-let server: Served;
+let server: ServedApp;
 let key: string;
 
 const cli = (args: string[], more: { input?: string; env?: NodeJS.ProcessEnv } = {}) =>
@@ -12,7 +12,7 @@ const cli = (args: string[], more: { input?: string; env?: NodeJS.ProcessEnv } =
 
 beforeAll(async () => {
   db = await freshDatabase();
-  server = await served(db);
+  server = await serveApp(db);
   const args = ['key', 'create', 'all', '--scope', 'enqueue,read', '--json'];
   key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
 });
@@ -100,7 +100,7 @@ test('a server that has no database to ask is out of reach', async () => {
 });
 
 test('of a database that is down it is said how to reach it, and of no request id', async () => {
-  const away = await served({ ...db, edgeUrl: 'postgres://t:word@127.0.0.1:1/x' });
+  const away = await serveApp({ ...db, edgeUrl: 'postgres://t:word@127.0.0.1:1/x' });
   onTestFinished(() => away.close());
   for (const args of [['doctor'], ['queue', 'list'], ['queue', 'pause', 'q']]) {
     const { code, out, err } = await tock(args, { env: { TOCK_URL: away.url, TOCK_KEY: 'k' } });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { put } from '../sql/limits.ts';
-import { claim, enqueue } from '../sql/support.ts';
+import { putQueue } from '../sql/features/queue_limits/limits.ts';
+import { claim, enqueue } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
@@ -11,8 +11,8 @@ const cli = (args: string[]) => tock(args, { env: env() });
 test('limits are shown, of all queues or one, and reset', async () => {
   const client = await connect();
   const [few, slow] = ['few', 'slow'];
-  await put(client, few, { max_running: 5 });
-  await put(client, slow, { rate_limit: 4, rate_seconds: 86_400 });
+  await putQueue(client, few, { max_running: 5 });
+  await putQueue(client, slow, { rate_limit: 4, rate_seconds: 86_400 });
   await enqueue(client, few, [{}, {}]);
   await enqueue(client, slow, [{}, {}, {}]);
   await claim(client, few, { limit: 2 });

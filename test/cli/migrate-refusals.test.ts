@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import { migrate } from '../../migrate/migrate.ts';
 import { checkServer, type Server } from '../../migrate/server.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
-import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
+import { addSql, emptyDatabase, makeSampleSql, sampleFiles } from './sample_sql.ts';
 
 const things = 'migrations/0001_things.sql';
 
 test('a failure names file, line and cause, and leaves nothing changed', async () => {
   const db = await emptyDatabase();
-  const directory = toySql({
-    ...toyFiles,
+  const directory = makeSampleSql({
+    ...sampleFiles,
     'after_install.sql': '-- one\nselect 1;\n\nselect 1,\n  no_such_column;\n',
   });
   const failed = migrate(db.url, { directory });
@@ -29,7 +29,7 @@ test('an error inside a function names file, line and cause', async () => {
     [two('begin\n  return 2;\n  exit;\nend', 'plpgsql'), 'line 6: EXIT cannot be used'],
     [two('select\n  missing', 'sql'), 'line 5: column "missing" does not exist'],
   ] as const) {
-    const directory = toySql({ ...toyFiles, 'kernel/things.sql': sql });
+    const directory = makeSampleSql({ ...sampleFiles, 'kernel/things.sql': sql });
     await expect(migrate(db.url, { directory })).rejects.toThrow(`sql/kernel/things.sql ${said}`);
   }
 });
@@ -38,14 +38,14 @@ test('a function may use what a later file has', async () => {
   const db = await emptyDatabase();
   const four =
     'create or replace function tock.four() returns integer language sql as $$ select tock.two() + 2 $$;';
-  await migrate(db.url, { directory: toySql({ ...toyFiles, 'kernel/four.sql': four }) });
+  await migrate(db.url, { directory: makeSampleSql({ ...sampleFiles, 'kernel/four.sql': four }) });
   expect(await db.query('select tock.four()')).toEqual([{ four: 4 }]);
 });
 
 test('an error without a position names the line of its statement', async () => {
   const db = await emptyDatabase();
-  const sql = `${toyFiles[things]}\ninsert into tock.things\nvalues (1), (1);\n`;
-  const directory = toySql({ [things]: sql });
+  const sql = `${sampleFiles[things]}\ninsert into tock.things\nvalues (1), (1);\n`;
+  const directory = makeSampleSql({ [things]: sql });
   await expect(migrate(db.url, { directory })).rejects.toThrow(
     /0001_things\.sql line 3: duplicate key(.|\n)*Detail: Key \(id\)=\(1\)/,
   );
@@ -53,28 +53,28 @@ test('an error without a position names the line of its statement', async () => 
 
 test('a file may not end the transaction', async () => {
   const db = await emptyDatabase();
-  const directory = toySql({ [things]: `${toyFiles[things]}\n/* ; */ Commit;\n` });
+  const directory = makeSampleSql({ [things]: `${sampleFiles[things]}\n/* ; */ Commit;\n` });
   await expect(migrate(db.url, { directory })).rejects.toThrow('line 3: commit is not allowed');
   expect(await db.query("select 1 from pg_namespace where nspname = 'tock'")).toEqual([]);
 });
 
 test('an applied migration that was edited is refused by name', async () => {
   const db = await emptyDatabase();
-  const directory = toySql();
+  const directory = makeSampleSql();
   await migrate(db.url, { directory });
-  addSql(directory, { [things]: `${toyFiles[things]}-- edited\n` });
+  addSql(directory, { [things]: `${sampleFiles[things]}-- edited\n` });
   await expect(migrate(db.url, { directory })).rejects.toThrow(
     `sql/${things} is not what was applied as ${things}`,
   );
-  addSql(directory, { [things]: toyFiles[things].replaceAll('\n', '\r\n') });
+  addSql(directory, { [things]: sampleFiles[things].replaceAll('\n', '\r\n') });
   expect((await migrate(db.url, { directory })).applied).toEqual([]);
 });
 
 test('a database of a newer Tock is refused, and so is a migration numbered too low', async () => {
   const db = await emptyDatabase();
-  const newer = toySql({ ...toyFiles, 'migrations/0003_more.sql': 'select 1;' });
+  const newer = makeSampleSql({ ...sampleFiles, 'migrations/0003_more.sql': 'select 1;' });
   await migrate(db.url, { directory: newer });
-  await expect(migrate(db.url, { directory: toySql() })).rejects.toThrow(
+  await expect(migrate(db.url, { directory: makeSampleSql() })).rejects.toThrow(
     'migrated by a newer Tock: migrations/0003_more.sql',
   );
   addSql(newer, { 'migrations/0002_late.sql': 'select 1;' });
@@ -87,9 +87,9 @@ test('a database from before the baseline is refused, with what to do, and stays
     'migrations/0001_queues.sql':
       "create table tock.queues (name text); insert into tock.queues values ('q');",
     'migrations/0036_early.sql': 'create table tock.leases ();',
-    'kernel/things.sql': toyFiles['kernel/things.sql'],
+    'kernel/things.sql': sampleFiles['kernel/things.sql'],
   };
-  await migrate(db.url, { directory: toySql(old) });
+  await migrate(db.url, { directory: makeSampleSql(old) });
   const state = () =>
     db.query(`
       select m.name, m.checksum, m.applied_at::text, q.name as queue,
@@ -109,21 +109,21 @@ test('a database from before the baseline is refused, with what to do, and stays
 test('a missing right to make the schema is told as the grant that gives it', async () => {
   const db = await emptyDatabase();
   await withClient(db.superUrl, (c) => c.query(`alter database ${db.name} owner to postgres`));
-  const refused = migrate(db.url, { directory: toySql() });
+  const refused = migrate(db.url, { directory: makeSampleSql() });
   await expect(refused).rejects.toThrow(`grant create on database ${db.name} to tock`);
   await withClient(db.superUrl, (c) => c.query('create schema tock authorization tock'));
-  expect((await migrate(db.url, { directory: toySql() })).applied).toEqual([things]);
+  expect((await migrate(db.url, { directory: makeSampleSql() })).applied).toEqual([things]);
 });
 
 test("somebody else's schema tock is left alone", async () => {
   const db = await emptyDatabase();
   await withClient(db.superUrl, (c) => c.query('create schema tock'));
-  const refused = migrate(db.url, { directory: toySql() });
+  const refused = migrate(db.url, { directory: makeSampleSql() });
   await expect(refused).rejects.toThrow('The schema tock belongs to postgres');
   await withClient(db.superUrl, (c) =>
     c.query('alter schema tock owner to tock; create table tock.clocks ()'),
   );
-  await expect(migrate(db.url, { directory: toySql() })).rejects.toThrow('(clocks)');
+  await expect(migrate(db.url, { directory: makeSampleSql() })).rejects.toThrow('(clocks)');
 });
 
 test('a read-only server, a standby and an old PostgreSQL are refused', async () => {

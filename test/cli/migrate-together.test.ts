@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { expect, test } from 'vitest';
 import { watchBlockers } from '../../migrate/blockers.ts';
 import { migrate } from '../../migrate/migrate.ts';
-import { emptyDatabase, toyFiles, toySql } from './toy.ts';
+import { emptyDatabase, makeSampleSql, sampleFiles } from './sample_sql.ts';
 
 test('of migrators at once one does the work, the others wait and find it done', async () => {
   const db = await emptyDatabase();
@@ -24,21 +24,21 @@ test('behind a stuck migrator it gives up and says who holds the lock', async ()
   const { rows } = await stuck.query('select pg_backend_pid() as pid');
   const lines: string[] = [];
   const log = (line: string) => lines.push(line);
-  const failed = migrate(db.url, { directory: toySql(), log, waitSeconds: 3 });
+  const failed = migrate(db.url, { directory: makeSampleSql(), log, waitSeconds: 3 });
   await expect(failed).rejects.toThrow(`In the way: process ${rows[0].pid} (tock`);
   await expect(failed).rejects.toThrow('stuck-deploy');
   expect(lines.join('\n')).toContain(`Waiting for process ${rows[0].pid}`);
   await stuck.query('rollback');
-  expect((await migrate(db.url, { directory: toySql() })).applied).toHaveLength(1);
+  expect((await migrate(db.url, { directory: makeSampleSql() })).applied).toHaveLength(1);
 });
 
 test('behind an open transaction that reads a table it gives up with everything as it was', async () => {
   const db = await emptyDatabase();
-  await migrate(db.url, { directory: toySql() });
+  await migrate(db.url, { directory: makeSampleSql() });
   const reader = await db.connect();
   await reader.query('begin; select from tock.things');
-  const directory = toySql({
-    ...toyFiles,
+  const directory = makeSampleSql({
+    ...sampleFiles,
     'migrations/0002_other.sql': 'create table tock.other ();\n',
     'migrations/0003_wider.sql': 'alter table tock.things add column name text;\n',
   });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readSql } from '../../migrate/files.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { cronDatabase, freshDatabase, stackInfo } from '../database.ts';
-import { addSql, emptyDatabase, toyFiles, toySql } from './toy.ts';
+import { addSql, emptyDatabase, makeSampleSql, sampleFiles } from './sample_sql.ts';
 
 const marks = `
   select 'function ' || p.oid::regprocedure || md5(pg_get_functiondef(p.oid)) as mark
@@ -26,7 +26,7 @@ test("Tock's own SQL is applied to an empty database by a role without superuser
 
 test('while every role may connect it advises to revoke that, and then no more', async () => {
   const db = await emptyDatabase();
-  const directory = toySql();
+  const directory = makeSampleSql();
   await db.query(`grant connect on database ${db.name} to public`);
   const { advice } = await migrate(db.url, { directory });
   expect(advice).toContain(`revoke connect, temporary on database ${db.name} from public;`);
@@ -46,11 +46,11 @@ test('a second migration changes nothing', async () => {
 
 test('only new migrations are applied, functions are replaced each time', async () => {
   const db = await emptyDatabase();
-  const directory = toySql();
+  const directory = makeSampleSql();
   await migrate(db.url, { directory });
   addSql(directory, {
     'migrations/0002_names.sql': 'alter table tock.things add column name text;',
-    'kernel/things.sql': toyFiles['kernel/things.sql'].replace('select 2', 'select 22'),
+    'kernel/things.sql': sampleFiles['kernel/things.sql'].replace('select 2', 'select 22'),
   });
   const lines: string[] = [];
   const report = await migrate(db.url, { directory, log: (line) => lines.push(line) });
@@ -62,8 +62,8 @@ test('only new migrations are applied, functions are replaced each time', async 
 test('without pg_cron it says what will not happen by itself', async () => {
   const db = await emptyDatabase();
   const lines: string[] = [];
-  const files = { ...toyFiles, 'cron/10_never.sql': 'select no_such_function();' };
-  await migrate(db.url, { directory: toySql(files), log: (line) => lines.push(line) });
+  const files = { ...sampleFiles, 'cron/10_never.sql': 'select no_such_function();' };
+  await migrate(db.url, { directory: makeSampleSql(files), log: (line) => lines.push(line) });
   const said = lines.join('\n');
   expect(said).toContain(`it is not installed in database ${db.name}`);
   for (const word of ['promoting delayed', 'reaping', 'epochs ahead', 'purging', 'tock.tick()']) {
@@ -100,7 +100,7 @@ test('it works through a transaction pooler', async ({ skip }) => {
 
 test('what a superuser migrates belongs to the owner of the schema', async () => {
   const db = await emptyDatabase();
-  const directory = toySql();
+  const directory = makeSampleSql();
   await migrate(db.url, { directory });
   addSql(directory, { 'migrations/0002_more.sql': 'create table tock.more ();' });
   await migrate(db.superUrl, { directory });

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
+import { emptyDatabase } from './sample_sql.ts';
 import { execute } from './tock.ts';
-import { emptyDatabase } from './toy.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-package-'));
 afterAll(() => rmSync(folder, { recursive: true }));

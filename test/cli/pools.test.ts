@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { vanish } from '../sql/pools.ts';
+import { expireWorker } from '../sql/features/pools/pools.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
@@ -24,7 +24,7 @@ test('three want to lead: one does, dies, and the next is elected', async () => 
   expect(await out('list', pool)).toMatch(
     /worker +state +task +fence +until\nx +held +leader +\d+ +20.*\ny +free +- +- +20.*\nz +free/,
   );
-  await vanish(await connect(), pool, 'x');
+  await expireWorker(await connect(), pool, 'x');
   const [next, later] = (await out('assign', pool, 'leader')).trim().split('\t');
   expect(next).toBe('y');
   expect(Number(later)).toBeGreaterThan(Number(fence));

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import { program } from '../../cli/program.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { freshDatabase } from '../database.ts';
-import { until } from '../sql/support.ts';
-import { tock, tockAlone } from './tock.ts';
+import { waitUntil } from '../sql/verbs.ts';
+import { tock, tockProcess } from './tock.ts';
 
 /** Every command that does something, as it is typed. */
 function commands(of: Command, path = ''): string[] {
@@ -61,14 +61,14 @@ test('every command that a hint names is one', () => {
 
 test('a shell is offered commands, parts of them and their options', async () => {
   const offers = async (...typed: string[]) => {
-    const { out } = await tockAlone(['__complete', ...typed]);
+    const { out } = await tockProcess(['__complete', ...typed]);
     return out.split('\n').map((line) => line.split('\t')[0]);
   };
   expect(await offers('sta')).toEqual(expect.arrayContaining(['status']));
   expect(await offers('queue', 'pa')).toEqual(expect.arrayContaining(['pause']));
   expect(await offers('tasks', '--uni')).toEqual(expect.arrayContaining(['--unique-key']));
   for (const shell of ['bash', 'zsh', 'fish']) {
-    const { out, code } = await tockAlone(['completion', shell]);
+    const { out, code } = await tockProcess(['completion', shell]);
     expect([code, out]).toEqual([0, expect.stringContaining('tock __complete ')]);
     if (!existsSync(`/bin/${shell}`)) continue;
     // What the shell itself says of it.
@@ -94,14 +94,17 @@ test('what is uninstalled is said first, and then gone, and is there again when 
     await client.query("select tock.enqueue('mail', '[{}]')");
     const dry = await tock(['uninstall', '--dry-run'], { env });
     expect(dry.out).toMatch(new RegExp(`database ${db.name}:\n.*all of its 1 queue,`));
-    const unasked = await tockAlone(['uninstall'], { env });
+    const unasked = await tockProcess(['uninstall'], { env });
     expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     expect((await client.query('select tock.queue_stats()')).rowCount).toBe(1);
     await client.query('begin; lock tock.queues in access share mode');
     const waiting = tock(['uninstall', '--yes', '--json'], { env });
     const waits = `select from pg_locks where not granted
       and database = (select oid from pg_database where datname = current_database())`;
-    await until('it waits for who is at work', async () => (await client.query(waits)).rowCount);
+    await waitUntil(
+      'it waits for who is at work',
+      async () => (await client.query(waits)).rowCount,
+    );
     await client.query('rollback');
     expect(await waiting).toMatchObject({ code: 0, out: expect.stringContaining(`"${db.name}"`) });
     const left = await client.query("select to_regnamespace('tock') as schema");

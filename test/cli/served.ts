@@ -4,7 +4,7 @@ import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
 import type { Database } from '../database.ts';
 
-export type Served = {
+export type ServedApp = {
   url: string;
   /** `POST /v1/…` as they came. */
   calls: string[];
@@ -18,7 +18,7 @@ export type Served = {
 };
 
 /** The real app on a Node server. */
-export async function served(db: Database): Promise<Served> {
+export async function serveApp(db: Database): Promise<ServedApp> {
   const calls: string[] = [];
   let refuseNext = 0;
   let loseNext = 0;

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { type Served, served } from './served.ts';
+import { type ServedApp, serveApp } from './served.ts';
 import { tock } from './tock.ts';
 
 let db: Database;
-let server: Served;
+let server: ServedApp;
 let key: string;
 
 beforeAll(async () => {
   db = await freshDatabase();
-  server = await served(db);
+  server = await serveApp(db);
   const args = ['key', 'create', 'all', '--scope', 'enqueue,read', '--json'];
   key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
 });

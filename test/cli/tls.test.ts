@@ -10,8 +10,8 @@ import { migrate } from '../../migrate/migrate.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
 import { softly } from '../../scripts/stack/say.ts';
 import { type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
-import { until } from '../sql/support.ts';
-import { toySql } from './toy.ts';
+import { waitUntil } from '../sql/verbs.ts';
+import { makeSampleSql } from './sample_sql.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-tls-'));
 const ca = join(folder, 'ca.pem');
@@ -51,7 +51,7 @@ beforeAll(async () => {
   made = await testCluster('tock', softly);
   place = `${made.cluster.port}/tock`;
   await requireTls(made);
-  await until('it takes TLS', () => canUse(trusted()));
+  await waitUntil('it takes TLS', () => canUse(trusted()));
 });
 afterAll(async () => {
   await made?.close();
@@ -88,7 +88,7 @@ test('migrate asks by TLS too who is in its way', async () => {
   await withDatabase(trusted(), async (stuck) => {
     await stuck.query("begin; select pg_advisory_xact_lock(hashtextextended('tock:migrate', 0))");
     const log = (line: string) => lines.push(line);
-    const migrated = migrate(trusted(), { directory: toySql(), log });
+    const migrated = migrate(trusted(), { directory: makeSampleSql(), log });
     await expect.poll(() => lines.join()).toMatch(/Waiting for process \d+ \(tock/);
     await stuck.query('rollback');
     expect((await migrated).applied).toHaveLength(1);

@@ -46,7 +46,7 @@ function host(): ChildProcess {
 
 /** Runs the CLI from source, away from any .tock/dev.env: its start takes far longer than most commands. */
 export function tock(args: string[], options: Options = {}): Promise<Outcome> {
-  if (options.input !== undefined) return tockAlone(args, options);
+  if (options.input !== undefined) return tockProcess(args, options);
   const { env, cwd = tmpdir() } = options;
   const child = host();
   const all = { ...process.env, ...unset, ...env };
@@ -66,7 +66,7 @@ export function tock(args: string[], options: Options = {}): Promise<Outcome> {
 export const main = join(process.env.TOCK_CLI_DIRECTORY ?? join(checkout, 'cli'), 'main.ts');
 
 /** The same as a process of its own. */
-export function tockAlone(args: string[], options: Options = {}): Promise<Outcome> {
+export function tockProcess(args: string[], options: Options = {}): Promise<Outcome> {
   const env = { ...unset, NODE_COMPILE_CACHE: compiled, ...options.env };
   return execute([process.execPath, main, ...args], { cwd: tmpdir(), ...options, env });
 }

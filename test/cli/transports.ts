@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { type Served, served } from './served.ts';
+import { type ServedApp, serveApp } from './served.ts';
 import { tock } from './tock.ts';
 
 type Env = () => NodeJS.ProcessEnv;
@@ -14,17 +14,17 @@ export type Transports = {
   /** For describe.each: both, each by its name. */
   both: readonly [sql: readonly ['SQL', Env], http: readonly ['HTTP', Env]];
   connect(): Promise<pg.Client>;
-  server(): Served;
+  server(): ServedApp;
 };
 
 /** A database of the file's own, by its URL and over HTTP with a key of these scopes. */
 export function transports(scope: string): Transports {
   let db: Database;
-  let server: Served;
+  let server: ServedApp;
   let key: string;
   beforeAll(async () => {
     db = await freshDatabase();
-    server = await served(db);
+    server = await serveApp(db);
     const args = ['key', 'create', 'all', '--scope', scope, '--json'];
     key = JSON.parse((await tock(args, { env: { DATABASE_URL: db.url } })).out).key;
   });

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
-import { enqueue, expire, until, value } from '../sql/support.ts';
+import { enqueue, expire, value, waitUntil } from '../sql/verbs.ts';
 import { execute, tock } from './tock.ts';
 import { transports } from './transports.ts';
 
@@ -138,7 +138,7 @@ describe.each(both)('over %s', (name, env) => {
     onTestFinished(() => claimed.then(() => {}));
     const asks = `select exists (select from pg_stat_activity
       where pid <> pg_backend_pid() and datname = current_database() and query ~ 'tock\\.claim\\(p_queue')`;
-    await until('the claim waits', async () =>
+    await waitUntil('the claim waits', async () =>
       name === 'SQL' ? value(client, asks) : server().calls.length > 0,
     );
     const [id] = await enqueue(client, queue, [{ payload: 7 }]);

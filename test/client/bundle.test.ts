@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { clientBundle } from './bundle.ts';
 
@@ -21,7 +21,7 @@ afterAll(async () => {
 async function serve(code: string, texts: Record<string, string>, path: string): Promise<string> {
   const worker = await serveBundle(code, texts);
   served.push(worker);
-  await vi.waitFor(() => fetch(`${worker.url}${path}`), { timeout: patience });
+  await vi.waitFor(() => fetch(`${worker.url}${path}`), { timeout: conditionTimeout });
   return worker.url;
 }
 

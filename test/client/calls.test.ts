@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, LeaseLost, type Tock, TockError } from '../../client/index.ts';
-import { type Way, way } from './service.ts';
+import { type ClientService, startClientService } from './service.ts';
 
-let there: Way;
+let there: ClientService;
 let tock: Tock;
 let count = 0;
 const queue = () => `call${++count}`;
 
 beforeAll(async () => {
-  there = await way();
+  there = await startClientService();
   tock = createTock(there.options);
 });
 afterAll(() => there.database.drop());

@@ -4,20 +4,20 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTock } from '../../client/index.ts';
 import { workSql } from '../../client/sql.ts';
-import { type Served, served } from '../cli/served.ts';
+import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { conditionTimeout } from '../timeout.ts';
 
 let db: Database;
 let owner: pg.Pool;
-let server: Served;
+let server: ServedApp;
 let key: string;
 
 beforeAll(async () => {
   db = await freshDatabase();
   owner = new pg.Pool({ connectionString: db.url });
   owner.on('error', () => {});
-  server = await served(db);
+  server = await serveApp(db);
   const made =
     "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read'])";
   key = (await owner.query(made)).rows[0].key;
@@ -30,8 +30,8 @@ afterAll(async () => {
 });
 
 /** The signal that ended it, or its exit code. */
-function victim(kind: string, point: string, queue: string): Promise<string | number | null> {
-  const script = fileURLToPath(new URL('victim.ts', import.meta.url));
+function killedWorker(kind: string, point: string, queue: string): Promise<string | number | null> {
+  const script = fileURLToPath(new URL('killed_worker.ts', import.meta.url));
   const urls = { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url };
   const child = spawn(process.execPath, [script, kind, point, queue], {
     env: { ...process.env, ...urls },
@@ -46,7 +46,7 @@ async function takeBack(queue: string): Promise<void> {
     const open = 'select from pg_stat_activity where application_name = $1';
     return (await owner.query(open, [queue])).rowCount;
   };
-  await vi.waitUntil(async () => (await left()) === 0, patience);
+  await vi.waitUntil(async () => (await left()) === 0, conditionTimeout);
   await owner.query(
     `update tock.leases set leased_until = now() - interval '1 s'
      where closed_at is null and stream in (select number from tock.streams where queue = $1)`,
@@ -71,7 +71,7 @@ async function killed(kind: 'http' | 'sql', point: string) {
     queue,
     [1, 2, 3].map((payload) => ({ payload })),
   );
-  expect(await victim(kind, point, queue)).toBe('SIGKILL');
+  expect(await killedWorker(kind, point, queue)).toBe('SIGKILL');
   await takeBack(queue);
   const effect = 'insert into effects (task) values ($1)';
   if (kind === 'sql') {

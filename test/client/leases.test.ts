@@ -1,15 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, LeaseLost, TaskCancelled, type Tock } from '../../client/index.ts';
-import { pace } from '../pace.ts';
-import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
+import { sleep } from '../sleep.ts';
+import {
+  aborted,
+  type ClientService,
+  deferred,
+  noTasksDone,
+  outlastsLease,
+  payloadTasks,
+  startClientService,
+} from './service.ts';
 
-let there: Way;
+let there: ClientService;
 let tock: Tock;
 let count = 0;
 const queue = () => `lease${++count}`;
 
 beforeAll(async () => {
-  there = await way();
+  there = await startClientService();
   tock = createTock(there.options);
 });
 afterAll(() => there.database.drop());
@@ -25,17 +33,17 @@ async function takeBack(): Promise<void> {
 test('a heartbeat keeps a lease past its length', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
-  const lasts = async () => void (await expect.poll(() => pastItsLease(there, id)).toBe(true));
+  const lasts = async () => void (await expect.poll(() => outlastsLease(there, id)).toBe(true));
   const worked = await tock.work(q, lasts, { until: 'empty', lease_seconds: 3 });
-  expect(worked).toEqual({ ...nothing, done: 1 });
+  expect(worked).toEqual({ ...noTasksDone, done: 1 });
   expect((await tock.task(id))?.runs).toHaveLength(1);
 });
 
 test('a handler whose lease is lost hears of it, and what it returns is not told', async () => {
   const q = queue();
-  const [running, waiting] = (await tock.enqueueMany(q, payloads(2))) as [string, string];
+  const [running, waiting] = (await tock.enqueueMany(q, payloadTasks(2))) as [string, string];
   const begun: string[] = [];
-  const reason = gate<unknown>();
+  const reason = deferred<unknown>();
   const stop = new AbortController();
   const work = tock.work(
     q,
@@ -48,7 +56,7 @@ test('a handler whose lease is lost hears of it, and what it returns is not told
     },
     { signal: stop.signal, lease_seconds: 3, prefetch: { low: 0, high: 2 } },
   );
-  expect(await work).toEqual({ ...nothing, lost: 2 });
+  expect(await work).toEqual({ ...noTasksDone, lost: 2 });
   // As it was told by a heartbeat, before the lease's time was over.
   expect(await reason.opened).toMatchObject({
     name: 'LeaseLost',
@@ -63,7 +71,7 @@ test('a handler whose lease is lost hears of it, and what it returns is not told
 
 test('a worker that reaches nobody drops its tasks when their lease is over', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(2));
+  await tock.enqueueMany(q, payloadTasks(2));
   const fetch = async (url: string, init: RequestInit) => {
     if (url.endsWith('/extend')) throw new TypeError('fetch failed');
     return (there.options.fetch as typeof globalThis.fetch)(url, init);
@@ -81,12 +89,12 @@ test('a worker that reaches nobody drops its tasks when their lease is over', as
   );
   expect(reasons).toMatchObject([{ message: 'The time of this lease is over.' }]);
   // What had begun could still say how it ended: nobody has taken it back yet.
-  expect(worked).toEqual({ ...nothing, failed: 1, lost: 1 });
+  expect(worked).toEqual({ ...noTasksDone, failed: 1, lost: 1 });
 });
 
 test('a lease whose time was over is kept no longer, so that what was dropped of it comes again', async () => {
   const q = queue();
-  const [deaf, dropped = ''] = await tock.enqueueMany(q, payloads(2));
+  const [deaf, dropped = ''] = await tock.enqueueMany(q, payloadTasks(2));
   const stop = new AbortController();
   let away = true;
   const fetch = async (url: string, init: RequestInit) => {
@@ -105,7 +113,7 @@ test('a lease whose time was over is kept no longer, so that what was dropped of
       away = false;
       stop.abort();
       // Time for a heartbeat that is tried again, before anybody takes the lease back: with less it would go unseen.
-      await pace(3000);
+      await sleep(3000);
       await expect.poll(again).toBe('ready');
     },
     { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
@@ -115,7 +123,7 @@ test('a lease whose time was over is kept no longer, so that what was dropped of
 
 test('a handler whose task is to be cancelled hears of it; the one that has not begun never does', async () => {
   const q = queue();
-  const ids = await tock.enqueueMany(q, payloads(2));
+  const ids = await tock.enqueueMany(q, payloadTasks(2));
   const begun: string[] = [];
   const worked = await tock.work(
     q,
@@ -126,7 +134,7 @@ test('a handler whose task is to be cancelled hears of it; the one that has not 
     },
     { until: 'empty', lease_seconds: 3, prefetch: { low: 0, high: 2 } },
   );
-  expect(worked).toEqual({ ...nothing, cancelled: 2 });
+  expect(worked).toEqual({ ...noTasksDone, cancelled: 2 });
   expect(begun).toEqual([ids[0]]);
   for (const id of ids) expect((await tock.task(id))?.state).toBe('cancelled');
   expect(new TaskCancelled()).toBeInstanceOf(Error);
@@ -159,21 +167,21 @@ test('progress that says nothing keeps no lease from being kept', async () => {
   const worked = await tock.work(
     q,
     async (_, { progress, signal }) => {
-      while (!(await pastItsLease(there, id))) {
+      while (!(await outlastsLease(there, id))) {
         progress();
-        await pace(50);
+        await sleep(50);
       }
       expect(signal.aborted).toBe(false);
     },
     { until: 'empty', lease_seconds: 3, on_error: (error) => heard.push(error) },
   );
-  expect(worked).toEqual({ ...nothing, done: 1 });
+  expect(worked).toEqual({ ...noTasksDone, done: 1 });
   expect(heard).toEqual([]);
 });
 
 test('a lease in hand is ended by its own methods, and says when it is lost', async () => {
   const q = queue();
-  const ids = await tock.enqueueMany(q, payloads(4));
+  const ids = await tock.enqueueMany(q, payloadTasks(4));
   const lease = await tock.claim(q, { limit: 4, worker: 'me' });
   if (!lease) throw new Error('no lease');
   expect(lease.tasks).toMatchObject(ids.map((id, payload) => ({ id, payload, queue: q })));
@@ -190,7 +198,7 @@ test('a lease in hand is ended by its own methods, and says when it is lost', as
 
 test('a worker has one task of its own, the same until its lease is over', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(2));
+  await tock.enqueueMany(q, payloadTasks(2));
   const first = await tock.claimOwn(q, 'me', 60);
   const again = await tock.claimOwn(q, 'me', 60);
   expect(first?.tasks).toHaveLength(1);

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { RetryIn, type Tock } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
-import { type Way, way } from './service.ts';
-import { inDatabase, inMemory, type Subject } from './subjects.ts';
+import { type ClientService, startClientService } from './service.ts';
+import { inDatabase, inMemory, type Subject } from './stores.ts';
 
-let there: Way;
+let there: ClientService;
 let real: Subject;
 beforeAll(async () => {
-  there = await way();
+  there = await startClientService();
   real = inDatabase(there);
 });
 afterAll(() => there.database.drop());

@@ -2,20 +2,20 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type Served, served } from '../cli/served.ts';
+import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { commandOf, runtimes } from './runtimes.ts';
 import { startScript } from './scripts.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-readme-'));
 let db: Database;
-let server: Served;
+let server: ServedApp;
 let key: string;
 
 beforeAll(async () => {
   db = await freshDatabase();
-  server = await served(db);
+  server = await serveApp(db);
   const owner = await db.connect();
   const made =
     "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim'])";
@@ -37,7 +37,9 @@ const start = (entry: string, command?: string[]) =>
 
 async function works(command?: string[]): Promise<void> {
   const { child, out, ended } = await start('tock/client/node', command);
-  await vi.waitUntil(() => out().includes('to bob@b.example: Later\n'), { timeout: patience });
+  await vi.waitUntil(() => out().includes('to bob@b.example: Later\n'), {
+    timeout: conditionTimeout,
+  });
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
   const [first, second, ...worked] = out().trimEnd().split('\n');

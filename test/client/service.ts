@@ -4,20 +4,20 @@ import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 
 /** What a request was, as the server saw it. */
-export type Seen = { route: string; body: Record<string, unknown> };
+export type SeenRequest = { route: string; body: Record<string, unknown> };
 
-export type Way = Service & {
+export type ClientService = Service & {
   options: CallOptions;
-  seen: Seen[];
+  seen: SeenRequest[];
   /** What becomes of the next requests, one each: lost is done, and its answer never comes. */
   fate(...fates: ('lost' | 'refused' | 'unsent' | 'fine')[]): void;
 };
 
 /** The real app and database, and a fetch to it that may lose answers. */
-export async function way(): Promise<Way> {
+export async function startClientService(): Promise<ClientService> {
   const made = await service();
   const app = createApp(made.connect);
-  const seen: Seen[] = [];
+  const seen: SeenRequest[] = [];
   let fates: string[] = [];
   const fetch: CallOptions['fetch'] = async (url, init) => {
     const { pathname, search } = new URL(url);
@@ -43,12 +43,12 @@ export async function way(): Promise<Way> {
   };
 }
 
-export const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
+export const noTasksDone = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
 
-export const payloads = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
+export const payloadTasks = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
 
 /** A promise and what resolves it. */
-export function gate<T = void>() {
+export function deferred<T = void>() {
   let open: (value: T) => void = () => {};
   const opened = new Promise<T>((resolve) => {
     open = resolve;
@@ -62,7 +62,7 @@ export const aborted = (signal: AbortSignal) =>
   });
 
 /** Whether a task's run has gone on for longer than a lease of three seconds; takes back what it can. */
-export async function pastItsLease(there: Way, id: string): Promise<boolean> {
+export async function outlastsLease(there: ClientService, id: string): Promise<boolean> {
   await there.owner.query('select tock.reap(p_sweep => true)');
   const started = (await createTock(there.options).task(id))?.runs[0]?.started_at;
   const past = "select now() > $1::timestamptz + interval '4 seconds' as past";

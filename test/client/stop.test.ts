@@ -2,24 +2,32 @@ import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, type Tock, WorkerStopped } from '../../client/index.ts';
-import { aborted, gate, nothing, pastItsLease, payloads, type Way, way } from './service.ts';
+import {
+  aborted,
+  type ClientService,
+  deferred,
+  noTasksDone,
+  outlastsLease,
+  payloadTasks,
+  startClientService,
+} from './service.ts';
 
-let there: Way;
+let there: ClientService;
 let tock: Tock;
 let count = 0;
 const queue = () => `stop${++count}`;
 
 beforeAll(async () => {
-  there = await way();
+  there = await startClientService();
   tock = createTock(there.options);
 });
 afterAll(() => there.database.drop());
 
 test('a worker that is told to stop gives back at once what has not begun, and ends what has', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(6));
+  await tock.enqueueMany(q, payloadTasks(6));
   const stop = new AbortController();
-  const [begun, end] = [gate(), gate()];
+  const [begun, end] = [deferred(), deferred()];
   const work = tock.work(
     q,
     async (_, { signal }) => {
@@ -38,7 +46,7 @@ test('a worker that is told to stop gives back at once what has not begun, and e
   };
   await expect.poll(take).toBe(5);
   end.open();
-  expect(await work).toEqual({ ...nothing, done: 1, released: 5 });
+  expect(await work).toEqual({ ...noTasksDone, done: 1, released: 5 });
 });
 
 test('a worker that is told to stop keeps alive what runs', async () => {
@@ -50,20 +58,20 @@ test('a worker that is told to stop keeps alive what runs', async () => {
     q,
     async () => {
       stop.abort();
-      await expect.poll(() => pastItsLease(there, id)).toBe(true);
+      await expect.poll(() => outlastsLease(there, id)).toBe(true);
     },
     { signal: stop.signal, lease_seconds: 3, prefetch: { low: 0, high: 2 } },
   );
-  expect(worked).toEqual({ ...nothing, done: 1, released: 1 });
+  expect(worked).toEqual({ ...noTasksDone, done: 1, released: 1 });
 });
 
 test('a handler that does not end in time hears that its worker stops, and its task goes to another', async () => {
   const q = queue();
-  const [deaf, hearing] = (await tock.enqueueMany(q, payloads(2))) as [string, string];
+  const [deaf, hearing] = (await tock.enqueueMany(q, payloadTasks(2))) as [string, string];
   const stop = new AbortController();
-  const begun = gate();
+  const begun = deferred();
   const reasons: unknown[] = [];
-  const never = gate();
+  const never = deferred();
   const work = tock.work(
     q,
     async (task, { signal }) => {
@@ -76,7 +84,7 @@ test('a handler that does not end in time hears that its worker stops, and its t
   );
   await begun.opened;
   stop.abort();
-  expect(await work).toEqual({ ...nothing, released: 2 });
+  expect(await work).toEqual({ ...noTasksDone, released: 2 });
   expect(reasons).toEqual([expect.any(WorkerStopped)]);
   for (const id of [deaf, hearing]) {
     expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
@@ -87,7 +95,7 @@ test('a handler that does not end in time hears that its worker stops, and its t
 test('what a claim brings that was under way when the worker was to stop is given back', async () => {
   const q = queue();
   const stop = new AbortController();
-  const waits = gate();
+  const waits = deferred();
   const options = {
     ...there.options,
     fetch: async (url: string, init: RequestInit) => {
@@ -99,7 +107,7 @@ test('what a claim brings that was under way when the worker was to stop is give
   await waits.opened;
   stop.abort();
   const id = await tock.enqueue(q, 1);
-  expect(await work).toEqual({ ...nothing, released: 1 });
+  expect(await work).toEqual({ ...noTasksDone, released: 1 });
   expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1 });
 });
 

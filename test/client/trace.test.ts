@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, Fatal } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
-import { nothing, type Way, way } from './service.ts';
+import { type ClientService, noTasksDone, startClientService } from './service.ts';
 
-let there: Way;
+let there: ClientService;
 beforeAll(async () => {
-  there = await way();
+  there = await startClientService();
 });
 afterAll(() => there.database.drop());
 
@@ -60,7 +60,7 @@ test.each(['the database', 'memory'])('what goes around a run has its end in %s'
       },
     },
   );
-  expect(worked).toEqual({ ...nothing, done: 1, failed: 2 });
+  expect(worked).toEqual({ ...noTasksDone, done: 1, failed: 2 });
   expect(seen).toEqual([[ids[1], new Fatal('two')]]);
   const [first, second, third] = await Promise.all(ids.map((one) => tock.task(one)));
   expect(first?.result).toEqual({ within: { payload: 1 } });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, Fatal, RetryIn, type Tock } from '../../client/index.ts';
-import { type Way, way } from './service.ts';
+import { type ClientService, startClientService } from './service.ts';
 
-let there: Way;
+let there: ClientService;
 let tock: Tock;
 let count = 0;
 const queue = () => `work${++count}`;
@@ -10,7 +10,7 @@ const payloads = (n: number) => Array.from({ length: n }, (_, payload) => ({ pay
 const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
 
 beforeAll(async () => {
-  there = await way();
+  there = await startClientService();
   tock = createTock(there.options);
 });
 afterAll(() => there.database.drop());

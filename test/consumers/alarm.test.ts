@@ -2,16 +2,16 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { patience } from '../patience.ts';
-import { type Consuming, consumingWorker } from './served.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type ConsumerWorker, startConsumerWorker } from './served.ts';
 
 const storage = mkdtempSync(join(tmpdir(), 'tock-alarm-'));
-let there: Consuming;
+let there: ConsumerWorker;
 /** Connections that reached the database: each is a wake. */
 let wakes = 0;
 
 beforeAll(async () => {
-  there = await consumingWorker(storage);
+  there = await startConsumerWorker(storage);
   await there.start();
 });
 beforeEach(async () => {
@@ -36,14 +36,17 @@ let hasRung = false;
 
 /** Seconds from a call to a handler's start. */
 async function begun(id: string, from: number): Promise<number> {
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: patience, interval: 5 });
+  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), {
+    timeout: conditionTimeout,
+    interval: 5,
+  });
   return (performance.now() - from) / 1000;
 }
 
 /** After a call that the alarm was told of, when it has rung for that. */
 async function rung<T>(call: Promise<T>): Promise<T> {
   const answer = await call;
-  await vi.waitUntil(() => hasRung, { timeout: patience });
+  await vi.waitUntil(() => hasRung, { timeout: conditionTimeout });
   return answer;
 }
 
@@ -68,7 +71,7 @@ test('a schedule wakes the database once for each time that it fires', async () 
   const often = { queue: 'quick', every_seconds: 2 };
   await rung(there.tock.call('PUT', '/v1/schedules/often', often));
   const before = wakes;
-  await vi.waitUntil(() => there.told.length >= 8, { timeout: patience });
+  await vi.waitUntil(() => there.told.length >= 8, { timeout: conditionTimeout });
   // And those for what was told before; looks each second would be twice as many.
   expect(wakes - before).toBeLessThan(there.told.length + 4);
   await there.tock.call('DELETE', '/v1/schedules/often');

@@ -4,11 +4,11 @@ import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
 import { transactionalStatement } from '../../functions/consumers/transactional_statement.ts';
 import type { Connect } from '../../functions/database/types.ts';
-import { type Bench, consuming } from './service.ts';
+import { type ConsumerService, startConsumerService } from './service.ts';
 
-let there: Bench;
+let there: ConsumerService;
 beforeAll(async () => {
-  there = await consuming();
+  there = await startConsumerService();
   await there.owner.query('create table public.effects (task text)');
   await there.owner.query('grant insert, select on public.effects to tock_edge');
   await there.owner.query(`create function public.put_effect(p_task text) returns void language sql

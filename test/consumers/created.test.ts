@@ -8,12 +8,12 @@ import {
   createWorker,
   defineConsumer,
 } from '../../functions/worker.ts';
-import { patience } from '../patience.ts';
-import { type Bench, consuming } from './service.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type ConsumerService, startConsumerService } from './service.ts';
 
-let there: Bench;
+let there: ConsumerService;
 beforeAll(async () => {
-  there = await consuming();
+  there = await startConsumerService();
 });
 afterEach(() => void vi.useRealTimers());
 afterAll(() => there.database.drop());
@@ -140,7 +140,7 @@ test('an alarm that could not be told is told again, by the same call and by the
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   const { heard, call } = telling();
   const told = (times: number) =>
-    vi.waitUntil(() => heard.told === times, { interval: 1, timeout: patience });
+    vi.waitUntil(() => heard.told === times, { interval: 1, timeout: conditionTimeout });
   heard.fails = 2;
   const first = call(post('/v1/queues/told/tasks'));
   await told(1);

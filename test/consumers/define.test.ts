@@ -2,11 +2,11 @@ import * as v from 'valibot';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import { defineConsumer } from '../../functions/consumers/define.ts';
-import { type Bench, consuming } from './service.ts';
+import { type ConsumerService, startConsumerService } from './service.ts';
 
-let there: Bench;
+let there: ConsumerService;
 beforeAll(async () => {
-  there = await consuming();
+  there = await startConsumerService();
 });
 afterAll(() => there.database.drop());
 

@@ -4,13 +4,13 @@ import type { ConsumerHandler } from '../../functions/consumers/context.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import { drain } from '../../functions/consumers/drain.ts';
 import type { Connect } from '../../functions/database/types.ts';
-import { aborted, gate, payloads } from '../client/service.ts';
-import { pace } from '../pace.ts';
-import { type Bench, consuming } from './service.ts';
+import { aborted, deferred, payloadTasks } from '../client/service.ts';
+import { sleep } from '../sleep.ts';
+import { type ConsumerService, startConsumerService } from './service.ts';
 
-let there: Bench;
+let there: ConsumerService;
 beforeAll(async () => {
-  there = await consuming();
+  there = await startConsumerService();
 });
 beforeEach(() => {
   there.errors.length = 0;
@@ -56,7 +56,7 @@ test('a drain works until its queues are empty, what its tasks leave behind too'
 });
 
 test('a claim asks for a batch at most, and for as many as handlers are free', async () => {
-  await there.tock.enqueueMany('batches', payloads(9));
+  await there.tock.enqueueMany('batches', payloadTasks(9));
   const asked: unknown[] = [];
   const watching: Connect = (env, use) =>
     there.connect(env, (query) =>
@@ -70,7 +70,7 @@ test('a claim asks for a batch at most, and for as many as handlers are free', a
   let begun = 0;
   // With five at work one of them ends, and a sixth would be seen beside the others.
   const handler = async () => {
-    const { open, opened } = gate();
+    const { open, opened } = deferred();
     most = Math.max(most, running.push(open));
     if (++begun === 9) for (const end of running.splice(0)) end();
     else if (running.length >= 5) running.shift()?.();
@@ -94,14 +94,14 @@ describe('a drain leaves when its time is over, and gives back what has not ende
       }),
     'that hangs': () => new Promise(() => {}),
     async 'that waits again and again'() {
-      while (!over) await pace(1);
+      while (!over) await sleep(1);
     },
   };
 
   test.for(Object.keys(handlers))('of a handler %s', async (name) => {
     stopTime();
     const queue = name.replaceAll(' ', '-');
-    const { open, opened } = gate();
+    const { open, opened } = deferred();
     const ids = await there.tock.enqueueMany(queue, [{ payload: 1 }, { payload: 2 }]);
     let signal: AbortSignal | undefined;
     let left = Number.NaN;
@@ -144,7 +144,7 @@ describe('a handler that would need more than an invocation can give has failed'
     const long = await there.tock.enqueue(all, 1);
     const begun = await there.tock.enqueue(half, 1);
     const drainOf = (queue: string, enough_seconds: number) => {
-      const { open, opened } = gate();
+      const { open, opened } = deferred();
       const handler: ConsumerHandler = (task, context) => {
         open();
         return handlers[name]?.(task, context);
@@ -168,7 +168,7 @@ describe('a handler that would need more than an invocation can give has failed'
 test('a drain that can reach nobody any more leaves all the same', async () => {
   stopTime();
   await there.tock.enqueue('stuck', 1);
-  const { open, opened } = gate();
+  const { open, opened } = deferred();
   const handler = () => {
     hang = true;
     open();
@@ -209,7 +209,7 @@ describe('where a way has but so many statements, those left are kept to tell of
   ] as const)('%s', async ([name, options, ms, most], { expect }) => {
     const queue = name.replaceAll(' ', '-');
     // More than can be done by so many statements, however many results one of them takes.
-    await there.tock.enqueueMany(queue, payloads(2500));
+    await there.tock.enqueueMany(queue, payloadTasks(2500));
     let asked = 0;
     const drained = await drain(
       (env, use) =>
@@ -220,7 +220,7 @@ describe('where a way has but so many statements, those left are kept to tell of
           }, most),
         ),
       {},
-      [defineConsumer({ queue, ...options, handler: () => pace(ms * Math.random() + ms / 2) })],
+      [defineConsumer({ queue, ...options, handler: () => sleep(ms * Math.random() + ms / 2) })],
     );
     expect(asked).toBeLessThanOrEqual(most);
     expect(drained).toMatchObject({ lost: 0, again_seconds: 0 });

@@ -7,7 +7,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { run } from '../../scripts/stack/run.ts';
 import { freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { serveBundle } from '../worker/workerd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-consumer-'));
@@ -67,7 +67,7 @@ test("the README's consumer runs, from its files alone", async () => {
   mkdirSync(storage);
   const served = await serveBundle(await bundled(), bindings, storage);
   try {
-    await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
+    await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: conditionTimeout });
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const call = async (method: string, path: string, body?: unknown) => {
       const init = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };

@@ -5,15 +5,15 @@ import { vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
-import { type Tapped, tapped } from '../worker/proxy.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { startTappedProxy, type TappedProxy } from '../worker/proxy.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 
 /** test/consumers/worker.ts in workerd, over a proxy, with a listener that its handlers tell where they are. */
-export type Consuming = {
+export type ConsumerWorker = {
   database: Database;
   owner: pg.Client;
-  proxy: Tapped;
+  proxy: TappedProxy;
   tock: Tock;
   /** `/point/id`, in order. */
   told: string[];
@@ -25,7 +25,7 @@ export type Consuming = {
   close(): Promise<void>;
 };
 
-export async function consumingWorker(storage?: string): Promise<Consuming> {
+export async function startConsumerWorker(storage?: string): Promise<ConsumerWorker> {
   const [{ code }, database] = await Promise.all([
     bundle('test/consumers/worker.ts'),
     freshDatabase(),
@@ -35,7 +35,7 @@ export async function consumingWorker(storage?: string): Promise<Consuming> {
     "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read', 'admin'])",
   );
   const told: string[] = [];
-  let hear: Parameters<Consuming['onTold']>[0] = () => {};
+  let hear: Parameters<ConsumerWorker['onTold']>[0] = () => {};
   const listener = createServer(async (request, response) => {
     told.push(request.url ?? '');
     await hear(request.url ?? '');
@@ -43,7 +43,7 @@ export async function consumingWorker(storage?: string): Promise<Consuming> {
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const LISTENER = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
-  const way = await tapped(database.poolUrl ?? database.edgeUrl);
+  const way = await startTappedProxy(database.poolUrl ?? database.edgeUrl);
   let served: Served | null = null;
   const fetchOf = (path: string, init?: RequestInit) => fetch(`${served?.url}${path}`, init);
   const tock = createTock({
@@ -68,7 +68,9 @@ export async function consumingWorker(storage?: string): Promise<Consuming> {
     },
     async start() {
       served = await serveBundle(code, { DATABASE_URL: way.url, LISTENER }, storage);
-      await vi.waitUntil(() => fetchOf('/openapi.json').catch(() => null), { timeout: patience });
+      await vi.waitUntil(() => fetchOf('/openapi.json').catch(() => null), {
+        timeout: conditionTimeout,
+      });
     },
     kill,
     scheduled: () => fetchOf('/scheduled'),

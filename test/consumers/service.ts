@@ -3,7 +3,7 @@ import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 
-export type Bench = Service & {
+export type ConsumerService = Service & {
   tock: Tock;
   /** Errors that a drain told of. */
   errors: unknown[];
@@ -11,7 +11,7 @@ export type Bench = Service & {
 };
 
 /** A real database behind the app, a client of it, and drains beside. */
-export async function consuming(): Promise<Bench> {
+export async function startConsumerService(): Promise<ConsumerService> {
   const made = await service();
   const app = createApp(made.connect);
   const tock = createTock({

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { patience } from '../patience.ts';
-import { type Consuming, consumingWorker } from './served.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type ConsumerWorker, startConsumerWorker } from './served.ts';
 
-let there: Consuming;
+let there: ConsumerWorker;
 beforeAll(async () => {
-  there = await consumingWorker();
+  there = await startConsumerWorker();
   await there.owner.query('create table public.effects (task bigint)');
   await there.owner.query('grant insert on public.effects to tock_edge');
   await there.start();
@@ -30,10 +30,10 @@ test('what is enqueued is begun at once, and the answer does not wait for it', a
       }),
   );
   const id = await there.tock.enqueue('quick', 1);
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), patience);
+  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), conditionTimeout);
   expect(await state(id)).toBe('running');
   let_go();
-  await vi.waitUntil(done([id]), patience);
+  await vi.waitUntil(done([id]), conditionTimeout);
 });
 
 test('a burst of enqueues makes few drains, and leaves nothing behind', async () => {
@@ -45,7 +45,7 @@ test('a burst of enqueues makes few drains, and leaves nothing behind', async ()
     for (let n = 0; n < 10; n++) await there.tock.enqueue('quick', from + n);
   };
   await Promise.all(Array.from({ length: burst / 10 }, (_, n) => caller(10 * n)));
-  await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: patience });
+  await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: conditionTimeout });
   expect(there.told).toHaveLength(burst);
   // A tenth on a quiet machine; where the burst itself takes long, it has more pauses.
   expect(claimed.size).toBeLessThan(burst / 2);
@@ -54,13 +54,13 @@ test('a burst of enqueues makes few drains, and leaves nothing behind', async ()
 test('a call that makes tasks ready otherwise wakes their consumers too', async () => {
   const id = await there.tock.enqueue('other', 1);
   await there.tock.move([id], 'quick');
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: patience });
-  await vi.waitUntil(done([id]), patience);
+  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: conditionTimeout });
+  await vi.waitUntil(done([id]), conditionTimeout);
 });
 
 test('what a woken consumer leaves behind in another queue is begun too', async () => {
   await there.tock.enqueue('leads', 1);
-  await vi.waitUntil(() => there.told.length > 0, { timeout: patience });
+  await vi.waitUntil(() => there.told.length > 0, { timeout: conditionTimeout });
   expect(there.told[0]).toMatch(/quick/);
 });
 
@@ -115,7 +115,7 @@ describe('killed at any point from its claim on, a Worker loses nothing and has 
       const open = `select from pg_stat_activity
         where usename = 'tock_edge' and state <> 'idle' and datname = current_database()`;
       return (await there.owner.query(open)).rowCount === 0;
-    }, patience);
+    }, conditionTimeout);
     await there.owner.query(
       "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
     );

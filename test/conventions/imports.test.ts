@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
-import { cycles, importsIn, importsOf, strays } from './imports.ts';
+import { cycles, importsIn, importsOf, unusedFiles } from './imports.ts';
 
 /** What each folder may import from beside itself. */
 const allowed: Record<string, string[]> = {
@@ -21,7 +21,7 @@ test('no file imports itself by way of others, types included', () => {
 });
 
 test.each(Object.entries(allowed))('%s imports only from itself and from %j', (folder, beside) => {
-  expect(strays(imports, folder, beside)).toEqual([]);
+  expect(unusedFiles(imports, folder, beside)).toEqual([]);
 });
 
 test('imports of values, of types, of a file alone, and while a file runs are found', () => {

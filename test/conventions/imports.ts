@@ -48,7 +48,7 @@ export function cycles(imports: Imports): string[][] {
 }
 
 /** Imports, as `file -> file`, that lead out of a folder to where it may not go. */
-export function strays(imports: Imports, folder: string, allowed: string[]): string[] {
+export function unusedFiles(imports: Imports, folder: string, allowed: string[]): string[] {
   const isIn = (file: string, place: string) => file === place || file.startsWith(`${place}/`);
   return [...imports]
     .filter(([file]) => isIn(file, folder))

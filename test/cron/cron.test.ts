@@ -4,18 +4,18 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { cronDatabase, type Database, stackInfo } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
+import { expectInvariants } from '../sql/invariants.ts';
 import {
   claim,
   enqueue,
   leaseOf,
-  makeDutiesDue,
-  numbered,
+  makeMaintenanceDue,
+  numberedTasks,
   rows,
   task,
-  until,
   value,
-} from '../sql/support.ts';
+  waitUntil,
+} from '../sql/verbs.ts';
 
 const { cron, name } = stackInfo();
 
@@ -79,7 +79,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   // Another session rests, and stays open: no second copy of that duty may run meanwhile.
   const resting = await db.connect();
   await resting.query('begin');
-  await until('no other session rests', () =>
+  await waitUntil('no other session rests', () =>
     value(resting, "select tock.run_duty('rest') is not null"),
   );
   const rested = 'select last_ok_at from tock.duties where name = $1';
@@ -87,7 +87,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
 
   const queue = `cron-${await value(client, "select nextval('tock.positions')")}`;
   const [late] = await enqueue(client, queue, [{ payload: 'late', delay_seconds: 1 }]);
-  const ids = await enqueue(client, queue, numbered(3));
+  const ids = await enqueue(client, queue, numberedTasks(3));
   const lease = leaseOf(await claim(client, queue, { limit: 3, lease_seconds: 1, worker: 'gone' }));
   await enqueue(client, queue, [], 'forgotten');
   await client.query(
@@ -109,13 +109,16 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   );
 
   // Last, or a tick may come before there is anything for its duties.
-  await makeDutiesDue(client);
+  await makeMaintenanceDue(client);
 
-  const promoted = await until('the delayed task is ready and the lost ones are back', async () => {
-    const found = await task(client, late as string);
-    const back = await task(client, ids[2] as string);
-    return found?.state === 'ready' && back?.state === 'ready' && found;
-  });
+  const promoted = await waitUntil(
+    'the delayed task is ready and the lost ones are back',
+    async () => {
+      const found = await task(client, late as string);
+      const back = await task(client, ids[2] as string);
+      return found?.state === 'ready' && back?.state === 'ready' && found;
+    },
+  );
   expect(promoted.payload).toBe('late');
   expect(await task(client, ids[0] as string)).toMatchObject({
     lost: 1,
@@ -123,7 +126,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   });
   expect((await rows(client, 'select * from tock.complete($1)', [lease])).length).toBe(0);
 
-  const done = await until('each duty but the one at work elsewhere is recorded', async () => {
+  const done = await waitUntil('each duty but the one at work elsewhere is recorded', async () => {
     const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
       client,
       "select last_ok_at, last_error from tock.duties where name <> 'rest'",
@@ -148,7 +151,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   expect(left.map((row) => row.request_id)).not.toContain('old');
 
   // By seconds, a first tick may have done all of it: the other job's turn comes too.
-  const details = await until('the jobs of every few seconds have run', async () => {
+  const details = await waitUntil('the jobs of every few seconds have run', async () => {
     const all = await rows<Detail>(
       client,
       `select j.jobname, d.status, d.return_message from cron.job_run_details d join cron.job j using (jobid)
@@ -159,7 +162,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   });
   expect(details.filter((row) => row.status !== 'succeeded')).toEqual([]);
   await admin.query('delete from cron.job_run_details where jobid = 0');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('tick runs as often as this pg_cron can', async () => {
@@ -170,7 +173,7 @@ test('tick runs as often as this pg_cron can', async () => {
     where j.jobname = 'tock:tick' and d.status = 'succeeded' order by 1 desc limit 1`;
   // Four within a minute are by seconds; by minutes one is all to wait for.
   const often = await bySeconds();
-  await until('tick has run', async () =>
+  await waitUntil('tick has run', async () =>
     (await rows(client, runs)).some((row) => row.close || !often),
   );
 });

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, numbered, task, value } from '../sql/support.ts';
+import { claim, enqueue, fail, leaseOf, numberedTasks, task, value } from '../sql/verbs.ts';
 import { type Dashboard, dashboard, goTo, signIn } from './browser.ts';
 
 let made: Dashboard;
@@ -80,7 +80,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
   const page = await made.open(all);
   await goTo(page, 'queues/shop');
   await page.locator('.problem').getByText('There is no queue of this name').waitFor();
-  await enqueue(made.client, 'shop', numbered(7));
+  await enqueue(made.client, 'shop', numberedTasks(7));
   await page.reload();
   await button(page, 'Pause').click();
   await confirm(page, 'Pause');
@@ -88,7 +88,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
   expect(await value(made.client, "select paused from tock.queue('shop')")).toBe(true);
   await button(page, 'Resume').click();
   await told(page, 'shop goes on');
-  await enqueue(made.client, 'shop', numbered(3));
+  await enqueue(made.client, 'shop', numberedTasks(3));
   // Nobody reloads.
   await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
   await button(page, 'Purge').click();
@@ -98,7 +98,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
 });
 
 test('dead tasks are run again: one, and all of an error', async () => {
-  const ids = await enqueue(made.client, 'bills', numbered(6, 0, { max_attempts: 1 }));
+  const ids = await enqueue(made.client, 'bills', numberedTasks(6, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(made.client, 'bills', { limit: 6 }));
   await fail(made.client, lease, { error: { message: 'the bank is closed' } });
   const page = await made.open(all);
@@ -140,7 +140,7 @@ test('a schedule is run now, paused and resumed; a gate too', async () => {
   await made.client.query(
     `select tock.put_schedule('nightly', '{"queue":"nights","cron":"0 3 * * *"}')`,
   );
-  await enqueue(made.client, 'doors', numbered(2, 0, { gate: 'front' }));
+  await enqueue(made.client, 'doors', numberedTasks(2, 0, { gate: 'front' }));
   await made.client.query('select tock.promote()');
   const page = await made.open(all);
   await goTo(page, 'schedules');
@@ -215,7 +215,7 @@ test('hostile words are words, wherever they come from', async () => {
 });
 
 test('tasks are found by what is known of them, and more of them part by part', async () => {
-  await enqueue(made.client, 'found', numbered(120, 0, { tenant: 'acme' }));
+  await enqueue(made.client, 'found', numberedTasks(120, 0, { tenant: 'acme' }));
   const [keyed = ''] = await enqueue(made.client, 'found', [
     { payload: 1, unique_key: 'order-7', tenant: 'b' },
   ]);

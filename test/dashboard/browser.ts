@@ -5,7 +5,7 @@ import { vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { browserPath } from '../../scripts/stack/browser.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 
 const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -62,7 +62,7 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
   let said: string[] = [];
   const health = () => fetch(`${served.url}/v1/health`).then((response) => response.ok);
   try {
-    await vi.waitUntil(() => health().catch(() => false), { timeout: patience });
+    await vi.waitUntil(() => health().catch(() => false), { timeout: conditionTimeout });
   } catch (error) {
     await Promise.all([browser.close(), served.stop()]);
     throw error;
@@ -82,7 +82,7 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
       const context = await browser.newContext({ viewport: size, colorScheme: theme });
       contexts.push(context);
       const page = await context.newPage();
-      page.setDefaultTimeout(patience);
+      page.setDefaultTimeout(conditionTimeout);
       listen(page, said);
       await page.goto(served.url);
       if (key) await signIn(page, key);
@@ -113,11 +113,11 @@ export async function goTo(page: Page, place: string): Promise<void> {
   await page.evaluate((hash) => {
     location.hash = hash;
   }, `#/${place}`);
-  await settled(page);
+  await waitUntilLoaded(page);
 }
 
 /** Until nothing is being loaded for the first time. */
-export async function settled(page: Page): Promise<void> {
+export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.waitForFunction(
     () => !document.querySelector('[aria-busy="true"]') && document.querySelector('h1'),
   );

@@ -6,10 +6,10 @@ import {
   enqueue,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   promote,
   value,
-} from '../sql/support.ts';
+} from '../sql/verbs.ts';
 import { type Dashboard, dashboard, goTo, phone } from './browser.ts';
 
 let made: Dashboard;
@@ -27,7 +27,7 @@ afterAll(() => made?.close());
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
 test('dead tasks without an error are not run again as all that are dead', async () => {
-  await enqueue(made.client, 'silent', numbered(3, 0, { max_attempts: 1 }));
+  await enqueue(made.client, 'silent', numberedTasks(3, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(made.client, 'silent', { limit: 1 }));
   await fail(made.client, lease, { error: { message: 'loud' } });
   await fail(made.client, leaseOf(await claim(made.client, 'silent', { limit: 2 })));
@@ -43,7 +43,7 @@ test('dead tasks without an error are not run again as all that are dead', async
 });
 
 test('numbers of dead tasks that differ say why, and a list goes on until it is a page', async () => {
-  await enqueue(made.client, 'mixed', numbered(4, 0, { max_attempts: 1 }));
+  await enqueue(made.client, 'mixed', numberedTasks(4, 0, { max_attempts: 1 }));
   for (const message of ['a', 'a', 'b', 'b']) {
     const lease = leaseOf(await claim(made.client, 'mixed', { limit: 1 }));
     await fail(made.client, lease, { error: { message } });
@@ -69,7 +69,7 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
 });
 
 test('dead tasks that were all run again are kept, and that none is left to run again is said', async () => {
-  await enqueue(made.client, 'solo', numbered(1, 0, { max_attempts: 1 }));
+  await enqueue(made.client, 'solo', numberedTasks(1, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(made.client, 'solo'));
   await fail(made.client, lease, { error: { message: 'alone' } });
   const page = await made.open(all);
@@ -84,7 +84,7 @@ test('dead tasks that were all run again are kept, and that none is left to run 
 
 test('waits on the overview and on the page of a queue count from readiness', async () => {
   const { client } = made;
-  const [parent] = await enqueue(client, 'parents', numbered(1));
+  const [parent] = await enqueue(client, 'parents', numberedTasks(1));
   await enqueue(client, 'children', [{ after: [parent] }, { after: [parent] }]);
   await client.query(`update tock.waiting set created_at = now() - interval '2 hours',
     after_due = after_due - interval '2 hours' where queue = 'children'`);
@@ -122,8 +122,8 @@ test('settings that are not set are shown, and rates say of which time they are'
 });
 
 test('the gates page opens on a queue that has gates', async () => {
-  await enqueue(made.client, 'aa-none', numbered(1));
-  await enqueue(made.client, 'zz-gated', numbered(2, 0, { gate: 'acct' }));
+  await enqueue(made.client, 'aa-none', numberedTasks(1));
+  await enqueue(made.client, 'zz-gated', numberedTasks(2, 0, { gate: 'acct' }));
   await made.client.query('select tock.promote()');
   await made.client.query('select tock.minutes()');
   const page = await made.open(all);
@@ -132,7 +132,7 @@ test('the gates page opens on a queue that has gates', async () => {
 });
 
 test('on a phone the overview shows every column without scrolling to the side', async () => {
-  await enqueue(made.client, `long-${'name-'.repeat(8)}`, numbered(1));
+  await enqueue(made.client, `long-${'name-'.repeat(8)}`, numberedTasks(1));
   await made.client.query('select tock.minutes()');
   const page = await made.open(all, { size: phone });
   const table = page.getByRole('table', { name: 'Queues' });
@@ -234,7 +234,7 @@ test('long lists go on: schedules, workers of a pool, who runs what in a queue',
     `select tock.put_schedule('s' || lpad(n::text, 3, '0'), '{"queue": "timed", "every_seconds": 9000}'),
        tock.join_pool('crowd', 'w' || lpad(n::text, 3, '0'), 86400) from generate_series(1, 101) n`,
   );
-  await enqueue(client, 'crowded', numbered(21));
+  await enqueue(client, 'crowded', numberedTasks(21));
   for (let n = 0; n < 21; n++)
     await claim(client, 'crowded', { worker: `w${n}`, lease_seconds: 86_400 });
   const page = await made.open(read);

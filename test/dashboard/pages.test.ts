@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Dashboard, dashboard, desktop, goTo, phone, violations } from './browser.ts';
-import { fillWorld } from './world.ts';
+import { addSampleData } from './sample_data.ts';
 
 let made: Dashboard;
 let all: string;
@@ -9,7 +9,7 @@ let dead: string;
 
 beforeAll(async () => {
   made = await dashboard();
-  await fillWorld(made.client);
+  await addSampleData(made.client);
   await made.client.query('select tock.minutes()');
   all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
   const { rows } = await made.client.query(

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { execute } from '../cli/tock.ts';
-import { processesOf, removeHome, temporaryHome } from '../stack/started.ts';
+import { processesOf, removeHome, temporaryHome } from '../stack/start_process.ts';
 
 const home = temporaryHome();
 afterAll(() => removeHome(home));

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { execute } from '../cli/tock.ts';
-import { processesOf, removeHome, type Started, start, temporaryHome } from '../stack/started.ts';
+import {
+  processesOf,
+  removeHome,
+  type Started,
+  start,
+  temporaryHome,
+} from '../stack/start_process.ts';
 
 const home = temporaryHome();
 let stack: Started;

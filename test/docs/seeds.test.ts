@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/place.ts';
 import { cronDatabase, stackInfo } from '../database.ts';
-import { client, db, oneDatabase } from '../sql/own.ts';
-import { value } from '../sql/support.ts';
+import { client, databasePerFile, db } from '../sql/test_database.ts';
+import { value } from '../sql/verbs.ts';
 import { answered, hasPsql, printed, sections, sqlOf, unshown } from './page.ts';
 
 /** What each variant of the seeds is shown with: a verb, or an option or setting. */
@@ -38,7 +38,7 @@ const path = join(checkout, 'docs/seeds.md');
 const read = () => readFileSync(path, 'utf8');
 const needsCron = (sql: string) => /\bcron\./.test(sql);
 
-oneDatabase();
+databasePerFile();
 
 /** What the blocks that need pg_cron printed; they are the first to run. */
 let ofCron: (string | null)[] = [];

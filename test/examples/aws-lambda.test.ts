@@ -4,8 +4,8 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ended } from '../../scripts/stack/run.ts';
-import { type Against, against, copied } from './copied.ts';
-import { type Web, web } from './web.ts';
+import { copyExample, type ExampleServer, startExampleServer } from './copy.ts';
+import { type SamplePages, startSamplePages } from './sample_pages.ts';
 
 type Answer = { result?: Record<string, number>; error?: string; left?: number };
 
@@ -13,16 +13,16 @@ type Answer = { result?: Record<string, number>; error?: string; left?: number }
 const call_seconds = 60;
 const reserve_seconds = call_seconds + 4;
 
-let tock: Against;
-let pages: Web;
+let tock: ExampleServer;
+let pages: SamplePages;
 let folder: string;
 let runtime: ChildProcess;
 let logged = '';
 
 beforeAll(async () => {
-  tock = await against('pages');
-  pages = await web();
-  folder = await copied('aws-lambda');
+  tock = await startExampleServer('pages');
+  pages = await startSamplePages();
+  folder = await copyExample('aws-lambda');
   const runs = join(import.meta.dirname, 'lambda.mjs');
   const env = { ...process.env, ...tock.env, CALL_SECONDS: String(call_seconds) };
   runtime = fork(runs, [join(folder, 'handler.mjs')], { env, silent: true });

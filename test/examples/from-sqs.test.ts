@@ -2,11 +2,11 @@ import { rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Against, against, copied, started } from './copied.ts';
+import { copyExample, type ExampleServer, startExampleServer, startProcess } from './copy.ts';
 
 type Message = { MessageId: string; Body: string; Attributes?: Record<string, string> };
 
-let tock: Against;
+let tock: ExampleServer;
 let folder: string;
 let sqs: Server;
 let url: string;
@@ -30,8 +30,8 @@ async function answered(target: string, body: { Entries: { ReceiptHandle: string
 }
 
 beforeAll(async () => {
-  tock = await against('moved');
-  folder = await copied('from-sqs');
+  tock = await startExampleServer('moved');
+  folder = await copyExample('from-sqs');
   sqs = createServer(async (request, response) => {
     let text = '';
     for await (const chunk of request.setEncoding('utf8')) text += chunk;
@@ -70,7 +70,7 @@ async function run(name: string, more = {}) {
     ...more,
   };
   const queue = name.endsWith('.fifo') ? 'ordered' : 'moved';
-  return started([process.execPath, 'from-sqs.mjs', queue], folder, env).ended;
+  return startProcess([process.execPath, 'from-sqs.mjs', queue], folder, env).ended;
 }
 
 test('each message becomes one task, though it comes twice, deletions are lost and SQS is away for a while', async () => {

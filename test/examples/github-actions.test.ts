@@ -2,23 +2,29 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { patience } from '../patience.ts';
-import { type Against, against, copied, type Process, started } from './copied.ts';
-import { type Web, web } from './web.ts';
+import { conditionTimeout } from '../timeout.ts';
+import {
+  copyExample,
+  type ExampleServer,
+  type Process,
+  startExampleServer,
+  startProcess,
+} from './copy.ts';
+import { type SamplePages, startSamplePages } from './sample_pages.ts';
 
 type Env = Record<string, string | number>;
 type Step = { run?: string; uses?: string; env?: Env };
 type Job = { 'timeout-minutes': number; env?: Env; steps: Step[] };
 
-let tock: Against;
-let pages: Web;
+let tock: ExampleServer;
+let pages: SamplePages;
 let folder: string;
 let workflow: { on: object; concurrency: object; env?: Env; jobs: { work: Job } };
 
 beforeAll(async () => {
-  tock = await against('links');
-  pages = await web();
-  folder = await copied('github-actions');
+  tock = await startExampleServer('links');
+  pages = await startSamplePages();
+  folder = await copyExample('github-actions');
   workflow = parse(readFileSync(join(folder, 'tock-worker.yml'), 'utf8'));
 });
 afterAll(async () => {
@@ -43,7 +49,7 @@ function job(): Process {
   const { work } = workflow.jobs;
   const [step, ...more] = work.steps.filter(({ run }) => run && !run.startsWith('npm ci'));
   if (!step?.run || more.length > 0) throw new Error('The workflow has another number of steps.');
-  return started(['bash', '-e', '-c', step.run], folder, envOf(work, step));
+  return startProcess(['bash', '-e', '-c', step.run], folder, envOf(work, step));
 }
 
 const link = (path: string) => ({ url: `${pages.url}${path}` });
@@ -69,7 +75,7 @@ test('a workflow is red when a task has died', async () => {
 test('a workflow that is cancelled gives back what it has, within the time that it gets', async () => {
   const [id] = await tock.enqueue('links', [link('/held')], { max_attempts: 1 });
   const { child, ended } = job();
-  await vi.waitUntil(() => pages.asked.includes('/held'), { timeout: patience });
+  await vi.waitUntil(() => pages.asked.includes('/held'), { timeout: conditionTimeout });
   child.kill('SIGINT');
   expect((await ended).code).toBe(0);
   // The runner sends SIGTERM after 7.5 s.

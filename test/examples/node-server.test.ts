@@ -5,8 +5,8 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
-import { copied, type Process, started } from './copied.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { copyExample, type Process, startProcess } from './copy.ts';
 
 let db: Database;
 let folder: string;
@@ -18,14 +18,14 @@ let owner: pg.Client;
 
 beforeAll(async () => {
   db = await freshDatabase();
-  folder = await copied('node-server');
+  folder = await copyExample('node-server');
   owner = await db.connect();
   const made = `select key from tock.create_key(p_name => 'k', p_scopes => '{enqueue,claim,read,admin}')`;
   ({ key } = (await owner.query(made)).rows[0]);
   const settings = { DATABASE_URL: db.poolUrl ?? db.edgeUrl, PORT: '0' };
-  server = started([process.execPath, 'server.mjs'], folder, settings);
+  server = startProcess([process.execPath, 'server.mjs'], folder, settings);
   const said = /listens on (\S+)/;
-  await vi.waitUntil(() => said.test(server.out()) || server.err(), { timeout: patience });
+  await vi.waitUntil(() => said.test(server.out()) || server.err(), { timeout: conditionTimeout });
   url = said.exec(server.out())?.[1] ?? server.err();
   tock = createTock({ url, key, retries: 0 });
 });
@@ -57,7 +57,7 @@ test('what falls due is promoted by its timer, with nobody claiming', async () =
     const id = await tock.enqueue('later', null, { run_at });
     await vi.waitUntil(
       async () => (await owner.query(timely)) && (await tock.task(id))?.state === 'ready',
-      { timeout: patience, interval: 50 },
+      { timeout: conditionTimeout, interval: 50 },
     );
   }
 });
@@ -89,7 +89,7 @@ test('bodies that are refused while they come, or are left, end no more than the
     let answered = 0;
     for (const { answer } of all) void answer.then(() => answered++);
     // More than there is room for: the others wait for the rest of theirs.
-    await vi.waitUntil(() => answered >= 70, { timeout: patience });
+    await vi.waitUntil(() => answered >= 70, { timeout: conditionTimeout });
     for (const { socket } of all) socket.resetAndDestroy();
     await Promise.all(all.map(({ answer }) => answer));
     expect(server.err()).toBe('');
@@ -109,7 +109,7 @@ test('without a database, or where somebody listens already, it says so and ends
     [{ PORT: '0' }, 2, /^Set DATABASE_URL.*\n$/],
     [{ DATABASE_URL: db.edgeUrl, PORT }, 1, /^listen EADDRINUSE.*PORT.*\n$/],
   ] as const) {
-    const { ended } = started([process.execPath, 'server.mjs'], folder, env);
+    const { ended } = startProcess([process.execPath, 'server.mjs'], folder, env);
     expect(await ended).toMatchObject({ code, err: expect.stringMatching(said) });
   }
 });

@@ -4,8 +4,14 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { patience } from '../patience.ts';
-import { type Against, against, copied, type Process, started } from './copied.ts';
+import { conditionTimeout } from '../timeout.ts';
+import {
+  copyExample,
+  type ExampleServer,
+  type Process,
+  startExampleServer,
+  startProcess,
+} from './copy.ts';
 
 type Span = {
   name: string;
@@ -18,7 +24,7 @@ type Span = {
   events: [string, string][];
 };
 
-let tock: Against;
+let tock: ExampleServer;
 let folder: string;
 let server: Process;
 let shop = '';
@@ -27,7 +33,10 @@ const heard: IncomingHttpHeaders[] = [];
 
 const run = (program: string, env: NodeJS.ProcessEnv) => {
   const spans = join(import.meta.dirname, 'spans.mjs');
-  return started([process.execPath, '--import', spans, program], folder, { ...tock.env, ...env });
+  return startProcess([process.execPath, '--import', spans, program], folder, {
+    ...tock.env,
+    ...env,
+  });
 };
 const spansOf = (out: string): Span[] =>
   out
@@ -36,10 +45,10 @@ const spansOf = (out: string): Span[] =>
     .map((line) => JSON.parse(line));
 
 beforeAll(async () => {
-  tock = await against('orders');
+  tock = await startExampleServer('orders');
   const key = `select key from tock.create_key(p_name => 'both', p_scopes => '{enqueue,claim}')`;
   tock.env.TOCK_KEY = (await tock.owner.query(key)).rows[0].key;
-  folder = await copied('opentelemetry', ['@opentelemetry/api']);
+  folder = await copyExample('opentelemetry', ['@opentelemetry/api']);
   warehouse = createServer((request, response) => {
     heard.push(request.headers);
     request.resume();
@@ -50,7 +59,7 @@ beforeAll(async () => {
   });
   server = run('server.mjs', { PORT: '0' });
   const begun = () => expect(server.out()).toMatch(/^on \d+/);
-  await vi.waitFor(begun, { timeout: patience });
+  await vi.waitFor(begun, { timeout: conditionTimeout });
   shop = `http://127.0.0.1:${/\d+/.exec(server.out())?.[0]}`;
 });
 afterAll(async () => {

@@ -9,7 +9,7 @@ const missing = async (name: string) =>
   );
 
 /** Installs what isn't there, as root with apt; else says why it can't be had. */
-export async function cannotHave(names: string[]): Promise<string | null> {
+export async function whyUnavailable(names: string[]): Promise<string | null> {
   const wanted = [];
   for (const name of names) if (await missing(name)) wanted.push(name);
   if (wanted.length === 0) return null;

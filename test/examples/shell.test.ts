@@ -2,20 +2,26 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { alive, mark } from '../../scripts/stack/processes.ts';
-import { patience } from '../patience.ts';
-import { type Against, against, copied, type Process, started } from './copied.ts';
-import { cannotHave } from './programs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import {
+  copyExample,
+  type ExampleServer,
+  type Process,
+  startExampleServer,
+  startProcess,
+} from './copy.ts';
+import { whyUnavailable } from './programs.ts';
 
 const queue = 'chores';
 
-let tock: Against;
+let tock: ExampleServer;
 let folder: string;
 let lacking: string | null;
 
 beforeAll(async () => {
-  lacking = await cannotHave(['curl', 'jq']);
-  tock = await against(queue);
-  folder = await copied('shell');
+  lacking = await whyUnavailable(['curl', 'jq']);
+  tock = await startExampleServer(queue);
+  folder = await copyExample('shell');
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true });
@@ -28,7 +34,7 @@ type Settings = Record<string, string>;
 /** A worker whose command is this script of bash. */
 function worker(script: string, settings: Settings = { UNTIL_EMPTY: '1' }): Process {
   const argv = ['./worker.sh', queue, 'bash', '-c', script];
-  return started(argv, folder, { ...tock.env, ...settings });
+  return startProcess(argv, folder, { ...tock.env, ...settings });
 }
 
 const hostile = [
@@ -54,7 +60,7 @@ test('a shell worker gives its command whatever a payload has in it, and takes b
 });
 
 test('without a command a shell worker says how it is used', async () => {
-  const { code, err } = await started(['./worker.sh', queue], folder, tock.env).ended;
+  const { code, err } = await startProcess(['./worker.sh', queue], folder, tock.env).ended;
   const usage = 'usage: worker.sh QUEUE COMMAND [ARGUMENT...]\n';
   expect({ code, err }).toEqual({ code: 2, err: usage });
 });
@@ -86,7 +92,10 @@ test('an answer that is lost is asked for again, and nothing is done twice', asy
   // Of the claim and of the completion.
   tock.server.lose(1);
   const running = worker('echo x >>ran');
-  await vi.waitUntil(() => tock.server.calls.some((call) => call.endsWith('complete')), patience);
+  await vi.waitUntil(
+    () => tock.server.calls.some((call) => call.endsWith('complete')),
+    conditionTimeout,
+  );
   const { code } = await running.ended;
   expect(code).toBe(0);
   expect(readFileSync(join(folder, 'ran'), 'utf8')).toBe('x\n');
@@ -104,8 +113,8 @@ test('a command that takes longer than its lease keeps it', async () => {
     );
     return rows[0]?.leased_until.getTime();
   };
-  const first = await vi.waitUntil(until, { timeout: patience });
-  await vi.waitUntil(async () => ((await until()) ?? 0) > first, { timeout: patience });
+  const first = await vi.waitUntil(until, { timeout: conditionTimeout });
+  await vi.waitUntil(async () => ((await until()) ?? 0) > first, { timeout: conditionTimeout });
   writeFileSync(join(folder, 'over'), '');
   expect((await running.ended).code).toBe(0);
   expect((await tock.task(id)).runs).toMatchObject([{ state: 'done', result: 1 }]);
@@ -115,24 +124,26 @@ test('a command is ended with what it started when its task is cancelled', async
   const [id] = await tock.enqueue(queue, ['cancel']);
   const script = 'sleep 300 & echo $! >pid; wait; echo never >never';
   const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '20' });
-  await vi.waitUntil(() => exists('pid'), { timeout: patience });
+  await vi.waitUntil(() => exists('pid'), { timeout: conditionTimeout });
   await tock.owner.query('select tock.cancel(p_ids => $1)', [[id]]);
   expect((await running.ended).code).toBe(0);
   expect(await tock.states([id as string])).toEqual(['cancelled']);
   expect(exists('never')).toBe(false);
-  await vi.waitUntil(async () => !alive(mark(Number(read('pid')))), patience);
+  await vi.waitUntil(async () => !alive(mark(Number(read('pid')))), conditionTimeout);
 });
 
 test('a worker that is told to stop gives back what does not end in time, as no attempt', async () => {
   const [quick, slow] = [await tock.enqueue(queue, ['quick']), await tock.enqueue(queue, ['slow'])];
   const script = `cat >now; [[ $(cat now) == '"slow"' ]] && sleep 300; sleep 1; echo 1`;
   const first = worker(script, { STOP_SECONDS: '20' });
-  await vi.waitUntil(() => exists('now') && read('now') === '"quick"\n', { timeout: patience });
+  await vi.waitUntil(() => exists('now') && read('now') === '"quick"\n', {
+    timeout: conditionTimeout,
+  });
   first.child.kill('SIGTERM');
   expect((await first.ended).code).toBe(0);
   expect(await tock.states([...quick, ...slow])).toEqual(['done', 'ready']);
   const second = worker(script, { STOP_SECONDS: '0' });
-  await vi.waitUntil(() => read('now') === '"slow"\n', { timeout: patience });
+  await vi.waitUntil(() => read('now') === '"slow"\n', { timeout: conditionTimeout });
   second.child.kill('SIGTERM');
   expect((await second.ended).code).toBe(0);
   expect(await tock.task(slow[0])).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });

@@ -7,7 +7,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase, stackInfo } from '../database.ts';
 import { hasPsql } from '../docs/page.ts';
-import { copied, started } from './copied.ts';
+import { copyExample, startProcess } from './copy.ts';
 
 let db: Database;
 let admin: pg.Client;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   const password = stackInfo().edgePassword;
   await admin.query('drop role if exists shop');
   await admin.query(`create role shop login password '${password}'`);
-  folder = await copied('transactional', ['drizzle-orm', 'kysely', 'postgres']);
+  folder = await copyExample('transactional', ['drizzle-orm', 'kysely', 'postgres']);
   await psql(db.superUrl, 'setup.sql');
   // Found at the commit, when all else is done.
   const late = 'add constraint one_each unique (customer) deferrable initially deferred';
@@ -40,7 +40,7 @@ function as(url: string): string {
 
 function psql(url: string, file: string, values: Record<string, string> = {}) {
   const given = Object.entries(values).flatMap(([name, value]) => ['-v', `${name}=${value}`]);
-  return started(['psql', '-X', '-q', ...given, '-f', file, url], folder, {}).ended;
+  return startProcess(['psql', '-X', '-q', ...given, '-f', file, url], folder, {}).ended;
 }
 
 type Place = (

@@ -7,9 +7,9 @@ import { createTock, type Tock } from '../../client/index.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { run } from '../../scripts/stack/run.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
-import { copied } from './copied.ts';
+import { copyExample } from './copy.ts';
 
 let db: Database;
 let tock: Tock;
@@ -28,7 +28,7 @@ async function bundled(): Promise<string> {
 }
 
 beforeAll(async () => {
-  folder = await copied('worker-consumer', ['valibot']);
+  folder = await copyExample('worker-consumer', ['valibot']);
   db = await freshDatabase();
   const owner = await db.connect();
   await (await db.connect(db.superUrl)).query(readFileSync(join(folder, 'setup.sql'), 'utf8'));
@@ -42,7 +42,7 @@ beforeAll(async () => {
     DATABASE_URL: db.poolUrl ?? db.edgeUrl,
     RATES_URL,
   });
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: conditionTimeout });
   const made =
     "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'read'])";
   tock = createTock({ url: served.url, key: (await owner.query(made)).rows[0].key });
@@ -77,7 +77,7 @@ test('a Worker writes an invoice for each order, once', async () => {
     state: 'dead',
     error: { message: expect.stringMatching(/^payload\.cents: /) },
   });
-  await vi.waitUntil(async () => (await tock.task(busy))?.state === 'waiting', patience);
+  await vi.waitUntil(async () => (await tock.task(busy))?.state === 'waiting', conditionTimeout);
   const { rows } = await (await db.connect(db.superUrl)).query(
     'select * from shop.invoices order by 1',
   );

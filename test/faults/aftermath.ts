@@ -1,24 +1,24 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { expectWhole } from '../sql/audit.ts';
-import { complete, rows, until, value } from '../sql/support.ts';
+import { expectInvariants } from '../sql/invariants.ts';
+import { complete, rows, value, waitUntil } from '../sql/verbs.ts';
 import {
   expectDone,
   expectNothingBetween,
-  expectOwn,
-  finish,
+  expectOwnIds,
+  finishAll,
   type Ledger,
   newestStored,
   openLedger,
 } from './ledger.ts';
 import { startLoad } from './load.ts';
 
-export async function reached(client: pg.Client): Promise<number> {
+export async function reachedPosition(client: pg.Client): Promise<number> {
   return Number(await value(client, 'select last_value from tock.positions'));
 }
 
 /** What the guard has found so far, but for the server that it first saw. */
-export async function findings(client: pg.Client): Promise<string[]> {
+export async function guardFindings(client: pg.Client): Promise<string[]> {
   const found = await rows<{ found: string }>(
     client,
     `select detail ->> 'found' as found from tock.reports
@@ -28,9 +28,9 @@ export async function findings(client: pg.Client): Promise<string[]> {
 }
 
 /** Load goes on until so many more tasks are completed. */
-export async function more(ledger: Ledger, count: number): Promise<void> {
+export async function completeMore(ledger: Ledger, count: number): Promise<void> {
   const goal = ledger.completed.size + count;
-  await until(`${count} more tasks are completed`, async () => ledger.completed.size >= goal);
+  await waitUntil(`${count} more tasks are completed`, async () => ledger.completed.size >= goal);
 }
 
 /**
@@ -49,21 +49,21 @@ export async function expectGoesOn(
   const stored = storedBefore ?? (await newestStored(client));
   const since = openLedger();
   const load = startLoad(since, connect);
-  await more(since, 150);
+  await completeMore(since, 150);
   await load.stop();
   // A call that comes while another one looks at the sequence is to come again.
   expect([...since.refused.keys()].filter((code) => code !== 'TK503')).toEqual([]);
-  await expectWhole(client);
+  await expectInvariants(client);
 
-  const known = await expectOwn(client, told);
+  const known = await expectOwnIds(client, told);
   expect([...kept.accepted.keys()].filter((id) => !known.has(id))).toEqual([]);
   await expectNothingBetween(client, stored, told.newest);
-  expect(await reached(client)).toBeGreaterThan(stored + 2 ** 20);
+  expect(await reachedPosition(client)).toBeGreaterThan(stored + 2 ** 20);
 
   // Who was at work before goes on with a lease that was kept; the others are reaped.
   const [held] = kept.held;
   if (held) expect(await complete(client, held[0])).toMatchObject({ completed: held[1].length });
-  const again = await finish(client, 'load');
+  const again = await finishAll(client, 'load');
   const twice = new Set([...kept.completed, ...since.completed, ...(held?.[1] ?? [])]);
   expect(again.filter((id) => twice.has(id))).toEqual([]);
   await expectDone(client, [...known, ...since.accepted.keys()]);

@@ -1,18 +1,18 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
+import { expectInvariants } from '../sql/invariants.ts';
 import {
   claim,
   complete,
   enqueue,
   expire,
   leaseOf,
-  numbered,
+  numberedTasks,
   reap,
   rows,
   value,
-} from '../sql/support.ts';
+} from '../sql/verbs.ts';
 
 let db: OwnCluster;
 
@@ -68,7 +68,7 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
   const completed = new Set<string>();
   for (let crash = 1; crash <= 3; crash++) {
     const writers = await untilGone(4, async (on) => {
-      for (const id of await enqueue(on, 'load', numbered(3))) accepted.add(id);
+      for (const id of await enqueue(on, 'load', numberedTasks(3))) accepted.add(id);
     });
     const workers = await untilGone(4, async (on) => {
       const runs = await claimAlone(on, 4);
@@ -90,7 +90,7 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
     await db.start();
 
     const client = await db.connect();
-    await expectWhole(client);
+    await expectInvariants(client);
     const again = await rest(client);
     expect(again).toHaveLength(new Set(again).size);
     expect(again.filter((id) => completed.has(id))).toEqual([]);
@@ -102,7 +102,7 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
       expect(await value(client, 'select state from tock.task($1)', [id])).toBe('done');
       completed.add(id);
     }
-    await expectWhole(client);
+    await expectInvariants(client);
   }
 });
 
@@ -112,7 +112,7 @@ test('a completion acknowledged just before a crash holds, with nothing else wri
   await admin.query("alter system set wal_writer_delay = '10s'");
   await admin.query('select pg_reload_conf()');
   const filler = await db.connect();
-  for (let call = 0; call < 4; call++) await enqueue(filler, 'load', numbered(1000));
+  for (let call = 0; call < 4; call++) await enqueue(filler, 'load', numberedTasks(1000));
   const completed = new Set<string>();
   const workers = await untilGone(4, async (on) => {
     const runs = await claimAlone(on, 1);
@@ -143,7 +143,7 @@ test('a limit holds after a crash: what was claimed just before keeps its places
   await client.query(
     `select tock.put_queue('few', '{"max_running": 3, "rate_limit": 4, "rate_seconds": 86400}')`,
   );
-  await enqueue(client, 'few', numbered(9));
+  await enqueue(client, 'few', numberedTasks(9));
   const alone = 'select id from tock.claim(p_queue => $1, p_limit => 9, p_alone => true)';
   const first = await rows<{ id: string }>(client, alone, ['few']);
   expect(first).toHaveLength(3);
@@ -155,15 +155,15 @@ test('a limit holds after a crash: what was claimed just before keeps its places
   const [limits] = await rows<{ level: number }>(again, "select * from tock.limits('few')");
   expect(limits).toMatchObject({ running: 3 });
   expect(limits?.level).toBeLessThan(2);
-  await expectWhole(again);
+  await expectInvariants(again);
 });
 
 test('a prepared task and a prepared claim survive a crash', async () => {
   const writer = await db.connect();
   await writer.query('begin');
-  const ids = await enqueue(writer, 'two-phase', numbered(2));
+  const ids = await enqueue(writer, 'two-phase', numberedTasks(2));
   await writer.query("prepare transaction 'a task'");
-  const claimed = await enqueue(writer, 'held', numbered(2));
+  const claimed = await enqueue(writer, 'held', numberedTasks(2));
   await writer.query('begin');
   const lease = leaseOf(await claim(writer, 'held', { limit: 2 }));
   await writer.query("prepare transaction 'a claim'");
@@ -171,7 +171,7 @@ test('a prepared task and a prepared claim survive a crash', async () => {
   await db.start();
 
   const client = await db.connect();
-  const others = await enqueue(client, 'two-phase', numbered(2));
+  const others = await enqueue(client, 'two-phase', numberedTasks(2));
   const claims = async (queue: string) =>
     (await claim(client, queue, { limit: 9 })).map((run) => run.id);
   expect(await claims('two-phase')).toEqual(others);
@@ -183,12 +183,12 @@ test('a prepared task and a prepared claim survive a crash', async () => {
   expect(await claims('held')).toEqual([]);
   expect(await complete(client, lease)).toEqual({ completed: 2, refused: [] });
   expect(await value(client, 'select state from tock.task($1)', [claimed[0]])).toBe('done');
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('a claim lost in a crash only makes its runs ready again', async () => {
   const client = await db.connect();
-  const ids = await enqueue(client, 'lost', numbered(50));
+  const ids = await enqueue(client, 'lost', numberedTasks(50));
   const runs = await rows<{ lease: string }>(
     client,
     "select lease from tock.claim(p_queue => 'lost', p_limit => 50, p_alone => true)",
@@ -199,5 +199,5 @@ test('a claim lost in a crash only makes its runs ready again', async () => {
   await expire(after, runs[0]?.lease as string);
   await reap(after);
   expect((await claim(after, 'lost', { limit: 99 })).map((run) => run.id)).toEqual(ids);
-  await expectWhole(after);
+  await expectInvariants(after);
 });

@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { enqueue, numbered, value } from '../sql/support.ts';
-import { findings, reached } from './aftermath.ts';
-import { expectDone, finish, newestStored, positionOf } from './ledger.ts';
+import { enqueue, numberedTasks, value } from '../sql/verbs.ts';
+import { guardFindings, reachedPosition } from './aftermath.ts';
+import { expectDone, finishAll, newestStored, positionOf } from './ledger.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -25,15 +25,15 @@ async function sayRestored(): Promise<void> {
 
 // A volume's snapshot that is started as it is looks like a crash: nothing gives it away.
 test('a copy that nothing gives away may be said to be one', async () => {
-  const ids = await enqueue(client, 'load', numbered(2));
+  const ids = await enqueue(client, 'load', numberedTasks(2));
   const stored = await newestStored(client);
   await sayRestored();
-  expect(await findings(client)).toEqual(['restored']);
-  ids.push(...(await enqueue(client, 'load', numbered(2))));
+  expect(await guardFindings(client)).toEqual(['restored']);
+  ids.push(...(await enqueue(client, 'load', numberedTasks(2))));
   expect(positionOf(ids[2] as string)).toBeGreaterThan(stored + 2 ** 20);
   await client.query("select tock.run_duty('guard')");
-  expect(await findings(client)).toHaveLength(1);
-  await finish(client, 'load');
+  expect(await guardFindings(client)).toHaveLength(1);
+  await finishAll(client, 'load');
   await expectDone(client, ids);
 });
 
@@ -42,14 +42,14 @@ test('a jump past the end of the last epoch makes one for where it lands', async
     "select setval('tock.positions', (select max(end_position) - 100 from tock.epochs))",
   );
   await client.query('select tock.rotate(p_width => 5000)');
-  const ids = await enqueue(client, 'load', numbered(150));
-  const before = await reached(client);
+  const ids = await enqueue(client, 'load', numberedTasks(150));
+  const before = await reachedPosition(client);
   await sayRestored();
-  expect(await reached(client)).toBeGreaterThan(before + 2 ** 20 - 1);
+  expect(await reachedPosition(client)).toBeGreaterThan(before + 2 ** 20 - 1);
   const landed = 'select tock.epoch_of(last_value + 1) from tock.positions';
   expect(await value(client, landed)).not.toBeNull();
-  ids.push(...(await enqueue(client, 'load', numbered(50, 0, { delay_seconds: 60 }))));
-  ids.push(...(await enqueue(client, 'load', numbered(150))));
-  await finish(client, 'load');
+  ids.push(...(await enqueue(client, 'load', numberedTasks(50, 0, { delay_seconds: 60 }))));
+  ids.push(...(await enqueue(client, 'load', numberedTasks(150))));
+  await finishAll(client, 'load');
   await expectDone(client, ids);
 });

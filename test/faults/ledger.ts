@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { brokenSentences } from '../sql/audit.ts';
-import { claim, complete, leaseOf, makeDue, promote, rows, task, value } from '../sql/support.ts';
+import { brokenSentences } from '../sql/invariants.ts';
+import { claim, complete, leaseOf, makeDue, promote, rows, task, value } from '../sql/verbs.ts';
 
 /** What clients were told, whatever the database says later. */
 export type Ledger = {
@@ -28,7 +28,7 @@ export function openLedger(): Ledger {
 }
 
 /** As it was at this moment: what was acknowledged by now. */
-export function copied(ledger: Ledger): Ledger {
+export function copyLedger(ledger: Ledger): Ledger {
   const { accepted, completed, held, refused } = ledger;
   return {
     accepted: new Map(accepted),
@@ -63,7 +63,7 @@ function some<T>(all: T[]): T[] {
 }
 
 /** No id of the ledger, lost or kept, means somebody else's task. Returns those that are kept. */
-export async function expectOwn(client: pg.Client, ledger: Ledger): Promise<Set<string>> {
+export async function expectOwnIds(client: pg.Client, ledger: Ledger): Promise<Set<string>> {
   const found = await numbersOf(client, ledger.accepted.keys());
   const strangers = found.filter(({ id, n }) => ledger.accepted.get(id) !== n);
   expect(strangers.slice(0, 3)).toEqual([]);
@@ -100,7 +100,7 @@ export async function expectNothingBetween(client: pg.Client, above: number, upT
 }
 
 /** Takes back what is leased, makes due what waits and completes everything there is. */
-export async function finish(client: pg.Client, queue: string): Promise<string[]> {
+export async function finishAll(client: pg.Client, queue: string): Promise<string[]> {
   const done: string[] = [];
   for (let round = 0; round < 100; round++) {
     await client.query(

@@ -1,10 +1,10 @@
 import type pg from 'pg';
-import { pace } from '../pace.ts';
-import { dice } from '../sql/load.ts';
-import { complete, enqueue, fail, release, rows, value } from '../sql/support.ts';
+import { sleep } from '../sleep.ts';
+import { seededRandom } from '../sql/load.ts';
+import { complete, enqueue, fail, release, rows, value } from '../sql/verbs.ts';
 import { type Ledger, positionOf } from './ledger.ts';
 
-export type Working = {
+export type RunningLoad = {
   /** Lets everybody end what they are at. */
   stop(): Promise<void>;
   /** Settles when all have ended: stopped, or their server gone. */
@@ -32,7 +32,7 @@ const write: Step = async (on, ledger, queue, random) => {
   const ids = await enqueue(on, queue, tasks);
   for (const id of ids) told(ledger, id);
   if (open) {
-    await pace(random(40));
+    await sleep(random(40));
     await on.query('commit');
   }
   ids.forEach((id, n) => {
@@ -49,7 +49,7 @@ const work: Step = async (on, ledger, queue, random) => {
   );
   for (const { run_id } of runs) told(ledger, run_id);
   const [first] = runs;
-  if (!first) return pace(random(20));
+  if (!first) return sleep(random(20));
   const { lease } = first;
   const ids = runs.map((run) => run.id);
   const way = random(10);
@@ -84,7 +84,7 @@ const duty: Step = async (on, ledger, _queue, random) => {
   await on.query(duties[random(duties.length)] as string);
   const reached = await value<string>(on, 'select last_value from tock.positions');
   ledger.newest = Math.max(ledger.newest, Number(reached));
-  await pace(random(40));
+  await sleep(random(40));
 };
 
 /** Whether the server went away, rather than refused something. */
@@ -98,8 +98,8 @@ export function startLoad(
   ledger: Ledger,
   connect: () => Promise<pg.Client>,
   queue = 'load',
-): Working {
-  const random = dice(Date.now() % 1_000_000);
+): RunningLoad {
+  const random = seededRandom(Date.now() % 1_000_000);
   let going = true;
   const run = async (step: Step) => {
     const on = await connect();
@@ -107,13 +107,13 @@ export function startLoad(
       try {
         await step(on, ledger, queue, random);
         // A load, not a flood: what is piled up has to be judged afterwards.
-        await pace(random(8));
+        await sleep(random(8));
       } catch (error) {
         if (gone(error)) return;
         const { code = String(error) } = error as { code?: string };
         ledger.refused.set(code, (ledger.refused.get(code) ?? 0) + 1);
         await on.query('rollback').catch(() => {});
-        await pace(20);
+        await sleep(20);
       }
     }
   };

@@ -1,12 +1,20 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, complete, enqueue, leaseOf, numbered, until, value } from '../sql/support.ts';
-import { expectGoesOn, findings, more } from './aftermath.ts';
-import { type Fleet, fleet, type Member, type Settings } from './fleet.ts';
 import {
-  copied,
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  value,
+  waitUntil,
+} from '../sql/verbs.ts';
+import { completeMore, expectGoesOn, guardFindings } from './aftermath.ts';
+import { type ClusterMember, type Clusters, makeClusters, type Settings } from './clusters.ts';
+import {
+  copyLedger,
   expectDone,
-  finish,
+  finishAll,
   type Ledger,
   newestStored,
   openLedger,
@@ -14,9 +22,9 @@ import {
 } from './ledger.ts';
 import { startLoad } from './load.ts';
 
-let all: Fleet;
-let first: Member;
-let restored: Member;
+let all: Clusters;
+let first: ClusterMember;
+let restored: ClusterMember;
 const settings: Settings = {};
 /** All that the first cluster acknowledged, and what it had acknowledged by the chosen time. */
 const ledger = openLedger();
@@ -28,7 +36,7 @@ let stored: number;
 
 // The first cluster works on all the while: what is restored is a branch of it.
 beforeAll(async () => {
-  all = await fleet(2);
+  all = await makeClusters(2);
   const archive = `${all.host.folder}/archive`;
   await all.host.run(['mkdir', archive]);
   first = await all.make({
@@ -38,27 +46,27 @@ beforeAll(async () => {
   const client = await first.connect();
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
   await client.query(`select tock.put_queue('careful', '{"pause_after_restore": true}')`);
-  careful = await enqueue(client, 'careful', numbered(5));
+  careful = await enqueue(client, 'careful', numberedTasks(5));
 
   const load = startLoad(ledger, () => first.connect());
   settings.restore_command = `cp "${archive}/%f" "%p"`;
   restored = await all.copy(first, ['--wal-method=none'], settings);
-  await more(ledger, 150);
-  kept = copied(ledger);
+  await completeMore(ledger, 150);
+  kept = copyLedger(ledger);
   settings.recovery_target_time = await value(client, 'select clock_timestamp()::text');
   settings.recovery_target_action = 'promote';
-  await more(ledger, 150);
+  await completeMore(ledger, 150);
   await load.stop();
   const admin = await first.connect(first.superUrl());
   const last = await value(admin, 'select pg_walfile_name(pg_switch_wal())');
-  await until('the last of the log is archived', () =>
+  await waitUntil('the last of the log is archived', () =>
     value<boolean>(admin, 'select last_archived_wal >= $1 from pg_stat_archiver', [last]),
   );
 
   await all.host.write(`${restored.folder}/data/recovery.signal`, '');
   await restored.start();
   const watcher = await restored.connect(restored.superUrl());
-  await until('the restore is through', () =>
+  await waitUntil('the restore is through', () =>
     value<boolean>(watcher, 'select not pg_is_in_recovery()'),
   );
   stored = await newestStored(watcher);
@@ -74,16 +82,16 @@ test('a queue that pauses after a restore hands out nothing until it is resumed'
   // The very first call is undone, and what it noticed must not be forgotten.
   const undone = await restored.connect();
   await undone.query('begin');
-  await enqueue(undone, 'careful', numbered(1));
+  await enqueue(undone, 'careful', numberedTasks(1));
   await undone.query('rollback');
   expect(await given(on, 'careful')).toEqual([]);
   expect(await value(on, "select (tock.claim_state('{careful}')).state")).toBe('paused');
 
   for (const duties of ['tick()', "run_duty('guard')"]) await on.query(`select tock.${duties}`);
-  careful.push(...(await enqueue(on, 'careful', numbered(2))));
+  careful.push(...(await enqueue(on, 'careful', numberedTasks(2))));
   expect(await given(on, 'careful')).toEqual([]);
   await on.query(`select tock.put_queue('made-since', '{"pause_after_restore": true}')`);
-  const since = await enqueue(on, 'made-since', numbered(1));
+  const since = await enqueue(on, 'made-since', numberedTasks(1));
   expect(await given(on, 'made-since')).toEqual(since);
 
   await on.query(`select tock.put_queue('careful', '{"paused": false}')`);
@@ -95,7 +103,7 @@ test('a queue that pauses after a restore hands out nothing until it is resumed'
   const rest = await given(after, 'careful');
   expect([...runs.map((run) => run.id), ...rest].sort()).toEqual([...careful].sort());
   // Though the call that noticed it was undone.
-  expect(await findings(after)).toEqual(['restored']);
+  expect(await guardFindings(after)).toEqual(['restored']);
 });
 
 test('what was restored to a point in time keeps what was acknowledged by then, and gives no id again', async () => {
@@ -107,18 +115,18 @@ test('the cluster that a restore was made from notices nothing', async () => {
   const client = await first.connect();
   await client.query('select tock.tick()');
   const newest = await newestStored(client);
-  const [id] = await enqueue(client, 'load', numbered(1));
+  const [id] = await enqueue(client, 'load', numberedTasks(1));
   expect(positionOf(id as string)).toBeLessThan(newest + 100);
   expect(await given(client, 'careful')).toHaveLength(5);
-  expect(await findings(client)).toEqual([]);
-  await finish(client, 'load');
+  expect(await guardFindings(client)).toEqual([]);
+  await finishAll(client, 'load');
   await expectDone(client, ledger.accepted.keys());
 });
 
 test("a branch of Neon's is another server, though system and timeline are the same", async () => {
   const before = await restored.connect();
   await before.query(`select tock.put_queue('branched', '{"pause_after_restore": true}')`);
-  const ids = await enqueue(before, 'branched', numbered(2));
+  const ids = await enqueue(before, 'branched', numberedTasks(2));
   const newest = await newestStored(before);
   await restored.stop();
   settings['neon.timeline_id'] = 'another';
@@ -129,7 +137,7 @@ test("a branch of Neon's is another server, though system and timeline are the s
   await first.query('begin');
   expect(await given(first, 'branched')).toEqual([]);
   const on = await restored.connect();
-  ids.push(...(await enqueue(on, 'branched', numbered(2))));
+  ids.push(...(await enqueue(on, 'branched', numberedTasks(2))));
   expect(positionOf(ids[2] as string)).toBeGreaterThan(newest + 2 ** 20);
   expect(await given(on, 'branched')).toEqual([]);
   await first.query('rollback');

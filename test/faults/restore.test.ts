@@ -2,20 +2,20 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeDatabase } from '../../scripts/stack/roles.ts';
 import { prepare } from '../../scripts/stack/test_cluster.ts';
-import { expectWhole } from '../sql/audit.ts';
-import { enqueue, numbered, rows, until, value } from '../sql/support.ts';
-import { expectGoesOn, findings, more } from './aftermath.ts';
-import { type Fleet, fleet, type Member } from './fleet.ts';
-import { copied, type Ledger, newestStored, openLedger } from './ledger.ts';
+import { expectInvariants } from '../sql/invariants.ts';
+import { enqueue, numberedTasks, rows, value, waitUntil } from '../sql/verbs.ts';
+import { completeMore, expectGoesOn, guardFindings } from './aftermath.ts';
+import { type ClusterMember, type Clusters, makeClusters } from './clusters.ts';
+import { copyLedger, type Ledger, newestStored, openLedger } from './ledger.ts';
 import { startLoad } from './load.ts';
 
-let all: Fleet;
-let source: Member;
-let target: Member;
+let all: Clusters;
+let source: ClusterMember;
+let target: ClusterMember;
 const ledger = openLedger();
 
 beforeAll(async () => {
-  all = await fleet(2);
+  all = await makeClusters(2);
   [source, target] = await Promise.all([all.make({ wal_level: 'logical' }), all.make({}, true)]);
   const client = await source.connect();
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
@@ -26,11 +26,11 @@ afterAll(() => all?.close());
 /** Dumps the source with a load going on before, meanwhile and after; what it had told before. */
 async function dumped(file: string, options: string[] = []): Promise<Ledger> {
   const load = startLoad(ledger, () => source.connect());
-  await more(ledger, 100);
-  const kept = copied(ledger);
+  await completeMore(ledger, 100);
+  const kept = copyLedger(ledger);
   const to = ['--format=custom', `--file=${file}`, ...options];
   await all.host.run([`${all.host.bin}/pg_dump`, ...to, source.superUrl()]);
-  await more(ledger, 50);
+  await completeMore(ledger, 50);
   await load.stop();
   return kept;
 }
@@ -66,11 +66,11 @@ async function expectMended(database: string): Promise<number> {
     'select * from tock.doctor()',
   );
   expect(found.map(({ finding }) => finding).join()).toMatch(/sequence/);
-  const first = await enqueue(client, 'load', numbered(1)).catch((error) => error);
+  const first = await enqueue(client, 'load', numberedTasks(1)).catch((error) => error);
   if (!Array.isArray(first)) expect(first).toMatchObject({ code: 'TK503' });
-  await expectWhole(client);
+  await expectInvariants(client);
   await client.query("select tock.run_duty('guard')");
-  expect(await findings(client)).toContain('behind');
+  expect(await guardFindings(client)).toContain('behind');
   return stored;
 }
 
@@ -86,7 +86,7 @@ test('a dump taken under load and restored into another cluster goes on above al
   const file = `${all.host.folder}/whole.dump`;
   const kept = await dumped(file);
   await restored(file, target.superUrl());
-  await expectGoesOn(() => target.connect(), copied(ledger), { ...kept, held: new Map() });
+  await expectGoesOn(() => target.connect(), copyLedger(ledger), { ...kept, held: new Map() });
 });
 
 test('a dump restored into another database of its own cluster is told apart too', async () => {
@@ -95,7 +95,7 @@ test('a dump restored into another database of its own cluster is told apart too
   await makeDatabase(source.superUrl('postgres'), 'beside');
   await restored(file, source.superUrl('beside'));
   const connect = () => source.connect(source.url('beside'));
-  await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() });
+  await expectGoesOn(connect, copyLedger(ledger), { ...kept, held: new Map() });
 });
 
 test('rows restored without the sequence are never met by a new task below a cursor', async () => {
@@ -107,7 +107,7 @@ test('rows restored without the sequence are never met by a new task below a cur
   await restored(file, target.superUrl('data_only'), ['--data-only']);
   const stored = await expectMended('data_only');
   const connect = () => target.connect(target.url('data_only'));
-  await expectGoesOn(connect, copied(ledger), { ...kept, held: new Map() }, stored);
+  await expectGoesOn(connect, copyLedger(ledger), { ...kept, held: new Map() }, stored);
 });
 
 test('a database taken over by logical replication goes on above its rows', async () => {
@@ -118,10 +118,10 @@ test('a database taken over by logical replication goes on above its rows', asyn
   const from = `host=${hostname} port=${port} user=${username} password=${password} dbname=${pathname.slice(1)}`;
   await admin.query(`create subscription everything connection '${from}' publication everything`);
   const load = startLoad(ledger, () => source.connect());
-  await more(ledger, 150);
+  await completeMore(ledger, 150);
   await load.stop();
   const written = await value(publisher, 'select pg_current_wal_lsn()');
-  await until('the replica has it all', () =>
+  await waitUntil('the replica has it all', () =>
     value<boolean>(
       admin,
       `select bool_and(latest_end_lsn >= $1) and not exists (
@@ -133,5 +133,5 @@ test('a database taken over by logical replication goes on above its rows', asyn
   await admin.query('drop subscription everything');
   const stored = await expectMended('replica');
   const connect = () => target.connect(target.url('replica'));
-  await expectGoesOn(connect, ledger, copied(ledger), stored);
+  await expectGoesOn(connect, ledger, copyLedger(ledger), stored);
 });

@@ -1,9 +1,14 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type OwnCluster, ownCluster } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
-import { fired, put, queued, stopped } from '../sql/schedules.ts';
-import { value } from '../sql/support.ts';
+import {
+  backdateSchedule,
+  putSchedule,
+  queuedTasks,
+  scheduleHistory,
+} from '../sql/features/schedules/schedules.ts';
+import { expectInvariants } from '../sql/invariants.ts';
+import { value } from '../sql/verbs.ts';
 
 let cluster: OwnCluster;
 
@@ -30,12 +35,12 @@ const names = Object.keys(wanted);
 async function make(client: pg.Client): Promise<void> {
   const each = { every_seconds: 3600, missed_after_seconds: 7200 };
   const minute = (new Date().getUTCMinutes() + 30) % 60;
-  await put(client, 'skip', { queue: 'skip', ...each, missed: 'skip' });
-  await put(client, 'one', { queue: 'one', ...each });
-  await put(client, 'all', { queue: 'all', ...each, missed: 'all' });
-  await put(client, 'five', { queue: 'five', ...each, missed: 'all', missed_limit: 5 });
-  await put(client, 'lone', { queue: 'lone', ...each, missed: 'all', overlap: 'skip' });
-  await put(client, 'cron', {
+  await putSchedule(client, 'skip', { queue: 'skip', ...each, missed: 'skip' });
+  await putSchedule(client, 'one', { queue: 'one', ...each });
+  await putSchedule(client, 'all', { queue: 'all', ...each, missed: 'all' });
+  await putSchedule(client, 'five', { queue: 'five', ...each, missed: 'all', missed_limit: 5 });
+  await putSchedule(client, 'lone', { queue: 'lone', ...each, missed: 'all', overlap: 'skip' });
+  await putSchedule(client, 'cron', {
     queue: 'cron',
     cron: `${minute} * * * *`,
     missed_after_seconds: 7200,
@@ -48,7 +53,7 @@ test('a database that was stopped over twenty fires catches up by the rules, wit
     await client.query('select cron.unschedule(jobname) from cron.job');
   }
   await make(client);
-  for (const name of names) await stopped(client, name, 3600);
+  for (const name of names) await backdateSchedule(client, name, 3600);
   await client.query('select tock.tick()');
   const wake = await value<Date>(client, 'select tock.next_wake_at()');
   await client.end();
@@ -61,18 +66,18 @@ test('a database that was stopped over twenty fires catches up by the rules, wit
   await one.query(
     "update tock.fired set fire_at = fire_at - interval '20 hours', due_at = due_at - interval '20 hours'",
   );
-  for (const name of names) await stopped(one, name, 20 * 3600);
+  for (const name of names) await backdateSchedule(one, name, 20 * 3600);
   await Promise.all(clients.map((each) => each.query('select tock.tick()')));
   await one.query('select tock.tick()');
 
   for (const name of names) {
-    const all = await fired(one, name);
+    const all = await scheduleHistory(one, name);
     const since = (at: Date) => (Number(at) - Number(all[0]?.fire_at)) / 3_600_000;
     const found = Map.groupBy(all, ({ outcome }) => outcome);
     const at = [...found].map(([outcome, of]) => [outcome, of.map((fire) => since(fire.fire_at))]);
     expect(Object.fromEntries(at), name).toEqual(wanted[name]);
     const tasks = all.filter(({ task_id }) => task_id !== null);
-    expect(await queued(one, name), name).toHaveLength(tasks.length);
+    expect(await queuedTasks(one, name), name).toHaveLength(tasks.length);
   }
-  await expectWhole(one);
+  await expectInvariants(one);
 });

@@ -1,26 +1,33 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from '../sql/audit.ts';
-import { audit, pass, settle } from '../sql/history.ts';
+import { expectInvariants } from '../sql/invariants.ts';
+import { closeSegments, startNextSegment, verifySegments } from '../sql/kernel/segment/segments.ts';
 import {
-  blocked,
   complete,
   drain,
   enqueue,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   pidOf,
   promote,
   rows,
-  until,
   value,
-} from '../sql/support.ts';
-import { findings, more, reached } from './aftermath.ts';
-import { doors } from './doors.ts';
-import { expectDone, expectOwn, finish, newestStored, openLedger, positionOf } from './ledger.ts';
+  waitUntil,
+  waitUntilBlocked,
+} from '../sql/verbs.ts';
+import { completeMore, guardFindings, reachedPosition } from './aftermath.ts';
+import {
+  expectDone,
+  expectOwnIds,
+  finishAll,
+  newestStored,
+  openLedger,
+  positionOf,
+} from './ledger.ts';
 import { startLoad } from './load.ts';
+import { positionSources } from './position_sources.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -38,10 +45,10 @@ const setBack = (to: number) => client.query("select setval('tock.positions', $1
 
 /** A history: runs that were completed and waiting entries that were promoted, all in one queue. */
 async function history(): Promise<string[]> {
-  const ids = await enqueue(client, 'door', numbered(10, 0, { delay_seconds: 60 }));
+  const ids = await enqueue(client, 'door', numberedTasks(10, 0, { delay_seconds: 60 }));
   await makeDue(client, 'door');
   await promote(client);
-  ids.push(...(await enqueue(client, 'door', numbered(10))));
+  ids.push(...(await enqueue(client, 'door', numberedTasks(10))));
   for (const runs of await drain(client, 'door')) await complete(client, leaseOf(runs));
   return ids;
 }
@@ -76,17 +83,17 @@ const taken = async () =>
 async function expectMended(found: string | null = 'behind'): Promise<void> {
   const stored = await newestStored(client);
   await client.query("select tock.run_duty('guard')");
-  if (found) expect(await findings(client)).toContain(found);
-  expect(await reached(client)).toBeGreaterThanOrEqual(stored);
+  if (found) expect(await guardFindings(client)).toContain(found);
+  expect(await reachedPosition(client)).toBeGreaterThanOrEqual(stored);
   for (const queue of ['door', 'other', 'new']) {
-    const ids = await enqueue(client, queue, numbered(3));
+    const ids = await enqueue(client, queue, numberedTasks(3));
     expect(Math.min(...ids.map(positionOf))).toBeGreaterThan(stored);
-    await finish(client, queue);
+    await finishAll(client, queue);
     await expectDone(client, ids);
   }
 }
 
-test.each(doors)(
+test.each(positionSources)(
   'with the sequence set back, $name is refused or comes after a jump',
   async (door) => {
     await history();
@@ -95,7 +102,7 @@ test.each(doors)(
     const stored = await newestStored(client);
     await setBack(1);
     const gave = await tried(door.call(client, given));
-    await expectWhole(client);
+    await expectInvariants(client);
     const now = await taken();
     expect(now).toHaveLength(new Set(now).size);
     // Waiting entries share one row of ids: none of them may come again.
@@ -103,7 +110,7 @@ test.each(doors)(
     expect(again.filter((id) => id.startsWith('waiting'))).toEqual([]);
     await expectMended();
     if (gave === undefined) await door.call(client, given);
-    await expectWhole(client);
+    await expectInvariants(client);
   },
 );
 
@@ -114,10 +121,12 @@ test('a sequence set back to just below what is stored accepts nothing below a c
     await setBack((await newestStored(client)) - back);
     for (let n = 0; n < 4; n++) {
       for (const on of [client, other]) {
-        ids.push(...((await tried(enqueue(on, 'door', numbered(3, 0, { priority: n })))) ?? []));
+        ids.push(
+          ...((await tried(enqueue(on, 'door', numberedTasks(3, 0, { priority: n })))) ?? []),
+        );
       }
     }
-    await expectWhole(client);
+    await expectInvariants(client);
     // The first calls may have brought it above everything by themselves.
     await expectMended(null);
     await expectDone(client, ids);
@@ -129,8 +138,8 @@ test('a sequence behind streams that sleep is mended too', async () => {
   await client.query('select tock.rest()');
   expect(await value(client, 'select bool_or(awake) from tock.streams')).toBe(false);
   await setBack((await newestStored(client)) - 5);
-  await tried(enqueue(client, 'door', numbered(2)));
-  await expectWhole(client);
+  await tried(enqueue(client, 'door', numberedTasks(2)));
+  await expectInvariants(client);
   await expectMended();
 });
 
@@ -145,10 +154,10 @@ test('a sequence set back into an epoch that is over accepts nothing there', asy
   expect(await value(client, 'select settled_at from tock.epochs where number = 1')).not.toBeNull();
   await setBack(5000);
   // A new queue's stream has nothing of its own to compare with.
-  const ids = (await tried(enqueue(client, 'new', numbered(3)))) ?? [];
-  const later = numbered(3, 0, { delay_seconds: 3600 });
+  const ids = (await tried(enqueue(client, 'new', numberedTasks(3)))) ?? [];
+  const later = numberedTasks(3, 0, { delay_seconds: 3600 });
   ids.push(...((await tried(enqueue(client, 'new', later))) ?? []));
-  await expectWhole(client);
+  await expectInvariants(client);
   await expectMended();
   await expectDone(client, ids);
 });
@@ -160,27 +169,27 @@ test('a sequence that caches positions accepts nothing below a cursor, and is me
   const writers = [client, await db.connect(), await db.connect()];
   for (let round = 0; round < 4; round++) {
     for (const on of writers) {
-      ids.push(...((await tried(enqueue(on, 'door', numbered(3)))) ?? []));
+      ids.push(...((await tried(enqueue(on, 'door', numberedTasks(3)))) ?? []));
       for (const runs of await drain(on, 'door')) await complete(on, leaseOf(runs));
-      await expectWhole(client);
+      await expectInvariants(client);
     }
   }
   await expectMended('cache');
   const cache =
     "select seqcache::integer from pg_sequence where seqrelid = 'tock.positions'::regclass";
   expect(await value(client, cache)).toBe(1);
-  for (const on of writers) ids.push(...(await enqueue(on, 'door', numbered(3))));
-  await finish(client, 'door');
+  for (const on of writers) ids.push(...(await enqueue(on, 'door', numberedTasks(3))));
+  await finishAll(client, 'door');
   await expectDone(client, ids);
 });
 
 test('a sequence set back and caught up within a call gives no task the id of another', async () => {
-  await enqueue(client, 'other', numbered(3));
-  const ids = await enqueue(client, 'door', numbered(2, 0, { delay_seconds: 60 }));
+  await enqueue(client, 'other', numberedTasks(3));
+  const ids = await enqueue(client, 'door', numberedTasks(2, 0, { delay_seconds: 60 }));
   const first = positionOf(ids[0] as string);
   await makeDue(client, 'door');
   await promote(client);
-  await finish(client, 'door');
+  await finishAll(client, 'door');
   // An entry that somebody else is adding has the second of the two positions, so that the call waits for it.
   const holder = await db.connect();
   const writer = await db.connect();
@@ -192,13 +201,13 @@ test('a sequence set back and caught up within a call gives no task the id of an
   );
   await setBack(first - 1);
   const pid = await pidOf(writer);
-  const given = tried(enqueue(writer, 'door', numbered(2, 2, { delay_seconds: 60 })));
-  await blocked(client, pid);
+  const given = tried(enqueue(writer, 'door', numberedTasks(2, 2, { delay_seconds: 60 })));
+  await waitUntilBlocked(client, pid);
   await setBack(first + 1000);
   await holder.query('rollback');
   expect(await given).toBeUndefined();
-  await finish(client, 'door');
-  await finish(client, 'other');
+  await finishAll(client, 'door');
+  await finishAll(client, 'other');
   await expectDone(client, ids);
 });
 
@@ -220,25 +229,25 @@ test.each([
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
   const load = () => startLoad(ledger, () => db.connect());
   const first = load();
-  await more(ledger, 60);
+  await completeMore(ledger, 60);
   await first.stop();
   await client.query(tampering);
   const second = load();
   // A tick of the load may be at it, whose look came before.
-  await until('the guard has come', async () => {
+  await waitUntil('the guard has come', async () => {
     return (await value(client, "select tock.run_duty('guard')")) !== null;
   });
-  await more(ledger, 60);
+  await completeMore(ledger, 60);
   await second.stop();
   // Who reads the sequence while the guard alters it may find its old file gone: PostgreSQL writes it anew, and
   // doesn't lock out readers (XX001, 'could not read block 0').
   const refusals = ['TK503', 'XX001'];
   expect([...ledger.refused.keys()].filter((code) => !refusals.includes(code))).toEqual([]);
-  await finish(client, 'load');
-  await pass(client);
-  await settle(client);
-  await audit(client);
-  await finish(client, 'load');
-  expect((await expectOwn(client, ledger)).size).toBe(ledger.accepted.size);
+  await finishAll(client, 'load');
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await finishAll(client, 'load');
+  expect((await expectOwnIds(client, ledger)).size).toBe(ledger.accepted.size);
   await expectDone(client, ledger.accepted.keys());
 });

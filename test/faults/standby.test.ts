@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectWhole } from '../sql/audit.ts';
-import { task, until, value } from '../sql/support.ts';
-import { expectGoesOn, findings, more, reached } from './aftermath.ts';
-import { type Fleet, fleet, type Member } from './fleet.ts';
-import { copied, finish, type Ledger, newestStored, openLedger } from './ledger.ts';
+import { expectInvariants } from '../sql/invariants.ts';
+import { task, value, waitUntil } from '../sql/verbs.ts';
+import { completeMore, expectGoesOn, guardFindings, reachedPosition } from './aftermath.ts';
+import { type ClusterMember, type Clusters, makeClusters } from './clusters.ts';
+import { copyLedger, finishAll, type Ledger, newestStored, openLedger } from './ledger.ts';
 import { startLoad } from './load.ts';
 
-let all: Fleet;
+let all: Clusters;
 /** The cluster in use: each test ends on another. */
-let primary: Member;
+let primary: ClusterMember;
 const ledger = openLedger();
 let changes = 0;
 
 beforeAll(async () => {
-  all = await fleet(3);
+  all = await makeClusters(3);
   primary = await all.make();
   const client = await primary.connect();
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
@@ -22,17 +22,17 @@ beforeAll(async () => {
 afterAll(() => all.close());
 
 /** A standby that streams from the primary through a slot, running. */
-async function standbyOf(of: Member, slot: string): Promise<Member> {
+async function standbyOf(of: ClusterMember, slot: string): Promise<ClusterMember> {
   const standby = await all.copy(of, ['--write-recovery-conf', '--create-slot', '--slot', slot]);
   await standby.start();
   return standby;
 }
 
 /** The standby is the primary now. */
-async function takeOver(standby: Member, kept: Ledger): Promise<void> {
+async function takeOver(standby: ClusterMember, kept: Ledger): Promise<void> {
   primary = standby;
   const since = await expectGoesOn(() => standby.connect(), ledger, kept);
-  const found = await findings(await standby.connect());
+  const found = await guardFindings(await standby.connect());
   expect(found).toEqual(Array(++changes).fill('restored'));
   for (const [id, n] of since.accepted) ledger.accepted.set(id, n);
   ledger.newest = Math.max(ledger.newest, since.newest);
@@ -42,7 +42,7 @@ test('a server killed and started again is the same one: no jump, no pause, no r
   const settings = `select tock.put_queue('careful', '{"pause_after_restore": true}')`;
   await (await primary.connect()).query(settings);
   const load = startLoad(ledger, () => primary.connect());
-  await more(ledger, 100);
+  await completeMore(ledger, 100);
   await primary.kill9();
   await load.ended;
   await primary.start();
@@ -51,14 +51,14 @@ test('a server killed and started again is the same one: no jump, no pause, no r
   const going = startLoad(ledger, () => primary.connect());
   const careful = openLedger();
   const carefully = startLoad(careful, () => primary.connect(), 'careful');
-  await Promise.all([more(ledger, 100), more(careful, 50)]);
+  await Promise.all([completeMore(ledger, 100), completeMore(careful, 50)]);
   await Promise.all([going.stop(), carefully.stop()]);
   await client.query('select tock.tick()');
   // A crash alone skips up to 32 positions: that is how PostgreSQL logs a sequence.
-  expect(await reached(client)).toBeLessThan(100_000);
-  expect(await findings(client)).toEqual([]);
-  await finish(client, 'careful');
-  await expectWhole(client);
+  expect(await reachedPosition(client)).toBeLessThan(100_000);
+  expect(await guardFindings(client)).toEqual([]);
+  await finishAll(client, 'careful');
+  await expectInvariants(client);
 });
 
 test('with a synchronous standby nothing acknowledged is lost when the primary dies', async () => {
@@ -66,20 +66,20 @@ test('with a synchronous standby nothing acknowledged is lost when the primary d
   const admin = await primary.connect(primary.superUrl());
   await admin.query("alter system set synchronous_standby_names = '*'");
   await admin.query('select pg_reload_conf()');
-  await until('the standby is synchronous', () =>
+  await waitUntil('the standby is synchronous', () =>
     value<boolean>(
       admin,
       "select exists (select from pg_stat_replication where sync_state = 'sync')",
     ),
   );
   const load = startLoad(ledger, () => primary.connect());
-  await more(ledger, 200);
+  await completeMore(ledger, 200);
   await primary.kill9();
   await load.ended;
   const client = await standby.connect(standby.superUrl());
   expect(await value(client, 'select pg_promote()')).toBe(true);
   // A claim is not acknowledged work: it commits asynchronously, and one lost makes its tasks ready.
-  await takeOver(standby, { ...copied(ledger), held: new Map() });
+  await takeOver(standby, { ...copyLedger(ledger), held: new Map() });
 });
 
 test('a promoted standby gives out no id that the old primary gave, though the tail is lost', async () => {
@@ -88,12 +88,12 @@ test('a promoted standby gives out no id that the old primary gave, though the t
   const standby = await standbyOf(primary, 'second');
   const client = await standby.connect(standby.superUrl());
   const load = startLoad(ledger, () => primary.connect());
-  await more(ledger, 200);
-  await until('a worker holds a lease', async () => ledger.held.size > 0);
-  const kept = copied(ledger);
+  await completeMore(ledger, 200);
+  await waitUntil('a worker holds a lease', async () => ledger.held.size > 0);
+  const kept = copyLedger(ledger);
   const old = await primary.connect();
   const written = await value(old, 'select pg_current_wal_insert_lsn()');
-  await until('the standby has it all', () =>
+  await waitUntil('the standby has it all', () =>
     value<boolean>(client, 'select pg_last_wal_replay_lsn() >= $1', [written]),
   );
   // Meanwhile the standby may be read from.
@@ -102,10 +102,10 @@ test('a promoted standby gives out no id that the old primary gave, though the t
   }
   await client.query("alter system set primary_conninfo = ''");
   await client.query('select pg_reload_conf()');
-  await until('the standby is cut off', () =>
+  await waitUntil('the standby is cut off', () =>
     value<boolean>(client, 'select not exists (select from pg_stat_wal_receiver)'),
   );
-  await more(ledger, 200);
+  await completeMore(ledger, 200);
   await primary.kill9();
   await load.ended;
   expect(await value(client, 'select pg_promote()')).toBe(true);

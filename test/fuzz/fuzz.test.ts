@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { describeSchema } from '../sql/describe_schema.ts';
+import { checkRequest } from './check.ts';
 import type { Operation } from './document.ts';
-import { hold } from './hold.ts';
-import { cursors, wrongs } from './nasty.ts';
-import { garbageOf, type Plan, spoiledOf, validOf } from './requests.ts';
+import { cursors, invalidValues } from './hostile_values.ts';
+import { garbageOf, invalidOf, type Plan, validOf } from './requests.ts';
 import { runs, seeds } from './seeds.ts';
 import { type Target, target } from './target.ts';
 
@@ -23,7 +23,7 @@ const refused = new Set<string>();
 async function holdAll(of: (operation: Operation) => fc.Arbitrary<Plan>): Promise<void> {
   const plans = fc.oneof(...at.operations.map(of));
   const property = fc.asyncProperty(plans, async (plan) => {
-    const { status } = await hold(at, plan);
+    const { status } = await checkRequest(at, plan);
     (status < 400 ? done : refused).add(plan.name);
   });
   for (const seed of seeds) await fc.assert(property, { seed, numRuns: runs });
@@ -43,7 +43,7 @@ test(
 test(
   'requests with one thing wrong are refused by its name, and nothing done',
   async () => {
-    await holdAll(spoiledOf);
+    await holdAll(invalidOf);
     expect(refused.size).toBeGreaterThan(15 * seeds.length);
   },
   time,
@@ -58,9 +58,9 @@ test(
   async () => {
     const [name, path] = ['POST /v1/queues/{queue}/tasks', '/v1/queues/{queue}/tasks'];
     const statuses = new Set<number>();
-    for (const wrong of wrongs) {
+    for (const wrong of invalidValues) {
       const raw = `{"payload": {"n": [${wrong}]}}`;
-      const { status } = await hold(at, { ...plain, name, method: 'POST', path, raw });
+      const { status } = await checkRequest(at, { ...plain, name, method: 'POST', path, raw });
       statuses.add(status);
     }
     expect([...statuses].sort()).toEqual([201, 422]);
@@ -77,7 +77,7 @@ test.each([
   async (route) => {
     const [method = '', path = ''] = route.split(' ');
     for (const cursor of cursors) {
-      const sent = await hold(at, { ...plain, name: route, method, path: path + cursor });
+      const sent = await checkRequest(at, { ...plain, name: route, method, path: path + cursor });
       expect(sent, cursor).toMatchObject({
         status: 422,
         answer: expect.stringContaining('"cursor"'),

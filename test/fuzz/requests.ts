@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { Operation, Parameter } from './document.ts';
-import { dates, injections, wrongs } from './nasty.ts';
+import { dates, injections, invalidValues } from './hostile_values.ts';
 import { valuesOf, Written, written } from './values.ts';
 
 /** A request as it is generated: what it picks of earlier answers is filled in as it is sent. */
@@ -128,7 +128,7 @@ function spoil(plan: Plan, operation: Operation, { where, how, at, wrong, odd }:
 }
 
 /** Requests with one thing wrong, which now and then is none. */
-export function spoiledOf(operation: Operation): fc.Arbitrary<Plan> {
+export function invalidOf(operation: Operation): fc.Arbitrary<Plan> {
   const where = fc.constantFrom('body', 'body', 'body', 'path', 'query', 'header');
   return fc
     .tuple(
@@ -137,7 +137,7 @@ export function spoiledOf(operation: Operation): fc.Arbitrary<Plan> {
         where,
         how: fc.constantFrom('other', 'other', 'gone', 'more'),
         at: fc.nat(1000),
-        wrong: fc.constantFrom(...wrongs),
+        wrong: fc.constantFrom(...invalidValues),
         odd,
       }),
     )

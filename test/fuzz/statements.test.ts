@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Connect } from '../../functions/database/types.ts';
 import type { Service } from '../http/service.ts';
-import { value } from '../sql/support.ts';
+import { value } from '../sql/verbs.ts';
 import { type Plan, validOf } from './requests.ts';
 import { runs, seeds } from './seeds.ts';
 import { type Target, target } from './target.ts';

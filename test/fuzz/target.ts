@@ -3,7 +3,7 @@ import type { Connect } from '../../functions/database/types.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 import { type Operation, operationsOf } from './document.ts';
-import { known } from './known.ts';
+import { collectKnownIds } from './known_ids.ts';
 import type { Plan } from './requests.ts';
 import { jsonOf } from './values.ts';
 
@@ -76,7 +76,7 @@ export async function target(way?: (tock: Service) => Promise<Connect>): Promise
     TOCK_PUSH_SECRET: randomBytes(32).toString('base64'),
     TOCK_ORIGINS: 'https://a.example',
   };
-  const { learn, filled } = await known(tock.owner, tock.key);
+  const { learn, filled } = await collectKnownIds(tock.owner, tock.key);
   const operations = operationsOf((await tock.send('GET /openapi.json')).body);
   const { rows } = await tock.owner.query(
     "select c.relname as name from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1",

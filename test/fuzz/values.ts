@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { instant, type Schema } from './document.ts';
-import { cursors, dates, injections, numbers } from './nasty.ts';
+import { cursors, dates, injections, numbers } from './hostile_values.ts';
 
 /** Stands for what an earlier answer gave, as that is not known when a request is generated. */
 export type Pick = { pick: string; n: number };

@@ -1,8 +1,8 @@
-import { json, raw, refuses, toBeRefused } from './refuses.ts';
+import { json, raw, serviceForRefusals, testRefusals } from './refusals.ts';
 
-toBeRefused();
+serviceForRefusals();
 
-refuses('PATCH /v1/tasks/:task', [
+testRefusals('PATCH /v1/tasks/:task', [
   ['nothing at all', 400, 'body', {}],
   ['no changes', 422, 'body', json({})],
   ['a list', 422, 'body', raw('[]')],
@@ -25,11 +25,11 @@ refuses('PATCH /v1/tasks/:task', [
   ['an option of enqueue', 422, 'tenant', json({ priority: 1, tenant: 'a' })],
   ['the id', 422, 'id', json({ id: '1' })],
 ]);
-refuses('PATCH /v1/tasks/abc', [['an id that is none', 422, 'id', json({ priority: 1 })]]);
+testRefusals('PATCH /v1/tasks/abc', [['an id that is none', 422, 'id', json({ priority: 1 })]]);
 
-refuses('POST /v1/tasks/:task/cancel', [['an option', 422, 'reason', json({ reason: 'x' })]]);
-refuses('POST /v1/tasks/0/cancel', [['id 0', 422, 'id', json({})]]);
-refuses('POST /v1/tasks/cancel', [
+testRefusals('POST /v1/tasks/:task/cancel', [['an option', 422, 'reason', json({ reason: 'x' })]]);
+testRefusals('POST /v1/tasks/0/cancel', [['id 0', 422, 'id', json({})]]);
+testRefusals('POST /v1/tasks/cancel', [
   ['nothing at all', 400, 'body', {}],
   ['no ids', 422, 'ids', json({})],
   ['no ids in the list', 422, 'ids', json({ ids: [] })],
@@ -39,6 +39,6 @@ refuses('POST /v1/tasks/cancel', [
   ['an id of 2^63', 422, 'ids[0]', json({ ids: ['9223372036854775808'] })],
   ['an unknown option', 422, 'queue', json({ ids: ['1048577'], queue: 'q' })],
 ]);
-refuses('DELETE /v1/tasks/abc/payload', [['an id that is none', 422, 'id', {}]]);
-refuses('DELETE /v1/tasks/:task/payload?force=1', [['a query string', 422, 'force', {}]]);
-refuses('GET /v1/doctor?all=1', [['a query string', 422, 'all', {}]]);
+testRefusals('DELETE /v1/tasks/abc/payload', [['an id that is none', 422, 'id', {}]]);
+testRefusals('DELETE /v1/tasks/:task/payload?force=1', [['a query string', 422, 'force', {}]]);
+testRefusals('GET /v1/doctor?all=1', [['a query string', 422, 'all', {}]]);

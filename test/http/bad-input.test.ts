@@ -1,13 +1,13 @@
-import { json, raw, refuses, toBeRefused } from './refuses.ts';
+import { json, raw, serviceForRefusals, testRefusals } from './refusals.ts';
 import type { Send } from './service.ts';
 
-toBeRefused();
+serviceForRefusals();
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const first = (task: object): Send => ({ body: { tasks: [{ payload: 1 }, task] } });
 const one = (options: string): Send => raw(`{"payload": 1, ${options}}`);
 
-refuses('POST /v1/queues/q/tasks', [
+testRefusals('POST /v1/queues/q/tasks', [
   ['nothing at all', 400, 'body', {}],
   ['malformed JSON', 400, 'body', raw('{"payload": ')],
   ['JSON with a trailing comma', 400, 'body', raw('{"payload": 1,}')],
@@ -96,13 +96,13 @@ refuses('POST /v1/queues/q/tasks', [
   ],
 ]);
 
-refuses('POST /v1/queues/q/tasks?priority=1', [['a query string', 422, 'priority', json({})]]);
-refuses('POST /v1/queues/a%20b/tasks', [['a queue that is no name', 422, 'queue', json({})]]);
-refuses('POST /v1/queues/%00/tasks', [['NUL in the queue', 422, 'queue', json({})]]);
-refuses('POST /v1/queues/%E0%A4%A/tasks', [['a broken escape', 422, 'queue', json({})]]);
-refuses('POST /v1/queues/*/tasks', [['the default policy', 422, 'queue', json({})]]);
+testRefusals('POST /v1/queues/q/tasks?priority=1', [['a query string', 422, 'priority', json({})]]);
+testRefusals('POST /v1/queues/a%20b/tasks', [['a queue that is no name', 422, 'queue', json({})]]);
+testRefusals('POST /v1/queues/%00/tasks', [['NUL in the queue', 422, 'queue', json({})]]);
+testRefusals('POST /v1/queues/%E0%A4%A/tasks', [['a broken escape', 422, 'queue', json({})]]);
+testRefusals('POST /v1/queues/*/tasks', [['the default policy', 422, 'queue', json({})]]);
 
-refuses('POST /v1/queues/q/claim', [
+testRefusals('POST /v1/queues/q/claim', [
   ['limit 0', 422, 'limit', json({ limit: 0 })],
   ['limit 10,001', 422, 'limit', json({ limit: 10_001 })],
   ['limit null', 422, 'limit', json({ limit: null })],
@@ -116,7 +116,7 @@ refuses('POST /v1/queues/q/claim', [
   ['an unknown option', 422, 'wait', json({ wait: 1 })],
 ]);
 
-refuses('POST /v1/leases/:lease/complete', [
+testRefusals('POST /v1/leases/:lease/complete', [
   ['results that are no list', 422, 'results', json({ results: null })],
   ['no results in the list', 422, 'results', json({ results: [] })],
   ['an id in a number', 422, 'results[0].id', json({ results: [{ id: 1 }] })],
@@ -135,7 +135,7 @@ refuses('POST /v1/leases/:lease/complete', [
   ['an option of fail', 422, 'failures', json({ failures: [] })],
 ]);
 
-refuses('POST /v1/leases/:lease/fail', [
+testRefusals('POST /v1/leases/:lease/fail', [
   ['an unknown option', 422, 'retry_in', json({ retry_in: 1 })],
   ['a negative retry', 422, 'retry_in_seconds', json({ retry_in_seconds: -1 })],
   [
@@ -149,11 +149,11 @@ refuses('POST /v1/leases/:lease/fail', [
   ['an option beside failures', 422, 'fatal', json({ failures: [{ id: '1' }], fatal: true })],
 ]);
 
-refuses('POST /v1/leases/:lease/release', [
+testRefusals('POST /v1/leases/:lease/release', [
   ['ids that are none', 422, 'ids[1]', json({ ids: ['1', 'x'] })],
   ['no ids in the list', 422, 'ids', json({ ids: [] })],
 ]);
-refuses('POST /v1/leases/:lease/extend', [
+testRefusals('POST /v1/leases/:lease/extend', [
   ['no time', 422, 'lease_seconds', json({ lease_seconds: 0 })],
   ['seconds', 422, 'seconds', json({ seconds: 5 })],
   ['a number for progress', 422, 'progress', json({ progress: 5 })],
@@ -171,20 +171,20 @@ refuses('POST /v1/leases/:lease/extend', [
   ['a list of numbers', 422, 'progress[0]', json({ progress: [1] })],
   ['an empty list', 422, 'progress', json({ progress: [] })],
 ]);
-refuses('POST /v1/leases/42/complete', [['a lease that is no UUID', 422, 'lease', json({})]]);
+testRefusals('POST /v1/leases/42/complete', [['a lease that is no UUID', 422, 'lease', json({})]]);
 
-refuses('GET /v1/tasks/abc', [['an id that is none', 422, 'id', {}]]);
-refuses('GET /v1/tasks/0', [['id 0', 422, 'id', {}]]);
-refuses('GET /v1/tasks/9223372036854775808', [['an id of 2^63', 422, 'id', {}]]);
+testRefusals('GET /v1/tasks/abc', [['an id that is none', 422, 'id', {}]]);
+testRefusals('GET /v1/tasks/0', [['id 0', 422, 'id', {}]]);
+testRefusals('GET /v1/tasks/9223372036854775808', [['an id of 2^63', 422, 'id', {}]]);
 for (const given of ['', '31', '-1', '1.5', '1e1', 'soon', '%00', '1&wait_seconds=2']) {
   const route = `GET /v1/tasks/1?wait_seconds=${given}`;
-  refuses(route, [['a wait that is none, or twice', 422, 'wait_seconds', {}]]);
+  testRefusals(route, [['a wait that is none, or twice', 422, 'wait_seconds', {}]]);
 }
-refuses('GET /v1/tasks/1?wait=1', [['an unknown option', 422, 'wait', {}]]);
-refuses('GET /v1/tasks/1?__proto__=1', [['a strange option', 422, '__proto__', {}]]);
-refuses('GET /v1/queues?limit=1', [['a query string', 422, 'limit', {}]]);
+testRefusals('GET /v1/tasks/1?wait=1', [['an unknown option', 422, 'wait', {}]]);
+testRefusals('GET /v1/tasks/1?__proto__=1', [['a strange option', 422, '__proto__', {}]]);
+testRefusals('GET /v1/queues?limit=1', [['a query string', 422, 'limit', {}]]);
 
-refuses('PUT /v1/queues/q', [
+testRefusals('PUT /v1/queues/q', [
   ['an unknown option', 422, 'lease', json({ lease: 5 })],
   ['a lease of 0 s', 422, 'lease_seconds', json({ lease_seconds: 0 })],
   ['paused that is no boolean', 422, 'paused', json({ paused: 1 })],
@@ -202,7 +202,7 @@ refuses('PUT /v1/queues/q', [
   ['what is internal', 422, 'home', json({ home: 1 })],
 ]);
 
-refuses('POST /v1/keys', [
+testRefusals('POST /v1/keys', [
   ['nothing at all', 400, 'body', {}],
   ['no scopes', 422, 'scopes', json({ name: 'k', scopes: [] })],
   ['an unknown scope', 422, 'scopes[0]', json({ name: 'k', scopes: ['root'] })],
@@ -215,5 +215,5 @@ refuses('POST /v1/keys', [
     json({ name: 'k', scopes: ['read'], queues: ['*'] }),
   ],
 ]);
-refuses('DELETE /v1/keys/tock', [['a prefix that is none', 422, 'prefix', {}]]);
-refuses('POST /v1/tick', [['an option', 422, 'limit', json({ limit: 1 })]]);
+testRefusals('DELETE /v1/keys/tock', [['a prefix that is none', 422, 'prefix', {}]]);
+testRefusals('POST /v1/tick', [['an option', 422, 'limit', json({ limit: 1 })]]);

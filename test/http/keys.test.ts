@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { everything, type Service, service } from './service.ts';
+import { allScopes, type Service, service } from './service.ts';
 
 let tock: Service;
 const lease = '00000000-0000-4000-8000-000000000000';
@@ -59,7 +59,7 @@ beforeAll(async () => {
 afterAll(() => tock.database.drop());
 
 test.each(scopes)('%s asks for the scope %s', async (route, scope) => {
-  const others = everything.filter((other) => other !== scope);
+  const others = allScopes.filter((other) => other !== scope);
   const refused = await tock.send(route, { ...body(route), key: await tock.makeKey(others) });
   expect(refused).toMatchObject({
     status: 403,
@@ -86,7 +86,7 @@ test.each(scopes)('%s without a key, or with a wrong one, is refused', async (ro
 });
 
 test('a key for one queue does nothing in another, nor with its leases and tasks', async () => {
-  const key = await tock.makeKey(everything, ['mine']);
+  const key = await tock.makeKey(allScopes, ['mine']);
   const enqueued = await tock.send('POST /v1/queues/theirs/tasks', { body: { payload: 1 } });
   const claimed = await tock.send('POST /v1/queues/theirs/claim');
   const [id] = enqueued.body.ids;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { objection } from '../../functions/push/guard.ts';
-import { json, refuses, toBeRefused } from './refuses.ts';
+import { json, serviceForRefusals, testRefusals } from './refusals.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -170,8 +170,8 @@ test('headers come back with a claim, whatever its form, and with the task', asy
   ]);
 });
 
-toBeRefused();
-refuses('PUT /v1/queues/q', [
+serviceForRefusals();
+testRefusals('PUT /v1/queues/q', [
   ['a push that is no object', 422, 'push', json({ push: 'https://example.com' })],
   ['an unknown option of push', 422, 'push.to', json({ push: { to: 'x' } })],
   ['a URL that is none', 422, 'push.url', json({ push: { url: 'example.com' } })],
@@ -181,8 +181,8 @@ refuses('PUT /v1/queues/q', [
   ['half a second', 422, 'push.timeout_seconds', json({ push: { timeout_seconds: 0.5 } })],
   ['an hour', 422, 'push.timeout_seconds', json({ push: { timeout_seconds: 3600 } })],
 ]);
-refuses('PUT /v1/queues/*', [['push for all', 422, 'push', json({ push: {} })]]);
-refuses('POST /v1/queues/q/tasks', [
+testRefusals('PUT /v1/queues/*', [['push for all', 422, 'push', json({ push: {} })]]);
+testRefusals('POST /v1/queues/q/tasks', [
   ['a push_url where nobody pushes', 422, 'push_url', json({ push_url: 'https://c.example/' })],
   ['a push_url that is none', 422, 'push_url', json({ push_url: 'c.example' })],
   ['headers in a list', 422, 'headers', json({ headers: [] })],

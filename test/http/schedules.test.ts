@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stopped } from '../sql/schedules.ts';
+import { backdateSchedule } from '../sql/features/schedules/schedules.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -64,7 +64,7 @@ test('a schedule is put, shown, listed, paused, resumed, run and dropped', async
 test('POST /v1/tick alone fires what is due, and says when the next is', async () => {
   const at = '/v1/schedules/ticked';
   await tock.send(`PUT ${at}`, { body: { queue: 'ticked', every_seconds: 3600, fire_as: 'fire' } });
-  await stopped(tock.owner, 'ticked', 10);
+  await backdateSchedule(tock.owner, 'ticked', 10);
   const due = (await tock.send(`GET ${at}`)).body.next_fire_at;
   const tick = await tock.send('POST /v1/tick', { body: {} });
   const after = (await tock.send(`GET ${at}`)).body;

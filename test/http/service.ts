@@ -7,7 +7,7 @@ import { type Database, freshDatabase } from '../database.ts';
 
 type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
 
-export const everything: Scope[] = ['enqueue', 'claim', 'read', 'admin'];
+export const allScopes: Scope[] = ['enqueue', 'claim', 'read', 'admin'];
 
 export type Reply = {
   status: number;
@@ -67,7 +67,7 @@ export async function service(bindings: Bindings = {}): Promise<Service> {
     return rows[0].key;
   }
 
-  const key = await makeKey(everything);
+  const key = await makeKey(allScopes);
 
   async function send(route: string, options: Send = {}): Promise<Reply> {
     const [method = 'GET', path = '/'] = route.split(' ');

@@ -1,8 +1,8 @@
 import { expect } from 'vitest';
-import { enqueue } from '../sql/support.ts';
+import { enqueue } from '../sql/verbs.ts';
 import { cancel, change, come, fresh, isUnended, type Model, type Task, tasksOf } from './model.ts';
-import type { Real } from './real.ts';
-import type { Asked, Step } from './steps.ts';
+import type { ModelDatabase } from './real.ts';
+import type { Step, StepOptions } from './steps.ts';
 
 const picked = (model: Model, numbers: number[]) => {
   const ids = [...model.tasks.keys()];
@@ -10,7 +10,11 @@ const picked = (model: Model, numbers: number[]) => {
 };
 
 /** The same as SQL takes it. */
-export function given(model: Model, asked: Asked, queue: string): Record<string, unknown> {
+export function sqlOptions(
+  model: Model,
+  asked: StepOptions,
+  queue: string,
+): Record<string, unknown> {
   const { kind } = asked;
   const later = model.queues[model.queues.indexOf(queue) + 1];
   const alone = kind.is !== 'plain' && kind.is !== 'gate';
@@ -38,10 +42,10 @@ export function given(model: Model, asked: Asked, queue: string): Record<string,
   };
 }
 
-type Given = ReturnType<typeof given>;
+type Given = ReturnType<typeof sqlOptions>;
 
 /** A new task of the model, with what it was enqueued with. */
-export function made(model: Model, id: string, queue: string, task: Given): Task {
+export function newTask(model: Model, id: string, queue: string, task: Given): Task {
   expect(model.tasks.has(id), `${id} is new`).toBe(false);
   const after = (task.after ?? []) as string[];
   const one: Task = {
@@ -105,24 +109,24 @@ function keyed(model: Model, id: string, queue: string, task: Given): void {
       ...brought,
       ...(delayed && { delay_seconds: 1 }),
     };
-    made(model, id, queue, instead);
-  } else made(model, id, queue, task);
+    newTask(model, id, queue, instead);
+  } else newTask(model, id, queue, task);
   model.keys.set(key, id);
 }
 
 export async function doEnqueue(
   model: Model,
-  { client }: Real,
+  { client }: ModelDatabase,
   step: Extract<Step, { do: 'enqueue' }>,
 ) {
   const queue = model.queues[step.queue] as string;
-  const tasks = step.tasks.map((asked) => given(model, asked, queue));
+  const tasks = step.tasks.map((asked) => sqlOptions(model, asked, queue));
   const ids = await enqueue(client, queue, tasks);
   expect(ids).toHaveLength(tasks.length);
   for (const [n, task] of tasks.entries()) {
     const id = ids[n] as string;
     if (task.unique_key) keyed(model, id, queue, task);
-    else made(model, id, queue, task);
+    else newTask(model, id, queue, task);
   }
 }
 

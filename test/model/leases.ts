@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import * as sql from '../sql/support.ts';
-import { made } from './enqueues.ts';
+import * as sql from '../sql/verbs.ts';
+import { newTask } from './enqueues.ts';
 import {
   complete,
   fail,
@@ -12,7 +12,7 @@ import {
   type Task,
   tasksOf,
 } from './model.ts';
-import type { Real } from './real.ts';
+import type { ModelDatabase } from './real.ts';
 import type { Step } from './steps.ts';
 
 type Of<Do extends Step['do']> = Extract<Step, { do: Do }>;
@@ -20,7 +20,11 @@ type Of<Do extends Step['do']> = Extract<Step, { do: Do }>;
 const readyIn = (model: Model, queue: string) =>
   tasksOf(model).filter((task) => task.queue === queue && task.state === 'ready');
 
-export async function doClaim(model: Model, { client }: Real, step: Of<'claim'>): Promise<void> {
+export async function doClaim(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'claim'>,
+): Promise<void> {
   const full = model.queues.filter((one) => readyIn(model, one).length > 0);
   const [queue = ''] =
     full.length > 0 && step.queue % 4 > 0 ? full : [model.queues[step.queue % 2]];
@@ -74,7 +78,11 @@ const parts = (running: Task[], some: number[] | null) =>
 const strangerTo = (model: Model, { ids }: Lease) =>
   tasksOf(model).find(({ id }) => !ids.includes(id))?.id;
 
-export async function doComplete(model: Model, { client }: Real, step: Of<'complete' | 'release'>) {
+export async function doComplete(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'complete' | 'release'>,
+) {
   const picked = pickLease(model, step.lease) as Picked;
   const part = parts(picked.running, step.some);
   const stranger = part && step.stranger ? strangerTo(model, picked.lease) : undefined;
@@ -114,7 +122,7 @@ export async function doComplete(model: Model, { client }: Real, step: Of<'compl
 }
 
 /** The one task that was added with this payload, whose id nobody is told. */
-async function meet(model: Model, client: Real['client'], queue: string, payload: object) {
+async function meet(model: Model, client: ModelDatabase['client'], queue: string, payload: object) {
   const ids = await sql.value<string[]>(
     client,
     `select array_agg((r.position << 20 | r.stream)::text) from tock.runs r
@@ -122,10 +130,14 @@ async function meet(model: Model, client: Real['client'], queue: string, payload
     [queue, payload],
   );
   expect(ids, 'spawned').toHaveLength(1);
-  made(model, ids[0] as string, queue, { payload });
+  newTask(model, ids[0] as string, queue, { payload });
 }
 
-export async function doFail(model: Model, { client }: Real, step: Of<'fail'>): Promise<void> {
+export async function doFail(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'fail'>,
+): Promise<void> {
   const picked = pickLease(model, step.lease) as Picked;
   const part = parts(picked.running, step.some);
   const ending = part ?? picked.running;
@@ -146,7 +158,11 @@ export async function doFail(model: Model, { client }: Real, step: Of<'fail'>): 
   picked.lease.touched = true;
 }
 
-export async function doLease(model: Model, { client }: Real, step: Of<'extend' | 'lose'>) {
+export async function doLease(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'extend' | 'lose'>,
+) {
   const { token, lease, running } = pickLease(model, step.lease) as Picked;
   if (step.do === 'extend') {
     const [answer] = await sql.rows<{ runs: number; cancel: string[] }>(
@@ -178,7 +194,11 @@ export async function doLease(model: Model, { client }: Real, step: Of<'extend' 
 }
 
 /** Whoever comes with a lease that was taken back gets nothing and changes nothing. */
-export async function doStale(model: Model, { client }: Real, step: Of<'stale'>): Promise<void> {
+export async function doStale(
+  model: Model,
+  { client }: ModelDatabase,
+  step: Of<'stale'>,
+): Promise<void> {
   const lost = lostLeases(model);
   const token = lost[step.lease % lost.length] as string;
   const { ids } = model.leases.get(token) as Lease;

@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { agree, settings, wholeAndPlausible } from './agree.ts';
+import * as wishes from './changes.ts';
+import { compareWithModel, expectConsistent, settings } from './compare.ts';
 import { doEnqueue } from './enqueues.ts';
 import { doClaim, doComplete, doFail, doLease, doStale, lostLeases, pickLease } from './leases.ts';
 import { type Model, newModel } from './model.ts';
-import type { Real } from './real.ts';
-import { settle } from './settle.ts';
+import type { ModelDatabase } from './real.ts';
 import { type Step, steps } from './steps.ts';
-import * as wishes from './wishes.ts';
+import { settleDue } from './time.ts';
 
 let db: Database;
-let real: Real;
+let real: ModelDatabase;
 
 beforeAll(async () => {
   db = await freshDatabase();
@@ -64,13 +64,13 @@ function applies(model: Readonly<Model>, step: Step): boolean {
   return !('some' in step) || model.tasks.size > 0;
 }
 
-const command = (step: Step): fc.AsyncCommand<Model, Real> => ({
+const command = (step: Step): fc.AsyncCommand<Model, ModelDatabase> => ({
   check: (model) => applies(model, step),
   async run(model) {
     model.steps++;
     await take(model, step);
-    await settle(model, real);
-    if (model.steps % 5 === 0) await agree(model, real);
+    await settleDue(model, real);
+    if (model.steps % 5 === 0) await compareWithModel(model, real);
   },
   toString: () => JSON.stringify(step),
 });
@@ -93,7 +93,7 @@ let failing = false;
 /** No run begins after that. */
 let end = 0;
 
-async function follow(commands: Iterable<fc.AsyncCommand<Model, Real>>): Promise<void> {
+async function follow(commands: Iterable<fc.AsyncCommand<Model, ModelDatabase>>): Promise<void> {
   if (Date.now() > end) return;
   const queues = [0, 1].map((n) => `model-${round}-${n}`);
   round++;
@@ -101,8 +101,8 @@ async function follow(commands: Iterable<fc.AsyncCommand<Model, Real>>): Promise
   await settings(real, queues);
   try {
     await fc.asyncModelRun(() => ({ model, real }), commands);
-    await agree(model, real);
-    await wholeAndPlausible(real);
+    await compareWithModel(model, real);
+    await expectConsistent(real);
   } catch (error) {
     // a smaller one that fails is looked for for a while
     if (!failing) end = Math.min(end, Date.now() + 10_000);

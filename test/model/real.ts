@@ -1,4 +1,4 @@
 import type pg from 'pg';
 
 /** The database that the model is compared with. */
-export type Real = { client: pg.Client };
+export type ModelDatabase = { client: pg.Client };

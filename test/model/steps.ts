@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** What a step does, with numbers that pick among what is there then. */
-export type Asked = {
+export type StepOptions = {
   payload: number;
   priority: number | null;
   delayed: boolean;
@@ -22,7 +22,7 @@ export type Asked = {
 };
 
 export type Step =
-  | { do: 'enqueue'; queue: number; tasks: Asked[] }
+  | { do: 'enqueue'; queue: number; tasks: StepOptions[] }
   | { do: 'claim'; queue: number; limit: number }
   | {
       do: 'complete' | 'release';
@@ -56,7 +56,7 @@ const queue = fc.nat({ max: 1 });
 const gate = fc.constantFrom('g', 'h');
 const priority = fc.option(fc.constantFrom(0, 5, 9), { freq: 2 });
 
-const kind: fc.Arbitrary<Asked['kind']> = fc.oneof(
+const kind: fc.Arbitrary<StepOptions['kind']> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ is: fc.constant('plain' as const) }) },
   { weight: 3, arbitrary: fc.record({ is: fc.constant('gate' as const), gate }) },
   { weight: 1, arbitrary: fc.record({ is: fc.constant('pipeline' as const) }) },
@@ -81,7 +81,7 @@ const kind: fc.Arbitrary<Asked['kind']> = fc.oneof(
 );
 
 const seldom = fc.integer({ min: 0, max: 4 }).map((n) => n === 4);
-const asked: fc.Arbitrary<Asked> = fc.record({
+const asked: fc.Arbitrary<StepOptions> = fc.record({
   payload: number,
   priority,
   delayed: seldom,

@@ -7,35 +7,44 @@ export const append: Mutant[] = [
     in: 'tock.take_slot',
     find: 'pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + (v_first + v_step) % 4096)',
     replace: 'true',
-    caught: ['sql/writers.test.ts', 'a task in an open transaction holds up nobody'],
+    caught: [
+      'sql/kernel/enqueue/open-transactions.test.ts',
+      'a task in an open transaction holds up nobody',
+    ],
   },
   {
     name: 'the append of one task takes no slot lock',
     in: 'tock.append_one',
     find: 'not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot)',
     replace: 'false',
-    caught: ['sql/hot.test.ts', 'single tasks of transactions that are open at once'],
+    caught: [
+      'sql/kernel/claim/claim-one.test.ts',
+      'single tasks of concurrent transactions lie in streams of their own',
+    ],
   },
   {
     name: 'a large call takes one slot only',
     in: 'tock.append_any',
     find: 'tock.take_slot(v_slots[v_chunk - 1] + 1)',
     replace: 'v_slots[1]',
-    caught: ['sql/enqueue.test.ts', 'a large call is spread over slots'],
+    caught: ['sql/kernel/enqueue/enqueue.test.ts', 'a large call is spread over slots'],
   },
   {
     name: 'a task is appended below the newest run of its stream',
     in: 'tock.append_one',
     find: 'and s.last_value >= coalesce((select r.position from tock.runs_%2$s r where r.stream = t.number order by r.stream desc, r.position desc limit 1), 0)',
     replace: '',
-    caught: ['sql/hot.test.ts', 'a single task is not accepted below the newest run'],
+    caught: ['sql/kernel/claim/claim-one.test.ts', 'a single task is refused below the newest run'],
   },
   {
     name: 'positions are handed out two by two',
     in: 'tock.positions',
     find: 'cache 1 maxvalue',
     replace: 'cache 1 increment 2 maxvalue',
-    caught: ['sql/conventions.test.ts', 'positions come one by one'],
+    caught: [
+      'sql/conventions.test.ts',
+      'positions are assigned one by one: the sequence has no cache and does not cycle',
+    ],
   },
   {
     name: 'an id that was promoted is given to another task',
@@ -49,6 +58,9 @@ export const append: Mutant[] = [
     in: 'tock.asked_options',
     find: "('push_url', 'url', null, null, null)",
     replace: "('push_url', 'url', null, null, null), ('planted', 'text', 1, 9, null)",
-    caught: ['sql/options-kept.test.ts', 'an option that tasks may have is kept'],
+    caught: [
+      'sql/kernel/enqueue/options.test.ts',
+      'an option of tasks is stored with their runs, or named as used up by the enqueue',
+    ],
   },
 ];

@@ -8,8 +8,8 @@ export const concurrency: Mutant[] = [
     find: 'v_policy.gate_limit) end - pg_catalog.cardinality(v_next.inside);',
     replace: 'v_policy.gate_limit) end;',
     caught: [
-      'sql/gate-load.test.ts',
-      'whatever eight workers do, no more than its limit of a key ever run',
+      'sql/features/concurrency/concurrency-load.test.ts',
+      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
     ],
   },
   {
@@ -18,8 +18,8 @@ export const concurrency: Mutant[] = [
     find: 'order by g.queue, g.gate for update skip locked);',
     replace: 'order by g.queue, g.gate);',
     caught: [
-      'sql/gate-load.test.ts',
-      'whatever eight workers do, no more than its limit of a key ever run',
+      'sql/features/concurrency/concurrency-load.test.ts',
+      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
     ],
   },
   {
@@ -27,41 +27,50 @@ export const concurrency: Mutant[] = [
     in: 'tock.turn_gates',
     find: 'order by w.queue, w.gate, w.ticket limit v_free',
     replace: 'order by w.ticket desc limit v_free',
-    caught: ['sql/gates.test.ts', 'of a key one task at a time starts'],
+    caught: [
+      'sql/features/concurrency/concurrency-keys.test.ts',
+      'tasks of one key start one at a time, in the order of enqueueing',
+    ],
   },
   {
     name: 'a key is free while a claim under way has its holder',
     in: 'tock.still_inside',
     find: 'continue when tock.never_starts(v_at.current_id, p_lock);',
     replace: 'continue;',
-    caught: ['sql/gate-wakes.test.ts', 'was cancelled meanwhile'],
+    caught: ['sql/features/concurrency/admissions.test.ts', 'was cancelled meanwhile'],
   },
   {
     name: 'the end of a task frees no key',
     in: 'tock.open_named_gates',
     find: "if v_gates <> '{}' then perform tock.open_gates(v_queues, v_gates, p_wait); end if;",
     replace: '',
-    caught: ['sql/gates.test.ts', 'is done'],
+    caught: ['sql/features/concurrency/concurrency-keys.test.ts', 'is done'],
   },
   {
     name: 'a part of a lease that is completed frees no key',
     in: 'tock.complete_runs',
     find: "perform tock.after_runs_ended(v_epoch, v_ended); end if; refused := '{}';",
     replace: "null; end if; refused := '{}';",
-    caught: ['sql/gates.test.ts', 'is done with a result'],
+    caught: ['sql/features/concurrency/concurrency-keys.test.ts', 'is done with a result'],
   },
   {
     name: 'a retry gives up the key that it may keep',
     in: 'tock.still_inside',
     find: 'if not (p_keep or v_waits.goes_on) then',
     replace: 'if true then',
-    caught: ['sql/gates.test.ts', 'a retry that waits holds the gate'],
+    caught: [
+      'sql/features/concurrency/concurrency-keys.test.ts',
+      'a retry that waits holds the key, and runs when its time has come',
+    ],
   },
   {
     name: 'a key is forgotten that a task came to meanwhile',
     in: 'tock.tidy_gates',
     find: 'continue when v_gate.gate is null or not tock.is_idle_gate(v_gate);',
     replace: 'continue when v_gate.gate is null;',
-    caught: ['sql/gate-locks.test.ts', 'stay when somebody comes while others are forgotten'],
+    caught: [
+      'sql/features/concurrency/locks.test.ts',
+      'stay when a task is enqueued while others are pruned',
+    ],
   },
 ];

@@ -7,35 +7,44 @@ export const finish: Mutant[] = [
     in: 'tock.end_lease',
     find: "and l.token = p_lease and coalesce(l.closed_at, 'infinity') = 'infinity' returning l.runs",
     replace: "and coalesce(l.closed_at, 'infinity') = 'infinity' returning l.runs",
-    caught: ['sql/tokens.test.ts', 'by its token, and by no other'],
+    caught: ['sql/kernel/log/lease-tokens.test.ts', 'by its token, and by no other'],
   },
   {
     name: 'any run may be completed under any lease',
     in: 'tock.lease_rows',
     find: 'where l.token = p_lease and l.alone is null and not tock.is_of_one(p_lease)',
     replace: 'where p_lease is not null',
-    caught: ['sql/complete.test.ts', "another lease's tasks are refused"],
+    caught: [
+      'sql/kernel/finish/complete.test.ts',
+      'tasks of another lease are refused, and those of this lease are completed',
+    ],
   },
   {
     name: 'a whole lease is completed though it is closed',
     in: 'tock.end_lease',
     find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.runs",
     replace: 'true returning l.stream, l.after_position, l.last_position, l.runs',
-    caught: ['sql/complete.test.ts', 'all tasks of a lease are done by one call'],
+    caught: [
+      'sql/kernel/finish/complete.test.ts',
+      'one call completes all tasks of a lease, and a repeat answers the same',
+    ],
   },
   {
     name: 'a lease that failed in part is completed as a whole',
     in: 'tock.end_lease',
     find: 'if v_apart or v_rows > 0 then',
     replace: 'if false then',
-    caught: ['sql/hot.test.ts', 'a whole completion counts what did not fail before'],
+    caught: [
+      'sql/kernel/claim/claim-one.test.ts',
+      'a whole completion counts the runs that did not fail before',
+    ],
   },
   {
     name: 'a part of a lease is completed without a lock on the lease',
     in: 'tock.hold_runs',
     find: 'l.alone is null for share;',
     replace: 'l.alone is null;',
-    caught: ['sql/reap.test.ts', 'a part completed in an open transaction'],
+    caught: ['sql/kernel/finish/reap.test.ts', 'a part completed in an open transaction'],
   },
   {
     name: 'a lease of one run is locked by several calls at once',
@@ -43,7 +52,10 @@ export const finish: Mutant[] = [
     find: 'for no key update; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
     replace:
       'for share; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
-    caught: ['sql/hot.test.ts', 'a lease of one run that fails while somebody'],
+    caught: [
+      'sql/kernel/claim/claim-one.test.ts',
+      "a lease of one run that fails under another session's lock is closed",
+    ],
   },
   {
     name: 'a run that was reaped is completed all the same',
@@ -51,14 +63,17 @@ export const finish: Mutant[] = [
     find: 'coalesce(e.state, l.outcome), e.result, e.error, e.next_id)::tock.leased_run from leased l join tock.streams s on s.number = l.stream join unnest',
     replace:
       "nullif(coalesce(e.state, l.outcome), 'lost'), e.result, e.error, e.next_id)::tock.leased_run from leased l join tock.streams s on s.number = l.stream join unnest",
-    caught: ['sql/reap.test.ts', 'a stale lease can neither'],
+    caught: ['sql/kernel/finish/reap.test.ts', 'a stale lease can neither'],
   },
   {
     name: 'a lease is closed before all of its runs have ended',
     in: 'tock.close_ended',
     find: "l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity' and l.runs = (",
     replace: "l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity' and l.runs >= (",
-    caught: ['sql/complete.test.ts', 'a task keeps its result, and the others'],
+    caught: [
+      'sql/kernel/finish/complete.test.ts',
+      'a task keeps its result, and the other tasks of its lease keep running',
+    ],
   },
   {
     name: 'a completion commits asynchronously',
@@ -73,7 +88,10 @@ export const finish: Mutant[] = [
     in: 'tock.write_results',
     find: 'from ended e join written w using (stream, position)',
     replace: 'from ended e',
-    caught: ['sql/hot-ends.test.ts', 'a task that one call completes and another fails'],
+    caught: [
+      'sql/kernel/finish/end-lease.test.ts',
+      'a task that one call completes and another fails',
+    ],
   },
   {
     name: 'a failure overwrites the result of another call',
@@ -81,55 +99,64 @@ export const finish: Mutant[] = [
     find: 'order by e.stream, e.position on conflict do nothing returning stream, position',
     replace:
       'order by e.stream, e.position on conflict (stream, position) do update set state = excluded.state returning stream, position',
-    caught: ['sql/hot-ends.test.ts', 'a task that one call completes and another fails'],
+    caught: [
+      'sql/kernel/finish/end-lease.test.ts',
+      'a task that one call completes and another fails',
+    ],
   },
   {
     name: 'a run that is named by two ids is tried twice',
     in: 'tock.each_once',
     find: 'if pg_catalog.cardinality(p_ended) < 2 then',
     replace: 'if true then',
-    caught: ['sql/hot-ends.test.ts', "a retried run that is named by its task's id and its own"],
+    caught: [
+      'sql/kernel/finish/end-lease.test.ts',
+      "a retried run that is named by its task's id and its own",
+    ],
   },
   {
     name: 'a cancelled task is tried again',
     in: 'tock.heed_wishes',
     find: 'coalesce(t.cancelled, false) or coalesce(o.cancelled, false)',
     replace: 'false',
-    caught: ['sql/cancel.test.ts', 'is not tried again'],
+    caught: ['sql/kernel/change/cancel.test.ts', 'is not tried again'],
   },
   {
     name: 'a stale lease is extended',
     in: 'tock.extend',
     find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.leased_until",
     replace: 'true returning l.stream, l.after_position, l.last_position, l.leased_until',
-    caught: ['sql/reap.test.ts', 'a stale lease can neither'],
+    caught: ['sql/kernel/finish/reap.test.ts', 'a stale lease can neither'],
   },
   {
     name: 'an extension may shorten a lease',
     in: 'tock.extend_lease',
     find: 'leased_until = greatest(l.leased_until, least(p_until, l.timeout_at)) where l.token',
     replace: 'leased_until = least(p_until, l.timeout_at) where l.token',
-    caught: ['sql/release-extend.test.ts', 'a lease is extended from now'],
+    caught: ['sql/kernel/finish/release-extend.test.ts', 'a lease is extended from now'],
   },
   {
     name: 'a lease is extended beyond the time limit',
     in: 'tock.extend_lease',
     find: 'least(p_until, l.timeout_at)) where l.token',
     replace: 'p_until) where l.token',
-    caught: ['sql/time-limits.test.ts', 'ends the lease, and extending does not move it'],
+    caught: [
+      'sql/kernel/claim/time-limits.test.ts',
+      'ends the lease, and extending does not move it',
+    ],
   },
   {
     name: 'a stale lease that was to be cancelled has its runs released',
     in: 'tock.release',
     find: "not in ('superseded', 'cancelled') or v_run.error is not null;",
     replace: "not in ('superseded', 'cancelled');",
-    caught: ['sql/reap.test.ts', 'a stale lease that was wanted cancelled'],
+    caught: ['sql/kernel/finish/reap.test.ts', 'a stale lease that was wanted cancelled'],
   },
   {
     name: 'a release counts as an attempt',
     in: 'tock.release',
     find: 'v_run.position::text), v_run.attempt,',
     replace: 'v_run.position::text), v_run.attempt + 1,',
-    caught: ['sql/release-extend.test.ts', 'a released task is ready at once'],
+    caught: ['sql/kernel/finish/release-extend.test.ts', 'a released task is ready at once'],
   },
 ];

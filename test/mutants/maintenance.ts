@@ -7,27 +7,33 @@ export const maintenance: Mutant[] = [
     in: 'tock.run_duty',
     find: "not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) or (… for update skip locked) is null",
     replace: 'false',
-    caught: ['sql/duties.test.ts', 'a duty being done elsewhere'],
+    caught: [
+      'sql/operations/maintenance.test.ts',
+      'a maintenance job that runs elsewhere does not run twice',
+    ],
   },
   {
     name: 'a job waits for its row',
     in: 'tock.run_duty',
     find: 'for update skip locked) is null',
     replace: ') is null',
-    caught: ['sql/ride-along.test.ts', 'whose rows a transaction'],
+    caught: ['sql/operations/piggyback.test.ts', 'whose rows a transaction'],
   },
   {
     name: "a failing job's error is not recorded",
     in: 'tock.run_duty',
     find: "when sqlstate 'TK422' then raise; when others or query_canceled then",
     replace: "when sqlstate 'TK422' then raise; when sqlstate 'TK999' then",
-    caught: ['sql/duties.test.ts', 'a failing duty is recorded'],
+    caught: [
+      'sql/operations/maintenance.test.ts',
+      'a failing maintenance job is recorded with its error and rolled back, and the others run',
+    ],
   },
   {
     name: 'a job on the way of a claim goes on when the claim is cancelled',
     in: 'tock.run_duty',
     find: "if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then",
     replace: 'if false then',
-    caught: ['sql/ride-along.test.ts', 'a cancel ends the claim'],
+    caught: ['sql/operations/piggyback.test.ts', 'a cancel ends the claim'],
   },
 ];

@@ -7,20 +7,26 @@ export const multiClaim: Mutant[] = [
     in: 'tock.claim_any',
     find: 'p_limit => v_left',
     replace: 'p_limit => p_limit',
-    caught: ['sql/claim-any.test.ts', 'the first queue gives what it has'],
+    caught: ['sql/features/multi_claim/claim-any.test.ts', 'the first queue gives what it has'],
   },
   {
     name: 'a worker that has a lease is given another',
     in: 'tock.claim_own',
     find: 'if v_own.token is not null then',
     replace: 'if false then',
-    caught: ['sql/claim-own.test.ts', 'a worker that claims one at a time'],
+    caught: [
+      'sql/features/multi_claim/claim-for-worker.test.ts',
+      'a worker that claims one at a time',
+    ],
   },
   {
     name: 'two claims of one worker do not wait for each other',
     in: 'tock.claim_own',
     find: 'o.worker = p_worker for update;',
     replace: 'o.worker = p_worker;',
-    caught: ['sql/claim-own.test.ts', 'sixteen calls of a worker at once'],
+    caught: [
+      'sql/features/multi_claim/claim-for-worker.test.ts',
+      'sixteen concurrent calls of a worker get one task',
+    ],
   },
 ];

@@ -7,14 +7,17 @@ export const overrides: Mutant[] = [
     in: 'tock.extend_lease',
     find: "and m.position <> all (coalesce(x.skips, '{}')) order by 1",
     replace: 'order by 1',
-    caught: ['sql/cancel.test.ts', 'no worker is asked to stop what its claim passed over'],
+    caught: [
+      'sql/kernel/change/cancel.test.ts',
+      'a worker is not asked to stop runs that its claim skipped',
+    ],
   },
   {
     name: 'a next attempt has the payload of the last one',
     in: 'tock.write_results',
     find: 'when e.payload_of is not null then',
     replace: 'when false then',
-    caught: ['sql/change.test.ts', 'what is changed of a running task that is'],
+    caught: ['sql/kernel/change/change.test.ts', 'a change of a running task that is'],
   },
   {
     name: 'a changed task begins its attempts anew',

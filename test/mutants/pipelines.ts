@@ -7,7 +7,10 @@ export const pipelines: Mutant[] = [
     in: 'tock.end_lease',
     find: 'if v_asks and exists ( select from tock.leases_{segment} l',
     replace: 'if false and exists ( select from tock.leases_{segment} l',
-    caught: ['sql/pipelines.test.ts', 'a whole lease is completed without results'],
+    caught: [
+      'sql/features/pipelines/pipelines.test.ts',
+      'a payload without a result is passed on unchanged, and a result of null counts as none',
+    ],
   },
   {
     name: 'attempts are counted on from stage to stage',
@@ -15,13 +18,19 @@ export const pipelines: Mutant[] = [
     find: "row(v_run.stream, v_run.position, 'done', v_result, null, case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, 1, 0,",
     replace:
       "row(v_run.stream, v_run.position, 'done', v_result, null, case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
-    caught: ['sql/pipelines.test.ts', 'a lease that the reaper took back moves nothing'],
+    caught: [
+      'sql/features/pipelines/pipelines.test.ts',
+      'a lease that the reaper took back moves nothing',
+    ],
   },
   {
     name: 'a repeated completion may name another stage',
     in: 'tock.ended_so',
     find: "coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')",
     replace: 'true',
-    caught: ['sql/pipelines.test.ts', 'a completion that is made again answers the same'],
+    caught: [
+      'sql/features/pipelines/pipelines.test.ts',
+      'a completion that is made again answers the same',
+    ],
   },
 ];

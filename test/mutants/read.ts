@@ -7,20 +7,26 @@ export const read: Mutant[] = [
     in: 'tock.count_some',
     find: 'where r.stream = b.number and r.position > b.runs_to',
     replace: 'where r.stream = b.number and r.position >= b.runs_to',
-    caught: ['sql/minutes.test.ts', 'is counted once, whenever a round comes'],
+    caught: [
+      'sql/operations/metrics/series.test.ts',
+      'each event of a task is counted once, whenever metrics are collected',
+    ],
   },
   {
     name: 'a run that has ended is listed as running',
     in: 'tock.running',
     find: 'and (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null order by',
     replace: 'order by',
-    caught: ['sql/running.test.ts', 'open leases say who runs what'],
+    caught: ['sql/read/leases.test.ts', 'open leases say who runs what'],
   },
   {
     name: 'the doctor fails where a part of it does',
     in: 'tock.examine',
     find: "d.hint from tock.%I() d', v_part); exception when others then",
     replace: "d.hint from tock.%I() d', v_part); exception when division_by_zero then",
-    caught: ['sql/doctor.test.ts', 'what a part of the doctor can not look at'],
+    caught: [
+      'sql/operations/doctor/doctor.test.ts',
+      'a check that doctor() cannot run is a finding, and the others run',
+    ],
   },
 ];

@@ -7,28 +7,31 @@ export const requestIds: Mutant[] = [
     in: 'tock.enqueue',
     find: 'if v_seen.ids is not null then return v_seen.ids; end if; end if;',
     replace: 'end if;',
-    caught: ['sql/request-id.test.ts', 'a call to enqueue repeated with its request id'],
+    caught: ['sql/kernel/request-id.test.ts', 'a call to enqueue repeated with its request id'],
   },
   {
     name: 'two calls with one request id do not wait for each other',
     in: 'tock.request_seen',
     find: 'perform pg_catalog.pg_advisory_xact_lock(…tock.lock_space()));',
     replace: '',
-    caught: ['sql/request-id.test.ts', 'two calls at once with one request id'],
+    caught: ['sql/kernel/request-id.test.ts', 'two calls at once with one request id'],
   },
   {
     name: 'a repeated claim is a new one',
     in: 'tock.begin_claim',
     find: 'if v_seen.token is not null then',
     replace: 'if false then',
-    caught: ['sql/request-id.test.ts', 'a claim repeated with its request id gives the same runs'],
+    caught: [
+      'sql/kernel/request-id.test.ts',
+      'a claim repeated with its request id gives the same runs',
+    ],
   },
   {
     name: 'a repeated claim returns runs that are no longer held',
     in: 'tock.leased_runs',
     find: 'where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()) select l.token',
     replace: ') select l.token',
-    caught: ['sql/request-id.test.ts', 'a claim repeated after its lease has ended'],
+    caught: ['sql/kernel/request-id.test.ts', 'a claim repeated after its lease has ended'],
   },
   {
     name: 'a repeated claim from several queues is a new one',
@@ -36,7 +39,7 @@ export const requestIds: Mutant[] = [
     find: 'if v_got is not null then if v_got = 0 then',
     replace: 'if false then if v_got = 0 then',
     caught: [
-      'sql/claim-any-repeats.test.ts',
+      'sql/features/multi_claim/claim-any-repeats.test.ts',
       'a claim from several queues repeated with its request id',
     ],
   },
@@ -45,7 +48,10 @@ export const requestIds: Mutant[] = [
     in: 'tock.rerun',
     find: 'and pg_catalog.cardinality(v_made) > 0',
     replace: '',
-    caught: ['sql/rerun.test.ts', 'a rerun that was refused leaves its request id free'],
+    caught: [
+      'sql/features/reruns/rerun.test.ts',
+      'a rerun that was refused leaves its request id free',
+    ],
   },
   {
     name: 'a repeated enqueue is checked against the payload limit of now',

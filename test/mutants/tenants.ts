@@ -14,7 +14,7 @@ export const tenants: Mutant[] = [
     in: 'tock.check_key',
     find: "not p_key.scopes <@ array['enqueue', 'read'] then",
     replace: 'false then',
-    caught: ['sql/key-life.test.ts', 'a key for some tenants has no scope to claim'],
+    caught: ['sql/access/key-life.test.ts', 'a key for some tenants cannot have the scope claim'],
   },
   {
     name: "another tenant's task is read",
@@ -70,7 +70,7 @@ export const tenants: Mutant[] = [
     in: 'tock.lane_of',
     find: 'while v_lane < 448 and',
     replace: 'while false and',
-    caught: ['sql/tenants.test.ts', 'a tenant that drips its backlog'],
+    caught: ['sql/kernel/log/tenant-fairness.test.ts', 'a tenant that drips its backlog'],
   },
   {
     name: 'tasks that come in bulk are served like the others',
@@ -78,6 +78,6 @@ export const tenants: Mutant[] = [
     find: 't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0),',
     replace:
       't.start_after, t.lane from tock.streams t where t.queue = p_queue and t.awake and t.number <> all (p_seen) order by t.priority,',
-    caught: ['sql/tenants.test.ts', 'what comes in bulk is served last'],
+    caught: ['sql/kernel/log/tenant-fairness.test.ts', 'what comes in bulk is served last'],
   },
 ];

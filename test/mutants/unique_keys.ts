@@ -7,35 +7,44 @@ export const uniqueKeys: Mutant[] = [
     in: 'tock.append_round',
     find: 'v_number is null and (select max(k.number) … > 1',
     replace: 'false',
-    caught: ['sql/unique-races.test.ts', 'of eight callers with one key one adds a task'],
+    caught: [
+      'sql/features/unique_keys/unique-keys-races.test.ts',
+      'of eight callers with one key one adds a task',
+    ],
   },
   {
     name: 'a key is taken that another call has just taken',
     in: 'tock.append_round',
     find: 'and k.number = v_number; if not found then v_from := v_n; exit; end if;',
     replace: 'and k.number = v_number;',
-    caught: ['sql/unique-races.test.ts', 'of eight callers with one key one adds a task'],
+    caught: [
+      'sql/features/unique_keys/unique-keys-races.test.ts',
+      'of eight callers with one key one adds a task',
+    ],
   },
   {
     name: 'a key is free while its task runs',
     in: 'tock.counts',
     find: "or (tock.key_policy(p_task) in ('unfinished', 'period') and p_state = 'running')",
     replace: '',
-    caught: ['sql/unique.test.ts', 'the first task of a key stands for those that come'],
+    caught: [
+      'sql/features/unique_keys/unique-keys.test.ts',
+      'the first task of a key stands for those that come',
+    ],
   },
   {
     name: 'a key is held after death',
     in: 'tock.counts',
     find: "p_state in ('waiting', 'ready')",
     replace: "p_state in ('waiting', 'ready', 'dead')",
-    caught: ['sql/unique.test.ts', 'after death'],
+    caught: ['sql/features/unique_keys/unique-keys.test.ts', 'after death'],
   },
   {
     name: 'an older change counts',
     in: 'tock.append_round',
     find: 'v_older := coalesce(v_changed_at <= v_key.changed_at, false);',
     replace: 'v_older := false;',
-    caught: ['sql/unique-newest.test.ts', 'is done once more when it ends'],
+    caught: ['sql/features/unique_keys/newest-payload.test.ts', 'is done once more when it ends'],
   },
   {
     name: 'keys are locked in the order of the call',
@@ -43,7 +52,7 @@ export const uniqueKeys: Mutant[] = [
     find: 'pg_catalog.array_agg(r.task order by r.unique_key, r.n)',
     replace: 'pg_catalog.array_agg(r.task order by r.n)',
     caught: [
-      'sql/unique-races.test.ts',
+      'sql/features/unique_keys/unique-keys-races.test.ts',
       'callers with many keys each, in any order, wait for each other',
     ],
   },
@@ -52,13 +61,16 @@ export const uniqueKeys: Mutant[] = [
     in: 'tock.append_round',
     find: "if v_cancelled <> '{}' then perform tock.cancel(v_cancelled); end if; if v_ns <>",
     replace: 'if v_ns <>',
-    caught: ['sql/unique-races.test.ts', 'of eight callers who replace a ready task'],
+    caught: [
+      'sql/features/unique_keys/unique-keys-races.test.ts',
+      'of eight callers who replace a ready task',
+    ],
   },
   {
     name: 'keys are taken under an old snapshot',
     in: 'tock.append_unique',
     find: "if v_keyed > 0 and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then",
     replace: 'if false then',
-    caught: ['sql/unique.test.ts', 'a key is refused in'],
+    caught: ['sql/features/unique_keys/unique-keys.test.ts', 'a key is refused in'],
   },
 ];

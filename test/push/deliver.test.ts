@@ -4,8 +4,14 @@ import type { Claimed } from '../../client/types.ts';
 import { deliver } from '../../functions/push/deliver.ts';
 import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
-import { patience } from '../patience.ts';
-import { type Answering, type Receiver, receiver, claimed as task, verify } from './receiver.ts';
+import { conditionTimeout } from '../timeout.ts';
+import {
+  type Answering,
+  type Receiver,
+  receiver,
+  claimToPush as task,
+  verify,
+} from './receiver.ts';
 
 let there: Receiver;
 let secret: string;
@@ -194,7 +200,7 @@ test('each target of a redirect is judged again, and https stays https', async (
       deliver('https://example.com/', task(), {
         env: more,
         secrets: { current: [secret], previous: [] },
-        signal: AbortSignal.timeout(patience),
+        signal: AbortSignal.timeout(conditionTimeout),
         post: async (url) => {
           asked.push(url);
           return new Response(null, { status: 307, headers: { location: to } });

@@ -4,8 +4,8 @@ import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
 import { andPush } from '../../functions/push/consumers.ts';
 import { defineConsumer } from '../../functions/worker.ts';
 import { type Service, service } from '../http/service.ts';
-import { pace } from '../pace.ts';
-import { makeDue, promote, value } from '../sql/support.ts';
+import { sleep } from '../sleep.ts';
+import { makeDue, promote, value } from '../sql/verbs.ts';
 import { type Receiver, receiver, verify } from './receiver.ts';
 
 let tock: Service;
@@ -162,7 +162,7 @@ function fiveOf(all: number) {
     const answer = () => {
       for (const one of open.splice(0)) one.end();
     };
-    if (open.length === 5 || come === all) void pace(50).then(answer);
+    if (open.length === 5 || come === all) void sleep(50).then(answer);
   };
   return { answering, most: () => most };
 }
@@ -209,7 +209,7 @@ test('a queue that is limited to one running, or has gates, is pushed one by one
       open.add(headers['webhook-id'] as string);
       most = Math.max(most, open.size);
       // Another has time to come: with less it would go unseen.
-      void pace(20).then(() => {
+      void sleep(20).then(() => {
         open.delete(headers['webhook-id'] as string);
         response.end();
       });

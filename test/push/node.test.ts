@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { deliver } from '../../functions/push/deliver.ts';
 import { type Lookup, postGuarded } from '../../functions/push/node.ts';
-import { patience } from '../patience.ts';
-import { claimed, type Receiver, receiver } from './receiver.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { claimToPush, type Receiver, receiver } from './receiver.ts';
 
 let there: Receiver;
 beforeAll(async () => {
@@ -10,7 +10,11 @@ beforeAll(async () => {
 });
 afterAll(() => there.close());
 
-const init = () => ({ headers: { a: 'b' }, body: '"é"', signal: AbortSignal.timeout(patience) });
+const init = () => ({
+  headers: { a: 'b' },
+  body: '"é"',
+  signal: AbortSignal.timeout(conditionTimeout),
+});
 
 /** A name that is somewhere else each time it is looked up. */
 function rebinding(...addresses: string[]) {
@@ -62,7 +66,7 @@ test('a task for such a name is dead, and says why', async () => {
   const secrets = { current: ['whsec_YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh'], previous: [] };
   const { signal } = new AbortController();
   const delivery = { env: {}, post: postGuarded(lookup), secrets, signal };
-  const error = await deliver('https://hook.example/x', claimed(), delivery).catch(
+  const error = await deliver('https://hook.example/x', claimToPush(), delivery).catch(
     (thrown) => thrown,
   );
   expect(error.constructor.name).toBe('Fatal');

@@ -8,8 +8,8 @@ import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
 import { checkout } from '../../scripts/stack/place.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
-import { patience } from '../patience.ts';
-import { claimed } from './receiver.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { claimToPush } from './receiver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-readme-push-'));
 let child: ChildProcess | undefined;
@@ -34,11 +34,11 @@ test("the README's receiver takes what its secret signed, and nothing else", asy
   const given = { ...process.env, PORT: String(port), PUSH_SECRET: good.current[0] };
   child = spawn(process.execPath, [file], { env: given, stdio: 'inherit' });
   const url = `http://127.0.0.1:${port}/`;
-  await vi.waitUntil(() => fetch(url).catch(() => null), { timeout: patience });
+  await vi.waitUntil(() => fetch(url).catch(() => null), { timeout: conditionTimeout });
   const push = async (generation: number) => {
-    const signal = AbortSignal.timeout(patience);
+    const signal = AbortSignal.timeout(conditionTimeout);
     const delivery = { env, post: postByFetch, secrets: await secrets(generation), signal };
-    return deliver(url, claimed({ payload: { to: 'ann' } }), delivery);
+    return deliver(url, claimToPush({ payload: { to: 'ann' } }), delivery);
   };
   expect(await push(1)).toEqual({ status: 200, body: { had: { to: 'ann' } } });
   await expect(push(2)).rejects.toThrow('401 from');

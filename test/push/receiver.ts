@@ -3,24 +3,24 @@ import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import type { Claimed } from '../../client/types.ts';
 
-export type Got = { path: string; headers: IncomingHttpHeaders; body: string };
+export type ReceivedRequest = { path: string; headers: IncomingHttpHeaders; body: string };
 
 /** How a path is answered: a status, or by hand. */
-export type Answering = (response: ServerResponse, got: Got, count: number) => void;
+export type Answering = (response: ServerResponse, got: ReceivedRequest, count: number) => void;
 
 export type Receiver = {
   url: string;
-  got: Got[];
+  got: ReceivedRequest[];
   /** Requests that are being answered now. */
   open(): number;
   /** 200 {"ok":true} where nothing else is said. */
   on(path: string, answering: Answering | number): string;
-  at(path: string): Got[];
+  at(path: string): ReceivedRequest[];
   close(): Promise<void>;
 };
 
 export async function receiver(): Promise<Receiver> {
-  const got: Got[] = [];
+  const got: ReceivedRequest[] = [];
   const answers = new Map<string, Answering>();
   let open = 0;
   const server = createServer(async (request, response) => {
@@ -58,11 +58,11 @@ export async function receiver(): Promise<Receiver> {
 }
 
 /** As a receiver does it; throws when none of the signatures is by this secret. */
-export const verify = (secret: string, { body, headers }: Got) =>
+export const verify = (secret: string, { body, headers }: ReceivedRequest) =>
   new Webhook(secret).verify(body, headers as Record<string, string>);
 
 /** A task as a claim gives it. */
-export const claimed = (more: Partial<Claimed> = {}): Claimed => ({
+export const claimToPush = (more: Partial<Claimed> = {}): Claimed => ({
   id: '77',
   run_id: '78',
   queue: 'q',

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
 import { bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
-import { expire, reap, rows, value } from '../sql/support.ts';
+import { expire, reap, rows, value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 import { type Receiver, receiver, verify } from './receiver.ts';
 
@@ -22,7 +22,7 @@ const bindings = () => ({
 
 async function start(): Promise<void> {
   served = await serveBundle(code, bindings());
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: conditionTimeout });
   tock = createTock({ url: served.url, key });
 }
 
@@ -96,23 +96,23 @@ test('a Worker that dies between push and completion pushes again, under the sam
     else void served.stop();
   });
   const id = await tock.enqueue('killed', 1).catch(() => null);
-  await vi.waitUntil(() => there.at('/killed').length === 1, { timeout: patience });
+  await vi.waitUntil(() => there.at('/killed').length === 1, { timeout: conditionTimeout });
   const leases = `select l.token from tock.leases l join tock.streams s on s.number = l.stream
     where l.closed_at is null and s.queue = 'killed'`;
   const [open] = await vi.waitUntil(async () => {
     const found = await rows<{ token: string }>(owner, leases);
     return found.length > 0 && found;
-  }, patience);
+  }, conditionTimeout);
   await expire(owner, open?.token as string);
   await reap(owner);
   await start();
   await call('POST', '/v1/tick', {});
-  await vi.waitUntil(() => there.at('/killed').length === 2, { timeout: patience });
+  await vi.waitUntil(() => there.at('/killed').length === 2, { timeout: conditionTimeout });
   const sent = there.at('/killed').map(({ headers }) => headers['webhook-id']);
   expect(sent).toEqual([id ?? sent[0], id ?? sent[0]]);
   await vi.waitUntil(
     async () => (await call('GET', `/v1/tasks/${sent[0]}`)).body.state === 'done',
-    patience,
+    conditionTimeout,
   );
 });
 
@@ -120,7 +120,7 @@ test('a private address is refused in workerd too', async () => {
   await served.stop();
   const { TOCK_PUSH_PRIVATE, ...guarded } = bindings();
   served = await serveBundle(code, guarded);
-  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: patience });
+  await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: conditionTimeout });
   tock = createTock({ url: served.url, key });
   const push_url = 'https://[::ffff:127.0.0.1]/';
   await expect(tock.enqueue('open', 1, { push_url })).rejects.toThrow('is no public address');

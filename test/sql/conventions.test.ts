@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { mayCall, plainVerbs } from './roles.ts';
-import { rows, value } from './support.ts';
+import { grantedVerbs, plainVerbs } from './roles.ts';
+import { rows, value } from './verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -69,7 +69,7 @@ rule(
   `select p.proname, p.prosecdef from pg_proc p
    cross join lateral (
      select p.prosecdef or p.proname = any (${names(plainVerbs)}) as verb, exists (
-       select from unnest(${names(Object.keys(mayCall).filter((role) => role !== 'outsider'))}) r
+       select from unnest(${names(Object.keys(grantedVerbs).filter((role) => role !== 'outsider'))}) r
        where has_function_privilege(r, p.oid, 'execute')) as called) v
    where p.pronamespace = ${schema} and v.verb <> v.called`,
 );
@@ -110,7 +110,7 @@ const bare = `
     select from pg_index i join pg_inherits h on h.inhrelid = i.indexrelid
     where i.indrelid = w.part and h.inhparent = w.parent_index and i.indisvalid)`;
 
-test('every partition has its indexes, those made by rotate() too', async () => {
+test('every partition has its indexes, those of rotate() too', async () => {
   await client.query('select tock.rotate(p_ahead => 4, p_width => 1000)');
   expect(await value(client, "select count(*)::int from pg_class where relname = 'runs_5'")).toBe(
     1,
@@ -125,7 +125,7 @@ test('every partition has its indexes, those made by rotate() too', async () => 
 });
 
 // jsonb_agg() took 11 s to make an array of one object with 300,000 keys, to_jsonb(array(...)) 0.1 s (PostgreSQL 15).
-test("a call's tasks with their payloads are never put together by jsonb_agg", async () => {
+test('jsonb_agg never aggregates tasks with their payloads', async () => {
   const functions = 'own_tasks with_trace without_trace append_unique spawn_parts fire_all'.split(
     ' ',
   );
@@ -140,7 +140,7 @@ test("a call's tasks with their payloads are never put together by jsonb_agg", a
 });
 
 // A lease starts after the position before its first run, so its leaf lies one lower.
-test('epochs follow each other without a gap, and their tables cover just them', async () => {
+test('segments follow each other without a gap, and their tables cover exactly them', async () => {
   const epochs = await rows<{ number: number; first: string; end: string; gap: string }>(
     client,
     `select e.number, e.first_position as first, e.end_position as end,
@@ -163,7 +163,7 @@ test('epochs follow each other without a gap, and their tables cover just them',
   }
 });
 
-test('positions come one by one: the sequence caches none and never turns', async () => {
+test('positions are assigned one by one: the sequence has no cache and does not cycle', async () => {
   const [sequence] = await rows(
     client,
     "select seqcache, seqincrement, seqcycle from pg_sequence where seqrelid = 'tock.positions'::regclass",

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from './audit.ts';
-import { claim, complete, drain, enqueue, fail, leaseOf, numbered, value } from './support.ts';
+import { expectInvariants } from './invariants.ts';
+import { claim, complete, drain, enqueue, fail, leaseOf, numberedTasks, value } from './verbs.ts';
 
 // Under a transaction held open nothing is cleaned up: what reads from a fixed end wades through ever
 // more dead entries. Pages read are counted, no time: the last calls against the first (finding H2).
@@ -60,7 +60,7 @@ async function due(count: number): Promise<void> {
   );
 }
 
-test('promotions, and the look of every claim, are as cheap for the last of 50,000 delayed tasks', async () => {
+test('promotions, and the due check of every claim, cost the same for the last of 50,000 delayed tasks', async () => {
   await client.query("select tock.put_queue('q')");
   await due(50_000);
   const promoting: number[] = [];
@@ -88,13 +88,13 @@ test('promotions, and the look of every claim, are as cheap for the last of 50,0
   expect(await fewest("tock.claim('other', p_alone => true)")).toBeLessThan(100);
 });
 
-test('coming to gates, and a look for who is late, are as cheap for the last of 6,000 tasks', async () => {
+test('admissions, and the sweep for late tasks, cost the same for the last of 6,000 tasks', async () => {
   await client.query("select tock.put_queue('q')");
   await client.query(`select tock.put_gate('q', 'k', '{"paused": true}')`);
   const promoting: number[] = [];
   const looking: number[] = [];
   for (let call = 0; call < 120; call++) {
-    await enqueue(client, 'q', numbered(50, 0, { gate: 'k' }));
+    await enqueue(client, 'q', numberedTasks(50, 0, { gate: 'k' }));
     await client.query('select tock.promote()');
     // the first calls still come to read as many as the others
     if (call < 15) continue;
@@ -105,9 +105,9 @@ test('coming to gates, and a look for who is late, are as cheap for the last of 
   expectFlat('claim()', looking);
 });
 
-test('a task fails, waits and comes back at the same price for the hundredth time', async () => {
+test('a task fails, waits and is retried at the same cost for the hundredth time', async () => {
   await client.query(`select tock.put_queue('q', '{"max_attempts": 1000}')`);
-  await enqueue(client, 'q', numbered(200));
+  await enqueue(client, 'q', numberedTasks(200));
   const claiming: number[] = [];
   const promoting: number[] = [];
   const empty: number[] = [];
@@ -126,11 +126,11 @@ test('a task fails, waits and comes back at the same price for the hundredth tim
   expectFlat('promote after failures', promoting);
   expectFlat('claim of one', claiming);
   expectFlat('empty claim', empty);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
-test('reaping reads on from where it came to, and wakes nobody for what is done', async () => {
-  await enqueue(client, 'q', numbered(3000));
+test('the reaper resumes where it stopped, and finished leases cause no wake-up', async () => {
+  await enqueue(client, 'q', numberedTasks(3000));
   // a lease a run, as 3,000 claims would make them, a second apart and in no order of the table
   await client.query(
     `insert into tock.leases (stream, after_position, last_position, runs, token, leased_until)
@@ -148,13 +148,13 @@ test('reaping reads on from where it came to, and wakes nobody for what is done'
   expect(reaped).toBe(3000);
   expect(await fewest(nothing)).toBeLessThan(100);
   expect(await fewest('tock.next_wake_at()')).toBeLessThan(100);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
-test('what commits late is swept all the same: a delayed task and a lease below where reading goes on', async () => {
+test("late commits are swept: a delayed task and a lease below the reader's position", async () => {
   await client.query("select tock.put_queue('q')");
   const late = await db.connect();
-  await enqueue(client, 'q', numbered(1));
+  await enqueue(client, 'q', numberedTasks(1));
   await late.query('begin');
   const [id] = await enqueue(late, 'late', [{ delay_seconds: 0.001 }]);
   const [run] = await claim(late, 'q', { lease_seconds: 1 });
@@ -178,14 +178,14 @@ test('what commits late is swept all the same: a delayed task and a lease below 
   expect((await claim(client, 'late')).map((one) => one.id)).toEqual([id]);
   const again = (await claim(client, 'q', { limit: 3000 })).map((one) => one.id);
   expect(again).toContain(run?.id);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
-test('a claim at a limit is as cheap for the three hundredth time', async () => {
+test('a claim at a limit costs the same for the three hundredth time', async () => {
   await client.query(
     `select tock.put_queue('q', '{"max_running": 3, "rate_limit": 1000000, "backoff_base_seconds": 0}')`,
   );
-  await enqueue(client, 'q', numbered(700));
+  await enqueue(client, 'q', numberedTasks(700));
   await claim(client, 'q', { limit: 1 });
   // from the next claim on what is open is on record
   await client.query("update tock.allowances set seen_at = seen_at - interval '1 minute'");
@@ -201,13 +201,13 @@ test('a claim at a limit is as cheap for the three hundredth time', async () => 
   }
   expectFlat('claim at a limit', claiming);
   expectFlat('claim in vain', limited);
-  await expectWhole(client);
+  await expectInvariants(client);
 });
 
 test('empty streams of tasks with options cost a claim what empty plain ones do', async () => {
   for (const [queue, options] of Object.entries({ plain: {}, asks: { timeout_seconds: 60 } })) {
     await client.query(`select tock.put_queue($1, '{"lanes": 64}')`, [queue]);
-    const tasks = numbered(300).map((task, n) => ({
+    const tasks = numberedTasks(300).map((task, n) => ({
       ...task,
       ...options,
       priority: n % 5,
@@ -217,7 +217,7 @@ test('empty streams of tasks with options cost a claim what empty plain ones do'
     for (const runs of await drain(client, queue, { limit: 1000 })) {
       await complete(client, leaseOf(runs));
     }
-    await enqueue(client, queue, numbered(30, 0, { priority: 9 }));
+    await enqueue(client, queue, numberedTasks(30, 0, { priority: 9 }));
   }
   const awake = (queue: string) =>
     value<number>(
@@ -237,5 +237,5 @@ test('empty streams of tasks with options cost a claim what empty plain ones do'
   for (const queue of ['plain', 'asks']) await drain(client, queue, { limit: 1000 });
   const [plain, asks] = [await fewest("tock.claim('plain')"), await fewest("tock.claim('asks')")];
   expect([plain, asks, asks < plain * 1.05 + 10]).toEqual([plain, asks, true]);
-  await expectWhole(client);
+  await expectInvariants(client);
 });

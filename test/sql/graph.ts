@@ -23,7 +23,7 @@ export function cycles(edges: Map<string, Set<string>>): string[][] {
 }
 
 /** How many nodes one reaches, itself included, not going on from those that are named. */
-export function reached(edges: Map<string, string[]>, from: string, ends: string[]): number {
+export function reachable(edges: Map<string, string[]>, from: string, ends: string[]): number {
   const seen = new Set([from]);
   for (const node of seen) {
     if (!ends.includes(node)) for (const next of edges.get(node) ?? []) seen.add(next);

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { pace } from '../pace.ts';
+import { sleep } from '../sleep.ts';
 import {
   claim,
   complete,
@@ -7,10 +7,10 @@ import {
   expire,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   type Run,
   release,
-} from './support.ts';
+} from './verbs.ts';
 
 export type Load = {
   queue: string;
@@ -26,7 +26,7 @@ export type Load = {
   connect: () => Promise<pg.Client>;
 };
 
-export function dice(seed: number): (below: number) => number {
+export function seededRandom(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
     state = (state * 1103515245 + 12345) % 2147483648;
@@ -36,7 +36,7 @@ export function dice(seed: number): (below: number) => number {
 
 type Step = (on: pg.Client, load: Load) => Promise<void>;
 
-const moment = (load: Load, below: number) => pace(load.random(below));
+const moment = (load: Load, below: number) => sleep(load.random(below));
 
 /** One task in three has options: a gate among a few, a key that is often taken, limits that no test reaches. */
 function asked(load: Load, keys: boolean): object {
@@ -48,7 +48,7 @@ function asked(load: Load, keys: boolean): object {
 }
 
 const tasks = (load: Load, count: number, options = {}, keys = true) =>
-  numbered(count, 0, {
+  numberedTasks(count, 0, {
     tenant: `t${load.random(4)}`,
     priority: 4 + load.random(2),
     ...options,
@@ -151,7 +151,7 @@ async function going(load: Load, steps: [share: number, step: Step][]): Promise<
 }
 
 /** Lets the parts of a load go on until they have done enough, or one of them has failed. */
-export async function goOn(
+export async function retryTransient(
   load: { going: boolean },
   parts: Promise<void>[],
   enough: () => boolean | Promise<boolean>,
@@ -163,7 +163,7 @@ export async function goOn(
   };
   all.then(end, end);
   try {
-    while (!ended && !(await enough())) await pace(50);
+    while (!ended && !(await enough())) await sleep(50);
   } finally {
     load.going = false;
   }
@@ -192,7 +192,7 @@ export function startClaimers(load: Load, count: number): Promise<void>[] {
   return many(count, () => going(load, steps));
 }
 
-export function startDuties(load: Load): Promise<void>[] {
+export function startMaintenance(load: Load): Promise<void>[] {
   const duty =
     (statement: string, below: number): Step =>
     async (on) => {

@@ -1,25 +1,25 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { put, settle } from './limits.ts';
-import { badScans, planning, statistics, stopAutovacuum } from './plans.ts';
+import { ageLimiter, putQueue } from './features/queue_limits/limits.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from './plans.ts';
 import {
   claim,
   complete,
   enqueue,
   extend,
+  extendWithProgress,
   fail,
   leaseOf,
   makeDue,
-  numbered,
+  numberedTasks,
   type Run,
   reap,
   release,
   rows,
   task,
-  tell,
   value,
-} from './support.ts';
+} from './verbs.ts';
 
 let db: Database;
 let owner: pg.Client;
@@ -32,12 +32,12 @@ beforeAll(async () => {
   owner = await db.connect();
   await stopAutovacuum(owner);
   old = await db.connect(db.superUrl);
-  await put(owner, 'few', { max_running: 150, rate_limit: 1_000_000 });
-  await enqueue(owner, 'few', numbered(5000));
+  await putQueue(owner, 'few', { max_running: 150, rate_limit: 1_000_000 });
+  await enqueue(owner, 'few', numberedTasks(5000));
   expect(await claim(owner, 'few', { limit: 90 })).toHaveLength(90);
-  await settle(owner, 'few');
+  await ageLimiter(owner, 'few');
   for (let round = 0; round < 2; round++) {
-    await enqueue(old, 'hot', numbered(400));
+    await enqueue(old, 'hot', numberedTasks(400));
     await day(old);
   }
   const spread = (n: number) => ({ tenant: `t${n % 12}`, priority: 4 + (n % 2) });
@@ -45,10 +45,10 @@ beforeAll(async () => {
     await enqueue(
       owner,
       'hot',
-      numbered(5000).map((one, n) => ({ ...one, ...spread(n) })),
+      numberedTasks(5000).map((one, n) => ({ ...one, ...spread(n) })),
     );
   }
-  await enqueue(owner, 'hot', numbered(10_000, 0, { delay_seconds: 5000 }));
+  await enqueue(owner, 'hot', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
   for (let call = 0; call < 300; call++) {
     const lease = leaseOf(await claim(owner, 'hot', { limit: 100 }));
     const done =
@@ -66,17 +66,17 @@ afterAll(() => db.drop());
 
 /** Each verb once, as a worker's day goes. */
 async function day(on: pg.Client): Promise<void> {
-  await enqueue(on, 'hot', numbered(1, 0, { priority: 0 }));
+  await enqueue(on, 'hot', numberedTasks(1, 0, { priority: 0 }));
   const request = `day-${await value(on, "select nextval('tock.positions')")}`;
-  await enqueue(on, 'hot', numbered(100, 0, { priority: 0 }), request);
-  await enqueue(on, 'hot', numbered(100, 0, { priority: 0 }), request);
-  await enqueue(on, 'hot', numbered(10, 0, { delay_seconds: 1000 }));
+  await enqueue(on, 'hot', numberedTasks(100, 0, { priority: 0 }), request);
+  await enqueue(on, 'hot', numberedTasks(100, 0, { priority: 0 }), request);
+  await enqueue(on, 'hot', numberedTasks(10, 0, { delay_seconds: 1000 }));
   expect(await claim(on, 'hot')).toHaveLength(1);
   const whole = await claim(on, 'hot', { limit: 100, request_id: request });
   expect(await claim(on, 'hot', { limit: 100, request_id: request })).toHaveLength(100);
   await extend(on, leaseOf(whole), 100);
-  await tell(on, leaseOf(whole), { progress: 1 });
-  await tell(on, leaseOf(whole), [{ id: whole[50]?.id, note: 'half' }]);
+  await extendWithProgress(on, leaseOf(whole), { progress: 1 });
+  await extendWithProgress(on, leaseOf(whole), [{ id: whole[50]?.id, note: 'half' }]);
   await complete(on, leaseOf(whole));
   for (let round = 0; round < 2; round++) {
     const part = await claim(on, 'hot', { limit: 100 });
@@ -110,8 +110,8 @@ async function day(on: pg.Client): Promise<void> {
   await complete(on, leaseOf(again));
   await complete(on, leaseOf(some), [first]);
   await on.query("select tock.limits(), tock.reset_limits('few')");
-  await settle(on, 'few');
-  await enqueue(on, 'first', numbered(30, 0, { pipeline: ['first', 'second'] }));
+  await ageLimiter(on, 'few');
+  await enqueue(on, 'first', numberedTasks(30, 0, { pipeline: ['first', 'second'] }));
   const going = await claim(on, 'first', { limit: 20 });
   const said = going.slice(0, 5).map(({ id }) => ({ id, result: 1, stage: 'second' }));
   for (let again = 0; again < 2; again++) {
@@ -126,7 +126,7 @@ async function day(on: pg.Client): Promise<void> {
   );
   // on a slow machine leases of the history made before run out as well
   expect(await reap(on)).toBeGreaterThanOrEqual(20);
-  await enqueue(on, 'due', numbered(5, 0, { delay_seconds: 1000 }));
+  await enqueue(on, 'due', numberedTasks(5, 0, { delay_seconds: 1000 }));
   await makeDue(on, 'due');
   await on.query('select tock.promote(p_limit => 10)');
   await on.query("select id from tock.claim(p_queue => 'due', p_alone => true)");
@@ -156,11 +156,11 @@ test('with 110,000 rows a session that planned on empty tables finds its rows by
   expect(await bad(old, 2)).toEqual([]);
 });
 
-describe.each(statistics)('with 110,000 rows and %s statistics', (_, statements) => {
+describe.each(plannerStatistics)('with 110,000 rows and %s statistics', (_, statements) => {
   test.each(['auto', 'force_generic_plan'])(
     'every statement of a verb finds its rows by an index, plans being %s',
     async (mode) => {
-      const on = await planning(db, statements, mode);
+      const on = await sessionWithPlans(db, statements, mode);
       // Seven times: from the sixth on, 'auto' may go over to a generic plan.
       expect(await bad(on, mode === 'auto' ? 7 : 2)).toEqual([]);
     },

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
 import type { Database } from '../database.ts';
-import { rows } from './support.ts';
+import { rows } from './verbs.ts';
 
 type Scan = {
   node: string;
@@ -64,7 +64,7 @@ export async function watchPlans(client: pg.Client) {
 }
 
 /** States of the planner's knowledge, each with the statements that bring it about. */
-export const statistics: [string, string[]][] = [
+export const plannerStatistics: [string, string[]][] = [
   ['no', []],
   [
     'stale',
@@ -87,7 +87,7 @@ export async function stopAutovacuum(owner: pg.Client): Promise<void> {
 }
 
 /** A superuser's session, after these statements, with plans of one kind. */
-export async function planning(db: Database, statements: string[], mode: string) {
+export async function sessionWithPlans(db: Database, statements: string[], mode: string) {
   const on = await db.connect(db.superUrl);
   for (const statement of statements) await on.query(statement);
   await on.query(`set plan_cache_mode = ${mode}`);

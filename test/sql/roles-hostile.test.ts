@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { dropMembers, type Member, makeMembers, mayCall } from './roles.ts';
+import { dropMembers, grantedVerbs, type Member, makeMembers } from './roles.ts';
 import {
   claim,
   complete,
@@ -10,12 +10,12 @@ import {
   extend,
   fail,
   leaseOf,
-  numbered,
+  numberedTasks,
   release,
   rows,
   task,
   value,
-} from './support.ts';
+} from './verbs.ts';
 
 let db: Database;
 let owner: pg.Client;
@@ -37,11 +37,11 @@ const memberOf = (role: string) => members.find((one) => one.role === role)?.cli
 
 /** All that a role may do with tasks, and the owner the rest. */
 async function life(client: pg.Client, role: string, queue: string): Promise<void> {
-  const may = (verb: string) => mayCall[role]?.includes(verb);
+  const may = (verb: string) => grantedVerbs[role]?.includes(verb);
   const source = may('enqueue') ? client : owner;
-  const delayed = numbered(1, 9, { run_at: '2030-01-31T09:00:00Z', tenant: 'a' });
-  const ids = await enqueue(source, queue, [...numbered(8), ...delayed], 'again');
-  expect(await enqueue(source, queue, [...numbered(8), ...delayed], 'again')).toEqual(ids);
+  const delayed = numberedTasks(1, 9, { run_at: '2030-01-31T09:00:00Z', tenant: 'a' });
+  const ids = await enqueue(source, queue, [...numberedTasks(8), ...delayed], 'again');
+  expect(await enqueue(source, queue, [...numberedTasks(8), ...delayed], 'again')).toEqual(ids);
   const runAt = 'select extract(epoch from run_at)::bigint from tock.task(p_id => $1)';
   expect(await value(client, runAt, [ids[8]])).toBe('1896080400');
   const state = (sql: string, values: unknown[]) =>
@@ -152,7 +152,7 @@ test("a caller's settings change nothing, for itself or for those after it", asy
     "select setval('tock.positions', (select max(end_position) - 2 from tock.epochs))",
   );
   await client.query('select tock.rotate(p_width => 1000)');
-  await enqueue(owner, 'crossing', numbered(10));
+  await enqueue(owner, 'crossing', numberedTasks(10));
   await client.query('select tock.rotate(p_width => 1000)');
   await client.query('select tock.rotate()');
   // Backslashes in the verbs' own patterns: whoever sets this finds its instants refused, no more.
@@ -200,7 +200,7 @@ test('what is made between two deploys is as closed as what a deploy made', asyn
 
 test("a lease is whose token it is; nobody's guess is a token", async () => {
   const worker = memberOf('tock_worker');
-  await enqueue(owner, 'leased', numbered(2));
+  await enqueue(owner, 'leased', numberedTasks(2));
   const lease = leaseOf(await claim(owner, 'leased', { limit: 2 }));
   const guess = `00000000-0000-4000-8000-00000${lease.slice(-7)}`;
   expect(await complete(worker, guess)).toBeUndefined();

@@ -1,8 +1,15 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { dropMembers, type Member, makeMembers, mayCall, outcomes, routines } from './roles.ts';
-import { claim, complete, enqueue, leaseOf, numbered, rows, value } from './support.ts';
+import {
+  dropMembers,
+  grantedVerbs,
+  type Member,
+  makeMembers,
+  outcomes,
+  routines,
+} from './roles.ts';
+import { claim, complete, enqueue, leaseOf, numberedTasks, rows, value } from './verbs.ts';
 
 let db: Database;
 let owner: pg.Client;
@@ -35,8 +42,8 @@ const granted = (grantee: string) =>
 test('each role may call its verbs and no other routine, by the catalog', async () => {
   for (const { role, name } of members) {
     if (role !== 'outsider')
-      expect(byName(await granted(role)), role).toEqual(byName(mayCall[role] ?? []));
-    expect(byName(await granted(name)), name).toEqual(byName(mayCall[role] ?? []));
+      expect(byName(await granted(role)), role).toEqual(byName(grantedVerbs[role] ?? []));
+    expect(byName(await granted(name)), name).toEqual(byName(grantedVerbs[role] ?? []));
   }
 });
 
@@ -52,7 +59,7 @@ test('each role tries every routine: its verbs let it in, all else is refused', 
     expect(codes.filter((code) => code?.startsWith('42') && code !== '42501')).toEqual([]);
     expect(all.filter((_, n) => codes[n] === '57014')).toEqual([]);
     const letIn = all.filter((_, n) => codes[n] !== '42501').map((one) => one.name);
-    expect(byName(letIn), role).toEqual(byName(mayCall[role] ?? []));
+    expect(byName(letIn), role).toEqual(byName(grantedVerbs[role] ?? []));
   }
 });
 
@@ -142,7 +149,7 @@ test('a task goes through three hands, each with its own role', async () => {
   await admin.query(
     `select tock.put_queue(p_queue => 'hands', p_policy => '{"lease_seconds": 30}')`,
   );
-  const [id] = await enqueue(producer, 'hands', numbered(1), 'r');
+  const [id] = await enqueue(producer, 'hands', numberedTasks(1), 'r');
   const lease = leaseOf(await claim(worker, 'hands', { request_id: 'c' }));
   expect(await complete(worker, lease, [{ id, result: 1 }])).toMatchObject({ completed: 1 });
   expect(await value(producer, 'select state from tock.task(p_id => $1)', [id])).toBe('done');
@@ -150,7 +157,7 @@ test('a task goes through three hands, each with its own role', async () => {
 });
 
 test('a task goes through by the edge alone', async () => {
-  const [id] = await enqueue(edge, 'edge', numbered(1), 'r');
+  const [id] = await enqueue(edge, 'edge', numberedTasks(1), 'r');
   const lease = leaseOf(await claim(edge, 'edge', { request_id: 'c' }));
   expect(await complete(edge, lease, [{ id, result: 1 }])).toMatchObject({ completed: 1 });
   await edge.query('select tock.tick()');
@@ -159,7 +166,7 @@ test('a task goes through by the edge alone', async () => {
 test('a task goes through a transaction pooler', async () => {
   if (!db.poolUrl) return;
   const pooled = await Promise.all(Array.from({ length: 6 }, () => db.connect(db.poolUrl)));
-  await Promise.all(pooled.map((one, n) => enqueue(one, 'pooled', numbered(20, n * 20))));
+  await Promise.all(pooled.map((one, n) => enqueue(one, 'pooled', numberedTasks(20, n * 20))));
   const seen = await Promise.all(
     pooled.map(async (one) => {
       const ids: unknown[] = [];

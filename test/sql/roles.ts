@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { withClient } from '../../scripts/stack/roles.ts';
 import type { Database } from '../database.ts';
-import { patience } from '../patience.ts';
-import { rows } from './support.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { rows } from './verbs.ts';
 
 const names = (text: string) => text.trim().split(/\s+/);
 
@@ -40,7 +40,7 @@ const door = names(
 const asking = ['task', 'parents', 'pool', 'unassign', ...ofNoKey];
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
-export const mayCall: Record<string, string[]> = {
+export const grantedVerbs: Record<string, string[]> = {
   tock_producer: [...giving, ...asking],
   tock_worker: [...doing, ...answered, ...asking],
   tock_admin: [...giving, ...doing, ...answered, ...governing, ...archive, ...duties, ...asking],
@@ -59,7 +59,7 @@ export type Member = { role: string; name: string; client: pg.Client };
 export async function makeMembers(db: Database): Promise<Member[]> {
   const tag = randomBytes(4).toString('hex');
   const members: Member[] = [];
-  for (const role of Object.keys(mayCall)) {
+  for (const role of Object.keys(grantedVerbs)) {
     const name = `test_${tag}_${role}`;
     await withClient(db.superUrl, async (client) => {
       await client.query(`create role ${name} login password '${tag}'`);
@@ -87,7 +87,7 @@ export async function dropMembers(superUrl: string, members: Member[]): Promise<
 /** Runs statements that change nothing in the end; gives the SQLSTATE of each, null when it went through. */
 export async function outcomes(client: pg.Client, statements: string[]) {
   const codes: (string | null)[] = [];
-  await client.query(`begin; set local statement_timeout = ${patience}`);
+  await client.query(`begin; set local statement_timeout = ${conditionTimeout}`);
   for (const statement of statements) {
     await client.query('savepoint before');
     const code = await client.query(statement).then(

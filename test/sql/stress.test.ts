@@ -1,19 +1,16 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import { expectWhole } from './audit.ts';
-import { dice, goOn, type Load, startClaimers, startDuties, startWriters } from './load.ts';
+import { expectInvariants } from './invariants.ts';
 import {
-  claim,
-  complete,
-  enqueue,
-  leaseOf,
-  makeDue,
-  promote,
-  reap,
-  rows,
-  value,
-} from './support.ts';
+  type Load,
+  retryTransient,
+  seededRandom,
+  startClaimers,
+  startMaintenance,
+  startWriters,
+} from './load.ts';
+import { claim, complete, enqueue, leaseOf, makeDue, promote, reap, rows, value } from './verbs.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -48,7 +45,7 @@ test('whatever writers, claimers and duties do at once, each task ends exactly o
   const completed = new Map<string, number>();
   const load: Load = {
     queue: 'stress',
-    random: dice(seed),
+    random: seededRandom(seed),
     going: true,
     accepted: new Set(),
     refused: new Map(),
@@ -63,16 +60,16 @@ test('whatever writers, claimers and duties do at once, each task ends exactly o
     "select setval('tock.positions', (select max(end_position) - 2000 from tock.epochs))",
   );
   await client.query('select tock.rotate(p_ahead => 3, p_width => 5000)');
-  const working = [...startWriters(load, 8), ...startClaimers(load, 6), ...startDuties(load)];
+  const working = [...startWriters(load, 8), ...startClaimers(load, 6), ...startMaintenance(load)];
   const edge = 'select tock.epoch_of(last_value) from tock.positions';
-  await goOn(
+  await retryTransient(
     load,
     working,
     async () => load.accepted.size > 2000 && (await value<number>(client, edge)) > 3,
   );
-  await expectWhole(client);
+  await expectInvariants(client);
   await finish(load);
-  await expectWhole(client);
+  await expectInvariants(client);
 
   // A claim or a task from an old snapshot may have been refused. Who takes unique keys in several calls of one
   // transaction may meet another who took them in another order: PostgreSQL undoes one of the two as a whole.

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { completeFolder } from '../../scripts/stack/complete.ts';
 import { softly } from '../../scripts/stack/say.ts';
-import { pace } from '../pace.ts';
+import { sleep } from '../sleep.ts';
 
 let parent: string;
 let folder: string;
@@ -68,7 +68,7 @@ test('a making that fails leaves the folder of another recipe as it was', async 
 });
 
 test('of several at once one makes it and the others take what it made', async () => {
-  const slowly = () => pace(50);
+  const slowly = () => sleep(50);
   await Promise.all([
     complete('bread', slowly),
     complete('bread', slowly),

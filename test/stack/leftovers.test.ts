@@ -5,7 +5,7 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { alive, mark } from '../../scripts/stack/processes.ts';
 import { leave, take } from '../../scripts/stack/running.ts';
 import { ownCluster, stackInfo } from '../database.ts';
-import { removeHome, temporaryHome } from './started.ts';
+import { removeHome, temporaryHome } from './start_process.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { gone, mark, signal } from '../../scripts/stack/processes.ts';
-import { processesOf, removeHome, start, temporaryHome } from './started.ts';
+import { processesOf, removeHome, start, temporaryHome } from './start_process.ts';
 
 const home = temporaryHome();
 afterAll(async () => {

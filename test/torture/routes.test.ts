@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createApp } from '../../functions/http/app.ts';
-import { mayCall } from '../sql/roles.ts';
+import { grantedVerbs } from '../sql/roles.ts';
 
 const verbs = readFileSync(
   join(import.meta.dirname, '../../scripts/chaos/drivers/verbs.ts'),
@@ -66,6 +66,6 @@ const apartInSql = `
 
 test('the load calls every verb of SQL but those named here', () => {
   const called = new Set(verbs.match(/(?<=tock\.|ofMany\(')\w+(?=\()/g));
-  const left = [...new Set(mayCall.tock_admin)].filter((verb) => !called.has(verb));
+  const left = [...new Set(grantedVerbs.tock_admin)].filter((verb) => !called.has(verb));
   expect(left.sort()).toEqual(apartInSql.trim().split(/\s+/));
 });

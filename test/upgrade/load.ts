@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { statusOf } from '../../functions/database/errors.ts';
-import { pace } from '../pace.ts';
+import { sleep } from '../sleep.ts';
 
 /** Calls that go on whatever happens beside them, as the HTTP door makes them, and what came of them. */
 export type Load = {
@@ -29,7 +29,7 @@ export const newLoad = (): Load => ({
 const add = (to: Map<string, number>, key: string) => to.set(key, (to.get(key) ?? 0) + 1);
 
 /** The errors that a caller is told to repeat the call for (503), and the others. */
-export function judged(load: Load) {
+export function errorsByKind(load: Load) {
   const all = [...load.errors].map(([what, times]) => `${what} × ${times}`);
   const passing = (what: string) => statusOf(what.split(' ')[1]) === 503;
   return { passing: all.filter(passing), other: all.filter((what) => !passing(what)) };
@@ -43,7 +43,7 @@ async function call<T>(load: Load, verb: string, query: () => Promise<T>): Promi
       return await query();
     } catch (error) {
       add(load.errors, `${verb} ${(error as { code?: string }).code ?? error}`);
-      await pace(20);
+      await sleep(20);
     }
   }
 }
@@ -74,7 +74,7 @@ async function doing(on: pg.Client, load: Load, queue: string): Promise<void> {
   for (let n = 0; load.going; n++) {
     const { rows } = await call(load, 'claim', () => on.query(claimed, [queue, 'w', 4, 600, null]));
     if (rows.length === 0) {
-      await pace(5);
+      await sleep(5);
       continue;
     }
     const lease = rows[0].lease;
@@ -115,7 +115,7 @@ async function clock(on: pg.Client, load: Load): Promise<void> {
     await call(load, 'rotate', () =>
       on.query("select tock.run_duty('rotate'), tock.run_duty('rest')"),
     );
-    await pace(10);
+    await sleep(10);
   }
 }
 

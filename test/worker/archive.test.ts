@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
-import { allTasks, longAgo, secret, taskText, twoDays } from '../archive/days.ts';
+import { allTasks, passAllRetentions, secret, taskText, twoDays } from '../archive/two_days.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { age, epochs, retain } from '../sql/history.ts';
-import { removeHome, temporaryHome } from '../stack/started.ts';
+import {
+  ageClosedSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+} from '../sql/kernel/segment/segments.ts';
+import { removeHome, temporaryHome } from '../stack/start_process.ts';
 
 const home = temporaryHome();
 let database: Database;
@@ -53,14 +57,14 @@ test("workerd's own R2 keeps the archive, and gives it back to the letter", asyn
   const ids = await twoDays(owner);
   const before = new Map<string, string>();
   for (const id of allTasks(ids)) before.set(id, await taskText(send, id));
-  await longAgo(owner);
+  await passAllRetentions(owner);
   expect(await send('PUT /v1/archive', { enabled: true })).toMatchObject({ status: 200 });
   // The Worker's alarm is at it too: a part or a lock may be its own for a while.
   const dropped = async () => {
     await archive();
-    await age(owner, '60 days');
-    await retain(owner);
-    return epochs(owner);
+    await ageClosedSegments(owner, '60 days');
+    await dropExpiredSegments(owner);
+    return segmentNumbers(owner);
   };
   await expect.poll(dropped).not.toContain(2);
   for (const [id, text] of before) expect(await taskText(send, id)).toBe(text);

@@ -3,12 +3,12 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type Bundle, bundle } from '../../scripts/bundle.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { hold } from '../fuzz/hold.ts';
-import { garbageOf, spoiledOf } from '../fuzz/requests.ts';
+import { checkRequest } from '../fuzz/check.ts';
+import { garbageOf, invalidOf } from '../fuzz/requests.ts';
 import { runs, seeds } from '../fuzz/seeds.ts';
 import { target } from '../fuzz/target.ts';
-import { patience } from '../patience.ts';
-import { wire } from './wire.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { testRawRequests } from './wire.ts';
 import { type Served, serveBundle } from './workerd.ts';
 
 let made: Bundle;
@@ -72,7 +72,7 @@ test('a claim that waits stops asking when its client has gone', async () => {
   await expect.poll(secondsQuiet, { interval: 200 }).toBeGreaterThan(3);
 });
 
-wire(() => ({ served, database }));
+testRawRequests(() => ({ served, database }));
 
 test('requests with one thing wrong are refused by their names in workerd too', async () => {
   const at = await target();
@@ -87,10 +87,10 @@ test('requests with one thing wrong are refused by their names in workerd too', 
           ({ ok }) => ok,
           () => false,
         ),
-      { timeout: patience },
+      { timeout: conditionTimeout },
     );
-    const plans = fc.oneof(...at.operations.flatMap((one) => [spoiledOf(one), garbageOf(one)]));
-    const property = fc.asyncProperty(plans, async (plan) => void (await hold(at, plan)));
+    const plans = fc.oneof(...at.operations.flatMap((one) => [invalidOf(one), garbageOf(one)]));
+    const property = fc.asyncProperty(plans, async (plan) => void (await checkRequest(at, plan)));
     await fc.assert(property, { seed: seeds.at(-1) as number, numRuns: runs });
   } finally {
     await other.stop();

@@ -1,18 +1,18 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
-import { patience } from '../patience.ts';
-import { blackHole, type Hole } from '../ways/black_hole.ts';
+import { type SilentProxy, startSilentProxy } from '../drivers/silent_proxy.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from './workerd.ts';
 
-let hole: Hole;
+let hole: SilentProxy;
 let worker: Served;
 beforeAll(async () => {
-  hole = await blackHole();
+  hole = await startSilentProxy();
   const { code } = await bundle();
   const DATABASE_URL = `postgres://u:p@127.0.0.1:${hole.port}/d`;
   worker = await serveBundle(code, { DATABASE_URL });
-  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: patience });
+  await vi.waitFor(() => fetch(`${worker.url}/openapi.json`), { timeout: conditionTimeout });
 });
 afterAll(async () => {
   await worker?.stop();

@@ -9,12 +9,12 @@ export type Hears = {
   answered?(text: string): unknown;
 };
 
-export type Tapped = { url: string; hears: Hears; close(): void };
+export type TappedProxy = { url: string; hears: Hears; close(): void };
 
 /** A way to a database that hears what is asked of it. */
-export async function tapped(to: string): Promise<Tapped> {
+export async function startTappedProxy(to: string): Promise<TappedProxy> {
   const { hostname, port } = new URL(to);
-  const made: Tapped = { url: '', hears: {}, close: () => server.close() };
+  const made: TappedProxy = { url: '', hears: {}, close: () => server.close() };
   let count = 0;
   const server = createServer((client) => {
     const connection = ++count;

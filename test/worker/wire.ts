@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { beforeAll, expect, test, vi } from 'vitest';
 import type { Database } from '../database.ts';
 import { rowCounts } from '../http/service.ts';
-import { patience } from '../patience.ts';
+import { conditionTimeout } from '../timeout.ts';
 import type { Served } from './workerd.ts';
 
 type At = { served: Served; database: Database };
@@ -72,7 +72,7 @@ const lies: [what: string, bytes: () => string | Buffer, end?: boolean][] = [
 ];
 
 /** Tests of what no HTTP library would send; the Worker goes to the database without a pooler, so that each of its connections is one there. */
-export function wire(place: () => At): void {
+export function testRawRequests(place: () => At): void {
   beforeAll(async () => {
     at = place();
     owner = await at.database.connect();
@@ -85,7 +85,7 @@ export function wire(place: () => At): void {
         ({ status }) => status,
         () => 0,
       );
-    await vi.waitUntil(async () => (await health()) === 200, { timeout: patience });
+    await vi.waitUntil(async () => (await health()) === 200, { timeout: conditionTimeout });
   });
 
   test('requests one behind the other on a connection are answered in turn, also after a refusal', async () => {

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { healthy, startWorker, type Worker } from '../../scripts/stack/worker.ts';
 import { type Database, freshDatabase } from '../database.ts';
-import { patience } from '../patience.ts';
-import { makeDutiesDue } from '../sql/support.ts';
-import { removeHome, temporaryHome } from '../stack/started.ts';
+import { makeMaintenanceDue } from '../sql/verbs.ts';
+import { removeHome, temporaryHome } from '../stack/start_process.ts';
+import { conditionTimeout } from '../timeout.ts';
 
 const home = temporaryHome();
 let database: Database;
@@ -76,7 +76,7 @@ test('a refusal in workerd is a problem answer', async () => {
 test('a cron trigger ticks', async () => {
   const owner = await database.connect();
   const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
-  await makeDutiesDue(owner);
+  await makeMaintenanceDue(owner);
   await owner.query(
     `select tock.put_schedule('timed', '{"queue": "timed", "every_seconds": 3600}')`,
   );
@@ -93,8 +93,10 @@ test('a cron trigger ticks', async () => {
 
 test('a call that changes something is heard by the alarm, which ticks', async () => {
   const owner = await database.connect();
-  await makeDutiesDue(owner);
+  await makeMaintenanceDue(owner);
   await post('/v1/queues/later/tasks', { payload: 1, delay_seconds: 1 });
   const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
-  await vi.waitUntil(async () => (await owner.query(ok)).rows[0].n > 0, { timeout: patience });
+  await vi.waitUntil(async () => (await owner.query(ok)).rows[0].n > 0, {
+    timeout: conditionTimeout,
+  });
 });

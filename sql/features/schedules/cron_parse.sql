@@ -1,4 +1,5 @@
--- The grammar is croner's (sloppyRanges), without years; test/sql/cron-library.test.ts holds it to that.
+-- The grammar is croner's (sloppyRanges), without years.
+-- test/sql/features/schedules/cron-library.test.ts compares both.
 create or replace function tock.parse_cron(p_cron text)
 returns tock.cron_plan
 language plpgsql

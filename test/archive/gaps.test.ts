@@ -1,0 +1,174 @@
+import { expect, test } from 'vitest';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
+} from '../sql/kernel/segment/segments.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  extendWithProgress,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  value,
+} from '../sql/verbs.ts';
+import {
+  answers,
+  archive,
+  archivePerTest,
+  archiveState,
+  bucket,
+  enableArchive,
+  everythingStored,
+  task,
+  tock,
+} from './test_archive.ts';
+import { passAllRetentions } from './two_days.ts';
+
+archivePerTest();
+
+const take = async (queue: string) => leaseOf(await claim(tock.owner, queue));
+
+async function goesOn(queue: string): Promise<void> {
+  await makeDue(tock.owner, queue);
+  await promote(tock.owner);
+}
+
+const failLater = async (queue: string, error: string) =>
+  fail(tock.owner, await take(queue), { error, retry_in_seconds: 3600 });
+
+const states = async (id: string) =>
+  (await task(id)).body.runs.map(({ state, note }: { state: string; note: string }) => [
+    state,
+    note,
+  ]);
+
+test('what was about to be dropped when the archive was turned on is whole there', async () => {
+  const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 'needle' }]);
+  await failLater('q', 'needle');
+  await goesOn('q');
+  const lease = await take('q');
+  await extendWithProgress(tock.owner, lease, { progress: 50, note: 'half' });
+  await complete(tock.owner, lease, [{ id, result: 'needle' }]);
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  const before = await answers([id]);
+  expect(await states(id)).toEqual([
+    ['failed', null],
+    ['done', 'half'],
+  ]);
+  await passAllRetentions(tock.owner);
+  // Whoever reads keeps it from being dropped, after all that would have gone before it has.
+  const reader = await tock.database.connect();
+  await reader.query('begin');
+  await reader.query('select from tock.runs');
+  expect(await value(tock.owner, 'select tock.retain()')).toBe(0);
+  expect(await segmentNumbers(tock.owner)).toContain(1);
+  await reader.query('commit');
+  await enableArchive();
+  await archive({ rows: 1 });
+  await ageClosedSegments(tock.owner, '60 days');
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).not.toContain(1);
+  expect(await answers([id])).toEqual(before);
+  await tock.send(`DELETE /v1/tasks/${id}/payload`);
+  await archive();
+  expect(await everythingStored()).not.toContain('needle');
+});
+
+test('epochs that are dropped in another order than they were made leave no gap', async () => {
+  await tock.owner.query(`select tock.put_queue('kept', '{"retention_seconds": 7776000}')`);
+  const keep = async () => {
+    await enqueue(tock.owner, 'kept', [{}]);
+    await complete(tock.owner, await take('kept'));
+  };
+  await keep();
+  const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 'x' }]);
+  await failLater('q', 'first');
+  await startNextSegment(tock.owner);
+  await goesOn('q');
+  await failLater('q', 'second');
+  await startNextSegment(tock.owner);
+  await keep();
+  await goesOn('q');
+  await complete(tock.owner, await take('q'));
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await closeSegments(tock.owner);
+  const before = await answers([id]);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
+  await archive();
+  await dropExpiredSegments(tock.owner);
+  const here = await segmentNumbers(tock.owner);
+  expect([here.includes(1), here.includes(2), here.includes(3)]).toEqual([true, false, true]);
+  expect(await answers([id])).toEqual(before);
+  await ageClosedSegments(tock.owner, '120 days');
+  await verifySegments(tock.owner);
+  await archive();
+  await dropExpiredSegments(tock.owner);
+  expect(await segmentNumbers(tock.owner)).not.toContain(3);
+  expect(await answers([id])).toEqual(before);
+});
+
+test('a task that waited is found among the files of very many that did', async () => {
+  // They become ready in another order than they were made: each file's are far apart.
+  const delayed = Array.from({ length: 256 }, (_, n) => ({
+    payload: n,
+    delay_seconds: 1 + ((n * 101) % 256),
+  }));
+  const ids = await enqueue(tock.owner, 'q', delayed);
+  await tock.owner.query("update tock.waiting set due_at = due_at - interval '1 day'");
+  await promote(tock.owner);
+  for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
+  await archive({ rows: 2 });
+  await dropExpiredSegments(tock.owner);
+  expect((await archiveState()).files).toBe(128);
+  const reads: number[] = [];
+  for (const id of ids) {
+    bucket.reads = [];
+    expect(await task(id)).toMatchObject({ status: 200, body: { id, state: 'done' } });
+    reads.push(bucket.reads.length);
+  }
+  // Of each file its end and a group; few were read in vain.
+  expect(reads.reduce((sum, n) => sum + n)).toBeLessThan(ids.length * 2 * 1.5);
+});
+
+test('a look-up that would have to read too many files says so', async () => {
+  const [id = ''] = await enqueue(tock.owner, 'q', [{ delay_seconds: 1 }]);
+  await goesOn('q');
+  await complete(tock.owner, await take('q'));
+  await enqueue(tock.owner, 'q', numberedTasks(100));
+  for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
+  await startNextSegment(tock.owner);
+  await closeSegments(tock.owner);
+  await passAllRetentions(tock.owner);
+  await enableArchive();
+  await archive({ rows: 1 });
+  await dropExpiredSegments(tock.owner);
+  // As those are of which it is not known which tasks they have.
+  await tock.owner.query('delete from tock.archived_tasks');
+  await tock.owner.query(
+    'insert into tock.archived_tasks select f.number, 0, 1000000000 from tock.archived_files f limit 100',
+  );
+  expect(await task(id)).toMatchObject({ status: 200 });
+  await tock.owner.query(
+    'insert into tock.archived_tasks select f.number, 1, 1000000000 from tock.archived_files f',
+  );
+  expect(await task(id)).toMatchObject({
+    status: 503,
+    body: { detail: expect.stringContaining('More than 100 files') },
+  });
+});

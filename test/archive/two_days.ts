@@ -1,0 +1,97 @@
+import type pg from 'pg';
+import { expect, vi } from 'vitest';
+import {
+  ageClosedSegments,
+  closeSegments,
+  startNextSegment,
+  verifySegments,
+} from '../sql/kernel/segment/segments.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  rows,
+} from '../sql/verbs.ts';
+
+export const secret = 'needle-in-the-hay';
+
+/** Everything that may become of tasks, over two epochs, in which all of it is over; ids by what became of them. */
+export async function twoDays(client: pg.Client): Promise<Record<string, string>> {
+  const one = async (queue: string, task: object) =>
+    (await enqueue(client, queue, [task]))[0] as string;
+  const take = async (queue: string, limit = 1) =>
+    leaseOf(await claim(client, queue, { limit, worker: `w-${queue}` }));
+  const ids: Record<string, string> = {};
+  await client.query(`select tock.put_queue('shop', '{"backoff_jitter": 0}')`);
+
+  ids.done = await one('shop', {
+    payload: { text: `naïve 😀 "quoted" \\ ${secret}`, n: '@@' },
+    tenant: 'acme',
+    headers: { 'x-note': secret },
+  });
+  await complete(client, await take('shop'), [{ id: ids.done, result: { sum: 1.5, all: secret } }]);
+  ids.plain = await one('shop', { payload: 7 });
+  await complete(client, await take('shop'));
+  ids.dead = await one('bills', { payload: null, max_attempts: 1, priority: 2 });
+  await fail(client, await take('bills'), { error: { message: `the bank is closed ${secret}` } });
+  ids.cancelled = await one('shop', { payload: 'cancelled' });
+  await client.query('select tock.cancel(array[$1::bigint])', [ids.cancelled]);
+  await drain(client, 'shop');
+  ids.delayed = await one('later', { payload: 'later', delay_seconds: 3600, unique_key: 'k-1' });
+  await makeDue(client, 'later');
+  await promote(client);
+  await complete(client, await take('later'));
+  ids.many = (await enqueue(client, 'many', numberedTasks(50)))[10] as string;
+  for (const runs of await drain(client, 'many')) await complete(client, leaseOf(runs));
+  // Fails in the first epoch, and goes on in the second.
+  ids.retried = await one('slow', { payload: { big: 1 }, tenant: 'b' });
+  await fail(client, await take('slow'), { error: 'first', retry_in_seconds: 3600 });
+  ids.waited = await one('slow', { payload: 'waited', delay_seconds: 7200 });
+  await startNextSegment(client);
+  await makeDue(client, 'slow');
+  await promote(client);
+  for (let n = 0; n < 2; n++) {
+    const lease = await take('slow');
+    if (n === 0) await fail(client, lease, { error: 'second', retry_in_seconds: 0 });
+    else await complete(client, lease);
+  }
+  for (const runs of await drain(client, 'slow')) await complete(client, leaseOf(runs));
+  const again = await rows<{ rerun_id: string }>(
+    client,
+    'select rerun_id from tock.rerun(array[$1::bigint])',
+    [ids.dead],
+  );
+  ids.rerun = again[0]?.rerun_id as string;
+  await complete(client, await take('bills'));
+  await startNextSegment(client);
+  await closeSegments(client);
+  await closeSegments(client);
+  return ids;
+}
+
+/** All retentions are long over. */
+export async function passAllRetentions(client: pg.Client): Promise<void> {
+  await ageClosedSegments(client, '60 days');
+  await verifySegments(client);
+}
+
+export const allTasks = (ids: Record<string, string>) => [...new Set(Object.values(ids))];
+
+/** What a task reads as. On a loaded machine an answer may be 503, which is asked again. */
+export async function taskText(
+  send: (route: string) => Promise<{ status: number; text: string }>,
+  id: string,
+): Promise<string> {
+  const answered = async () => {
+    const { status, text } = await send(`GET /v1/tasks/${id}`);
+    expect(status, text).toBe(200);
+    return text;
+  };
+  return vi.waitFor(answered, { timeout: 60_000 });
+}

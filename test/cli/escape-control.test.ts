@@ -1,0 +1,71 @@
+import { beforeAll, expect, test } from 'vitest';
+import { claim, enqueue, fail, leaseOf, promote } from '../sql/verbs.ts';
+import { tock } from './tock.ts';
+import { transports } from './transports.ts';
+
+const { env, connect } = transports('enqueue,claim,read,admin');
+/** Colours, a title, a cleared screen, lines of its own, and what turns the direction of text. */
+const hostile = '\x1b[31mred\x1b]0;title\x07\x9b2J\r\nid  done\tx\u202e\u2066\u2028\x7f';
+/** What a terminal obeys, but for lines and tabs. */
+const obeyed = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
+const quiet = (text: string) => text.replaceAll(/\r?\n|\t/g, '');
+
+let dead: string;
+beforeAll(async () => {
+  const client = await connect();
+  const task = { payload: hostile, tenant: hostile, max_attempts: 1, unique_key: hostile };
+  [dead = ''] = await enqueue(client, 'evil', [task]);
+  const worker = hostile.slice(0, 100);
+  await fail(client, leaseOf(await claim(client, 'evil', { worker })), {
+    error: { message: hostile },
+  });
+  await enqueue(client, 'evil', [{ payload: hostile, tenant: hostile }]);
+  leaseOf(await claim(client, 'evil', { worker }));
+  const gated = { payload: hostile, gate: hostile };
+  await enqueue(client, 'evil', [gated, gated]);
+  await promote(client);
+});
+
+test.each([
+  ['tasks', 'evil'],
+  ['dead', 'evil'],
+  ['leases'],
+  ['gates', 'evil'],
+  ['gate', 'evil', hostile],
+  ['why', 'evil'],
+  ['status'],
+  ['tasks', '--tenant', hostile],
+  ['export', 'evil'],
+])('%s %s … shows what strangers wrote, and obeys none of it', async (...args) => {
+  const { code, out, err } = await tock(args, { env: env() });
+  expect([code, err]).toEqual([0, '']);
+  expect(quiet(out)).not.toMatch(obeyed);
+  // No line of it is one that they wrote.
+  expect(out).not.toMatch(/^id {2}done/m);
+  const { out: json } = await tock([...args, '--json'], { env: env() });
+  expect(quiet(json)).not.toMatch(obeyed);
+  if (args[0] !== 'export') JSON.parse(json);
+});
+
+test('a CSV has what strangers wrote, lines too, and no terminal obeys it', async () => {
+  const { code, out } = await tock(['export', 'evil', '--format', 'csv'], { env: env() });
+  expect(code).toBe(0);
+  expect(quiet(out)).not.toMatch(obeyed);
+  expect(out).toContain('\\u001b[31mred');
+});
+
+test('a task is shown whole, and as JSON to the letter', async () => {
+  const { out } = await tock(['task', dead], { env: env() });
+  expect(quiet(out)).not.toMatch(obeyed);
+  expect(out).toContain('\\u001b[31mred');
+  const { out: json } = await tock(['task', dead, '--json'], { env: env() });
+  expect(JSON.parse(json)).toMatchObject({ payload: hostile, error: { message: hostile } });
+});
+
+test('what was asked for is told back as harmless', async () => {
+  for (const args of [['task', hostile], ['gate', 'evil', `no ${hostile}`], [hostile]]) {
+    const { code, out, err } = await tock(args, { env: env() });
+    expect(code).toBeGreaterThan(0);
+    expect(quiet(out + err)).not.toMatch(obeyed);
+  }
+});

@@ -1,0 +1,172 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, enqueue, fail, leaseOf, numberedTasks } from '../sql/verbs.ts';
+import { tock } from './tock.ts';
+import { transports } from './transports.ts';
+
+const { env, http, connect } = transports('enqueue,claim,read,admin');
+const folder = mkdtempSync(join(tmpdir(), 'tock-export-'));
+let dead: string[];
+
+beforeAll(async () => {
+  const client = await connect();
+  await enqueue(client, 'shop', numberedTasks(4, 0, { tenant: 'acme' }));
+  await enqueue(client, 'shop', [{ payload: 1, unique_key: 'order-7' }]);
+  dead = await enqueue(client, 'bills', numberedTasks(2, 0, { max_attempts: 1 }));
+  const lease = leaseOf(await claim(client, 'bills', { limit: 2, worker: 'clerk' }));
+  await fail(client, lease, { error: { message: '=no "money", none' } });
+  await claim(client, 'shop', { limit: 1, worker: 'ann' });
+  await client.query('select tock.minutes()');
+  await client.query("select tock.put_queue('quiet', '{}')");
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const cli = (...args: string[]) => tock(args, { env: env() });
+const out = async (...args: string[]) => {
+  const { code, out, err } = await cli(...args);
+  expect([args, code, err]).toEqual([args, 0, '']);
+  return out;
+};
+const json = async (...args: string[]) => JSON.parse(await out(...args, '--json'));
+
+test('tasks are found in all queues, or by what is known of them', async () => {
+  expect((await json('tasks', 'shop')).tasks).toHaveLength(5);
+  expect(await out('tasks', 'bills', '--state', 'dead')).toMatch(
+    /task +queue +state.*\n\d+ +bills +dead +5 +- +1 +clerk +20.*=no "money", none\n/,
+  );
+  expect((await json('tasks', '--tenant', 'acme', '--limit', '3')).tasks).toHaveLength(3);
+  const keyed = await json('tasks', 'shop', '--unique-key', 'order-7');
+  expect(keyed.tasks).toMatchObject([{ queue: 'shop' }]);
+  const wrong = await cli('tasks', '--state', 'odd');
+  expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('state') });
+});
+
+test('what a list prints is its table, of an empty list the heading; what is said of it is on stderr', async () => {
+  for (const [args, heading, said] of [
+    [['tasks', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
+    [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
+    [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
+    [['dead', 'quiet'], 'dead ', 'No dead task is left to run again.\n'],
+    [['gates', 'quiet'], 'gate ', 'No task has named a gate.\n'],
+    [['leases', '--worker', 'bob'], 'queue ', 'Nobody runs anything.\n'],
+    [['limits'], 'queue ', 'No queue has limits.\n'],
+    [['pool', 'list'], 'pool ', 'There are no pools.\n'],
+    [['pool', 'list', 'none'], 'worker ', 'Nobody is there, and nothing.\n'],
+    [['schedule', 'list'], 'schedule ', 'There are no schedules.\n'],
+    [
+      ['series', '--from', '2020-01-01T00:00:00Z', '--to', '2020-01-01T01:00:00Z'],
+      'time ',
+      'Nothing was counted then.\n',
+    ],
+  ] as const) {
+    const { code, out: table, err } = await cli(...args);
+    expect([args, code, table.split('\n').length, err]).toEqual([args, 0, 2, said]);
+    expect(table.startsWith(heading), table).toBe(true);
+    expect(await cli(...args, '--json')).toMatchObject({ code: 0, err: '' });
+  }
+  const part = await cli('tasks', 'shop', '--limit', '2');
+  expect(part.out.split('\n')).toHaveLength(4);
+  expect(part.err).toMatch(/^There may be more: --limit 20/);
+});
+
+test('who runs what, what time does, and why a queue waits', async () => {
+  expect(await out('leases')).toMatch(/queue +worker.*\nshop +ann +20.* 1 +1 +\d+\n$/);
+  expect((await json('leases', '--worker', 'bob')).leases).toEqual([]);
+  expect((await cli('duties')).out).toMatch(/duty +every.*\n(.*\n)*minutes +10 s/);
+  expect(await out('epochs')).toMatch(/epoch +state.*\n(.*\n)* *1 +in use /);
+  expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);
+  expect(await out('why', 'quiet')).toBe('Nothing holds quiet up.\n');
+  expect(await out('why', 'shpo')).toMatch(/warning: there is no queue of this name\n/);
+  expect(await out('tick')).toMatch(/^Due next at 20.*\n$|^Nothing is due next\n$/);
+});
+
+test('figures as tables and as OpenMetrics', async () => {
+  expect(await out('series', 'bills')).toMatch(/time \(UTC\).*\n(.*\n)*20.* 2 +0 +2 +0 +2 /);
+  expect((await json('series')).points.length).toBeGreaterThan(50);
+  expect(await out('metrics')).toMatch(
+    /^# (HELP|TYPE) (?:.*\n)*tock_tasks_dead_total{queue="bills"} 2\n(?:.*\n)*# EOF\n$/,
+  );
+  expect(await cli('series', 'shpo')).toMatchObject({ code: 3 });
+  expect(await cli('series', '--step', '7')).toMatchObject({ code: 2 });
+});
+
+test('queues are listed, made, changed, paused and resumed', async () => {
+  const queue = 'q';
+  expect(await out('queue', 'set', queue, 'max_attempts=3', 'backoff_kind=fixed')).toMatch(
+    /max_attempts +3\n/,
+  );
+  expect(await json('queue', 'show', queue)).toMatchObject({ backoff_kind: 'fixed' });
+  expect(await out('queue', 'set', queue, 'rate_burst=5')).toMatch(
+    /rate_burst +5\nrate_limit +-\n/,
+  );
+  expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);
+  expect(await out('queue', 'list')).toMatch(new RegExp(`${queue} +0 +0 +0 +0 +paused`));
+  expect(await out('queue', 'resume', queue)).toBe(`${queue} goes on\n`);
+  expect(await json('queue', 'show', queue)).not.toHaveProperty('push_generation');
+  for (const command of [
+    'queue show',
+    'queue pause',
+    'queue resume',
+    'tasks',
+    'dead',
+    'gates',
+    'tasks --worker w',
+    'purge',
+    'redrive',
+    'cancel-where',
+    'export',
+  ])
+    expect(await cli(...command.split(' '), 'nowhere'), command).toMatchObject({
+      code: 3,
+      err: 'There is no queue nowhere.\nSee: tock queue list\n',
+    });
+  expect(await out('queue', 'list')).not.toContain('nowhere');
+  expect(await cli('queue', 'set', queue, 'max_attempts')).toMatchObject({ code: 2 });
+  expect(await cli('queue', 'set', queue, 'max_attempts=-1')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('max_attempts'),
+  });
+});
+
+test('tasks are exported whole, and a file is never written over', async () => {
+  const lines = (await out('export', 'shop')).trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line).queue)).toEqual(Array(5).fill('shop'));
+  const file = join(folder, 'found.csv');
+  const made = ['export', 'bills', '--format', 'csv', '--out', file] as const;
+  expect(await out(...made)).toBe(`2 tasks are in ${file}\n`);
+  const rows = readFileSync(file, 'utf8').split('\r\n');
+  expect(rows[0]).toMatch(/^id,queue,state,/);
+  // A spreadsheet takes it for text.
+  expect(rows[1]).toMatch(/,clerk,"'=no ""money"", none"$/);
+  const again = await cli(...made);
+  expect(again).toMatchObject({ code: 2, err: expect.stringContaining(file) });
+  const [whole] = (await out('export', 'bills', '--payloads')).trim().split('\n');
+  expect(JSON.parse(whole ?? '')).toMatchObject({ id: dead[1], payload: 1, runs: [{}] });
+});
+
+test('a short load says rates, and leaves nothing behind', async () => {
+  const { measured } = await json('bench', '--tasks', '100', '--connections', '2');
+  expect(measured).toMatchObject([
+    { what: 'enqueue', batch: 1 },
+    { what: 'claim and complete', batch: 1 },
+    { what: 'enqueue', batch: 100 },
+    { what: 'claim and complete', batch: 100 },
+  ]);
+  expect((await json('queue', 'list')).queues.map((q: { name: string }) => q.name)).not.toContain(
+    expect.stringMatching(/^tock-bench/),
+  );
+});
+
+test('the key is asked what it may, over HTTP alone', async () => {
+  const { out } = await tock(['whoami'], { env: http() });
+  expect(out).toMatch(/key +name.*\ntock_[0-9a-f]{8} +all +enqueue, claim, read, admin +all/);
+  expect(await tock(['whoami'], { env: env() })).toMatchObject({ code: 2 });
+});
+
+test('a load is for this machine, unless it is said', async () => {
+  const env = { TOCK_URL: 'https://tock.example', TOCK_KEY: 'k' };
+  const { code, err } = await tock(['bench'], { env });
+  expect([code, err]).toEqual([2, expect.stringContaining('tock.example is not this machine')]);
+});

@@ -1,0 +1,32 @@
+import { afterAll, expect, test, vi } from 'vitest';
+import { withDatabase } from '../../migrate/connect.ts';
+import { Failure } from '../../migrate/failure.ts';
+import { acceptLogin, type SilentProxy, startSilentProxy } from '../drivers/silent_proxy.ts';
+
+vi.mock('../../migrate/timeouts.ts', () => ({ CONNECT_MS: 100, STATEMENT_MS: 100, END_MS: 100 }));
+
+const holes: SilentProxy[] = [];
+afterAll(() => Promise.all(holes.map((hole) => hole.close())));
+
+async function silent(...answers: Buffer[]): Promise<[string, SilentProxy]> {
+  const hole = await startSilentProxy(...answers);
+  holes.push(hole);
+  return [`postgres://u:p@127.0.0.1:${hole.port}/d`, hole];
+}
+
+test('a database that falls silent ends a command, and says where', async () => {
+  const [mute] = await silent();
+  const login = withDatabase(mute, () => Promise.resolve());
+  await expect(login).rejects.toThrow(/127\.0\.0\.1:\d+\/d can't be used: timeout/);
+  const [url, hole] = await silent(acceptLogin);
+  const asked = withDatabase(url, (client) => client.query('select 1'));
+  await expect(asked).rejects.toThrow(/127\.0\.0\.1:\d+\/d fell silent\./);
+  await expect(asked).rejects.toBeInstanceOf(Failure);
+  await expect.poll(hole.open).toBe(0);
+});
+
+test('nor does its farewell hold a command up', async () => {
+  const [url, hole] = await silent(acceptLogin);
+  expect(await withDatabase(url, () => Promise.resolve('done'))).toBe('done');
+  await expect.poll(hole.open).toBe(0);
+});

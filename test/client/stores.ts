@@ -1,0 +1,27 @@
+import { createTock, type Tock } from '../../client/index.ts';
+import { createTestTock } from '../../client/testing.ts';
+import type { ClientService } from './service.ts';
+
+/** Time goes on by a clock in memory, and by back-dated rows in the database. */
+export type Subject = { tock: Tock; advance(seconds: number): Promise<unknown> };
+
+export function inDatabase(there: ClientService): Subject {
+  const advance = async (seconds: number) => {
+    const by = [`${seconds} seconds`];
+    const { owner } = there;
+    await owner.query('update tock.waiting set due_at = due_at - $1::interval', by);
+    const open = 'where closed_at is null';
+    await owner.query(
+      `update tock.leases set leased_until = leased_until - $1::interval ${open}`,
+      by,
+    );
+    await owner.query('select tock.promote()');
+    await owner.query('select tock.reap(p_sweep => true)');
+  };
+  return { tock: createTock(there.options), advance };
+}
+
+export const inMemory = (): Subject => {
+  const { advance, ...tock } = createTestTock();
+  return { tock, advance: async (seconds) => advance(seconds) };
+};

@@ -1,0 +1,241 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { type AlarmState, alarmOf } from '../../functions/alarm/alarm.ts';
+import type { Consumer } from '../../functions/consumers/define.ts';
+import { defineConsumer } from '../../functions/consumers/define.ts';
+import type { Connect } from '../../functions/database/types.ts';
+import { deferred, payloadTasks } from '../client/service.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type ConsumerService, startConsumerService } from './service.ts';
+
+let there: ConsumerService;
+beforeAll(async () => {
+  there = await startConsumerService();
+});
+afterAll(() => there.database.drop());
+beforeEach(() => {
+  vi.spyOn(console, 'error').mockImplementation(() => {});
+  // The object's clock stands still, so that a slow machine rings when a quick one does.
+  vi.useFakeTimers({ toFake: ['Date'] });
+  return () => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+  };
+});
+
+/** A Durable Object's storage, whose alarm is taken when it rings. */
+function state() {
+  const kept = new Map<string, unknown>();
+  let at: number | null = null;
+  const storage: AlarmState['storage'] = {
+    getAlarm: async () => at,
+    setAlarm: async (to) => {
+      at = to;
+    },
+    deleteAlarm: async () => {
+      at = null;
+    },
+    get: async (key) => kept.get(key),
+    put: async (key, value) => void kept.set(key, value),
+    delete: async (key) => kept.delete(key),
+  };
+  return {
+    storage,
+    /** Milliseconds from now on. */
+    rings: () => (at === null ? null : at - Date.now()),
+    set: (ms: number) => {
+      at = Date.now() + ms;
+    },
+    taken: () => {
+      at = null;
+    },
+  };
+}
+
+function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
+  const held = state();
+  const Alarm = alarmOf(connect, consumers, 25);
+  const alarm = new Alarm(held, {});
+  /** Of an object that had nothing to do meanwhile, and was dropped. */
+  const ring = async () => {
+    held.taken();
+    await new Alarm(held, {}).alarm();
+  };
+  return { ...held, alarm, ring };
+}
+
+/** A database that refuses some statements. */
+const refusing =
+  (refuses: (text: string) => boolean, code = 'XX000'): Connect =>
+  (env, use) =>
+    there.connect(env, (query) =>
+      use((text, values) => {
+        const refusal = Object.assign(new Error('refused'), { code });
+        return refuses(text) ? Promise.reject(refusal) : query(text, values);
+      }),
+    );
+const isTick = (text: string) => text.includes('tock.tick');
+
+test('when the database is out of reach it rings again, later each time, and never throws', async () => {
+  const { ring, rings } = alarmed(() => Promise.reject(new Error('nobody there')));
+  const waits: number[] = [];
+  for (let n = 0; n < 12; n++) {
+    await ring();
+    waits.push(Math.round((rings() ?? 0) / 1000));
+  }
+  expect(waits.slice(0, 4)).toEqual([1, 2, 4, 8]);
+  expect(waits.at(-1)).toBe(300);
+});
+
+test('a ring with nothing due sets no alarm, and a duplicate of it does no harm', async () => {
+  const { ring, rings } = alarmed();
+  await ring();
+  await ring();
+  expect(rings()).toBe(null);
+  await there.tock.enqueue('later', 1, { delay_seconds: 1000 });
+  await ring();
+  await ring();
+  expect(rings()).toBeGreaterThan(900_000);
+  expect(rings()).toBeLessThan(1_001_000);
+});
+
+test('where pg_cron comes by the minute it rings every five seconds, for what SQL enqueues', async () => {
+  const { owner } = there;
+  const { ring, rings } = alarmed();
+  const cron = async (version: string) =>
+    owner.query(
+      `create or replace function tock.cron_version() returns text language sql as $$select '${version}'$$`,
+    );
+  const [is] = (await owner.query(`select pg_get_functiondef('tock.cron_version()'::regprocedure)`))
+    .rows;
+  const waiting = async () =>
+    (await owner.query("select from tock.waiting where queue = 'by_sql'")).rowCount;
+  await cron('1.4-1');
+  await ring();
+  expect(rings()).toBeLessThan(6000);
+  expect(rings()).toBeGreaterThan(0);
+  await owner.query(`select tock.enqueue('by_sql', '[{"gate": "g"}]')`);
+  expect(await waiting()).toBe(1);
+  await owner.query("update tock.duties set last_started_at = null where name = 'promote'");
+  await ring();
+  expect(await waiting()).toBe(0);
+  await cron('1.6');
+  await ring();
+  expect(rings() ?? Number.POSITIVE_INFINITY).toBeGreaterThan(6000);
+  await owner.query(is.pg_get_functiondef);
+});
+
+test('what is heard rings a second later, and leaves an alarm that is sooner', async () => {
+  const { alarm, rings, set } = alarmed();
+  set(60_000);
+  await alarm.fetch();
+  expect(rings()).toBeLessThanOrEqual(1000);
+  set(300);
+  await alarm.fetch();
+  expect(rings()).toBeLessThanOrEqual(300);
+});
+
+test('a ring that comes too soon after what was heard is followed by another', async () => {
+  const { alarm, rings, ring, set } = alarmed();
+  set(10);
+  await alarm.fetch();
+  await ring();
+  expect(rings()).toBe(1000);
+});
+
+test('what is heard during a ring is not lost', async () => {
+  const { alarm, rings, ring } = alarmed(async (env, use) => {
+    await alarm.fetch();
+    return there.connect(env, use);
+  });
+  await ring();
+  expect(rings()).toBeLessThanOrEqual(1000);
+});
+
+test('while consumers work, what falls due is begun', async () => {
+  const begun: string[] = [];
+  const handler = async ({ queue }: { queue: string }) => {
+    begun.push(queue);
+    if (queue === 'long')
+      await vi.waitUntil(() => begun.includes('due'), { timeout: conditionTimeout });
+  };
+  const consumers = ['long', 'due'].map((queue) => defineConsumer({ queue, handler }));
+  const ids = [
+    await there.tock.enqueue('long', 1),
+    await there.tock.enqueue('due', 1, { delay_seconds: 1 }),
+  ];
+  await alarmed(there.connect, consumers).ring();
+  expect(begun).toEqual(['long', 'due']);
+  for (const id of ids) expect(await there.tock.task(id)).toMatchObject({ state: 'done' });
+});
+
+test('a tick that fails keeps no consumer from working, nor breaks off one that does', async () => {
+  let ticks = 0;
+  const handler = () => vi.waitUntil(() => ticks > 1, { timeout: conditionTimeout });
+  const consumer = defineConsumer({ queue: 'beside', handler: async () => void (await handler()) });
+  for (const spared of [1, 0]) {
+    ticks = 0;
+    const connect = refusing((text) => isTick(text) && ++ticks > spared);
+    const id = await there.tock.enqueue('beside', 1);
+    await alarmed(connect, [consumer]).ring();
+    expect((await there.tock.task(id))?.state).toBe('done');
+  }
+});
+
+test('a consumer that can not claim puts off nothing that is due', async () => {
+  const consumer = defineConsumer({ queue: 'refused', handler: () => {} });
+  const connect = refusing((text) => text.includes('tock.claim('), '22000');
+  const { ring, rings } = alarmed(connect, [consumer]);
+  for (let n = 0; n < 7; n++) await ring();
+  await there.tock.enqueue('soon', 1, { delay_seconds: 200 });
+  await ring();
+  expect(rings()).toBeGreaterThan(100_000);
+  expect(rings()).toBeLessThan(201_000);
+});
+
+test('a ring that has sent all its statements is followed by another at once', async () => {
+  await there.tock.enqueueMany('statements', payloadTasks(20));
+  const few: Connect = (env, use) => {
+    let left = 18;
+    return there.connect(env, (query) =>
+      use((text, values) => {
+        // What comes last is asked for when there are none.
+        if (text.includes('next_wake_at') || left-- <= 0) throw new Error('too many');
+        return query(text, values);
+      }, 18),
+    );
+  };
+  const consumer = defineConsumer({ queue: 'statements', handler: () => {} });
+  const { ring, rings } = alarmed(few, [consumer]);
+  await ring();
+  expect(rings()).toBeLessThan(50);
+});
+
+test('killed at work it rings again', async () => {
+  const [begun, over] = [deferred(), deferred()];
+  const handler = () => {
+    begun.open();
+    return over.opened;
+  };
+  const consumer = defineConsumer({ queue: 'killed', handler });
+  await there.tock.enqueue('killed', 1);
+  const { ring, rings } = alarmed(there.connect, [consumer]);
+  const rung = ring();
+  await begun.opened;
+  expect(rings()).toBe(60_000);
+  over.open();
+  await rung;
+});
+
+test('what stays due whatever it does is rung for ever more seldom', async () => {
+  const stuck: Connect = (_env, use) =>
+    use(async () => [{ ms: -5000, at: '2026-11-22 12:00:00+00' }]);
+  const { ring, rings } = alarmed(stuck);
+  const waits: number[] = [];
+  for (let n = 0; n < 25; n++) {
+    await ring();
+    waits.push(Math.round((rings() ?? 0) / 1000));
+  }
+  expect(new Set(waits.slice(0, 11))).toEqual(new Set([1]));
+  expect(waits.slice(11, 14)).toEqual([2, 4, 8]);
+  expect(waits.at(-1)).toBe(300);
+});

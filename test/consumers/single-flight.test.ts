@@ -1,0 +1,123 @@
+import { expect, test, vi } from 'vitest';
+import type { Hold } from '../../functions/consumers/single_flight.ts';
+import { singleFlight } from '../../functions/consumers/single_flight.ts';
+import { deferred } from '../client/service.ts';
+
+const never = () => new Promise<void>(() => {});
+
+/** What keeps an invocation alive, and whether it has ended. */
+function invocation() {
+  const held: Promise<unknown>[] = [];
+  const hold: Hold = (promise) => held.push(promise);
+  return { hold, over: () => Promise.all(held) };
+}
+
+test('a thousand wakes make no thousand works: the one at work hears that there is more', async () => {
+  const { open, opened } = deferred();
+  let works = 0;
+  let heard = 0;
+  const wake = singleFlight(async (_seconds, knocks) => {
+    if (works++ > 0) return;
+    await opened;
+    heard = knocks.count();
+  });
+  const invocations = Array.from({ length: 1000 }, invocation);
+  const began = invocations.map(({ hold }) => wake(hold));
+  open();
+  await Promise.all(invocations.map(({ over }) => over()));
+  expect(began.filter(Boolean)).toHaveLength(1);
+  expect(heard).toBe(1000);
+  // It looks once more, as it may have been told after its last claim.
+  expect(works).toBe(2);
+});
+
+test('a wake that comes as the work ends, however late, is not lost', async () => {
+  for (let ticks = 0; ticks < 30; ticks++) {
+    let brought = 0;
+    let taken = 0;
+    const wake = singleFlight(async () => {
+      taken = brought;
+      for (let n = 0; n < 10; n++) await null;
+    });
+    const first = invocation();
+    const second = invocation();
+    brought = 1;
+    wake(first.hold);
+    for (let n = 0; n < ticks; n++) await null;
+    brought = 2;
+    wake(second.hold);
+    await Promise.all([first.over(), second.over()]);
+    expect(taken).toBe(2);
+  }
+});
+
+test('where the one at work is busy to the end of its time, the first who woke takes over', async () => {
+  let works = 0;
+  const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.5 });
+  wake(invocation().hold);
+  const [heir, other] = [invocation(), invocation()];
+  wake(heir.hold);
+  wake(other.hold);
+  await heir.over();
+  await other.over();
+  expect(works).toBe(2);
+});
+
+test('a wake that comes as the time of the one at work runs out is not lost', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+    let brought = 0;
+    let taken = 0;
+    const wake = singleFlight(async () => {
+      taken = brought;
+      // It begins nothing more from 15 s on, and its heir looks each second.
+      if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
+    });
+    const [first, heir, late] = [invocation(), invocation(), invocation()];
+    brought = 1;
+    wake(first.hold);
+    await sleep(100);
+    wake(heir.hold);
+    await sleep(14_800);
+    brought = 2;
+    wake(late.hold);
+    await sleep(5000);
+    await Promise.all([first, heir, late].map(({ over }) => over()));
+    expect(taken).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('one that was killed at work, and its heir with it, keep nobody from working later', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  try {
+    let works = 0;
+    const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()));
+    wake(invocation().hold);
+    wake(invocation().hold);
+    await null;
+    // What an invocation waits for is gone with it.
+    vi.clearAllTimers();
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(works).toBe(1);
+    expect(wake(invocation().hold)).toBe(true);
+    expect(works).toBe(2);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('looks at all queues are apart by the quiet time, and the last wake has its own', async () => {
+  const at: number[] = [];
+  const wake = singleFlight(async () => void at.push(performance.now()), { quiet_ms: 100 });
+  const all = Array.from({ length: 5 }, invocation);
+  for (const { hold } of all) {
+    wake(hold);
+    await null;
+  }
+  await Promise.all(all.map(({ over }) => over()));
+  expect(at).toHaveLength(2);
+  expect((at[1] ?? 0) - (at[0] ?? 0)).toBeGreaterThanOrEqual(95);
+});

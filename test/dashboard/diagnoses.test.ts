@@ -1,0 +1,179 @@
+import type pg from 'pg';
+import type { Locator, Page } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { type OwnCluster, ownCluster, stackInfo } from '../database.ts';
+import { claim, enqueue, expire, leaseOf, numberedTasks, reap } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type Dashboard, dashboard } from './browser.ts';
+
+// Each broken set-up is a real one; only how long ago it began is written into the tables.
+let made: Dashboard;
+let own: OwnCluster;
+let client: pg.Client;
+let key: string;
+
+beforeAll(async () => {
+  own = await ownCluster();
+  made = await dashboard(own);
+  client = made.client;
+  // All that somebody gets who has never seen Tock: an address, and a key that touches nothing.
+  key = await made.makeKey(['read']);
+});
+
+// Without pg_cron duties are late two minutes after the last tick, which is a reason of its own.
+beforeEach(() => client.query('select tock.tick()'));
+
+afterAll(() => made?.close());
+
+/** Its tasks have been there for so long, and their runs ended so long ago. */
+async function age(queue: string, time: string): Promise<void> {
+  for (const [table, column] of [
+    ['runs', 'created_at'],
+    ['results', 'ended_at'],
+  ])
+    await client.query(
+      `update tock.${table} r set ${column} = r.${column} - $2::interval
+       from tock.streams s where s.number = r.stream and s.queue = $1`,
+      [queue, time],
+    );
+}
+
+/** From the first page to the queue's own, by the link beside the queue that says it is late. */
+async function whyOf(page: Page, queue: string): Promise<Locator> {
+  const row = page.getByRole('table', { name: 'Queues' }).getByRole('row', { name: queue });
+  await row.getByRole('link', { name: 'late: why?' }).click();
+  await page.getByRole('heading', { name: queue, exact: true, level: 1 }).waitFor();
+  return reasons(page);
+}
+
+const reasons = (page: Page) =>
+  page.getByRole('region', { name: 'Why tasks are late' }).getByRole('listitem');
+
+/** The reason that is given, in its own words, and what to do about it. */
+async function expectReason(items: Locator, words: RegExp[]): Promise<void> {
+  await items.first().waitFor();
+  const texts = () => items.allInnerTexts();
+  await expect
+    .poll(async () => (await texts()).filter((text) => words.every((word) => word.test(text))), {
+      timeout: conditionTimeout,
+    })
+    .toHaveLength(1);
+}
+
+/** Besides it there may be, until the next look, a call of Tock's that takes a slow machine over five seconds. */
+const expectNoOther = (items: Locator) =>
+  expect.poll(() => items.count(), { timeout: conditionTimeout }).toBe(1);
+
+test('no consumer', async () => {
+  await enqueue(client, 'orders', numberedTasks(20));
+  await age('orders', '5 minutes');
+  const page = await made.open(key);
+  const why = await whyOf(page, 'orders');
+  await expectReason(why, [/no worker claims from this queue/, /20 tasks/, /start a worker/]);
+  await expectNoOther(why);
+});
+
+test('paused', async () => {
+  await enqueue(client, 'letters', numberedTasks(3));
+  await age('letters', '5 minutes');
+  await client.query(`select tock.put_queue('letters', '{"paused": true}')`);
+  const page = await made.open(key);
+  const why = await whyOf(page, 'letters');
+  await expectReason(why, [/the queue is paused/, /3 tasks are ready/, /resume/i]);
+  await expectNoOther(why);
+});
+
+test('a poison task', async () => {
+  const ids = await enqueue(client, 'images', numberedTasks(5));
+  // It ends its worker each time, and with it all that this worker has.
+  for (let n = 0; n < 3; n++) {
+    await expire(client, leaseOf(await claim(client, 'images', { limit: 5 })));
+    await reap(client);
+  }
+  await age('images', '10 minutes');
+  const page = await made.open(key);
+  const why = await whyOf(page, 'images');
+  await expectReason(why, [/a task ends its workers/, /3 runs/, /memory/]);
+  await why
+    .filter({ hasText: 'a task ends its workers' })
+    .getByRole('link', { name: /task \d+/ })
+    .click();
+  await page.getByRole('heading', { name: /^Task/ }).waitFor();
+  expect(ids).toContain(new URL(page.url()).hash.split('/').at(-1));
+  const runs = page.getByRole('table', { name: 'Runs' });
+  await expect.poll(() => runs.getByText('lost').count()).toBe(3);
+});
+
+test('an open transaction', async () => {
+  await enqueue(client, 'invoices', numberedTasks(30));
+  await age('invoices', '5 minutes');
+  const held = await made.database.connect();
+  await held.query("set application_name = 'somebody''s notebook'");
+  await held.query('begin');
+  await claim(held, 'invoices', { limit: 1 });
+  try {
+    const page = await made.open(key);
+    const why = await whyOf(page, 'invoices');
+    await expectReason(why, [
+      /an open transaction holds tasks back/,
+      /somebody's notebook/,
+      /have it commit/,
+    ]);
+  } finally {
+    await held.query('rollback');
+  }
+});
+
+test('a gate that is stuck', async () => {
+  await enqueue(client, 'payments', numberedTasks(8, 0, { gate: 'acct-17' }));
+  await client.query('select tock.promote()');
+  const [inside] = await claim(client, 'payments', { lease_seconds: 3600 });
+  await client.query(
+    `update tock.leases l set claimed_at = now() - interval '2 hours'
+     from tock.streams s where s.number = l.stream and s.queue = 'payments'`,
+  );
+  const page = await made.open(key);
+  const health = page.getByRole('region', { name: 'Health' }).getByRole('listitem');
+
+  await expectReason(health, [/a gate lets nobody in/, /acct-17/]);
+  await health.getByRole('link', { name: 'queue payments' }).click();
+  await expectReason(reasons(page), [
+    /gates hold tasks back/,
+    /gate acct-17 lets 1 in at a time/,
+    new RegExp(`task ${inside?.id} is inside: running for 2 h`),
+    /7 tasks wait at 1 gate/,
+    new RegExp(`tock cancel ${inside?.id}`),
+  ]);
+});
+
+test('where nothing is wrong, nothing is said to be', async () => {
+  // One runs, one is not due: what is ready is late after some seconds without a worker.
+  await enqueue(client, 'fresh', [{ payload: 1 }, { payload: 2, delay_seconds: 3600 }]);
+  await claim(client, 'fresh', { lease_seconds: 3600 });
+  const page = await made.open(key);
+  await page.getByRole('link', { name: 'fresh' }).click();
+  await page.getByText('Nothing holds this queue up').waitFor();
+  expect(made.complaints()).toEqual([]);
+});
+
+// The last one, as the server starts anew for it.
+test('a dead pg_cron', async ({ skip }) => {
+  skip(!stackInfo().cron, 'there is no pg_cron here');
+  await enqueue(client, 'reminders', numberedTasks(4, 0, { delay_seconds: 3600 }));
+  const superuser = await own.connect(own.superUrl);
+  await superuser.query("alter system set shared_preload_libraries = 'auto_explain'");
+  await own.stop();
+  await own.start();
+  client = await own.connect();
+  await client.query("update tock.waiting set due_at = now() - interval '10 minutes'");
+  const page = await made.open(key);
+  const health = page.getByRole('region', { name: 'Health' }).getByRole('listitem');
+  await expectReason(health, [/Critical/, /pg_cron does not run/, /restart|shared_preload/]);
+  await page.getByRole('link', { name: 'reminders' }).click();
+  await expectReason(reasons(page), [
+    /what is due is not made ready/,
+    /4 tasks wait though due/,
+    /pg_cron runs/,
+  ]);
+  await expectReason(reasons(page), [/pg_cron does not run/]);
+});

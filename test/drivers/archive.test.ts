@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { toArchive, wantArchive } from '../../functions/archive/step.ts';
+import { connect } from '../../functions/database/connect.ts';
+import { createApp } from '../../functions/http/app.ts';
+import { MemoryBucket } from '../archive/bucket.ts';
+import { passAllRetentions } from '../archive/two_days.ts';
+import {
+  closeSegments,
+  dropExpiredSegments,
+  startNextSegment,
+} from '../sql/kernel/segment/segments.ts';
+import { claim, complete, enqueue, leaseOf } from '../sql/verbs.ts';
+import { type DriverDatabase, driverNames, startDriverDatabase } from './drivers.ts';
+
+let made: DriverDatabase;
+beforeAll(async () => {
+  made = await startDriverDatabase();
+  await made.owner.query("select tock.put_queue('*', $1)", [{ max_payload_bytes: 4194304 }]);
+});
+afterAll(() => made.drop());
+
+test.each(driverNames)(
+  'the largest task there is, all backslashes, goes to the archive by %s',
+  async (way) => {
+    const { owner } = made;
+    const large = '\\'.repeat(2_097_000);
+    const [id = ''] = await enqueue(owner, way, [{ payload: large }]);
+    await complete(owner, leaseOf(await claim(owner, way)), [
+      { id, result: large.slice(0, 131_000) },
+    ]);
+    await startNextSegment(owner);
+    await closeSegments(owner);
+    await closeSegments(owner);
+    await passAllRetentions(owner);
+    const env = { ...made.env(way), ARCHIVE: new MemoryBucket() };
+    await wantArchive(connect, env);
+    // a step that runs out of time says that there is more
+    for (let steps = 0; await toArchive(connect, env); steps++) expect(steps).toBeLessThan(20);
+    const { rows } = await owner.query('select waiting, failures, last_error from tock.archive()');
+    expect(rows).toEqual([{ waiting: 0, failures: 0, last_error: null }]);
+    await dropExpiredSegments(owner);
+    expect((await owner.query('select from tock.task($1)', [id])).rowCount).toBe(0);
+    const app = createApp(connect);
+    const headers = { authorization: `Bearer ${made.key}` };
+    const read = await app.request(`/v1/tasks/${id}`, { headers }, env);
+    expect([read.status, (await read.text()).slice(0, 400)]).toEqual([
+      200,
+      expect.stringContaining(id),
+    ]);
+  },
+);

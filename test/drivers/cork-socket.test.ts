@@ -1,0 +1,116 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { corkSocket } from '../../functions/database/cork_socket.ts';
+import { bundle } from '../../scripts/bundle.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type Served, serveBundle } from '../worker/workerd.ts';
+import { type DriverDatabase, startDriverDatabase } from './drivers.ts';
+import { addressOf } from './neon_proxy.ts';
+
+let made: DriverDatabase;
+let served: Served;
+let proxy: Server;
+const sockets: Socket[] = [];
+/** What came from the Worker, write by write. */
+const writes: Buffer[] = [];
+
+beforeAll(async () => {
+  made = await startDriverDatabase();
+  const url = new URL(made.database.poolUrl ?? made.database.edgeUrl);
+  const place = addressOf(url.href);
+  proxy = createServer((socket) => {
+    const server = connect(place);
+    sockets.push(socket, server);
+    for (const one of [socket, server]) one.setNoDelay(true).on('error', () => {});
+    socket.on('data', (bytes) => {
+      writes.push(bytes);
+      server.write(bytes);
+    });
+    socket.on('close', () => server.end());
+    server.pipe(socket);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  url.port = String((proxy.address() as { port: number }).port);
+  served = await serveBundle((await bundle()).code, { DATABASE_URL: url.href });
+  await vi.waitFor(() => fetch(`${served.url}/openapi.json`), { timeout: conditionTimeout });
+});
+
+afterAll(async () => {
+  await served?.stop();
+  for (const socket of sockets) socket.destroy();
+  proxy?.close();
+  await made?.drop();
+});
+
+/** The messages that bytes are, by their types; anything else is not whole. */
+function types(bytes: Buffer): string {
+  let found = '';
+  for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
+    found += String.fromCharCode(bytes[at] ?? 0);
+  }
+  return found;
+}
+
+const headers = () => ({
+  authorization: `Bearer ${made.key}`,
+  'content-type': 'application/json',
+});
+
+test('in workerd a statement is one write', async () => {
+  for (let call = 0; call < 10; call++) {
+    writes.length = 0;
+    const url = `${served.url}/v1/queues/corked/claim`;
+    const reply = await fetch(url, { method: 'POST', headers: headers(), body: '{}' });
+    expect(reply.status).toBe(200);
+    // Parse, bind, describe, execute, sync.
+    const statement = writes.filter((bytes) => bytes.includes('tock.claim('));
+    expect(statement.map(types)).toEqual(['PBDES']);
+    expect(writes.filter((bytes) => /^[BDES]/.test(bytes.toString('latin1')))).toEqual([]);
+  }
+});
+
+test('in workerd a statement of many packets arrives whole', async () => {
+  const payload = 'x'.repeat(200_000);
+  const body = JSON.stringify({ tasks: Array(20).fill({ payload }) });
+  const url = `${served.url}/v1/queues/large/tasks`;
+  expect((await fetch(url, { method: 'POST', headers: headers(), body })).status).toBe(201);
+  const claimed = await fetch(`${served.url}/v1/queues/large/claim`, {
+    method: 'POST',
+    headers: headers(),
+    body: '{"limit": 20}',
+  });
+  const { tasks } = (await claimed.json()) as { tasks: { payload: string }[] };
+  expect(tasks.map((task) => task.payload)).toEqual(Array(20).fill(payload));
+});
+
+/** A client on a stream that tells its writes. */
+function client(stream: object) {
+  const written: string[] = [];
+  const write = (bytes: Uint8Array) => written.push(String(bytes)) > 0;
+  return { written, client: { connection: { stream: { write, ...stream } } } };
+}
+
+test('what is written while the stream is corked is one write, in its order', () => {
+  const one = client({});
+  const { stream } = corkSocket(one.client).connection as unknown as {
+    stream: { write(bytes: Buffer): boolean; cork(): void; uncork(): void };
+  };
+  stream.write(Buffer.from('before'));
+  stream.cork();
+  expect(stream.write(Buffer.from('a'))).toBe(true);
+  stream.write(Buffer.from('b'));
+  expect(one.written).toEqual(['before']);
+  stream.uncork();
+  stream.write(Buffer.from('after'));
+  stream.cork();
+  stream.write(Buffer.from('c'));
+  stream.uncork();
+  expect(one.written).toEqual(['before', 'ab', 'after', 'c']);
+});
+
+test('a stream that can be corked is left as it is', () => {
+  const cork = () => {};
+  const one = client({ cork });
+  const { write } = one.client.connection.stream;
+  expect(corkSocket(one.client).connection.stream).toMatchObject({ cork, write });
+});

@@ -1,0 +1,58 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { WebSocketServer } from 'ws';
+import { type SqlRequest, type SqlResponse, sqlOverHttp } from './sql_over_http.ts';
+import { tunnel } from './tunnel.ts';
+
+export type Address = { host: string; port: number };
+
+export type NeonProxy = {
+  /** http://127.0.0.1:… */
+  origin: string;
+  /** What came over HTTP, and what went back. */
+  requests: (SqlRequest & { status: number; answered: number })[];
+  /** Statements that came over a WebSocket. */
+  statements: string[];
+  /** WebSockets that are open. */
+  open(): number;
+  stop(): Promise<void>;
+};
+
+export function addressOf(url: string): Address {
+  const { hostname, port } = new URL(url);
+  return { host: hostname, port: Number(port) };
+}
+
+/**
+ * Neon's proxy as far as its driver can tell: POST /sql runs one statement in a session of its own at
+ * `direct`, a WebSocket at /v2 leads to a session at `pooled`. Users and passwords are PostgreSQL's.
+ */
+export async function startNeonProxy(direct: Address, pooled: Address): Promise<NeonProxy> {
+  const requests: NeonProxy['requests'] = [];
+  const statements: string[] = [];
+  const server = createServer(async (request, response) => {
+    let asked: SqlRequest = { text: '', bytes: 0 };
+    let answer: SqlResponse = { status: 400, body: '"query is not supported"' };
+    if (request.method === 'POST' && request.url === '/sql') {
+      answer = await sqlOverHttp(request, direct, (what) => {
+        asked = what;
+      });
+      requests.push({ ...asked, status: answer.status, answered: Buffer.byteLength(answer.body) });
+    }
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
+  });
+  const sockets = new WebSocketServer({ server, path: '/v2' });
+  sockets.on('connection', (socket) => tunnel(socket, pooled, (text) => statements.push(text)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests,
+    statements,
+    open: () => sockets.clients.size,
+    async stop() {
+      for (const socket of sockets.clients) socket.terminate();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

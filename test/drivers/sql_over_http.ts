@@ -1,0 +1,104 @@
+import type { IncomingMessage } from 'node:http';
+import pg from 'pg';
+import { MAX_BYTES } from './neon_limits.ts';
+
+export type SqlResponse = { status: number; body: string };
+
+const errorFields = [
+  ...['code', 'detail', 'hint', 'position', 'internalPosition', 'internalQuery', 'severity'],
+  ...['where', 'table', 'column', 'schema', 'dataType', 'constraint', 'file', 'line', 'routine'],
+];
+
+/** All fields are there, null when PostgreSQL did not say them. */
+function refusal(status: number, message: string, said: object = {}): SqlResponse {
+  const fields = errorFields.map((name) => [name, (said as Record<string, unknown>)[name] ?? null]);
+  return { status, body: JSON.stringify({ message, ...Object.fromEntries(fields) }) };
+}
+
+async function read(request: IncomingMessage): Promise<string | null> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes <= MAX_BYTES) chunks.push(chunk);
+  }
+  return bytes > MAX_BYTES ? null : Buffer.concat(chunks).toString();
+}
+
+function parameter(value: unknown): string | null {
+  if (value === null || typeof value === 'string') return value;
+  if (Array.isArray(value)) throw new Error('Tock sends no arrays');
+  return JSON.stringify(value);
+}
+
+const types = { getTypeParser: () => (value: string) => value } as unknown as pg.CustomTypesConfig;
+
+async function run(
+  client: pg.Client,
+  text: string,
+  values: (string | null)[],
+): Promise<SqlResponse> {
+  // Extended also without values: only that protocol refuses a second statement.
+  const config = { text, values, types, rowMode: 'array' as const, queryMode: 'extended' };
+  const { rows, fields, command, rowCount } = await client.query(config);
+  const described = fields.map((field) => ({
+    name: field.name,
+    dataTypeID: field.dataTypeID,
+    tableID: field.tableID,
+    columnID: field.columnID,
+    dataTypeSize: field.dataTypeSize,
+    dataTypeModifier: field.dataTypeModifier,
+    format: 'text',
+  }));
+  const body = JSON.stringify({ fields: described, rows, command, rowCount, rowAsArray: true });
+  // Neon counts before each row what the rows before it have come to, so that a last one may go
+  // over it. Its documentation promises 10 MiB and no more, and Tock's answers are one row.
+  if (Buffer.byteLength(body) > MAX_BYTES) {
+    return refusal(507, `response is too large (max is ${MAX_BYTES} bytes)`);
+  }
+  return { status: 200, body };
+}
+
+/** 400 for what SQL said, and of logging in only that there is no such database. */
+function refused(error: unknown, connected: boolean): SqlResponse {
+  const said = error as { message: string; severity?: string; code?: string };
+  const users = said.severity && (connected || said.code === '3D000');
+  return refusal(users ? 400 : 500, said.message, said.severity ? said : {});
+}
+
+export type SqlRequest = { text: string; bytes: number };
+
+/** Runs one statement in a session of its own and says what came of it as Neon's proxy does. */
+export async function sqlOverHttp(
+  request: IncomingMessage,
+  place: { host: string; port: number },
+  asked: (what: SqlRequest) => void,
+): Promise<SqlResponse> {
+  const text = await read(request);
+  if (text === null) return refusal(413, `request is too large (max is ${MAX_BYTES} bytes)`);
+  const given = request.headers['neon-connection-string'];
+  if (typeof given !== 'string') return refusal(400, 'invalid header: neon-connection-string');
+  const { 'neon-raw-text-output': raw, 'neon-array-mode': array } = request.headers;
+  if (raw !== 'true' || array !== 'true') return refusal(500, 'the bridge knows raw arrays only');
+  const { query, params = [] } = JSON.parse(text);
+  if (typeof query !== 'string') return refusal(400, 'could not parse the HTTP request body');
+  asked({ text: query, bytes: Buffer.byteLength(text) });
+  const url = new URL(given);
+  const client = new pg.Client({
+    ...place,
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    database: decodeURIComponent(url.pathname.slice(1)),
+  });
+  client.on('error', () => {});
+  let connected = false;
+  try {
+    await client.connect();
+    connected = true;
+    return await run(client, query, params.map(parameter));
+  } catch (error) {
+    return refused(error, connected);
+  } finally {
+    await client.end().catch(() => {});
+  }
+}

@@ -1,0 +1,35 @@
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type SamplePages = {
+  url: string;
+  /** Paths that were asked for, in order. */
+  asked: string[];
+  /** Closes the connections that are kept. */
+  hangUp(): void;
+  close(): void;
+};
+
+/** Pages of this machine: `/404` answers with that status, `/held` never, and any other with its path. */
+export async function startSamplePages(): Promise<SamplePages> {
+  const asked: string[] = [];
+  const server = createServer(({ url = '/' }, response: ServerResponse) => {
+    asked.push(url);
+    if (url.startsWith('/held')) return;
+    const status = Number(/^\/(\d{3})/.exec(url)?.[1] ?? 200);
+    response.writeHead(status).end(url);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    asked,
+    hangUp: () => server.closeAllConnections(),
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { Sent, Target } from './target.ts';
+
+/** What no answer may have in it: a stack, a file, SQL, a constraint, a secret of a key. */
+const leaks =
+  /node_modules|\bat \S+ \(|\.ts:\d|\bselect .{1,80}? from\b|\btock\.\w+\(|PL\/pgSQL|SQLSTATE|_pkey|_fkey|_check\b|_not_null|pg_catalog|tock_[0-9a-f]{8}_/i;
+
+const inputs = [400, 413, 415, 422];
+
+function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): string | null {
+  if (headers.get('content-type') !== 'application/problem+json') return 'no problem+json';
+  const told = JSON.parse(answer);
+  if (told.status !== status) return `it says ${told.status}`;
+  if (!/^urn:tock:problem:[a-z-]+$/.test(told.type)) return `type ${told.type}`;
+  if (inputs.includes(status) && !told.field) return 'no field named';
+  if (answer.includes(key)) return 'the key in it';
+  const [leak] = leaks.exec(answer) ?? [];
+  if (leak && !unescape(`${path} ${text}`).includes(leak)) return `a leak: ${leak}`;
+  return answer.length > 5_000 ? `${answer.length} characters` : null;
+}
+
+/** All but the metrics are. */
+const isJson = ({ headers }: Sent) => /json/.test(headers.get('content-type') ?? '');
+
+/** What is wrong with an answer by itself; null when nothing is. */
+export function violationOf(sent: Sent, { operations, tock }: Target): string | null {
+  const { status, answer, plan, errors } = sent;
+  if (status >= 500) return 'an error of the server';
+  if (status === 401 && !('Authorization' in plan.headers)) return 'its key was ended';
+  // What the database refuses, it refuses in its own words: else it was let through to where it failed.
+  const strange = errors.find(({ code }) => !code?.startsWith('TK'));
+  if (strange) return `the database said ${strange.code}: ${strange.message}`;
+  if (plan.method === 'HEAD' || plan.method === 'OPTIONS') return null;
+  if (status >= 400) {
+    const wrong = ofRefusal(sent, tock.key);
+    if (wrong) return wrong;
+  }
+  const operation = operations.find((one) => one.name === plan.name && one.method === plan.method);
+  // A path with something behind it is another route.
+  if (!operation || (plan.path !== operation.path && status < 400)) return null;
+  return operation.judge(status, isJson(sent) ? JSON.parse(answer) : answer);
+}
+
+// With these a task may be another's, or its payload be made of others'.
+const changing = ['unique_key', 'gather'];
+
+const keptBySql = `select n - 1 as n from unnest($2::text[]) with ordinality i (id, n)
+  cross join lateral tock.task(i.id::bigint) t
+  cross join lateral (select coalesce($1::jsonb -> 'tasks' -> (n - 1)::int, $1::jsonb) as sent) s
+  where not sent ?| $3 and (t.payload is distinct from nullif(sent -> 'payload', 'null')
+    or t.tenant is distinct from sent ->> 'tenant' or t.priority <> coalesce(sent ->> 'priority', '5')::numeric
+    or t.options -> 'headers' is distinct from nullif(nullif(sent -> 'headers', 'null'), '{}')
+    or t.options ->> 'gate' is distinct from sent ->> 'gate' or t.options ->> 'push_url' is distinct from sent ->> 'push_url')`;
+
+const shownBySql = `select key as n from jsonb_each($1::jsonb) s
+  where key not in ('options', 'push', 'scopes') and key !~ '_at$' and s.value::text !~ '^-?\\d*\\.' and s.value is distinct from 'null' and $2::jsonb -> key is distinct from s.value`;
+
+/** What was sent and isn't there as it was sent; null when all is. */
+export async function lostContentOf({ plan, status, text, answer }: Sent, { tock }: Target) {
+  // By another method the body means nothing.
+  const asked = plan.name === `${plan.method} ${plan.path}`;
+  if (status >= 300 || text === null || !asked) return null;
+  if (plan.name === 'POST /v1/queues/{queue}/tasks') {
+    const { rows } = await tock.owner.query(keptBySql, [text, JSON.parse(answer).ids, changing]);
+    return rows.length === 0 ? null : `of task ${rows[0].n} something is not as it was sent`;
+  }
+  if (!/^(PUT \/v1\/(queues|schedules)|PATCH .*gate|POST \/v1\/keys$)/.test(plan.name)) return null;
+  const { rows } = await tock.owner.query(shownBySql, [text, answer]);
+  return rows.length === 0 ? null : `${rows[0].n} is not as it was sent`;
+}

@@ -1,0 +1,96 @@
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { conditionTimeout } from '../timeout.ts';
+import { type NodeServer, startNodeServer } from './node_server.ts';
+
+const stall = vi.hoisted(() => ({ ms: 0 }));
+
+vi.mock('../../functions/timeouts.ts', async (original) => ({
+  ...(await original<object>()),
+  // Longer than a test.
+  BODY_MS: 10 * conditionTimeout,
+  get BODY_STALL_MS() {
+    return stall.ms;
+  },
+}));
+
+/** As many as shut all others out, once. */
+const STALLED = 130;
+const KiB = 1024;
+// 160 pieces of 64 KiB: those who stall with 256 KiB each ask for 390.
+const MOST = 120;
+let tock: NodeServer;
+let slow: string;
+let other: string;
+let sockets: ReturnType<NodeServer['write']>[] = [];
+beforeAll(async () => {
+  tock = await startNodeServer({ TOCK_MOST_AT_ONCE: String(MOST) });
+  slow = await tock.makeKey();
+  other = await tock.makeKey();
+});
+afterEach(() => {
+  for (const { socket } of sockets.splice(0)) socket.destroy();
+});
+afterAll(() => tock.close());
+
+const head = (key: string, more: string) =>
+  `POST /v1/queues/q/tasks HTTP/1.1\r\nHost: tock\r\nAuthorization: Bearer ${key}\r\n${more}\r\n\r\n`;
+
+const forms = {
+  'with a length': (key: string, bytes: number) => [
+    head(key, `Content-Length: ${4 * KiB * KiB}`),
+    Buffer.alloc(bytes, ' '),
+  ],
+  'in chunks': (key: string, bytes: number) => [
+    head(key, 'Transfer-Encoding: chunked'),
+    `${bytes.toString(16)}\r\n`,
+    Buffer.alloc(bytes, ' '),
+  ],
+};
+
+/** Begins bodies, and sends no more of them. */
+function begin(form: keyof typeof forms, key: string, bytes: number) {
+  sockets = Array.from({ length: STALLED }, () => tock.write(...forms[form](key, bytes)));
+  return sockets.map(({ answer }) => answer);
+}
+
+const megabyte = JSON.stringify({ payload: 'x'.repeat(200_000) }) + ' '.repeat(1_000_000);
+
+/** Who is hung up on while he sends may not see the answer that came before: null then. */
+const large = async (key: string) => {
+  const reply = await tock.send(key, 'POST /v1/queues/q/tasks', megabyte).catch(() => null);
+  return reply?.status ?? null;
+};
+/** The others than that there is no place. */
+const seen = (statuses: (number | null)[]) =>
+  new Set(statuses.filter((one) => one !== null && one !== 503));
+
+const each = Object.keys(forms) as (keyof typeof forms)[];
+
+test.each(each)(
+  'stalled bodies of unknown keys are refused, and keep no other out: %s',
+  async (form) => {
+    stall.ms = 2 * conditionTimeout;
+    const answers = begin(form, 'tock_unheard_of', 9 * KiB);
+    expect(await large(other)).toBe(201);
+    // The places of a key are fewer than those who are asked for it at once.
+    const statuses = seen(await Promise.all(answers));
+    expect(statuses).toEqual(new Set([401]));
+  },
+);
+
+test.each(each)('stalled bodies of one key leave another room: %s', async (form) => {
+  stall.ms = 2 * conditionTimeout;
+  const answers = begin(form, slow, 256 * KiB);
+  let full = 0;
+  for (const answer of answers) void answer.then(() => full++);
+  await expect.poll(() => full).toBeGreaterThan(0);
+  await expect.poll(() => large(slow)).toBe(503);
+  expect(await large(other)).toBe(201);
+});
+
+test.each(each)('a body that stalls gives back what it held: %s', async (form) => {
+  stall.ms = 1000;
+  const statuses = seen(await Promise.all(begin(form, slow, 256 * KiB)));
+  expect(statuses).toEqual(new Set([408]));
+  await expect.poll(() => large(slow)).toBe(201);
+});

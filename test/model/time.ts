@@ -1,0 +1,94 @@
+import { expect } from 'vitest';
+import { rows, value } from '../sql/verbs.ts';
+import { cancel, come, end, type Model, ready, type Task, tasksOf } from './model.ts';
+import type { ModelDatabase } from './real.ts';
+
+/** What a task was run again as stands for it, where it didn't end well. */
+function standing(model: Model, id: string): Task {
+  const task = model.tasks.get(id) as Task;
+  const last = task.reruns.at(-1);
+  return last && ['dead', 'cancelled', 'expired'].includes(task.state)
+    ? standing(model, last)
+    : task;
+}
+
+/** Whether the child has come to its turn or its end. */
+function lookAtParents(model: Model, child: Task): boolean {
+  for (; child.upto > 0; child.upto--) {
+    const { state } = standing(model, child.after[child.upto - 1] as string);
+    if (['waiting', 'ready', 'running'].includes(state)) return false;
+    if (state === 'done' || child.onFailure === 'run') continue;
+    if (child.onFailure === 'wait') return false;
+    cancel(child);
+    return true;
+  }
+  come(model, child);
+  return true;
+}
+
+function lookAtAllParents(model: Model): void {
+  const children = () => tasksOf(model).filter((task) => task.waits === 'parents');
+  while (children().some((child) => lookAtParents(model, child)));
+}
+
+const gateOf = (task: Task) => `${task.queue} ${task.gate}`;
+
+/** Who comes in is the gate's choice: no more than it lets in, the first in the line, and somebody where there is room. */
+async function lookAtGates(model: Model, { client }: ModelDatabase): Promise<void> {
+  const line = tasksOf(model).filter((task) => task.waits === 'gate');
+  if (line.length === 0) return;
+  const states = await rows<{ id: string; state: string }>(
+    client,
+    'select t.id, t.state from unnest($1::bigint[]) i cross join lateral tock.task(p_id => i) t',
+    [line.map(({ id }) => id)],
+  );
+  const inNow = new Set(states.filter(({ state }) => state === 'ready').map(({ id }) => id));
+  for (const gate of new Set(line.map(gateOf))) {
+    const here = line.filter((task) => gateOf(task) === gate);
+    const came = here.filter(({ id }) => inNow.has(id));
+    const left = here.filter(({ id }) => !inNow.has(id));
+    for (const task of came) ready(task);
+    const inside = tasksOf(model).filter((task) => task.inside && gateOf(task) === gate).length;
+    const limit = model.limits.get(gate) ?? 1;
+    if (came.length > 0) expect(inside, `inside ${gate}`).toBeLessThanOrEqual(limit);
+    if (left.length > 0)
+      expect(inside, `inside ${gate}, with others in its line`).toBeGreaterThanOrEqual(limit);
+  }
+}
+
+/** Children look at their parents, also at those whose end nobody told them. */
+async function look(model: Model, { client }: ModelDatabase): Promise<void> {
+  await client.query(
+    `update tock.waiting set due_at = now() - interval '1 second'
+     where queue = any ($1) and after_due is not null`,
+    [model.queues],
+  );
+}
+
+/** Time passes for nothing but what is due: children look at their parents, what is due is promoted. */
+export async function settleDue(model: Model, real: ModelDatabase): Promise<void> {
+  const { client } = real;
+  for (let promoted = 1, round = 0; promoted > 0; round++) {
+    if (round > 50) throw new Error('There is no end of promoting.');
+    if (tasksOf(model).some((task) => task.waits === 'parents')) await look(model, real);
+    promoted = await value<number>(client, 'select tock.promote(p_limit => 1000, p_sweep => true)');
+  }
+  lookAtAllParents(model);
+  await lookAtGates(model, real);
+}
+
+/** The time of all that waits has come. */
+export function timePasses(model: Model, queue: string): void {
+  for (const task of tasksOf(model)) {
+    if (task.queue !== queue) continue;
+    if (task.waits === 'time') {
+      task.delayed = false;
+      come(model, task);
+    }
+  }
+}
+
+export function expire(task: Task): void {
+  task.late = true;
+  if (task.state === 'waiting' || task.state === 'ready') end(task, 'expired');
+}

@@ -1,0 +1,82 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { claim, complete, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
+import { deadGroups, die, list, move, purge, redrive, rerun } from './bulk_changes.ts';
+
+let db: Database;
+let owner: pg.Client;
+/** A session whose plans were made while the tables were nearly empty. */
+let old: pg.Client;
+let days = 0;
+
+/** Each verb that looks for tasks by what they are, or runs them again, about 20 tasks at a time. */
+async function day(on: pg.Client): Promise<void> {
+  const q = `small${++days}`;
+  const ids = await die(on, q, Array(20).fill('x'));
+  expect(await deadGroups(on, q)).toMatchObject([{ tasks: 20 }]);
+  expect((await list(on, { queue: q, state: 'dead' }, null, 10)).tasks).toHaveLength(10);
+  expect(await redrive(on, q, { limit: 10 })).toMatchObject({ redriven: 10 });
+  expect(await rerun(on, ids.slice(0, 5))).toHaveLength(5);
+  expect(await rerun(on, await someDone(), `day ${days}`)).toHaveLength(20);
+  expect((await list(on, { queue: q, state: 'ready' })).tasks).toHaveLength(15);
+  const later = await enqueue(on, q, numberedTasks(20, 0, { delay_seconds: 1000 }));
+  expect((await list(on, { queue: q, state: 'waiting' }, null, 5)).tasks).toHaveLength(5);
+  expect(await move(on, later.slice(0, 10), `${q}-b`)).toHaveLength(10);
+  const runs = await claim(on, q, { limit: 5 });
+  expect((await list(on, { queue: q, state: 'running' })).tasks).toHaveLength(5);
+  await complete(on, leaseOf(runs));
+  for (const state of ['ready', 'dead', 'running', 'waiting']) {
+    await list(on, { queue: 'large', state }, null, 20);
+  }
+  const part = `p_queue => '${q}', p_limit => 5`;
+  await value(on, `select tock.reprioritize_where(${part}, p_filter => '{}', p_priority => 1)`);
+  await value(on, `select tock.cancel_where(${part})`);
+  expect(await purge(on, q)).toMatchObject({ more: false });
+}
+
+const done: string[] = [];
+const someDone = async () => done.splice(0, 20);
+
+// 60,000 runs of which 30,000 are done and 20,000 dead, 10,000 waiting, 300 open leases.
+beforeAll(async () => {
+  db = await freshDatabase();
+  owner = await db.connect();
+  await stopAutovacuum(owner);
+  old = await db.connect(db.superUrl);
+  done.push(...(await enqueue(owner, 'large', numberedTasks(5000))));
+  for (;;) {
+    const runs = await claim(owner, 'large', { limit: 1000 });
+    if (runs.length === 0) break;
+    await complete(owner, leaseOf(runs));
+  }
+  await day(old);
+  for (let call = 0; call < 4; call++) await die(owner, 'large', Array(5000).fill('y'));
+  for (let call = 0; call < 4; call++) await enqueue(owner, 'large', numberedTasks(5000));
+  await enqueue(owner, 'large', numberedTasks(10_000, 0, { delay_seconds: 5000 }));
+  for (let call = 0; call < 300; call++) await claim(owner, 'large', { lease_seconds: 9999 });
+});
+
+afterAll(() => db.drop());
+
+const bad = (on: pg.Client) =>
+  badScans(on, () => day(on), {
+    tables: /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions|reruns|moves)$/,
+    most: 1200,
+    least: 200,
+  });
+
+test('a session that planned on empty tables finds the tasks of bulk changes by an index', async () => {
+  expect(await bad(old)).toEqual([]);
+});
+
+describe.each(plannerStatistics)('with 60,000 runs and %s statistics', (_, statements) => {
+  test.each(['auto', 'force_generic_plan'])(
+    'lists, reruns, moves and purges find their rows by an index, plans being %s',
+    async (mode) => {
+      const on = await sessionWithPlans(db, statements, mode);
+      expect(await bad(on)).toEqual([]);
+    },
+  );
+});

@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest';
+import { expectInvariants } from '../../invariants.ts';
+import { cancelRequests } from '../../kernel/change/changes.ts';
+import { client, databasePerFile } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  refusal,
+  rows,
+} from '../../verbs.ts';
+import { list, listAll } from './bulk_changes.ts';
+
+databasePerFile();
+let count = 0;
+
+const queue = () => `w${++count}`;
+
+type Part = { matched: number; changed: number; cursor: string | null };
+
+async function cancelWhere(
+  q: string,
+  filter: object = {},
+  limit = 1000,
+  cursor: string | null = null,
+) {
+  const [row] = await rows<Part>(
+    client,
+    `select matched, changed, cursor from tock.cancel_where(p_queue => $1, p_filter => $2, p_cursor => $3, p_limit => $4)`,
+    [q, JSON.stringify(filter), cursor, limit],
+  );
+  return row as Part;
+}
+
+async function reprioritizeWhere(
+  q: string,
+  priority: number,
+  filter: object = {},
+  limit = 1000,
+  cursor: string | null = null,
+) {
+  const [row] = await rows<Part>(
+    client,
+    `select matched, changed, cursor
+     from tock.reprioritize_where(p_queue => $1, p_filter => $2, p_priority => $3, p_cursor => $4, p_limit => $5)`,
+    [q, JSON.stringify(filter), priority, cursor, limit],
+  );
+  return row as Part;
+}
+
+async function through(part: (cursor: string | null) => Promise<Part>): Promise<[number, number]> {
+  let cursor: string | null = null;
+  let [changed, calls] = [0, 0];
+  do {
+    const answer: Part = await part(cursor);
+    changed += answer.changed;
+    cursor = answer.cursor;
+    calls++;
+  } while (cursor && calls < 100);
+  return [changed, calls];
+}
+
+test("a tenant's tasks are cancelled in parts, and nobody else's", async () => {
+  const q = queue();
+  await enqueue(
+    client,
+    q,
+    numberedTasks(40).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 })),
+  );
+  await enqueue(client, q, numberedTasks(6, 40, { tenant: 't0', delay_seconds: 50 }));
+  await enqueue(client, queue(), numberedTasks(3, 0, { tenant: 't0' }));
+  const [changed, calls] = await through((at) => cancelWhere(q, { tenant: 't0' }, 10, at));
+  expect(changed).toBe(26);
+  expect(calls).toBeGreaterThan(2);
+  const none = { matched: 0, changed: 0, cursor: null };
+  expect(await cancelWhere(q, { tenant: 't0' })).toEqual(none);
+  const got = (await drain(client, q)).flat();
+  expect(got).toHaveLength(20);
+  expect(new Set(got.map((run) => run.tenant))).toEqual(new Set(['t1']));
+  expect(await listAll(client, { queue: q, state: 'cancelled' })).toHaveLength(26);
+  await expectInvariants(client);
+});
+
+test('running tasks are asked to stop only when told so', async () => {
+  const q = queue();
+  await enqueue(client, q, numberedTasks(3));
+  const runs = await claim(client, q, { limit: 2 });
+  expect(await cancelWhere(q)).toEqual({ matched: 1, changed: 1, cursor: null });
+  expect(await cancelRequests(client, leaseOf(runs))).toEqual([]);
+  expect(await cancelWhere(q, { state: 'running' })).toMatchObject({ matched: 2, changed: 2 });
+  expect(await cancelRequests(client, leaseOf(runs))).toHaveLength(2);
+  await complete(client, leaseOf(runs));
+});
+
+test('tasks are given another priority in parts, each once', async () => {
+  const q = queue();
+  await enqueue(
+    client,
+    q,
+    numberedTasks(30).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 ? 7 : 1 })),
+  );
+  await enqueue(client, q, numberedTasks(5, 30, { tenant: 't0', delay_seconds: 50 }));
+  const [changed] = await through((at) => reprioritizeWhere(q, 1, { tenant: 't0' }, 4, at));
+  expect(changed).toBe(15);
+  expect(await reprioritizeWhere(q, 1, { tenant: 't0' })).toMatchObject({ matched: 0, changed: 0 });
+  const first = await claim(client, q, { limit: 20 });
+  expect(first.map((run) => run.priority)).toEqual(Array(20).fill(1));
+  expect((await drain(client, q)).flat()).toHaveLength(10);
+  const [waits] = (await list(client, { queue: q, state: 'waiting' })).tasks;
+  expect(waits?.priority).toBe(1);
+  await expectInvariants(client);
+});
+
+test.each(['ready', 'waiting', 'running'])(
+  'a cancel of %s tasks in parts ends while others keep coming',
+  async (state) => {
+    const q = queue();
+    const more = async () => {
+      await enqueue(
+        client,
+        q,
+        numberedTasks(6, 0, state === 'waiting' ? { delay_seconds: 50 } : {}),
+      );
+      if (state === 'running') await claim(client, q, { limit: 6 });
+    };
+    await more();
+    const [changed, calls] = await through(async (at) => {
+      const part = await cancelWhere(q, { state }, 4, at);
+      await more();
+      return part;
+    });
+    expect(changed).toBe(6);
+    expect(calls).toBeLessThan(10);
+  },
+);
+
+test('what waited at the first part of a cancel and is ready at the next is cancelled', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, numberedTasks(8, 0, { delay_seconds: 50 }));
+  const first = await cancelWhere(q, {}, 3);
+  await makeDue(client, q);
+  await promote(client);
+  const [changed] = await through((at) => cancelWhere(q, {}, 3, at ?? first.cursor));
+  expect(first.changed + changed).toBe(ids.length);
+  expect(await drain(client, q)).toEqual([]);
+});
+
+test('strict priority starves: a task of priority 9 runs when no other is left', async () => {
+  const q = queue();
+  const [last] = await enqueue(client, q, [{ priority: 9 }]);
+  const order: string[] = [];
+  for (let n = 0; n < 50; n++) {
+    await enqueue(client, q, [{ priority: 0 }]);
+    const runs = await claim(client, q);
+    order.push(...runs.map((run) => run.id));
+    await complete(client, leaseOf(runs));
+  }
+  expect(order).not.toContain(last);
+  expect(await claim(client, q)).toMatchObject([{ id: last, priority: 9 }]);
+});
+
+test('what cannot be is refused with its field', async () => {
+  const fields = async (promise: Promise<unknown>) => {
+    const { code, detail } = await refusal(promise);
+    return [code, detail];
+  };
+  expect(await fields(cancelWhere('*'))).toEqual(['TK422', 'queue']);
+  expect(await fields(cancelWhere('q', { state: 'dead' }))).toEqual(['TK422', 'state']);
+  expect(await fields(cancelWhere('q', { error: 'e' }))).toEqual(['TK422', 'error']);
+  expect(await fields(cancelWhere('q', {}, 10_001))).toEqual(['TK422', 'limit']);
+  expect(await fields(cancelWhere('q', {}, 1, 'ff'))).toEqual(['TK422', 'cursor']);
+  expect(await fields(reprioritizeWhere('q', 10))).toEqual(['TK422', 'priority']);
+});

@@ -1,0 +1,286 @@
+import { expect, test } from 'vitest';
+import { expectInvariants } from '../../invariants.ts';
+import { cancel, change } from '../../kernel/change/changes.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  refusal,
+  rows,
+  task,
+  value,
+} from '../../verbs.ts';
+import { listAll, purge } from './bulk_changes.ts';
+
+databasePerFile();
+let count = 0;
+
+const queue = () => `p${++count}`;
+
+test('a purge cancels what is ready and waits, and leaves what runs and has ended', async () => {
+  const q = queue();
+  const ids = await enqueue(
+    client,
+    q,
+    numberedTasks(30).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 5}` })),
+  );
+  const later = await enqueue(client, q, numberedTasks(4, 30, { delay_seconds: 100 }));
+  const runs = await claim(client, q, { limit: 6 });
+  await complete(client, leaseOf(runs), [{ id: runs[0]?.id as string, result: 1 }]);
+  await fail(client, leaseOf(runs), [{ id: runs[1]?.id as string, retry_in_seconds: 0 }]);
+  const [elsewhere] = await enqueue(client, queue(), [{}]);
+  expect(await purge(client, q)).toEqual({ ready: '25', waiting: 4, busy: 0, more: false });
+  expect(await purge(client, q)).toEqual({ ready: '0', waiting: 0, busy: 0, more: false });
+  expect(await claim(client, q, { limit: 100 })).toEqual([]);
+  const running = new Set(runs.slice(2).map((run) => run.id));
+  for (const id of [...ids, ...later]) {
+    const told = await task(client, id);
+    const state =
+      id === runs[0]?.id ? 'done' : running.has(id) ? 'running' : ('cancelled' as string);
+    expect(told?.state, id).toBe(state);
+    expect(told?.ended_at === null, id).toBe(state === 'running');
+  }
+  expect((await listAll(client, { queue: q, state: 'cancelled' })).length).toBe(29);
+  expect((await task(client, elsewhere as string))?.state).toBe('ready');
+  await complete(client, leaseOf(runs));
+  for (const id of running) expect((await task(client, id))?.state).toBe('done');
+  await expectInvariants(client);
+  await enqueue(client, q, numberedTasks(3));
+  expect((await drain(client, q)).flat()).toHaveLength(3);
+});
+
+test('only what is ready, or only what waits, is purged when told so', async () => {
+  const q = queue();
+  await enqueue(client, q, numberedTasks(3));
+  await enqueue(client, q, numberedTasks(2, 3, { delay_seconds: 100 }));
+  expect(await purge(client, q, 'waiting')).toMatchObject({ ready: '0', waiting: 2, more: false });
+  expect((await drain(client, q)).flat()).toHaveLength(3);
+  await enqueue(client, q, numberedTasks(3));
+  await enqueue(client, q, numberedTasks(2, 3, { delay_seconds: 100 }));
+  expect(await purge(client, q, 'ready')).toMatchObject({ ready: '3', waiting: 0, more: false });
+  await makeDue(client, q);
+  await promote(client);
+  expect((await drain(client, q)).flat()).toHaveLength(2);
+  await expectInvariants(client);
+});
+
+test('a purge over tasks that were changed and cancelled before ends them all', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, numberedTasks(20));
+  await change(client, ids.slice(0, 5), { priority: 2, payload: 'new' });
+  await change(client, ids.slice(3, 8), { delay_seconds: 50 });
+  await cancel(client, ids.slice(7, 10));
+  const told = (await task(client, ids[8] as string))?.ended_at;
+  expect(await purge(client, q)).toEqual({ ready: '13', waiting: 4, busy: 0, more: false });
+  for (const id of ids) expect((await task(client, id))?.state).toBe('cancelled');
+  expect((await task(client, ids[8] as string))?.ended_at).toEqual(told);
+  await makeDue(client, q);
+  await promote(client);
+  expect(await claim(client, q, { limit: 100 })).toEqual([]);
+  expect(await cancel(client, ids)).toHaveLength(20);
+  await expectInvariants(client);
+});
+
+test('a purge is bounded, and says that there is more', async () => {
+  const q = queue();
+  await enqueue(client, q, numberedTasks(30));
+  await enqueue(client, q, numberedTasks(15, 0, { delay_seconds: 50 }));
+  expect(await purge(client, q, null, 10)).toMatchObject({ waiting: 10, more: true });
+  let purged = await purge(client, q, null, 10);
+  let calls = 0;
+  while (purged.more && ++calls < 20) purged = await purge(client, q, null, 10);
+  expect(purged).toMatchObject({ more: false });
+  expect(await listAll(client, { queue: q, state: 'cancelled' })).toHaveLength(45);
+  await expectInvariants(client);
+});
+
+test('a stream that is being claimed from is left and said, and nothing waits for it', async () => {
+  const q = queue();
+  const other = await db.connect();
+  await enqueue(client, q, numberedTasks(5));
+  await other.query('begin');
+  const runs = await claim(other, q, { limit: 2 });
+  await enqueue(client, q, numberedTasks(3, 5, { priority: 8 }));
+  expect(await purge(client, q)).toEqual({ ready: '3', waiting: 0, busy: 1, more: true });
+  await other.query('commit');
+  expect(await purge(client, q)).toEqual({ ready: '3', waiting: 0, busy: 0, more: false });
+  expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 2 });
+  await expectInvariants(client);
+});
+
+test('what an open transaction enqueues is not purged, and not lost', async () => {
+  const q = queue();
+  const other = await db.connect();
+  await enqueue(client, q, numberedTasks(2));
+  await other.query('begin');
+  const held = await enqueue(other, q, numberedTasks(3, 2));
+  await enqueue(client, q, numberedTasks(2, 5));
+  expect(await purge(client, q)).toMatchObject({ ready: '4', more: false });
+  await other.query('commit');
+  const got = (await drain(client, q)).flat();
+  expect(got.map((run) => run.id).toSorted()).toEqual(held.toSorted());
+  await expectInvariants(client);
+});
+
+test('a purge reaches over epochs, and the audit finds each run', async () => {
+  const q = queue();
+  await enqueue(client, q, numberedTasks(7));
+  await client.query(
+    `select setval('tock.positions', e.end_position) from tock.epochs e where e.number = tock.newest_epoch()`,
+  );
+  await client.query('select tock.rotate()');
+  await enqueue(client, q, numberedTasks(5));
+  expect(await purge(client, q)).toMatchObject({ ready: '12', more: false });
+  await client.query(
+    "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+  );
+  while ((await value<number>(client, 'select tock.reap(p_sweep => true)')) > 0);
+  for (const { name } of await rows<{ name: string }>(
+    client,
+    "select name from tock.queues where name <> '*'",
+  )) {
+    while ((await purge(client, name)).more);
+  }
+  await client.query('select tock.rotate(), tock.rotate()');
+  await client.query('select tock.rest()');
+  await client.query('select tock.settle()');
+  while ((await value<number>(client, 'select tock.audit()')) > 0);
+  expect(
+    await value(client, 'select count(*)::int from tock.epochs where audited_at is not null'),
+  ).toBeGreaterThan(0);
+  expect(await rows(client, "select detail from tock.reports where kind = 'audit'")).toEqual([]);
+  await expectInvariants(client);
+});
+
+test('what cannot be purged is refused with its field', async () => {
+  const fields = async (promise: Promise<unknown>) => {
+    const { code, detail } = await refusal(promise);
+    return [code, detail];
+  };
+  expect(await fields(purge(client, '*'))).toEqual(['TK422', 'queue']);
+  expect(await fields(purge(client, 'q', 'running'))).toEqual(['TK422', 'state']);
+  expect(await fields(purge(client, 'q', null, 0))).toEqual(['TK422', 'limit']);
+  const other = await db.connect();
+  await other.query('begin isolation level repeatable read');
+  expect(await fields(purge(other, 'q'))).toEqual(['TK409', '']);
+});
+
+test('a purge of what is ready opens its gates for who stands there', async () => {
+  const q = queue();
+  const gated = ['a', 'b', 'a', 'b', 'b'].map((gate, n) => ({ payload: n, gate }));
+  const ids = await enqueue(client, q, gated);
+  await promote(client);
+  expect(await purge(client, q, 'ready')).toEqual({ ready: '2', waiting: 0, busy: 0, more: false });
+  const runs = (await drain(client, q)).flat();
+  expect(runs.map((run) => run.payload).toSorted()).toEqual([2, 3]);
+  for (const run of runs) await complete(client, run.lease);
+  const last = await claim(client, q);
+  expect(last).toMatchObject([{ payload: 4 }]);
+  await complete(client, leaseOf(last));
+  expect(await task(client, ids[0] as string)).toMatchObject({ state: 'cancelled' });
+  await expectInvariants(client);
+});
+
+test('a purge opens no gate for more than it holds, nor one that is paused', async () => {
+  const q = queue();
+  const gated = (gate: string, n: number) => numberedTasks(n, 0, { gate });
+  await enqueue(client, q, [...gated('running', 3), ...gated('paused', 3)]);
+  await promote(client);
+  const [run] = await claim(client, q);
+  const other = await task(client, run?.id as string);
+  const gate = other?.options?.gate === 'running' ? 'paused' : 'running';
+  await client.query(`select tock.put_gate($1, $2, '{"paused": true}')`, [q, gate]);
+  expect(await purge(client, q, 'ready')).toMatchObject({ ready: '1', more: false });
+  expect(await claim(client, q, { limit: 9 })).toEqual([]);
+  await expectInvariants(client);
+});
+
+test('what is enqueued while a queue is purged is no reason to go on', async () => {
+  const q = queue();
+  // Somebody who enqueues at the very moment of each purge.
+  await client.query(`
+    create function pg_temp.more() returns trigger language plpgsql as $f$
+    begin
+      perform tock.enqueue('${q}', '[{"priority": 9}, {"delay_seconds": 50}]');
+      return null;
+    end $f$;
+    create trigger more after insert on tock.leases for each row
+      when (new.outcome = 'purged') execute function pg_temp.more();
+    create trigger more after delete on tock.waiting execute function pg_temp.more()`);
+  try {
+    await enqueue(client, q, [...numberedTasks(5), ...numberedTasks(5, 5, { delay_seconds: 50 })]);
+    expect(await purge(client, q, 'ready')).toMatchObject({ ready: '5', more: false });
+    expect(await purge(client, q, 'waiting')).toMatchObject({ more: false });
+    expect(await purge(client, q)).toMatchObject({ more: false });
+  } finally {
+    await client.query('drop trigger more on tock.leases; drop trigger more on tock.waiting');
+  }
+  await expectInvariants(client);
+});
+
+const drop = (q: string, force = false) =>
+  rows(client, 'select dropped, ready, running, waiting from tock.drop_queue($1, $2)', [q, force]);
+
+test('a queue is dropped when it is paused and nothing in it is unfinished', async () => {
+  const q = queue();
+  const [id] = await enqueue(client, q, numberedTasks(3));
+  const runs = await claim(client, q);
+  expect(await refusal(drop(q))).toMatchObject({ code: 'TK409', detail: 'queue' });
+  await client.query(`select tock.put_queue($1, '{"paused": true}')`, [q]);
+  expect(await drop(q)).toEqual([{ dropped: false, ready: '0', running: '1', waiting: '0' }]);
+  expect(await value(client, 'select paused from tock.queue($1)', [q])).toBe(true);
+  await complete(client, leaseOf(runs));
+  expect(await drop(q)).toEqual([{ dropped: true, ready: '0', running: '0', waiting: '0' }]);
+  expect(await drop(q)).toEqual([]);
+  expect(await rows(client, 'select * from tock.queue($1)', [q])).toEqual([]);
+  expect(await task(client, id as string)).toMatchObject({ queue: q, state: 'done' });
+  await enqueue(client, q, [{}]);
+  expect(await claim(client, q)).toHaveLength(1);
+  expect(await drop(q, true)).toMatchObject([{ dropped: false, running: '1' }]);
+  await expectInvariants(client);
+});
+
+test('a queue that is dropped leaves no gates and keys behind', async () => {
+  const q = 'left-behind';
+  await enqueue(client, q, [{ gate: 'g', unique_key: 'k' }, { gate: 'g' }]);
+  await client.query(`select tock.put_queue($1, '{"max_running": 5}')`, [q]);
+  await promote(client);
+  await complete(client, leaseOf(await claim(client, q)));
+  expect(await drop(q, true)).toMatchObject([{ dropped: true }]);
+  for (const table of ['gates', 'turns', 'unique_keys', 'allowances', 'waiting']) {
+    const count = `select count(*)::int from tock.${table} where queue = $1`;
+    expect(await value(client, count, [q]), table).toBe(0);
+  }
+});
+
+test('what an open transaction enqueued to a queue that is dropped is claimed all the same', async () => {
+  const q = queue();
+  await enqueue(client, q, [{}]);
+  const other = await db.connect();
+  await other.query('begin');
+  const [id] = await enqueue(other, q, [{ payload: 'late' }]);
+  expect(await drop(q, true)).toMatchObject([{ dropped: true }]);
+  await other.query('commit');
+  const runs = await claim(client, q);
+  expect(runs).toMatchObject([{ id, payload: 'late' }]);
+  await complete(client, leaseOf(runs));
+  await expectInvariants(client);
+});
+
+test('what expired while it waited stays so when its queue is purged', async () => {
+  const q = queue();
+  const tasks = numberedTasks(2, 0, { gate: 'g', expires_in_seconds: 0.05 });
+  const ids = await enqueue(client, q, tasks);
+  const states = async () => Promise.all(ids.map(async (id) => (await task(client, id))?.state));
+  await expect.poll(states).toEqual(['expired', 'expired']);
+  expect(await purge(client, q)).toMatchObject({ ready: '0', busy: 0, more: false });
+  expect(await states()).toEqual(['expired', 'expired']);
+  await expectInvariants(client);
+});

@@ -1,0 +1,195 @@
+import { describe, expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expireTask,
+  leaseOf,
+  promote,
+  rows,
+  task,
+  value,
+  waitForState,
+} from '../../verbs.ts';
+
+databasePerFile();
+
+let queues = 0;
+const newQueue = () => `q${++queues}`;
+const stateOf = async (id: string) => (await task(client, id))?.state;
+
+/** Claims the one task that is ready. */
+async function take(queue: string, limit = 1) {
+  return claim(client, queue, { limit });
+}
+
+test('a child that was enqueued in a long transaction sees its parent end', async () => {
+  const queue = newQueue();
+  const other = await db.connect();
+  const [parent = ''] = await enqueue(client, queue, [{}]);
+  await other.query('begin');
+  const [child = ''] = await enqueue(other, queue, [{ after: [parent] }]);
+  await complete(client, leaseOf(await take(queue)));
+  await other.query('commit');
+  await waitForState(client, child, 'ready', false);
+  await other.end();
+});
+
+test('a parent that is completed in a long transaction blocks no other task', async () => {
+  const queue = newQueue();
+  const other = await db.connect();
+  const [a = '', b = ''] = await enqueue(client, queue, [{}, {}]);
+  const [child = ''] = await enqueue(client, queue, [{ after: [a, b] }]);
+  const first = leaseOf(await take(queue));
+  const second = leaseOf(await take(queue));
+  await other.query('begin');
+  await complete(other, first);
+  await complete(client, second);
+  expect(await stateOf(child)).toBe('waiting');
+  await other.query('commit');
+  await waitForState(client, child, 'ready');
+  await other.end();
+});
+
+test('a parent in a closed segment ends and releases its children', async () => {
+  const queue = newQueue();
+  const [parent = ''] = await enqueue(client, queue, [{}]);
+  const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
+  const lease = leaseOf(await take(queue));
+  await client.query(
+    "select setval('tock.positions', (select end_position from tock.epochs where number = tock.newest_epoch()))",
+  );
+  await rows(client, 'select tock.rotate()');
+  await complete(client, lease);
+  expect(await stateOf(child)).toBe('ready');
+});
+
+test('a child waits for a cancelled parent that is being claimed', async () => {
+  const queue = newQueue();
+  const other = await db.connect();
+  const [parent = ''] = await enqueue(client, queue, [{}]);
+  const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
+  await other.query('begin');
+  const lease = leaseOf(await claim(other, queue));
+  await client.query('select tock.cancel(array[$1::bigint])', [parent]);
+  const looked = () =>
+    value<boolean>(
+      client,
+      'select due_at > clock_timestamp() from tock.waiting where position = $1::bigint >> 20',
+      [child],
+    );
+  // it is looked at for a while, and found to be open each time
+  for (let n = 0; n < 3; n++) {
+    await expect.poll(looked).toBe(false);
+    await promote(client);
+    expect(await looked()).toBe(true);
+  }
+  await other.query('commit');
+  await complete(client, lease);
+  expect(await stateOf(child)).toBe('ready');
+  await other.end();
+});
+
+describe('a child is released soon, however long it has waited, when its parent', () => {
+  const ends: [string, object, (queue: string, id: string) => Promise<unknown>][] = [
+    [
+      'has expired and is passed over',
+      { expires_in_seconds: 0.05 },
+      async (queue, id) => {
+        await expect.poll(() => stateOf(id)).toBe('expired');
+        expect(await take(queue)).toEqual([]);
+      },
+    ],
+    ['is purged', {}, async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue])],
+    [
+      'is purged while it waits',
+      { delay_seconds: 3600 },
+      async (queue) => rows(client, 'select * from tock.purge_queue($1)', [queue]),
+    ],
+    [
+      'is cancelled while it waits',
+      { delay_seconds: 3600 },
+      async (_, id) => client.query('select tock.cancel(array[$1::bigint])', [id]),
+    ],
+  ];
+  test.each(ends)('%s', async (_, options, end) => {
+    const queue = newQueue();
+    const [parent = ''] = await enqueue(client, queue, [options]);
+    const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+    await client.query(
+      "update tock.watches set watched_at = watched_at - interval '1 day' where child = $1::bigint >> 20",
+      [child],
+    );
+    await client.query(
+      "update tock.waiting set due_at = now() + interval '1 hour' where position = $1::bigint >> 20",
+      [child],
+    );
+    await end(queue, parent);
+    await waitForState(client, child, 'cancelled');
+  });
+});
+
+/** When a child that has watched its parent for so long looks again, once it has looked now: seconds from now. */
+async function looksIn(child: string, watched: string): Promise<number> {
+  const row = 'where position = $1::bigint >> 20';
+  await client.query(
+    'update tock.watches set watched_at = now() - $2::interval where child = $1::bigint >> 20',
+    [child, watched],
+  );
+  await client.query(`update tock.waiting set due_at = now() ${row}`, [child]);
+  await promote(client);
+  return value(
+    client,
+    `select extract(epoch from due_at - now())::float8 from tock.waiting ${row}`,
+    [child],
+  );
+}
+
+test.each([
+  ['ready', {}],
+  ['waiting', { delay_seconds: 100_000 }],
+])(
+  'a child checks its %s parent again when that expires, however long it has waited',
+  async (_, more) => {
+    for (const [watched, seconds] of [
+      ['20 seconds', 5],
+      ['40 minutes', 2300],
+      ['1 day', 100],
+      ['1 day', 3000],
+    ] as const) {
+      const expires_at = new Date(Date.now() + seconds * 1000).toISOString();
+      const [parent] = await enqueue(client, newQueue(), [{ ...more, expires_at }]);
+      const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+      const inSeconds = await looksIn(child, watched);
+      expect(inSeconds, `${watched}, ${seconds} s`).toBeLessThan(seconds + 1);
+      expect(inSeconds, `${watched}, ${seconds} s`).toBeGreaterThan(seconds - 5);
+    }
+  },
+);
+
+test('a child of a parent that has started in time does not check its expiry', async () => {
+  const queue = newQueue();
+  const [parent = ''] = await enqueue(client, queue, [{ expires_in_seconds: 300 }]);
+  const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+  await take(queue);
+  expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
+  await expireTask(client, parent);
+  expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
+});
+
+test('a child checks its parent soon after that becomes ready, and so may expire from then on', async () => {
+  const queue = newQueue();
+  await client.query('select tock.put_queue($1, $2)', [queue, { max_wait_seconds: 300 }]);
+  const first = newQueue();
+  const [root = ''] = await enqueue(client, first, [{}]);
+  const [parent = ''] = await enqueue(client, queue, [{ after: [root] }]);
+  const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+  expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
+  await complete(client, leaseOf(await take(first)));
+  expect(await stateOf(parent)).toBe('ready');
+  const due =
+    "select due_at < clock_timestamp() + interval '1 s' from tock.waiting where position = $1::bigint >> 20";
+  expect(await value(client, due, [child])).toBe(true);
+  expect(await looksIn(child, '20 minutes')).toBeLessThan(301);
+});

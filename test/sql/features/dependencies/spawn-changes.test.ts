@@ -1,0 +1,162 @@
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expireTask,
+  fail,
+  leaseOf,
+  promote,
+  rows,
+  task,
+  waitForState,
+} from '../../verbs.ts';
+import {
+  change,
+  completeAll,
+  makeRechecksDue,
+  newQueue,
+  payloadOf,
+  spawnAndWait,
+  stateOf,
+} from './spawns.ts';
+
+databasePerFile();
+
+const cancel = (id: string) => client.query('select tock.cancel(array[$1::bigint])', [id]);
+
+/** A completion that spawns and waits, in a transaction that somebody does something beside. */
+async function beside(
+  queue: string,
+  children: string,
+  meanwhile: (id: string) => Promise<unknown>,
+) {
+  const [id = ''] = await enqueue(client, queue, [{}]);
+  const lease = leaseOf(await claim(client, queue));
+  const other = await db.connect();
+  await other.query('begin');
+  const spawn = { queue: children, tasks: [{}], wait: true };
+  await complete(other, lease, [{ id, result: 'r', spawn }]);
+  await meanwhile(id);
+  await other.query('commit');
+  await other.end();
+  return id;
+}
+
+test('a task that is cancelled while its completion is being written does not go on', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const id = await beside(queue, children, cancel);
+  await completeAll(children);
+  await waitForState(client, id, 'cancelled');
+  expect(await claim(client, queue)).toEqual([]);
+});
+
+test('and is seen to be cancelled before its children have ended', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const id = await beside(queue, children, cancel);
+  await waitForState(client, id, 'cancelled');
+  const [after = ''] = await enqueue(client, newQueue(), [
+    { after: [id], on_parent_failure: 'run' },
+  ]);
+  await waitForState(client, after, 'ready');
+});
+
+test('the time that was asked for while it ran holds for what comes after its children', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const [id = ''] = await enqueue(client, queue, [{}]);
+  const lease = leaseOf(await claim(client, queue));
+  await change(id, { run_at: new Date(Date.now() + 3_600_000).toISOString(), priority: 1 });
+  await complete(client, lease, [{ id, spawn: { queue: children, tasks: [{}], wait: true } }]);
+  await completeAll(children);
+  expect(await task(client, id)).toMatchObject({ state: 'waiting', priority: 1 });
+  await change(id, { run_at: new Date().toISOString() });
+  await waitForState(client, id, 'ready');
+});
+
+test('a task that has started doesn’t expire while its children run, nor afterwards', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  await client.query('select tock.put_queue($1, $2)', [queue, '{"max_wait_seconds": 1000}']);
+  const own = { expires_in_seconds: 1000 };
+  const ids = [
+    (await spawnAndWait(queue, { queue: children, tasks: [{}] })).id,
+    (await spawnAndWait(queue, { queue: children, tasks: [{}] }, own)).id,
+  ];
+  const late = () => Promise.all(ids.map((id) => expireTask(client, id)));
+  await late();
+  await completeAll(children);
+  await promote(client);
+  await late();
+  expect((await claim(client, queue, { limit: 5 })).map((run) => run.id).sort()).toEqual(
+    ids.sort(),
+  );
+});
+
+test.each(['yield', 'keep'])(
+  'with gate_retry %s a task that waits keeps its place in its gate',
+  async (retry) => {
+    const [queue, children] = [newQueue(), newQueue()];
+    await client.query('select tock.put_queue($1, $2)', [
+      queue,
+      JSON.stringify({ gate_retry: retry }),
+    ]);
+    const [first = '', second = ''] = await enqueue(client, queue, [{ gate: 'g' }, { gate: 'g' }]);
+    await promote(client);
+    const lease = leaseOf(await claim(client, queue));
+    await complete(client, lease, [
+      { id: first, spawn: { queue: children, tasks: [{}], wait: true } },
+    ]);
+    const sweep = () => rows(client, 'select tock.promote(100, true)');
+    await sweep();
+    expect([await stateOf(first), await stateOf(second)]).toEqual(['waiting', 'waiting']);
+    await completeAll(children);
+    await sweep();
+    expect([await stateOf(first), await stateOf(second)]).toEqual(['ready', 'waiting']);
+    // one that fails afterwards has failed, and yields
+    await fail(client, leaseOf(await claim(client, queue)), { retry_in_seconds: 1000 });
+    await sweep();
+    expect(await stateOf(second)).toBe(retry === 'yield' ? 'ready' : 'waiting');
+  },
+);
+
+test('a change under way when its children end is not lost', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('select tock.change(array[$1::bigint], $2)', [id, '{"payload": "new"}']);
+  await completeAll(children);
+  await other.query('commit');
+  await other.end();
+  await waitForState(client, id, 'ready');
+  expect(await payloadOf(queue)).toMatchObject({ payload: 'new', result: 'r' });
+});
+
+test('a keyed child that ends while the completion that waits for it is open', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const [kid = ''] = await enqueue(client, children, [{ unique_key: 'k' }]);
+  const child = leaseOf(await claim(client, children));
+  const [id = ''] = await enqueue(client, queue, [{}]);
+  const lease = leaseOf(await claim(client, queue));
+  const other = await db.connect();
+  await other.query('begin');
+  const spawn = { queue: children, tasks: [{ unique_key: 'k' }], wait: true };
+  await complete(other, lease, [{ id, spawn }]);
+  await complete(client, child, [{ id: kid, result: 'k' }]);
+  await other.query('commit');
+  await other.end();
+  await waitForState(client, id, 'ready');
+  expect((await payloadOf(queue)).children).toMatchObject([{ id: kid, result: 'k' }]);
+});
+
+test('a task that waits for its children and is a parent itself has those after it wait', async () => {
+  const [queue, children, later] = [newQueue(), newQueue(), newQueue()];
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
+  const [after = ''] = await enqueue(client, later, [{ after: [id], gather: true }]);
+  await makeRechecksDue();
+  expect(await stateOf(after)).toBe('waiting');
+  await completeAll(children);
+  await completeAll(queue, 'last');
+  await waitForState(client, after, 'ready');
+  expect((await claim(client, later))[0]?.payload).toMatchObject({ parents: [{ result: 'last' }] });
+});

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  promote,
+  refusal,
+  rows,
+  task,
+  waitForState,
+} from '../../verbs.ts';
+import { completeAll, makeRechecksDue, payloadOf, spawnAndWait, stateOf } from './spawns.ts';
+
+databasePerTest();
+
+/** Completes a task so that it waits for these; the error that this gives. */
+async function refused(queue: string, id: string, children: string, tasks: object[]) {
+  const lease = leaseOf(await claim(client, queue));
+  const spawn = { queue: children, tasks, wait: true };
+  const error = await refusal(complete(client, lease, [{ id, spawn }]));
+  expect(await stateOf(id)).toBe('running');
+  expect(await complete(client, lease, [{ id }])).toEqual({ completed: 1, refused: [] });
+  return [error.code, error.detail, error.message];
+}
+
+describe('a completion is refused whose task would wait', () => {
+  const waitsForIt = 'this task waits for the one that is to wait for it';
+
+  test('for itself, by its key', async () => {
+    const [id = ''] = await enqueue(client, 'q', [{ unique_key: 'k' }]);
+    expect(await refused('q', id, 'q', [{}, { unique_key: 'k' }])).toEqual([
+      'TK422',
+      'results[0].spawn.tasks[1].unique_key',
+      'this task, by its unique_key, is the one that is to wait for it',
+    ]);
+  });
+
+  test('for a task that comes after it', async () => {
+    const [id = ''] = await enqueue(client, 'q', [{}]);
+    expect(await refused('q', id, 'c', [{}, { after: [id] }, {}])).toEqual([
+      'TK422',
+      'results[0].spawn.tasks[1]',
+      waitsForIt,
+    ]);
+  });
+
+  test('for a task after another after it', async () => {
+    const [id = ''] = await enqueue(client, 'q', [{}]);
+    const [later = ''] = await enqueue(client, 'later', [{ after: [id] }]);
+    const [code, field] = await refused('q', id, 'c', [{ after: [later] }, {}]);
+    expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0]']);
+    await waitForState(client, later, 'ready');
+  });
+
+  test('for a task that waits for it, by that one’s key', async () => {
+    const [two = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
+    const key = { unique_key: 'a' };
+    const { id: one } = await spawnAndWait('a', { queue: 'b', tasks: [{ unique_key: 'b' }] }, key);
+    const [, field, message] = await refused('b', two, 'a', [{ unique_key: 'a' }]);
+    expect([field, message]).toEqual(['results[0].spawn.tasks[0]', waitsForIt]);
+    expect(await stateOf(one)).toBe('ready');
+  });
+
+  test.each([1, 2])('for a task at its gate, which lets in %d', async (gate_limit) => {
+    await client.query('select tock.put_queue($1, $2)', ['q', JSON.stringify({ gate_limit })]);
+    const [id = ''] = await enqueue(client, 'q', [{ gate: 'g' }]);
+    await promote(client);
+    const [code, field] = await refused('q', id, 'q', [{ gate: 'g' }]);
+    expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].gate']);
+  });
+
+  test('for a task at the gate of its own key', async () => {
+    const keyed = { unique_key: 'k', on_conflict: 'rerun' };
+    const [id = ''] = await enqueue(client, 'q', [keyed]);
+    await promote(client);
+    const [code, field] = await refused('q', id, 'q', [{ ...keyed, payload: 1 }]);
+    expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].gate']);
+  });
+
+  test('for a task at the gate of one that waits for it', async () => {
+    const [top = ''] = await enqueue(client, 'q', [{ gate: 'g' }]);
+    await promote(client);
+    const lease = leaseOf(await claim(client, 'q'));
+    await complete(client, lease, [{ id: top, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
+    const [child] = await rows<{ id: string }>(client, 'select id from tock.parents($1)', [top]);
+    const [, field, message] = await refused('c', child?.id as string, 'q', [{ gate: 'g' }]);
+    expect([field, message]).toEqual(['results[0].spawn.tasks[0]', waitsForIt]);
+    await waitForState(client, top, 'ready');
+  });
+});
+
+test('a task at a gate with room is waited for, whoever is inside', async () => {
+  await client.query('select tock.put_queue($1, $2)', ['q', '{"gate_limit": 2}']);
+  const [top = ''] = await enqueue(client, 'q', [{ gate: 'g' }]);
+  await promote(client);
+  const lease = leaseOf(await claim(client, 'q'));
+  await complete(client, lease, [{ id: top, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
+  const [run] = await claim(client, 'c');
+  const spawn = { queue: 'q', tasks: [{ gate: 'g' }], wait: true };
+  await complete(client, run?.lease as string, [{ id: run?.id, spawn }]);
+  await promote(client);
+  expect((await completeAll('q')).length).toBe(1);
+  expect((await completeAll('c')).length).toBe(1);
+  await waitForState(client, top, 'ready');
+});
+
+test('a key that a newer task may take is no reason to refuse', async () => {
+  const keyed = { unique_key: 'k', on_conflict: 'replace' };
+  const [id = ''] = await enqueue(client, 'q', [keyed]);
+  const lease = leaseOf(await claim(client, 'q'));
+  const tasks = [{ ...keyed, payload: 'for the child' }];
+  await complete(client, lease, [{ id, result: 'r', spawn: { tasks, wait: true } }]);
+  const [child] = await completeAll('q', 'c');
+  expect([child?.id === id, child?.payload]).toEqual([false, 'for the child']);
+  expect(await payloadOf('q')).toMatchObject({ result: 'r', children: [{ id: child?.id }] });
+});
+
+/** Two tasks that came to wait for each other in transactions open at the same moment. */
+async function unseen() {
+  const [one = ''] = await enqueue(client, 'a', [{ unique_key: 'a' }]);
+  const [two = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
+  const [first, second] = [leaseOf(await claim(client, 'a')), leaseOf(await claim(client, 'b'))];
+  const spawnOf = (queue: string) => ({ queue, tasks: [{ unique_key: queue }], wait: true });
+  const other = await db.connect();
+  await other.query('begin');
+  await complete(other, first, [{ id: one, spawn: spawnOf('b') }]);
+  await complete(client, second, [{ id: two, spawn: spawnOf('a') }]);
+  await other.query('commit');
+  await other.end();
+  return [one, two] as const;
+}
+
+test('of two that wait for each other, unseen by both, the younger is cancelled and the other goes on', async () => {
+  const [one, two] = await unseen();
+  await makeRechecksDue();
+  await makeRechecksDue();
+  await makeRechecksDue();
+  const states = [await stateOf(one), await stateOf(two)];
+  expect(states.sort()).toEqual(['cancelled', 'ready']);
+  const found = [await task(client, one), await task(client, two)];
+  const [over, on] = found[0]?.state === 'cancelled' ? found : found.reverse();
+  expect(over?.error).toEqual({
+    name: 'WaitsForItself',
+    message: `task ${on?.id}, which it comes after, is waiting for it`,
+  });
+});
+
+test('nobody has to tell: promotion finds a cycle by itself', async () => {
+  const [one, two] = await unseen();
+  const states = async () => {
+    await promote(client);
+    return [await stateOf(one), await stateOf(two)].sort();
+  };
+  await expect.poll(states).toEqual(['cancelled', 'ready']);
+});
+
+test('a long chain is no cycle, however long it waits', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{}]);
+  let last = id;
+  const chain = [];
+  for (let n = 0; n < 30; n++) {
+    [last = ''] = await enqueue(client, 'r', [{ after: [last] }]);
+    chain.push(last);
+  }
+  const lease = leaseOf(await claim(client, 'q'));
+  await complete(client, lease, [{ id, spawn: { queue: 'c', tasks: [{}, {}], wait: true } }]);
+  await makeRechecksDue();
+  await makeRechecksDue();
+  for (const one of [id, ...chain]) expect(await stateOf(one)).toBe('waiting');
+});

@@ -1,0 +1,171 @@
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { claim, complete, enqueue, leaseOf, promote, refusal, task } from '../../verbs.ts';
+import { completeAll, newQueue, payloadOf, spawnAndWait, stateOf } from './spawns.ts';
+
+databasePerFile();
+
+test('what comes for the key of a task that has started and waits is a task of its own', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const keyed = { unique_key: 'doc', on_conflict: 'replace' };
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, keyed, 'of p');
+  const [other = ''] = await enqueue(client, queue, [{ payload: 'new', ...keyed }]);
+  expect(other).not.toBe(id);
+  await completeAll(children);
+  const [second = ''] = await enqueue(client, queue, [{ payload: 'newer', ...keyed }]);
+  const runs = await claim(client, queue, { limit: 10 });
+  expect(runs.find((run) => run.id === id)?.payload).toMatchObject({
+    payload: 'p',
+    result: 'of p',
+  });
+  expect(runs.find((run) => run.id === second)?.payload).toBe('newer');
+  expect(second).not.toBe(id);
+});
+
+test('what is to run after a task that waits for its children does', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const keyed = { unique_key: 'doc', on_conflict: 'rerun' };
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, keyed);
+  const [other = ''] = await enqueue(client, queue, [{ payload: 'new', ...keyed }]);
+  const [same = ''] = await enqueue(client, queue, [{ payload: 'newest', ...keyed }]);
+  expect([other === id, same]).toEqual([false, other]);
+  await promote(client);
+  expect(await stateOf(other)).toBe('waiting');
+  await completeAll(children);
+  expect((await completeAll(queue)).map((run) => run.id)).toEqual([id]);
+  await promote(client);
+  expect((await claim(client, queue)).map((run) => [run.id, run.payload])).toEqual([
+    [other, 'newest'],
+  ]);
+});
+
+test('as long as it is unfinished a task keeps its key through its children', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, { unique_key: 'k' });
+  expect(await enqueue(client, queue, [{ unique_key: 'k' }])).toEqual([id]);
+});
+
+test('nothing that is merged into a task with its parents’ results is lost: waiting', async () => {
+  const [queue, parents] = [newQueue(), newQueue()];
+  const [parent = ''] = await enqueue(client, parents, [{}]);
+  const [id = ''] = await enqueue(client, queue, [
+    { payload: [1], unique_key: 'k', after: [parent], gather: true, delay_seconds: 1000 },
+  ]);
+  await completeAll(parents, 'of x');
+  const merged = { unique_key: 'k', on_conflict: 'merge', payload: [2] };
+  expect(await enqueue(client, queue, [merged])).toEqual([id]);
+  expect((await task(client, id))?.payload).toEqual({
+    payload: [1, 2],
+    parents: [{ id: parent, state: 'done', result: 'of x' }],
+  });
+});
+
+test('nothing that is merged into a task with its parents’ results is lost: ready', async () => {
+  const [queue, parents] = [newQueue(), newQueue()];
+  const [parent = ''] = await enqueue(client, parents, [{}]);
+  const gathers = { payload: [1], unique_key: 'k', after: [parent], gather: true };
+  const [id = ''] = await enqueue(client, queue, [gathers]);
+  await completeAll(parents, 'of x');
+  await enqueue(client, queue, [{ unique_key: 'k', on_conflict: 'merge', payload: [2] }]);
+  await enqueue(client, queue, [{ unique_key: 'k', on_conflict: 'merge', payload: [3] }]);
+  const runs = await claim(client, queue, { limit: 10 });
+  expect(runs[0]).toMatchObject({ id, payload: { payload: [1], parents: [{ result: 'of x' }] } });
+  expect(runs.slice(1).flatMap((run) => run.payload)).toEqual([2, 3]);
+});
+
+test('nothing that is merged into a task with its parents’ results is lost: running', async () => {
+  const [queue, parents] = [newQueue(), newQueue()];
+  const [parent = ''] = await enqueue(client, parents, [{}]);
+  await enqueue(client, queue, [
+    { payload: [1], unique_key: 'k', after: [parent], gather: true, max_attempts: 2 },
+  ]);
+  await completeAll(parents, 'of x');
+  const lease = leaseOf(await claim(client, queue));
+  const merged = { unique_key: 'k', unique_policy: 'unfinished', on_conflict: 'merge' };
+  await enqueue(client, queue, [{ ...merged, payload: [2] }]);
+  await enqueue(client, queue, [{ ...merged, payload: [3] }]);
+  await client.query('select * from tock.fail($1, $2)', [lease, '{"retry_in_seconds": 0}']);
+  expect(await payloadOf(queue)).toMatchObject({ payload: [1, 2, 3], parents: [{ id: parent }] });
+});
+
+test('completions whose spawns name keys in opposite order do not deadlock', async () => {
+  const [children, more] = [newQueue(), newQueue()];
+  const others = await Promise.all([0, 1, 2, 3].map(() => db.connect()));
+  const mine = others.map(() => newQueue());
+  const n = 40;
+  for (let round = 0; round < 4; round++) {
+    await Promise.all(
+      others.map(async (other, w) => {
+        await enqueue(other, mine[w] as string, Array(n).fill({}));
+        const runs = await claim(other, mine[w] as string, { limit: n });
+        const results = runs.map((run, k) => ({
+          id: run.id,
+          spawn: {
+            queue: (w + k) % 2 ? children : more,
+            tasks: [{ unique_key: `${round}-${w % 2 ? k : n - 1 - k}` }, {}],
+          },
+        }));
+        expect((await complete(other, leaseOf(runs), results))?.completed).toBe(n);
+      }),
+    );
+  }
+  for (const other of others) await other.end();
+});
+
+test('many runs of a call may leave behind one task, and each has it for its child', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const n = 250;
+  await enqueue(client, queue, Array(n).fill({}));
+  const runs = await claim(client, queue, { limit: n });
+  const tasks = [{ payload: 'own' }, { unique_key: 'common' }];
+  const spawn = { queue: children, tasks, wait: true };
+  await complete(
+    client,
+    leaseOf(runs),
+    runs.map((run) => ({ id: run.id, spawn })),
+  );
+  const kids = await claim(client, children, { limit: 1000 });
+  expect(kids.length).toBe(n + 1);
+  const common = kids.find((kid) => kid.payload === null)?.id;
+  await complete(client, leaseOf(kids));
+  await promote(client);
+  const on = await claim(client, queue, { limit: n });
+  expect(on.length).toBe(n);
+  for (const run of on) {
+    const { children: two } = run.payload as { children: { id: string }[] };
+    expect([two.length, two[1]?.id]).toEqual([2, common]);
+  }
+});
+
+test('tasks that name each other have no keys, in a spawn either', async () => {
+  const queue = newQueue();
+  const [id = ''] = await enqueue(client, queue, [{}]);
+  const lease = leaseOf(await claim(client, queue));
+  for (const tasks of [[{ unique_key: 'a' }, { after: ['*'] }], [{ unique_key: 'a', name: 'a' }]]) {
+    const error = await refusal(complete(client, lease, [{ id, spawn: { tasks } }]));
+    expect([error.code, error.detail]).toEqual(['TK422', 'results[0].spawn.tasks']);
+  }
+});
+
+test('of several runs the refusal says where it stands', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const ids = await enqueue(client, queue, [{}, {}, {}]);
+  const lease = leaseOf(await claim(client, queue, { limit: 3 }));
+  const [first, second, third] = ids;
+  const results = (tasks: object[]) => [
+    { id: first, spawn: { queue: children, tasks: [{ unique_key: 'b' }] } },
+    { id: second },
+    { id: third, spawn: { queue: children, tasks } },
+  ];
+  for (const bad of [{ tenant: 5 }, { unique_key: 'a', tenant: 5 }]) {
+    const error = await refusal(complete(client, lease, results([{}, bad])));
+    expect([error.code, error.detail]).toEqual(['TK422', 'results[2].spawn.tasks[1].tenant']);
+  }
+  for (const id of ids) expect(await stateOf(id)).toBe('running');
+  const other = await db.connect();
+  await other.query('begin transaction isolation level repeatable read');
+  const error = await refusal(complete(other, lease, results([{ unique_key: 'x' }])));
+  expect([error.code, error.detail]).toEqual(['TK409', 'results[0].spawn.unique_key']);
+  await other.query('rollback');
+  await other.end();
+});

@@ -1,0 +1,222 @@
+import { describe, expect, test } from 'vitest';
+import { client, databasePerFile } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  promote,
+  refusal,
+  rows,
+  task,
+} from '../../verbs.ts';
+import {
+  change,
+  completeAll,
+  newQueue,
+  payloadOf,
+  type ResumedPayload,
+  rerun,
+  spawnAndWait,
+  stateOf,
+  waitAgain,
+} from './spawns.ts';
+
+databasePerFile();
+
+/** A task that went on after its children and ended, and was run again. */
+async function ranAgain(queue: string, children: string, dead = false) {
+  const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
+  await completeAll(children);
+  if (dead) await fail(client, leaseOf(await claim(client, queue)), { fatal: true });
+  else await completeAll(queue);
+  return rerun(id);
+}
+
+describe('a task that is run again, and changed, may spawn and wait: its payload is under payload', () => {
+  const payloads = [null, 5, 'a text', ['children', 'a'], { a: 1 }, { payload: 1 }, []];
+  test.each(payloads)('%j', async (payload) => {
+    const [queue, children] = [newQueue(), newQueue()];
+    await change(await ranAgain(queue, children), { payload });
+    const run = await waitAgain(queue, children, 1);
+    expect(run?.payload).toMatchObject({ payload, result: 'r', children: [{ state: 'done' }] });
+    await completeAll(children, 'of c');
+    const whole = await payloadOf(queue);
+    expect(Object.keys(whole).sort()).toEqual(['children', 'payload', 'result']);
+    expect(whole).toMatchObject({ payload, result: 1, children: [{ result: 'of c' }] });
+  });
+});
+
+test('a task that died after its children goes on from there when it is run again', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  await ranAgain(queue, children, true);
+  const run = await waitAgain(queue, children, 2);
+  expect(run?.payload).toMatchObject({ payload: 'p', result: 'r' });
+  await completeAll(children, 'c');
+  expect(await payloadOf(queue)).toMatchObject({
+    payload: 'p',
+    result: 2,
+    children: [{ result: 'c' }],
+  });
+});
+
+test('a task that was given its parents’ results keeps them when it is run again and changed', async () => {
+  const [queue, parents] = [newQueue(), newQueue()];
+  const [parent = ''] = await enqueue(client, parents, [{}]);
+  const [id = ''] = await enqueue(client, queue, [{ payload: 1, after: [parent], gather: true }]);
+  await completeAll(parents, 'of x');
+  await completeAll(queue);
+  await change(await rerun(id), { payload: 2 });
+  expect(await payloadOf(queue)).toEqual({
+    payload: 2,
+    parents: [{ id: parent, state: 'done', result: 'of x' }],
+  });
+});
+
+describe('whatever a waiting task’s payload has become, it goes on, and so do all others', () => {
+  const payloads = ['null', '5', '[1]', '{}', '{"result": 1}'];
+  test.each([...payloads, undefined])('%s', async (text) => {
+    const [queue, children, others] = [newQueue(), newQueue(), newQueue()];
+    const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
+    const [other = ''] = await enqueue(client, others, [{ delay_seconds: 1000 }]);
+    await rows(client, 'update tock.waiting set payload = $2 where task_id = $1', [id, text]);
+    await completeAll(children, 'c');
+    await makeDue(client, others);
+    await promote(client);
+    expect([await stateOf(id), await stateOf(other)]).toEqual(['ready', 'ready']);
+    const { payload, children: given } = await payloadOf(queue);
+    expect([payload, given[0]?.result]).toEqual([JSON.parse(text ?? 'null'), 'c']);
+  });
+});
+
+test('a gathered task in a pipeline spawns in each stage', async () => {
+  const [parents, a, b, children] = [newQueue(), newQueue(), newQueue(), newQueue()];
+  const [parent = ''] = await enqueue(client, parents, [{}]);
+  const options = { pipeline: [a, b], after: [parent], gather: true };
+  const [id = ''] = await enqueue(client, a, [{ payload: 1, ...options }]);
+  await completeAll(parents, 'of x');
+  const first = await waitAgain(a, children, 'r1');
+  expect(first?.payload).toMatchObject({ payload: 1, parents: [{ id: parent, result: 'of x' }] });
+  await completeAll(children, 'c1');
+  const [second] = await completeAll(a, 'to b');
+  expect(second?.payload).toMatchObject({ result: 'r1', children: [{ result: 'c1' }] });
+  expect((await waitAgain(b, children, 'r3'))?.payload).toBe('to b');
+  await completeAll(children, 'c3');
+  const [fourth] = await claim(client, b);
+  expect(fourth?.payload).toMatchObject({ payload: 'to b', children: [{ result: 'c3' }] });
+  await change(id, { payload: 'changed' });
+  await fail(client, fourth?.lease as string, { retry_in_seconds: 0 });
+  expect(await payloadOf(b)).toMatchObject({ payload: 'changed', children: [{ result: 'c3' }] });
+});
+
+describe('sizes', () => {
+  const bytesOf = (table: string, id: string) =>
+    rows(
+      client,
+      `select bytes, octet_length(payload::text) as real from tock.${table} where task_id = $1`,
+      [id],
+    );
+
+  test('results of a second round are there if they fit, whatever the first gave', async () => {
+    const [queue, children] = [newQueue(), newQueue()];
+    await spawnAndWait(queue, { queue: children, tasks: [{}] });
+    await completeAll(children, 'x'.repeat(150_000));
+    const run = await waitAgain(queue, children);
+    expect((run?.payload as ResumedPayload | undefined)?.children[0]?.result).toHaveLength(150_000);
+    await completeAll(children, 'y'.repeat(150_000));
+    expect((await payloadOf(queue)).children[0]?.result).toHaveLength(150_000);
+  });
+
+  test('many small results are there, as they fit', async () => {
+    const [queue, children] = [newQueue(), newQueue()];
+    await client.query('select tock.put_queue($1, $2)', [queue, '{"max_payload_bytes": 17000}']);
+    await spawnAndWait(queue, { queue: children, tasks: Array(100).fill({}) });
+    const result = Array(30).fill(1);
+    await completeAll(children, result);
+    const whole = await payloadOf(queue);
+    expect(whole.children.map((one) => one.result)).toEqual(Array(100).fill(result));
+  });
+
+  test('a payload and a result that are too large together are refused', async () => {
+    const [queue, children] = [newQueue(), newQueue()];
+    const [id = ''] = await enqueue(client, queue, [{ payload: 'x'.repeat(200_000) }]);
+    const lease = leaseOf(await claim(client, queue));
+    const spawn = { queue: children, tasks: [{}], wait: true };
+    const result = 'y'.repeat(100_000);
+    expect(await refusal(complete(client, lease, [{ id, result, spawn }]))).toMatchObject({
+      code: 'TK422',
+      detail: 'results[0].result',
+    });
+    expect([await stateOf(id), await claim(client, children)]).toEqual(['running', []]);
+    await complete(client, lease, [{ id, result: 'y', spawn }]);
+    await completeAll(children, result);
+    expect(JSON.stringify(await payloadOf(queue)).length).toBeLessThan(262_144);
+  });
+
+  test('bytes are those of the whole, changed or not, while it waits and afterwards', async () => {
+    const [queue, children] = [newQueue(), newQueue()];
+    const { id } = await spawnAndWait(
+      queue,
+      { queue: children, tasks: [{}] },
+      {},
+      'z'.repeat(1000),
+    );
+    for (const payload of ['p', 5, 'changed']) {
+      if (payload !== 'p') await change(id, { payload });
+      const [row] = await bytesOf('waiting', id);
+      expect(row?.bytes).toBe(row?.real);
+    }
+    await completeAll(children, 'c'.repeat(1000));
+    await change(id, { payload: 'again' });
+    const [run] = await claim(client, queue);
+    await change(id, { payload: 'and again' });
+    await fail(client, run?.lease as string, { retry_in_seconds: 0 });
+    const found = await bytesOf('runs', id);
+    expect(found.length).toBe(3);
+    for (const row of found) expect(row.bytes).toBe(row.real);
+    expect((await task(client, id))?.payload).toMatchObject({ payload: 'and again' });
+  });
+
+  test('a claim of many is bounded by the bytes that they have, changed or not', async () => {
+    const [queue, parents] = [newQueue(), newQueue()];
+    const [parent = ''] = await enqueue(client, parents, [{}]);
+    const tasks = Array(60).fill({ payload: 1, after: [parent], gather: true });
+    const ids = await enqueue(client, queue, tasks);
+    await completeAll(parents, 'x'.repeat(200_000));
+    await promote(client);
+    await client.query('select tock.change($1::bigint[], $2)', [ids, '{"payload": 2}']);
+    const runs = await claim(client, queue, { limit: 60 });
+    expect(runs.length).toBeGreaterThan(1);
+    expect(JSON.stringify(runs).length).toBeLessThan(5_000_000);
+  });
+});
+
+test('children have their names', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const tasks = [{ name: 'left' }, { name: 'right', after: ['left'] }, {}];
+  await spawnAndWait(queue, { queue: children, tasks });
+  await completeAll(children);
+  await completeAll(children);
+  const whole = await payloadOf(queue);
+  expect(whole.children.map((one) => one.name)).toEqual(['left', 'right', undefined]);
+});
+
+test('two tasks that are one by their key are one child', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  await spawnAndWait(queue, { queue: children, tasks: [{ unique_key: 'u' }, { unique_key: 'u' }] });
+  await completeAll(children);
+  expect((await payloadOf(queue)).children.length).toBe(1);
+});
+
+test('a child’s parent is the task, by whichever id it was named, or what it says itself', async () => {
+  const [queue, children] = [newQueue(), newQueue()];
+  const [id = ''] = await enqueue(client, queue, [{}]);
+  await fail(client, leaseOf(await claim(client, queue)), { retry_in_seconds: 0 });
+  const [run] = await claim(client, queue);
+  const spawn = { queue: children, tasks: [{}, { parent: '77' }] };
+  await complete(client, run?.lease as string, [{ id: run?.run_id, spawn }]);
+  const found = await Promise.all((await completeAll(children)).map((one) => task(client, one.id)));
+  expect(found.map((one) => one?.options?.parent)).toEqual([id, '77']);
+});

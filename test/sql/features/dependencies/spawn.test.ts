@@ -1,0 +1,232 @@
+import { describe, expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  pidOf,
+  promote,
+  refusal,
+  rows,
+  task,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+
+databasePerFile();
+
+let queues = 0;
+const newQueue = () => `q${++queues}`;
+const stateOf = async (id: string) => (await task(client, id))?.state;
+const ready = (queue: string) =>
+  value<number>(
+    client,
+    'select coalesce(sum(ready), 0)::integer from tock.queue_stats() where queue = $1',
+    [queue],
+  );
+
+test('a task waits for what it spawned and goes on with the results, under its id', async () => {
+  const queue = newQueue();
+  const parts = newQueue();
+  const [id = ''] = await enqueue(client, queue, [{ payload: { pages: 3 } }]);
+  const spawn = {
+    queue: parts,
+    tasks: [1, 2, 3].map((page) => ({ payload: { page }, name: `page ${page}` })),
+    wait: true,
+  };
+  const lease = leaseOf(await claim(client, queue));
+  const results = [{ id, result: 'split', spawn }];
+  expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
+  expect(await stateOf(id)).toBe('waiting');
+  const runs = await claim(client, parts, { limit: 10 });
+  expect(runs.map((run) => run.payload)).toEqual([{ page: 1 }, { page: 2 }, { page: 3 }]);
+  expect((await task(client, runs[0]?.id as string))?.options).toMatchObject({ parent: id });
+  await complete(
+    client,
+    leaseOf(runs),
+    runs.slice(0, 2).map((run, n) => ({ id: run.id, result: n })),
+  );
+  expect(await stateOf(id)).toBe('waiting');
+  await fail(client, leaseOf(runs), [{ id: runs[2]?.id, fatal: true }]);
+  const [again] = await claim(client, queue);
+  expect(again).toMatchObject({ id, attempt: 1 });
+  expect(again?.payload).toEqual({
+    payload: { pages: 3 },
+    result: 'split',
+    children: [
+      { id: runs[0]?.id, name: 'page 1', state: 'done', result: 0 },
+      { id: runs[1]?.id, name: 'page 2', state: 'done', result: 1 },
+      { id: runs[2]?.id, name: 'page 3', state: 'dead', result: null },
+    ],
+  });
+  await complete(client, again?.lease as string, [{ id, result: 'joined' }]);
+  expect(await task(client, id)).toMatchObject({ state: 'done', result: 'joined' });
+  expect((await task(client, id))?.runs.map((run) => run.state)).toEqual(['done', 'done']);
+});
+
+test('a task may spawn again and again, and its payload stays flat', async () => {
+  const queue = newQueue();
+  const [id = ''] = await enqueue(client, queue, [{ payload: 0 }]);
+  for (let round = 1; round <= 3; round++) {
+    const [run] = (await claim(client, queue, { limit: 10 })).filter((one) => one.id === id);
+    const spawn = { tasks: [{ payload: round }], wait: true };
+    await complete(client, run?.lease as string, [{ id, result: round, spawn }]);
+    const [child] = await claim(client, queue);
+    expect(child?.payload).toBe(round);
+    await complete(client, child?.lease as string);
+    const found = await task(client, id);
+    expect(found?.state).toBe('ready');
+    expect(found?.payload).toEqual({
+      payload: 0,
+      result: round,
+      children: [{ id: child?.id, state: 'done', result: null }],
+    });
+  }
+});
+
+test('what a task leaves behind without waiting is there when it is done, and only then', async () => {
+  const queue = newQueue();
+  const other = await db.connect();
+  const [id = ''] = await enqueue(client, queue, [{}]);
+  const lease = leaseOf(await claim(client, queue));
+  await other.query('begin');
+  await complete(other, lease, [{ id, spawn: { tasks: [{}, {}] } }]);
+  await other.query('rollback');
+  expect(await stateOf(id)).toBe('running');
+  expect(await ready(queue)).toBe(0);
+  await complete(client, lease, [{ id, spawn: { tasks: [{}, {}] } }]);
+  expect(await stateOf(id)).toBe('done');
+  expect(await ready(queue)).toBe(2);
+  await other.end();
+});
+
+for (const wait of [false, true]) {
+  test(`a completion that is repeated spawns once (wait ${wait})`, async () => {
+    const queue = newQueue();
+    const children = newQueue();
+    const [id = ''] = await enqueue(client, queue, [{}, {}]);
+    const lease = leaseOf(await claim(client, queue, { limit: 2 }));
+    const results = [{ id, result: 1, spawn: { queue: children, tasks: [{}, {}], wait } }];
+    const others = await Promise.all([1, 2, 3, 4, 5, 6].map(() => db.connect()));
+    const answers = await Promise.all(others.map((other) => complete(other, lease, results)));
+    answers.push(await complete(client, lease, results));
+    for (const answer of answers) expect(answer).toEqual({ completed: 1, refused: [] });
+    expect(await ready(children)).toBe(2);
+    const others2 = [{ id, result: 1, spawn: { queue: children, tasks: [{}], wait } }];
+    expect(await complete(client, lease, others2)).toEqual({ completed: 0, refused: [id] });
+    expect(await ready(children)).toBe(2);
+    for (const other of others) await other.end();
+  });
+}
+
+test('a payload that is changed on the way is that of the whole, and comes once', async () => {
+  const queue = newQueue();
+  const [id = ''] = await enqueue(client, queue, [{ payload: 1 }]);
+  const change = (payload: unknown) =>
+    client.query('select tock.change(array[$1::bigint], $2)', [id, JSON.stringify({ payload })]);
+  const lease = leaseOf(await claim(client, queue));
+  await change(2);
+  const spawn = { queue: newQueue(), tasks: [{}], wait: true };
+  await complete(client, lease, [{ id, result: 'r', spawn }]);
+  expect((await task(client, id))?.payload).toEqual({ payload: 2, result: 'r' });
+  await change(3);
+  await complete(client, leaseOf(await claim(client, spawn.queue)));
+  const whole = { payload: 3, result: 'r', children: [{ state: 'done' }] };
+  const [run] = await claim(client, queue);
+  expect(run?.payload).toMatchObject(whole);
+  await fail(client, run?.lease as string, { retry_in_seconds: 0 });
+  expect((await claim(client, queue))[0]?.payload).toMatchObject(whole);
+});
+
+test('a run that another call ends meanwhile spawns nothing', async () => {
+  const queue = newQueue();
+  const children = newQueue();
+  const [id = '', second = ''] = await enqueue(client, queue, [{}, {}]);
+  const lease = leaseOf(await claim(client, queue, { limit: 2 }));
+  const other = await db.connect();
+  await other.query('begin');
+  await complete(other, lease, [{ id, result: 1 }]);
+  const both = [id, second].map((one) => ({
+    id: one,
+    result: 1,
+    spawn: { queue: children, tasks: [{ payload: one }] },
+  }));
+  const pid = await pidOf(client);
+  const answer = complete(client, lease, both);
+  await waitUntilBlocked(await db.connect(), pid);
+  await other.query('commit');
+  expect(await answer).toEqual({ completed: 1, refused: [id] });
+  expect((await claim(client, children, { limit: 5 })).map((run) => run.payload)).toEqual([second]);
+  await other.end();
+});
+
+test('a task that somebody wants cancelled spawns nothing to wait for', async () => {
+  const queue = newQueue();
+  const children = newQueue();
+  const [id = ''] = await enqueue(client, queue, [{}]);
+  const lease = leaseOf(await claim(client, queue));
+  await client.query('select tock.cancel(array[$1::bigint])', [id]);
+  await complete(client, lease, [{ id, spawn: { queue: children, tasks: [{}], wait: true } }]);
+  expect(await stateOf(id)).toBe('cancelled');
+  expect(await ready(children)).toBe(0);
+});
+
+test('a task that waits for its children stays inside its gate', async () => {
+  const queue = newQueue();
+  const children = newQueue();
+  const [first = '', second = ''] = await enqueue(client, queue, [{ gate: 'g' }, { gate: 'g' }]);
+  await promote(client);
+  const lease = leaseOf(await claim(client, queue));
+  await complete(client, lease, [
+    { id: first, spawn: { queue: children, tasks: [{}], wait: true } },
+  ]);
+  await rows(client, 'select tock.promote(100, true)');
+  expect([await stateOf(first), await stateOf(second)]).toEqual(['waiting', 'waiting']);
+  await complete(client, leaseOf(await claim(client, children)));
+  expect([await stateOf(first), await stateOf(second)]).toEqual(['ready', 'waiting']);
+  await complete(client, leaseOf(await claim(client, queue)));
+  expect([await stateOf(first), await stateOf(second)]).toEqual(['done', 'ready']);
+});
+
+test('a stage of a pipeline may wait for its children, and then goes on', async () => {
+  const [a, b, children] = [newQueue(), newQueue(), newQueue()];
+  const [id = ''] = await enqueue(client, a, [{ payload: 1, pipeline: [a, b] }]);
+  const lease = leaseOf(await claim(client, a));
+  await complete(client, lease, [{ id, spawn: { queue: children, tasks: [{}], wait: true } }]);
+  await complete(client, leaseOf(await claim(client, children)));
+  const [run] = await claim(client, a);
+  expect(run?.id).toBe(id);
+  await complete(client, run?.lease as string, [{ id, result: 'on' }]);
+  expect((await claim(client, b)).map((one) => [one.id, one.payload])).toEqual([[id, 'on']]);
+});
+
+describe('refused', () => {
+  const bad: [unknown, string, string][] = [
+    [1, 'results[0].spawn', 'spawn is an object of queue, tasks, wait, on_failure'],
+    [{ tasks: [] }, 'results[0].spawn.tasks', 'tasks is an array of one task or more'],
+    [{ tasks: [{}], wait: 1 }, 'results[0].spawn.wait', 'wait is true or false'],
+    [
+      { tasks: [{}], on_failure: 'run' },
+      'results[0].spawn.on_failure',
+      'on_failure is for a task that waits: give wait',
+    ],
+    [
+      { tasks: [{}, { priority: 11 }] },
+      'results[0].spawn.tasks[1].priority',
+      'priority is a whole number from 0 (first) to 9',
+    ],
+  ];
+  test.each(bad)('%j', async (spawn, detail, message) => {
+    const queue = newQueue();
+    const [id = ''] = await enqueue(client, queue, [{}]);
+    const lease = leaseOf(await claim(client, queue));
+    expect(await refusal(complete(client, lease, [{ id, spawn }]))).toMatchObject({
+      code: 'TK422',
+      detail,
+      message,
+    });
+    expect(await stateOf(id)).toBe('running');
+  });
+});

@@ -1,0 +1,78 @@
+import { expect } from 'vitest';
+import { client } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  leaseOf,
+  promote,
+  type Run,
+  rows,
+  task,
+  value,
+} from '../../verbs.ts';
+
+/** What a task goes on with that has waited for its children. */
+export type ResumedPayload = {
+  payload: unknown;
+  result: unknown;
+  children: Record<string, unknown>[];
+};
+
+let queues = 0;
+
+/** A queue's name that no other test of the file has. */
+export const newQueue = () => `q${++queues}`;
+
+export const stateOf = async (id: string) => (await task(client, id))?.state;
+
+export const change = (id: string, changes: object) =>
+  client.query('select * from tock.change(array[$1::bigint], $2)', [id, JSON.stringify(changes)]);
+
+export const rerun = (id: string) =>
+  value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [id]);
+
+/** Claims what is ready, up to a hundred, and completes each with this result. */
+export async function completeAll(queue: string, result: unknown = null): Promise<Run[]> {
+  const runs = await claim(client, queue, { limit: 100 });
+  const results = runs.map((run) => ({ id: run.id, result }));
+  if (runs.length > 0) await complete(client, leaseOf(runs), results);
+  return runs;
+}
+
+/** A task that was completed and waits for what it spawned, with the call that did so. */
+export async function spawnAndWait(
+  queue: string,
+  spawn: object,
+  options: object = {},
+  result: unknown = 'r',
+) {
+  const [id = ''] = await enqueue(client, queue, [{ payload: 'p', ...options }]);
+  await promote(client);
+  const lease = leaseOf(await claim(client, queue));
+  const results = [{ id, result, spawn: { wait: true, ...spawn } }];
+  expect(await complete(client, lease, results)).toEqual({ completed: 1, refused: [] });
+  return { id, lease, results };
+}
+
+/** Completes the one run that is ready in a queue so that it waits for one child in another. */
+export async function waitAgain(queue: string, children: string, result: unknown = 'again') {
+  const [run] = await claim(client, queue);
+  const spawn = { queue: children, tasks: [{}], wait: true };
+  await complete(client, run?.lease as string, [{ id: run?.id, result, spawn }]);
+  return run;
+}
+
+/** The payload of the one run that is ready. */
+export const payloadOf = async (queue: string) =>
+  (await claim(client, queue))[0]?.payload as ResumedPayload;
+
+/** What waits has done so for a while, and promotion looks at it. */
+export async function makeRechecksDue() {
+  await rows(client, "update tock.watches set watched_at = watched_at - interval '1 minute'");
+  await rows(
+    client,
+    "update tock.waiting set due_at = now() - interval '1 s' where after_due is not null",
+  );
+  await rows(client, 'select tock.promote(1000, true)');
+}

@@ -1,0 +1,164 @@
+import type pg from 'pg';
+import { expect, test } from 'vitest';
+import { sleep } from '../../../sleep.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { seededRandom } from '../../load.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  promote,
+  type Run,
+  reap,
+  release,
+  rows,
+} from '../../verbs.ts';
+import { putQueue } from '../concurrency/concurrency_keys.ts';
+import { stages } from './pipelines.ts';
+
+databasePerTest();
+
+/** A way to end a claim's runs, as workers do that lose answers, leases and transactions. */
+type End = (on: pg.Client, runs: Run[]) => Promise<unknown>;
+
+const asResults = (runs: Run[]) =>
+  runs.map(({ id, payload }) => ({ id, result: (payload as number) + 1 }));
+
+const ways: End[] = [
+  (on, runs) => complete(on, leaseOf(runs), asResults(runs)),
+  // Its answer is lost, so it is made again.
+  async (on, runs) => {
+    const first = await complete(on, leaseOf(runs), asResults(runs));
+    expect(await complete(on, leaseOf(runs), asResults(runs))).toEqual(first);
+  },
+  async (on, runs) => {
+    await expire(on, leaseOf(runs));
+    await complete(on, leaseOf(runs), asResults(runs));
+  },
+  async (on, runs) => {
+    await expire(on, leaseOf(runs));
+    await reap(on);
+    expect(await complete(on, leaseOf(runs), asResults(runs))).toBeUndefined();
+  },
+  async (on, runs) => {
+    await on.query('begin');
+    await complete(on, leaseOf(runs), asResults(runs));
+    await on.query('rollback');
+    await complete(on, leaseOf(runs), asResults(runs.slice(0, 2)));
+    await release(on, leaseOf(runs));
+  },
+  async (on, runs) => {
+    await complete(on, leaseOf(runs), asResults(runs.slice(0, 3)));
+    await fail(on, leaseOf(runs), { retry_in_seconds: 0 });
+  },
+];
+
+/** The same, of whole leases. */
+const whole: End[] = [
+  (on, runs) => complete(on, leaseOf(runs)),
+  async (on, runs) => {
+    const first = await complete(on, leaseOf(runs));
+    expect(await complete(on, leaseOf(runs))).toEqual(first);
+  },
+  async (on, runs) => {
+    await expire(on, leaseOf(runs));
+    await Promise.all([complete(on, leaseOf(runs)), db.connect().then(reap)]);
+  },
+  async (on, runs) => {
+    await on.query('begin');
+    await complete(on, leaseOf(runs));
+    await on.query('rollback');
+    await release(on, leaseOf(runs), [runs[0]?.id as string]);
+    await complete(on, leaseOf(runs));
+  },
+  async (on, runs) => {
+    await complete(on, leaseOf(runs), [{ id: runs[0]?.id }]);
+    await complete(on, leaseOf(runs));
+  },
+];
+
+test.each([
+  [200, 'by their results', ways, 3],
+  [100, 'with their leases', whole, 0],
+] as const)(
+  '%i tasks pass each of three stages once, whatever eight workers do, ended %s',
+  async (count, _how, ends, result) => {
+    const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
+    await putQueue(client, '*', { max_attempts: 1000, max_lost: 1000, backoff_jitter: 0 });
+    await client.query('select tock.rotate(p_ahead => 6, p_width => 3000)');
+    const ids = await enqueue(
+      client,
+      'fetch',
+      Array.from({ length: count }, (_, n) => ({
+        payload: 0,
+        pipeline: stages,
+        tenant: `t${n % 3}`,
+        ...(n % 5 === 0 && { gate: `g${n % 50}` }),
+      })),
+    );
+    for (const queue of stages) await putQueue(client, queue, { gate_limit: 5 });
+    const left = async () =>
+      (
+        await rows<{ left: number }>(
+          client,
+          `select count(*)::integer as left from unnest($1::bigint[]) i
+         cross join lateral (select w.state from tock.whereabouts(array[i]) w) w where w.state <> 'done'`,
+          [ids],
+        )
+      )[0]?.left ?? 0;
+    let going = true;
+    const refused = new Map<string, number>();
+    const workers = Array.from({ length: 8 }, async (_, n) => {
+      const random = seededRandom(seed + n);
+      const on = await db.connect();
+      while (going) {
+        try {
+          const runs = await claim(on, stages[random(3)] as string, { limit: 1 + random(30) });
+          if (runs.length > 0) await (ends[random(ends.length)] as End)(on, runs);
+          else await sleep(random(50));
+        } catch (error) {
+          const code = (error as { code?: string }).code ?? String(error);
+          refused.set(code, (refused.get(code) ?? 0) + 1);
+          await on.query('rollback');
+        }
+      }
+    });
+    const end = Date.now() + 4 * conditionTimeout;
+    while ((await left()) > 0 && Date.now() < end) {
+      await reap(client);
+      for (const queue of stages) await makeDue(client, queue);
+      await promote(client);
+      await client.query('select tock.rotate(p_ahead => 3, p_width => 3000)');
+    }
+    going = false;
+    await Promise.all(workers);
+    expect([...refused], `seed ${seed}`).toEqual([]);
+    expect(await left(), `seed ${seed}`).toBe(0);
+    const told = await rows<{
+      state: string;
+      queue: string;
+      result: number;
+      way: string;
+      tasks: number;
+    }>(
+      client,
+      `select t.state, t.queue, coalesce(t.result, t.payload) as result, w.way, count(*)::integer as tasks
+     from unnest($1::bigint[]) i cross join lateral tock.task(p_id => i) t
+     cross join lateral (
+       select string_agg(r.value ->> 'queue', ', ' order by r.ordinality) as way
+       from jsonb_array_elements(t.runs) with ordinality r where r.value ->> 'state' = 'done') w
+     group by 1, 2, 3, 4`,
+      [ids],
+    );
+    expect(told, `seed ${seed}`).toEqual([
+      { state: 'done', queue: 'index', result, way: 'fetch, parse, index', tasks: count },
+    ]);
+    await expectInvariants(client);
+  },
+);

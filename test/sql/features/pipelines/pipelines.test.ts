@@ -1,0 +1,248 @@
+import { beforeEach, expect, test } from 'vitest';
+import { expectInvariants } from '../../invariants.ts';
+import { startNextSegment } from '../../kernel/segment/segments.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  pidOf,
+  reap,
+  refusal,
+  release,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+import {
+  claimNext,
+  completeRun,
+  enqueueThroughStages,
+  slowRetries,
+  stages,
+  taskById,
+} from './pipelines.ts';
+
+databasePerTest();
+
+beforeEach(slowRetries);
+
+test('the payload of a task and the results of its stages are erased in all of its runs', async () => {
+  const id = await enqueueThroughStages({ tenant: 'a', priority: 3 });
+  for (const [n, queue] of stages.entries()) {
+    const run = await claimNext(queue);
+    expect(run).toMatchObject({
+      id,
+      attempt: 1,
+      payload: n === 0 ? 'begun' : { of: n - 1 },
+      tenant: 'a',
+      priority: 3,
+    });
+    expect(await completeRun(run, { result: { of: n } })).toEqual({ completed: 1, refused: [] });
+    expect(await taskById(id)).toMatchObject({ queue: stages[Math.min(n + 1, 2)] });
+  }
+  const found = await taskById(id);
+  expect(found).toMatchObject({
+    id,
+    queue: 'index',
+    state: 'done',
+    result: { of: 2 },
+    options: { pipeline: stages },
+  });
+  expect(Object.keys(found.options ?? {})).toEqual(['pipeline']);
+  expect(found.runs).toMatchObject(
+    stages.map((queue, n) => ({
+      queue,
+      state: 'done',
+      result: { of: n },
+      worker: `w of ${queue}`,
+      attempt: 1,
+    })),
+  );
+  for (const { id: run } of found.runs) expect(await taskById(run)).toEqual(found);
+  await expectInvariants(client);
+});
+
+test('a task passes through its stages, each result the next payload, under one id', async () => {
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'));
+  await completeRun(await claimNext('parse'), { result: null });
+  expect(await claimNext('index')).toMatchObject({ id, payload: 'begun' });
+});
+
+test('a payload without a result is passed on unchanged, and a result of null counts as none', async () => {
+  const [a, b] = (await enqueue(client, 'fetch', [
+    { payload: 1, pipeline: stages },
+    { payload: 2, expires_in_seconds: 3600 },
+    { payload: 3, pipeline: ['parse', 'fetch'] },
+  ])) as [string, string];
+  const runs = await claim(client, 'fetch', { limit: 10 });
+  expect(runs).toHaveLength(3);
+  for (let again = 0; again < 2; again++) {
+    expect(await complete(client, leaseOf(runs))).toEqual({ completed: 3, refused: [] });
+  }
+  expect(await taskById(a)).toMatchObject({ state: 'ready', queue: 'parse' });
+  expect(await taskById(b)).toMatchObject({ state: 'done', queue: 'fetch' });
+  expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
+  expect(
+    await value(client, 'select count(*)::integer from tock.leases where closed_at is null'),
+  ).toBe(1);
+  await expectInvariants(client);
+});
+
+test('a whole lease of an earlier epoch moves its tasks on, too', async () => {
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  await startNextSegment(client);
+  expect(await complete(client, run.lease)).toEqual({ completed: 1, refused: [] });
+  expect(await complete(client, run.lease)).toEqual({ completed: 1, refused: [] });
+  const parse = await claimNext('parse');
+  await startNextSegment(client);
+  await completeRun(parse, { result: 'parsed' });
+  await startNextSegment(client);
+  const index = await claimNext('index');
+  expect(index).toMatchObject({ id, payload: 'parsed' });
+  await complete(client, index.lease);
+  expect((await taskById(id)).runs.map(({ queue }) => queue)).toEqual(stages);
+  expect(await taskById(id)).toMatchObject({ state: 'done' });
+  await expectInvariants(client);
+});
+
+test('of a lease a part of which has ended the rest is completed, and all count', async () => {
+  const ids = await enqueue(
+    client,
+    'fetch',
+    Array.from({ length: 4 }, (_, n) => ({ payload: n, pipeline: stages })),
+  );
+  const runs = await claim(client, 'fetch', { limit: 4 });
+  const lease = leaseOf(runs);
+  await complete(client, lease, [{ id: ids[0], stage: 'index', result: 'skipped' }]);
+  await fail(client, lease, [{ id: ids[1], fatal: true }]);
+  for (let again = 0; again < 2; again++) {
+    expect(await complete(client, lease)).toEqual({ completed: 3, refused: [] });
+  }
+  for (const [n, queue] of ['index', 'fetch', 'parse', 'parse'].entries()) {
+    expect(await taskById(ids[n] as string)).toMatchObject({ queue });
+  }
+});
+
+test('a lease that the reaper took back moves nothing', async () => {
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  await expire(client, run.lease);
+  expect(await reap(client)).toBe(1);
+  expect(await complete(client, run.lease)).toBeUndefined();
+  expect(await completeRun(run, { result: 1 })).toBeUndefined();
+  expect(await taskById(id)).toMatchObject({ state: 'ready', queue: 'fetch', attempt: 2, lost: 1 });
+  await completeRun(await claimNext('fetch'));
+  // Attempts and losses are counted by stage.
+  expect(await taskById(id)).toMatchObject({ queue: 'parse', attempt: 1, lost: 0 });
+});
+
+test('the lease of a stage before can do nothing to the next', async () => {
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  await completeRun(run, { result: 1 });
+  const parse = await claimNext('parse');
+  expect(await completeRun(run, { result: 2 })).toBeUndefined();
+  expect(await fail(client, run.lease, [{ id }])).toBeUndefined();
+  expect(await taskById(id)).toMatchObject({ state: 'running', queue: 'parse' });
+  expect(await completeRun(parse, { result: 3 })).toEqual({ completed: 1, refused: [] });
+});
+
+test('a completion that is made again answers the same, and moves the task once', async () => {
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  const said = { result: 'x', stage: 'index' };
+  for (let again = 0; again < 3; again++) {
+    expect(await completeRun(run, said)).toEqual({ completed: 1, refused: [] });
+  }
+  expect(await completeRun(run, { result: 'x' }), 'the next stage').toBeUndefined();
+  expect(await completeRun(run, { result: 'x', stage: null }), 'none').toBeUndefined();
+  expect(await completeRun(run, { ...said, result: 'y' })).toBeUndefined();
+  const runs = await claim(client, 'index', { limit: 10 });
+  expect(runs.map((one) => one.id)).toEqual([id]);
+  expect(await claim(client, 'parse', { limit: 10 })).toEqual([]);
+  expect(await completeRun(run, said), 'as the next stage runs').toEqual({
+    completed: 1,
+    refused: [],
+  });
+});
+
+test('two who complete one run at the same time move it once', async () => {
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  const other = await db.connect();
+  const pid = await pidOf(other);
+  await client.query('begin');
+  await completeRun(run, { result: 1 });
+  const second = complete(other, run.lease, [{ id, result: 1 }]);
+  await waitUntilBlocked(client, pid);
+  await client.query('commit');
+  expect(await second).toEqual({ completed: 1, refused: [] });
+  expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
+});
+
+test('what is rolled back has moved nothing, and can be done again', async () => {
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  await client.query('begin');
+  await completeRun(run, { result: 1 });
+  expect(await taskById(id)).toMatchObject({ queue: 'parse', state: 'ready' });
+  await client.query('rollback');
+  expect(await taskById(id)).toMatchObject({ queue: 'fetch', state: 'running' });
+  await completeRun(run, { result: 2 });
+  expect(await claimNext('parse')).toMatchObject({ payload: 2 });
+});
+
+test('under an old snapshot a run that another has completed meanwhile is a 40001', async () => {
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  const other = await db.connect();
+  await client.query('begin isolation level repeatable read; select count(*) from tock.results');
+  await complete(other, run.lease, [{ id, result: 1 }]);
+  expect(await refusal(completeRun(run, { result: 1 }))).toMatchObject({ code: '40001' });
+  await client.query('rollback');
+  expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
+});
+
+test('a result may name the stage that comes next, before or after, or end the task', async () => {
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { stage: 'index', result: 1 });
+  await completeRun(await claimNext('index'), { stage: 'fetch', result: 2 });
+  await completeRun(await claimNext('fetch'), { stage: 'fetch', result: 3 });
+  await completeRun(await claimNext('fetch'), { result: 4 });
+  await completeRun(await claimNext('parse'), { stage: null, result: 5 });
+  const found = await taskById(id);
+  expect(found).toMatchObject({ state: 'done', queue: 'parse', result: 5 });
+  expect(found.runs.map(({ queue }) => queue)).toEqual([
+    'fetch',
+    'index',
+    'fetch',
+    'fetch',
+    'parse',
+  ]);
+});
+
+test('a task begins in the stage where it is enqueued', async () => {
+  const id = await enqueueThroughStages({}, 'parse');
+  await completeRun(await claimNext('parse'), { result: 'parsed' });
+  expect(await claimNext('index')).toMatchObject({ id, payload: 'parsed' });
+});
+
+test('a given-back run is ready in its stage', async () => {
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { result: 1 });
+  await release(client, (await claimNext('parse')).lease);
+  expect(await claimNext('parse')).toMatchObject({ id, payload: 1, attempt: 1 });
+});
+
+test('five thousand tasks of one lease go on together', async () => {
+  const tasks = Array.from({ length: 5000 }, (_, payload) => ({ payload, pipeline: stages }));
+  await enqueue(client, 'fetch', tasks);
+  const runs = await claim(client, 'fetch', { limit: 5000 });
+  expect(await complete(client, leaseOf(runs))).toEqual({ completed: 5000, refused: [] });
+  expect(await claim(client, 'parse', { limit: 5000 })).toHaveLength(5000);
+});

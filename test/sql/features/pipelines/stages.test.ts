@@ -1,0 +1,219 @@
+import { beforeEach, expect, test } from 'vitest';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+} from '../../kernel/segment/segments.ts';
+import { client, databasePerTest } from '../../test_database.ts';
+import { complete, enqueue, expire, fail, leaseOf, reap, rows, value } from '../../verbs.ts';
+import { promoteAndClaim, putQueue } from '../concurrency/concurrency_keys.ts';
+import {
+  claimNext,
+  completeRun,
+  enqueueThroughStages,
+  slowRetries,
+  stages,
+  taskById,
+} from './pipelines.ts';
+
+databasePerTest();
+
+beforeEach(slowRetries);
+
+test('a pipeline of null is no pipeline', async () => {
+  const id = await enqueueThroughStages({ pipeline: null });
+  await complete(client, (await claimNext('fetch')).lease);
+  expect(await taskById(id)).toMatchObject({ state: 'done', options: null });
+});
+
+test('each stage has its policy: attempts, backoff, lost runs, time limit, lease', async () => {
+  await putQueue(client, 'fetch', { max_attempts: 2, backoff_base_seconds: 0 });
+  await putQueue(client, 'parse', {
+    max_attempts: 3,
+    timeout_seconds: 77,
+    lease_seconds: 50,
+    max_lost: 1,
+  });
+  const id = await enqueueThroughStages();
+  await fail(client, (await claimNext('fetch')).lease);
+  const second = await claimNext('fetch');
+  expect(second).toMatchObject({ attempt: 2, max_attempts: 2 });
+  await completeRun(second);
+  const parse = await claimNext('parse');
+  expect(parse).toMatchObject({ attempt: 1, max_attempts: 3 });
+  const [lease] = await rows<{ limit: number }>(
+    client,
+    'select extract(epoch from timeout_at - claimed_at)::float8 as limit from tock.leases where token = $1',
+    [parse.lease],
+  );
+  expect(lease?.limit).toBeCloseTo(77, 0);
+  await fail(client, parse.lease, { retry_in_seconds: 0 });
+  await fail(client, (await claimNext('parse')).lease, { retry_in_seconds: 0 });
+  const third = await claimNext('parse');
+  expect(third).toMatchObject({ attempt: 3, payload: 'begun' });
+  await expire(client, third.lease);
+  await reap(client);
+  expect(await taskById(id)).toMatchObject({ state: 'dead', queue: 'parse', lost: 1 });
+});
+
+test("a task's own attempts, time limit and expiry hold in every stage", async () => {
+  await putQueue(client, 'parse', { max_attempts: 9, timeout_seconds: 77, max_wait_seconds: 5 });
+  const expires_at = '2099-01-01T00:00:00+00:00';
+  const id = await enqueueThroughStages({ max_attempts: 2, timeout_seconds: 11, expires_at });
+  await completeRun(await claimNext('fetch'));
+  expect((await taskById(id)).options).toEqual({
+    pipeline: stages,
+    timeout_seconds: 11,
+    expires_at,
+  });
+  expect(await claimNext('parse')).toMatchObject({ max_attempts: 2 });
+});
+
+test('each stage has its own limits of waiting and running time', async () => {
+  await putQueue(client, 'fetch', { timeout_seconds: 11, max_wait_seconds: 5 });
+  await putQueue(client, 'index', { max_wait_seconds: 500 });
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'));
+  expect((await taskById(id)).options).toEqual({ pipeline: stages });
+  await completeRun(await claimNext('parse'));
+  const { options } = await taskById(id);
+  const wait = Date.parse(options?.expires_at as string) - Date.now();
+  expect(wait).toBeGreaterThan(480_000);
+  expect(wait).toBeLessThan(520_000);
+});
+
+test('a task that is dead in a stage is rerun from there', async () => {
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { result: 'fetched' });
+  await fail(client, (await claimNext('parse')).lease, { fatal: true });
+  expect(await taskById(id)).toMatchObject({ state: 'dead', queue: 'parse', payload: 'fetched' });
+  const again = await value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [
+    id,
+  ]);
+  expect(await claimNext('parse')).toMatchObject({ id: again, payload: 'fetched', attempt: 1 });
+  const [redriven] = await value<string[]>(
+    client,
+    "select ids from tock.redrive('parse', p_again => true)",
+  );
+  const run = await claimNext('parse');
+  expect(run).toMatchObject({ id: redriven, payload: 'fetched' });
+  await completeRun(run, { result: 'parsed' });
+  expect(await claimNext('index')).toMatchObject({ id: redriven, payload: 'parsed' });
+});
+
+test('a task redriven to another queue continues only if that is one of its stages', async () => {
+  const id = await enqueueThroughStages();
+  await fail(client, (await claimNext('fetch')).lease, { fatal: true });
+  const redrive = (queue: string) =>
+    value<string[]>(
+      client,
+      "select ids from tock.redrive('fetch', p_to_queue => $1, p_again => true)",
+      [queue],
+    );
+  const [aside] = await redrive('aside');
+  await complete(client, (await claimNext('aside')).lease);
+  expect(await taskById(aside as string)).toMatchObject({ state: 'done', options: null });
+  const [later] = await redrive('parse');
+  await complete(client, (await claimNext('parse')).lease);
+  expect(await taskById(later as string)).toMatchObject({ state: 'ready', queue: 'index' });
+  expect(await taskById(id)).toMatchObject({ state: 'dead' });
+});
+
+test('a task with a pipeline is not moved to another queue', async () => {
+  const id = await enqueueThroughStages();
+  const waits = await enqueueThroughStages({ delay_seconds: 100 });
+  expect(
+    await rows(
+      client,
+      "select id, changed from tock.move(array[$1, $2]::bigint[], 'index') order by id",
+      [id, waits],
+    ),
+  ).toEqual([id, waits].sort().map((one) => ({ id: one, changed: false })));
+  expect(await taskById(id)).toMatchObject({ queue: 'fetch' });
+});
+
+test('a queue without keep_results hands its result on and keeps it not', async () => {
+  await putQueue(client, 'fetch', { keep_results: false });
+  const id = await enqueueThroughStages();
+  const run = await claimNext('fetch');
+  for (let again = 0; again < 2; again++) {
+    expect(await completeRun(run, { result: 'fetched' })).toEqual({ completed: 1, refused: [] });
+  }
+  expect(await claimNext('parse')).toMatchObject({ payload: 'fetched' });
+  expect((await taskById(id)).runs[0]).toMatchObject({ result: null });
+});
+
+test('a queue without keep_results passes its result on and does not store it', async () => {
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { result: 'x'.repeat(5000) });
+  expect((await taskById(id)).runs[0]).toMatchObject({ result: { shortened: true } });
+});
+
+test('a large result of a stage is truncated in the list of runs', async () => {
+  await putQueue(client, 'parse', { gate_limit: 2 });
+  const ids = await enqueue(
+    client,
+    'fetch',
+    [0, 1, 2].map((payload) => ({ payload, gate: 'user 7', pipeline: stages })),
+  );
+  const taken = async (queue: string) =>
+    (await promoteAndClaim(client, queue)).map((run) => run.id);
+  for (const id of ids) {
+    const runs = await promoteAndClaim(client, 'fetch');
+    expect(runs.map((run) => run.id)).toEqual([id]);
+    await complete(client, leaseOf(runs));
+  }
+  expect(await taken('parse')).toEqual(ids.slice(0, 2));
+  expect(await taskById(ids[2] as string)).toMatchObject({
+    state: 'waiting',
+    queue: 'parse',
+    result: null,
+  });
+  await expectInvariants(client);
+});
+
+test('a task waits at its concurrency key in each stage, by that queue’s settings', async () => {
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'), { result: 1 });
+  await startNextSegment(client);
+  await completeRun(await claimNext('parse'), { result: 2 });
+  await startNextSegment(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '8 days');
+  await dropExpiredSegments(client);
+  expect((await segmentNumbers(client))[0]).toBe(2);
+  expect(await taskById(id)).toMatchObject({ id, state: 'ready', queue: 'index', payload: 2 });
+  await client.query('select * from tock.cancel(array[$1::bigint])', [id]);
+  expect(await taskById(id)).toMatchObject({ id, state: 'cancelled' });
+});
+
+test('the segment of the first stage may be dropped while the task is in a later one', async () => {
+  const id = await enqueueThroughStages();
+  await completeRun(await claimNext('fetch'));
+  const listed = async (queue: string) =>
+    value(client, 'select tasks from tock.tasks($1)', [JSON.stringify({ queue })]).then((tasks) =>
+      (tasks as { id: string; state: string }[]).map((one) => [one.id, one.state]),
+    );
+  expect([await listed('fetch'), await listed('parse')]).toEqual([[], [[id, 'ready']]]);
+  await completeRun(await claimNext('parse'), { stage: null });
+  expect([await listed('fetch'), await listed('parse')]).toEqual([[], [[id, 'done']]]);
+  await client.query('select tock.minutes()');
+  for (const queue of ['fetch', 'parse']) {
+    const counted =
+      'select sum(done)::integer as done, sum(failed)::integer as failed from tock.series($1)';
+    expect(await rows(client, counted, [queue])).toEqual([{ done: 1, failed: 0 }]);
+  }
+});
+
+test('a task that advanced is listed in its queue, and each stage counts its own runs', async () => {
+  const id = await enqueueThroughStages({ payload: 'secret 1' });
+  await completeRun(await claimNext('fetch'), { result: 'secret 2' });
+  await completeRun(await claimNext('parse'), { result: 'secret 3', stage: null });
+  expect(await value(client, 'select tock.erase($1)', [id])).toBe(2);
+  const left = `select count(*)::integer from (select r.payload from tock.runs r union all select e.result from tock.results e) x
+    where x.payload::text like '%secret%'`;
+  expect(await value(client, left)).toBe(0);
+});

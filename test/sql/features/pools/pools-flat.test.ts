@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest';
+import {
+  asVerb,
+  badScans,
+  plannerStatistics,
+  sessionWithPlans,
+  stopAutovacuum,
+} from '../../plans.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { value } from '../../verbs.ts';
+
+databasePerFile();
+
+type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
+
+/** How many pages a call touches; the fewest of three, as a session may have to read the catalog anew. */
+async function pages(call: (n: number) => string): Promise<number> {
+  const counts: number[] = [];
+  for (let n = 0; n < 3; n++) {
+    const [{ Plan: plan }] = await value<[{ Plan: Plan }]>(
+      client,
+      `explain (analyze, buffers, timing off, format json) select ${call(n)}`,
+    );
+    counts.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']);
+  }
+  return Math.min(...counts);
+}
+
+const range = (from: number, to: number, what: string) =>
+  client.query(`do $$ begin for n in ${from} .. ${to} loop perform ${what}; end loop; end $$`);
+
+test('beside an open transaction the last of 10,000 elections reads as much as the first', async () => {
+  await client.query("select tock.join_pool('p', 'w' || n, 600) from generate_series(1, 5000) n");
+  await client.query(
+    `select tock.offer('p', array(select 'o' || n from generate_series(1, 11000) n))`,
+  );
+  const holder = await db.connect();
+  await holder.query('begin isolation level repeatable read; select 1 from tock.places');
+  const assigning: number[] = [];
+  const taking: number[] = [];
+  for (let part = 0; part < 10; part++) {
+    const from = part * 1000;
+    await range(from + 1, from + 1000, "tock.assign('p', 't' || n), tock.unassign('p', 't' || n)");
+    await range(from + 1, from + 1000, "tock.take('p', 'x' || n)");
+    assigning.push(await pages((n) => `tock.assign('p', 'a${part}-${n}')`));
+    taking.push(await pages((n) => `tock.take('p', 'y${part}-${n}')`));
+  }
+  await holder.query('rollback');
+  // The first come to where the line has no marks yet.
+  const [, firstAssign = 0] = assigning;
+  const [, firstTake = 0] = taking;
+  expect([assigning, (assigning.at(-1) ?? 0) < firstAssign * 1.3 + 40]).toEqual([assigning, true]);
+  expect([taking, (taking.at(-1) ?? 0) < firstTake * 1.3 + 40]).toEqual([taking, true]);
+});
+
+test.each(plannerStatistics)(
+  'no statement scans a pool of 5,000 and more, with %s statistics',
+  async (_, known) => {
+    await stopAutovacuum(client);
+    const on = await sessionWithPlans(db, known, 'auto');
+    const bad = await badScans(
+      on,
+      async () => {
+        await on.query("select tock.join_pool('p', 'me', 600), tock.join_pool('p', 'you')");
+        await on.query("select tock.join_pool('p', 'me'), tock.assign('p', 'mine', 'me')");
+        await on.query(
+          "select tock.assign('p', 'some'), tock.assign('p', 'some'), tock.offer('p', '{z1,z2}')",
+        );
+        await on.query(
+          "select tock.take('p', 'you'), tock.take('p', 'you'), tock.unassign('p', 'z1', null, true)",
+        );
+        await on.query(
+          "select tock.assign_all('p', '{z2,a1,a2}'), tock.unassign('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')",
+        );
+        await asVerb(
+          on,
+          "select tock.move_start('p', 'free'), tock.move_start('p', 'waiting'), tock.is_left('p')",
+        );
+        await on.query(
+          "select tock.reap_pools(p_sweep => true), tock.pool('p', p_limit => 10), tock.pool('p', 'w7')",
+        );
+        await on.query("select tock.take('empty', 'me')");
+      },
+      { tables: /places|line_marks/, most: 1200, least: 40 },
+    );
+    expect(bad).toEqual([]);
+  },
+);

@@ -1,0 +1,287 @@
+import type pg from 'pg';
+import { expect, test } from 'vitest';
+import { seededRandom } from '../../load.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { pidOf, value, waitUntilBlocked } from '../../verbs.ts';
+import {
+  addTasks,
+  assignAll,
+  assignTask,
+  expireWorker,
+  joinPool,
+  leavePool,
+  poolState,
+  reapPools,
+  takeTask,
+  unassignTask,
+} from './pools.ts';
+
+databasePerFile();
+
+const connections = (count: number) =>
+  Promise.all(Array.from({ length: count }, () => db.connect()));
+
+/** Joins so many workers w0, w1, … */
+const fill = (pool: string, count: number) =>
+  client.query(
+    "select tock.join_pool($1, 'w' || n, 600) from generate_series(0, $2::int - 1) n order by n",
+    [pool, count],
+  );
+
+const places = (pool: string) =>
+  value<number>(client, 'select count(*)::int from tock.places where pool = $1', [pool]);
+
+test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two workers', async () => {
+  await fill('load', 60);
+  const workers = new Map<string, string>();
+  const tasks = new Map<string, string>();
+  let assigned = 0;
+  const one = async (on: pg.Client, n: number) => {
+    const random = seededRandom(n + 1);
+    for (let call = 0; call < 150; call++) {
+      const task = `t${random(100)}`;
+      const given = await assignTask(on, 'load', task);
+      if (given.state !== 'assigned') continue;
+      const worker = given.worker as string;
+      expect([workers.get(worker), tasks.get(task)]).toEqual([undefined, undefined]);
+      workers.set(worker, task);
+      tasks.set(task, worker);
+      assigned++;
+      const { fence } = given;
+      expect(await joinPool(on, 'load', worker, { fence, seconds: 600 })).toMatchObject({
+        task,
+        fence,
+      });
+      // From here on others may have either.
+      workers.delete(worker);
+      tasks.delete(task);
+      if (random(4) > 0) expect(await unassignTask(on, 'load', task, { fence })).toBe(true);
+      else expect(await leavePool(on, 'load', worker)).toBe(true);
+      if (random(2) > 0) await joinPool(on, 'load', worker, { seconds: 600 });
+    }
+  };
+  await Promise.all((await connections(16)).map(one));
+  expect(assigned).toBeGreaterThan(200);
+  const stand = await poolState(client, 'load');
+  expect(stand.filter(([, , state]) => state !== 'free')).toEqual([]);
+  expect(await places('load')).toBe(stand.length);
+});
+
+test('of 800 unknown workers that come at once to 300 tasks each task has one', async () => {
+  await addTasks(
+    client,
+    'come',
+    Array.from({ length: 300 }, (_, n) => `t${n}`),
+  );
+  let next = 0;
+  const taken: [string, string][] = [];
+  let empty = 0;
+  const one = async (on: pg.Client) => {
+    while (next < 800) {
+      const worker = `w${next++}`;
+      const { state, task } = await takeTask(on, 'come', worker);
+      if (state === 'taken') taken.push([worker, task as string]);
+      else empty++;
+    }
+  };
+  await Promise.all((await connections(16)).map(one));
+  expect(empty).toBe(500);
+  expect(taken).toHaveLength(300);
+  expect(new Set(taken.map(([worker]) => worker)).size).toBe(300);
+  expect(new Set(taken.map(([, task]) => task)).size).toBe(300);
+  const held = (await poolState(client, 'come')).map(([worker, task]) => `${worker} ${task}`);
+  expect(held.sort()).toEqual(taken.map(([worker, task]) => `${worker} ${task}`).sort());
+});
+
+test('sixteen calls of one worker at once take one task', async () => {
+  await addTasks(
+    client,
+    'same',
+    Array.from({ length: 20 }, (_, n) => `t${n}`),
+  );
+  const all = await connections(16);
+  for (let round = 0; round < 10; round++) {
+    const answers = await Promise.all(all.map((on) => takeTask(on, 'same', 'me')));
+    expect(answers.filter(({ state }) => state === 'taken')).toHaveLength(1);
+    expect(new Set(answers.map(({ task, fence }) => `${task} ${fence}`)).size).toBe(1);
+    await unassignTask(client, 'same', answers[0]?.task as string);
+  }
+  expect(await places('same')).toBe(10);
+});
+
+test('sixteen who assign one task at once elect one worker, and the others stay free', async () => {
+  await fill('elect', 20);
+  const all = await connections(16);
+  for (let round = 0; round < 10; round++) {
+    const answers = await Promise.all(all.map((on) => assignTask(on, 'elect', `t${round}`)));
+    expect(answers.filter(({ state }) => state === 'assigned')).toHaveLength(1);
+    expect(new Set(answers.map(({ worker, fence }) => `${worker} ${fence}`)).size).toBe(1);
+  }
+  const free = (await poolState(client, 'elect')).filter(([, , state]) => state === 'free');
+  expect(free).toHaveLength(10);
+});
+
+test('sixteen who assign the same many tasks at once give each one worker', async () => {
+  await fill('lists', 260);
+  const tasks = Array.from({ length: 200 }, (_, n) => `t${(n * 37) % 200}`);
+  const all = await connections(16);
+  const lists = await Promise.all(
+    all.map((on, n) => assignAll(on, 'lists', [...tasks.slice(n * 10), ...tasks.slice(0, n * 10)])),
+  );
+  const assigned = lists.flat().filter(({ state }) => state === 'assigned');
+  expect(new Set(assigned.map(({ task }) => task)).size).toBe(assigned.length);
+  const held = (await poolState(client, 'lists')).filter(([, , state]) => state === 'held');
+  expect(held).toHaveLength(assigned.length);
+  for (const { task, state } of await assignAll(client, 'lists', tasks)) {
+    expect([task, ['held', 'assigned'].includes(state)]).toEqual([task, true]);
+  }
+  expect(await places('lists')).toBe(260);
+});
+
+test('pairs of which both sides are wanted by many: who was first on both has it', async () => {
+  const pairs = new Map<string, string>();
+  const one = async (on: pg.Client, n: number) => {
+    const random = seededRandom(n + 1);
+    for (let call = 0; call < 60; call++) {
+      const [task, worker] = [`t${random(40)}`, `w${random(40)}`];
+      const given = await assignTask(on, 'pairs', task, { worker });
+      if (given.state !== 'assigned') continue;
+      expect([pairs.has(task), [...pairs.values()].includes(worker)]).toEqual([false, false]);
+      pairs.set(task, worker);
+    }
+  };
+  await Promise.all((await connections(16)).map(one));
+  expect(pairs.size).toBeGreaterThan(20);
+  const held = (await poolState(client, 'pairs')).map(([worker, task]) => [task, worker]);
+  expect(new Map(held as [string, string][])).toEqual(pairs);
+});
+
+test('an election in an open transaction holds up nobody but who wants the same task', async () => {
+  await fill('open', 3);
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  await open.query('begin');
+  expect(await assignTask(open, 'open', 't1')).toMatchObject({ state: 'assigned', worker: 'w0' });
+  const first = await assignTask(client, 'open', 't2');
+  expect(first).toMatchObject({ state: 'assigned', worker: 'w1' });
+  // Its own end isn't moved meanwhile, and it isn't told of what may never be.
+  expect(await joinPool(client, 'open', 'w0')).toMatchObject({ state: 'free', task: null });
+  expect(await takeTask(client, 'open', 'w0')).toMatchObject({ state: 'busy', task: null });
+  const pid = await pidOf(other);
+  const same = assignTask(other, 'open', 't1');
+  await waitUntilBlocked(client, pid);
+  await open.query('commit');
+  expect(await same).toMatchObject({ state: 'held', worker: 'w0' });
+  // Whom the other had locked in vain is free.
+  expect(await assignTask(client, 'open', 't3')).toMatchObject({ state: 'assigned', worker: 'w2' });
+});
+
+test('a worker that was given a task in vain is free again, and in its turn', async () => {
+  await fill('vain', 3);
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(other);
+  await open.query('begin');
+  expect(await assignAll(open, 'vain', ['t'])).toMatchObject([{ state: 'assigned' }]);
+  const same = assignTask(other, 'vain', 't');
+  await waitUntilBlocked(client, pid);
+  await open.query('commit');
+  expect(await same).toMatchObject({ state: 'held', worker: 'w0' });
+  expect(await assignTask(client, 'vain', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
+});
+
+test('what was rolled back, or killed in the middle, leaves worker and task free', async () => {
+  await fill('undone', 1);
+  await addTasks(client, 'undone', ['o']);
+  const open = await db.connect();
+  await open.query('begin');
+  expect(await assignTask(open, 'undone', 't')).toMatchObject({ state: 'assigned', worker: 'w0' });
+  expect(await assignTask(client, 'undone', 't2')).toMatchObject({ state: 'none' });
+  await open.query('rollback');
+  expect(await assignTask(client, 'undone', 't2')).toMatchObject({ worker: 'w0' });
+  await unassignTask(client, 'undone', 't2');
+
+  const killed = await db.connect();
+  const pid = await pidOf(killed);
+  await killed.query('begin');
+  expect(await takeTask(killed, 'undone', 'x')).toMatchObject({ state: 'taken', task: 'o' });
+  expect(await assignTask(killed, 'undone', 't3')).toMatchObject({ worker: 'w0' });
+  expect(await takeTask(client, 'undone', 'y')).toMatchObject({ state: 'empty' });
+  await client.query('select pg_terminate_backend($1, 5000)', [pid]);
+  expect(await takeTask(client, 'undone', 'y')).toMatchObject({ state: 'taken', task: 'o' });
+  expect(await assignTask(client, 'undone', 't3')).toMatchObject({
+    state: 'assigned',
+    worker: 'w0',
+  });
+});
+
+test('who joined in a transaction that was open for long is found though the line has gone on', async () => {
+  const open = await db.connect();
+  await open.query('begin');
+  await joinPool(open, 'late', 'late', { seconds: 600 });
+  await addTasks(open, 'late', ['late']);
+  await fill('late', 5);
+  await client.query(`
+    do $$ begin
+      for n in 1 .. 400 loop
+        perform tock.assign('late', 't' || n), tock.unassign('late', 't' || n);
+        perform tock.offer('late', array['o' || n]), tock.take('late', 'x' || n);
+      end loop;
+    end $$`);
+  const starts = "tock.line_start('late', 'free') > 0 and tock.line_start('late', 'waiting') > 0";
+  expect(await value(client, `select ${starts}`)).toBe(true);
+  await open.query('commit');
+  for (let n = 0; n < 5; n++) {
+    expect(await assignTask(client, 'late', `u${n}`)).toMatchObject({ worker: `w${n}` });
+  }
+  expect(await assignTask(client, 'late', 'last')).toMatchObject({ worker: 'late' });
+  expect(await takeTask(client, 'late', 'y')).toMatchObject({ state: 'taken', task: 'late' });
+});
+
+test('a heartbeat that comes while it is reaped either keeps all or has lost it', async () => {
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  await joinPool(client, 'reap', 'a');
+  const { fence } = await assignTask(client, 'reap', 't');
+  await open.query('begin');
+  await joinPool(open, 'reap', 'a', { fence });
+  await client.query('select tock.reap_pools(p_sweep => true)');
+  await open.query('commit');
+  expect(await poolState(client, 'reap')).toEqual([['a', 't', 'held']]);
+  await expireWorker(client, 'reap', 'a');
+  await open.query('begin');
+  await reapPools(open);
+  expect(await joinPool(other, 'reap', 'a', { fence })).toMatchObject({ state: 'lost' });
+  await open.query('commit');
+  expect(await poolState(client, 'reap')).toEqual([]);
+});
+
+test('a call under an old snapshot is told to come again', async () => {
+  await fill('old', 2);
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read; select 1');
+  await assignTask(client, 'old', 't');
+  await expect(assignTask(old, 'old', 't')).rejects.toMatchObject({ code: '40001' });
+  await old.query('rollback');
+});
+
+test('a worker that joined takes past what another has taken in an open transaction', async () => {
+  await addTasks(client, 'past', ['o1', 'o2']);
+  await joinPool(client, 'past', 'w');
+  const open = await db.connect();
+  await open.query('begin');
+  expect(await takeTask(open, 'past', 'x')).toMatchObject({ task: 'o1' });
+  expect(await takeTask(client, 'past', 'w')).toMatchObject({ state: 'taken', task: 'o2' });
+  await open.query('rollback');
+});
+
+test('a worker that was to have a task which is offered meanwhile stays one that has joined', async () => {
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(other);
+  await joinPool(client, 'stays', 'w');
+  await open.query('begin');
+  await addTasks(open, 'stays', ['t']);
+  const given = assignTask(other, 'stays', 't', { worker: 'w' });
+  await waitUntilBlocked(client, pid);
+  await open.query('commit');
+  expect(await given).toMatchObject({ state: 'assigned', worker: 'w' });
+  await unassignTask(client, 'stays', 't');
+  expect(await poolState(client, 'stays')).toEqual([['w', null, 'free']]);
+});

@@ -1,0 +1,305 @@
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { refusal, value } from '../../verbs.ts';
+import {
+  addTasks,
+  assignAll,
+  assignTask,
+  expireWorker,
+  joinPool,
+  leavePool,
+  poolState,
+  reapPools,
+  takeTask,
+  unassignTask,
+} from './pools.ts';
+
+databasePerFile();
+
+const nobody = { worker: null, fence: null, leased_until: null };
+
+test('a task elects one worker, and the same one for as long as that holds it', async () => {
+  for (const worker of ['a', 'b']) await joinPool(client, 'elect', worker);
+  const first = await assignTask(client, 'elect', 't1');
+  expect(first).toMatchObject({ state: 'assigned', worker: 'a' });
+  expect(await assignTask(client, 'elect', 't1')).toEqual({ ...first, state: 'held' });
+  expect(await assignTask(client, 'elect', 't2')).toMatchObject({ state: 'assigned', worker: 'b' });
+  expect(await assignTask(client, 'elect', 't3')).toEqual({ state: 'none', ...nobody });
+  expect(await unassignTask(client, 'elect', 't1')).toBe(true);
+  expect(await assignTask(client, 'elect', 't3')).toMatchObject({ state: 'assigned', worker: 'a' });
+  expect(await poolState(client, 'elect')).toEqual([
+    ['a', 't3', 'held'],
+    ['b', 't2', 'held'],
+  ]);
+});
+
+test('who has been free for longest is elected', async () => {
+  for (const worker of ['a', 'b', 'c']) await joinPool(client, 'turns', worker);
+  const elected: unknown[] = [];
+  for (let n = 0; n < 7; n++) {
+    elected.push((await assignTask(client, 'turns', `t${n}`)).worker);
+    await unassignTask(client, 'turns', `t${n}`);
+  }
+  expect(elected).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'a']);
+});
+
+test('a worker that takes gets the oldest task, and its own again before a second one', async () => {
+  expect(await addTasks(client, 'take', ['t1', 't2', 't3', 't1'])).toBe(3);
+  expect(await addTasks(client, 'take', ['t3', 't4'])).toBe(1);
+  const first = await takeTask(client, 'take', 'w1');
+  expect(first).toMatchObject({ state: 'taken', task: 't1' });
+  const again = await takeTask(client, 'take', 'w1', 600);
+  expect(again).toMatchObject({ state: 'held', task: 't1', fence: first.fence });
+  expect(Number(again.leased_until)).toBeGreaterThan(Number(first.leased_until));
+  expect(await takeTask(client, 'take', 'w2')).toMatchObject({ task: 't2' });
+  expect(await unassignTask(client, 'take', 't1', { fence: first.fence })).toBe(true);
+  // It hadn't joined, so it is nowhere now.
+  expect(await poolState(client, 'take')).toEqual([
+    ['w2', 't2', 'held'],
+    [null, 't3', 'waiting'],
+    [null, 't4', 'waiting'],
+  ]);
+  expect(await takeTask(client, 'take', 'w1')).toMatchObject({ state: 'taken', task: 't3' });
+  expect(await takeTask(client, 'take', 'w3')).toMatchObject({ state: 'taken', task: 't4' });
+  expect(await takeTask(client, 'take', 'w4')).toMatchObject({
+    state: 'empty',
+    leased_until: null,
+  });
+});
+
+test('where neither is known beforehand, who is first on both sides has it', async () => {
+  const first = await assignTask(client, 'both', 't1', { worker: 'a' });
+  expect(first).toMatchObject({ state: 'assigned', worker: 'a' });
+  expect(await assignTask(client, 'both', 't1', { worker: 'b' })).toEqual({
+    ...first,
+    state: 'held',
+  });
+  expect(await assignTask(client, 'both', 't2', { worker: 'a' })).toEqual({
+    state: 'none',
+    ...nobody,
+  });
+  expect(await assignTask(client, 'both', 't2', { worker: 'b' })).toMatchObject({ worker: 'b' });
+});
+
+test('a task can wait for a worker', async () => {
+  expect(await assignTask(client, 'wait', 't1', { wait: true })).toEqual({
+    state: 'waiting',
+    ...nobody,
+  });
+  expect(await assignTask(client, 'wait', 't1')).toEqual({ state: 'waiting', ...nobody });
+  await joinPool(client, 'wait', 'a');
+  expect(await takeTask(client, 'wait', 'a')).toMatchObject({ state: 'taken', task: 't1' });
+  expect(await assignTask(client, 'wait', 't1')).toMatchObject({ state: 'held', worker: 'a' });
+  expect(await unassignTask(client, 'wait', 't1', { again: true })).toBe(true);
+  expect(await poolState(client, 'wait')).toEqual([
+    ['a', null, 'free'],
+    [null, 't1', 'waiting'],
+  ]);
+  expect(await unassignTask(client, 'wait', 't1')).toBe(true);
+  expect(await unassignTask(client, 'wait', 't1')).toBe(false);
+});
+
+test('a heartbeat says what the worker holds, and that it has lost it', async () => {
+  expect(await joinPool(client, 'beat', 'a')).toMatchObject({
+    state: 'free',
+    task: null,
+    fence: null,
+  });
+  const { fence } = await assignTask(client, 'beat', 't1');
+  const held = await joinPool(client, 'beat', 'a', { seconds: 300 });
+  expect(held).toMatchObject({ state: 'held', task: 't1', fence });
+  expect(Number(held.leased_until) - Date.now()).toBeGreaterThan(290_000);
+  expect(await joinPool(client, 'beat', 'a', { fence })).toMatchObject({
+    state: 'held',
+    task: 't1',
+  });
+  await expireWorker(client, 'beat', 'a');
+  const lost = { state: 'lost', task: null, fence: null, leased_until: null };
+  expect(await joinPool(client, 'beat', 'a', { fence })).toEqual(lost);
+  expect(await unassignTask(client, 'beat', 't1', { fence })).toBe(false);
+  expect(await joinPool(client, 'beat', 'a')).toMatchObject({ state: 'free', task: null });
+  // As often as it likes: it is free now.
+  expect(await joinPool(client, 'beat', 'a', { fence })).toEqual(lost);
+  const next = await assignTask(client, 'beat', 't1');
+  expect(next).toMatchObject({ state: 'assigned', worker: 'a' });
+  expect(BigInt(next.fence as string)).toBeGreaterThan(BigInt(fence as string));
+  expect(await unassignTask(client, 'beat', 't1', { fence })).toBe(false);
+  expect(await joinPool(client, 'beat', 'a', { fence })).toEqual(lost);
+});
+
+test('of three that want to lead one does, and another when it dies', async () => {
+  for (const one of ['x', 'y', 'z']) await joinPool(client, 'shard-7', one);
+  const answers = await Promise.all(
+    ['x', 'y', 'z'].map(async () => assignTask(await db.connect(), 'shard-7', 'leader')),
+  );
+  expect(new Set(answers.map(({ worker }) => worker)).size).toBe(1);
+  expect(answers.map(({ state }) => state).sort()).toEqual(['assigned', 'held', 'held']);
+  const [leader] = answers as [(typeof answers)[0]];
+  await expireWorker(client, 'shard-7', leader.worker as string);
+  const next = await assignTask(client, 'shard-7', 'leader');
+  expect(next.state).toBe('assigned');
+  expect(next.worker).not.toBe(leader.worker);
+  expect(BigInt(next.fence as string)).toBeGreaterThan(BigInt(leader.fence as string));
+  const late = await joinPool(client, 'shard-7', leader.worker as string, { fence: leader.fence });
+  expect(late.state).toBe('lost');
+});
+
+test('a leader is elected by those who take, too', async () => {
+  await addTasks(client, 'lead', ['leader']);
+  const answers = await Promise.all(
+    ['x', 'y', 'z'].map(async (one) => takeTask(await db.connect(), 'lead', one)),
+  );
+  expect(answers.map(({ state }) => state).sort()).toEqual(['empty', 'empty', 'taken']);
+  const leader = 'xyz'[answers.findIndex(({ state }) => state === 'taken')] as string;
+  await expireWorker(client, 'lead', leader);
+  const other = leader === 'x' ? 'y' : 'x';
+  expect(await takeTask(client, 'lead', other)).toMatchObject({ state: 'taken', task: 'leader' });
+  expect(await takeTask(client, 'lead', leader)).toMatchObject({ state: 'empty' });
+});
+
+test('where nobody ticks, who comes next takes over, however long ago the last one vanished', async () => {
+  await client.query(
+    "select tock.join_pool('asleep', 'free ' || n, 60) from generate_series(1, 200) n",
+  );
+  await addTasks(client, 'asleep', ['shard']);
+  await assignTask(client, 'asleep', 'leader', { worker: 'a' });
+  await takeTask(client, 'asleep', 'b');
+  expect(await value(client, 'select tock.next_wake_at()')).toBeNull();
+  await client.query(
+    `update tock.places set leased_until = leased_until - interval '2 hours', look_at = look_at - interval '2 hours'
+     where pool = 'asleep' and worker is not null`,
+  );
+  await client.query(
+    "update tock.duties set reached_at = now() - interval '3 hours' where name = 'pools'",
+  );
+  expect(await takeTask(client, 'asleep', 'c')).toMatchObject({ state: 'taken', task: 'shard' });
+  expect(await assignTask(client, 'asleep', 'leader', { worker: 'd' })).toMatchObject({
+    state: 'assigned',
+  });
+  await client.query("update tock.duties set reached_at = null where name = 'pools'");
+  expect(await takeTask(client, 'asleep', 'e')).toMatchObject({ state: 'empty' });
+});
+
+test('many tasks are assigned in one call, each to a worker of its own', async () => {
+  for (let n = 0; n < 6; n++) await joinPool(client, 'all', `w${n}`);
+  const first = await assignTask(client, 'all', 'a');
+  await assignTask(client, 'all', 'b');
+  for (const worker of ['w1', 'w2']) await expireWorker(client, 'all', worker);
+  await assignTask(client, 'all', 'z', { worker: 'elsewhere' });
+  const given = await assignAll(client, 'all', ['d', 'a', 'c', 'b', 'd', 'e', 'f']);
+  expect(given.map(({ task, state, worker }) => [task, state, worker])).toEqual([
+    ['d', 'assigned', 'w3'],
+    ['a', 'held', 'w0'],
+    ['c', 'assigned', 'w4'],
+    ['b', 'assigned', 'w5'],
+    ['d', 'assigned', 'w3'],
+    ['e', 'none', null],
+    ['f', 'none', null],
+  ]);
+  expect(given[1]?.fence).toBe(first.fence);
+  expect(await poolState(client, 'all')).toEqual([
+    ['elsewhere', 'z', 'held'],
+    ['w0', 'a', 'held'],
+    ['w3', 'd', 'held'],
+    ['w4', 'c', 'held'],
+    ['w5', 'b', 'held'],
+  ]);
+});
+
+test('workers that vanish are let go: what was offered waits again, the rest is over', async () => {
+  await addTasks(client, 'gone', ['offered']);
+  await takeTask(client, 'gone', 'a');
+  for (const worker of ['b', 'c', 'd', 'e']) await joinPool(client, 'gone', worker);
+  expect(await assignTask(client, 'gone', 'given')).toMatchObject({ worker: 'b' });
+  for (const worker of ['a', 'b', 'c']) await expireWorker(client, 'gone', worker);
+  // Nobody has to have reaped for it: the one that is free but gone isn't elected.
+  expect(await assignTask(client, 'gone', 'other')).toMatchObject({ worker: 'd' });
+  expect(await reapPools(client)).toBeGreaterThan(0);
+  expect(await poolState(client, 'gone')).toEqual([
+    ['d', 'other', 'held'],
+    ['e', null, 'free'],
+    [null, 'offered', 'waiting'],
+  ]);
+  expect(await value(client, "select count(*)::int from tock.places where pool = 'gone'")).toBe(3);
+});
+
+test('a worker with heartbeats stays, however often it is looked at', async () => {
+  await joinPool(client, 'alive', 'a');
+  const { fence } = await assignTask(client, 'alive', 't');
+  await client.query(
+    "update tock.places set look_at = now() - interval '1 minute' where pool = 'alive'",
+  );
+  await reapPools(client);
+  expect(await poolState(client, 'alive')).toEqual([['a', 't', 'held']]);
+  expect(await joinPool(client, 'alive', 'a', { fence })).toMatchObject({ state: 'held' });
+  expect(
+    await value(
+      client,
+      "select leased_until >= look_at and look_at > now() from tock.places where pool = 'alive'",
+    ),
+  ).toBe(true);
+  await expireWorker(client, 'alive', 'a');
+  await client.query("select tock.run_duty('pools')");
+  expect(await poolState(client, 'alive')).toEqual([]);
+});
+
+test('a worker that leaves takes what it holds with it, unless that was offered', async () => {
+  await addTasks(client, 'leave', ['o']);
+  await takeTask(client, 'leave', 'a');
+  await joinPool(client, 'leave', 'b');
+  await assignTask(client, 'leave', 't', { worker: 'b' });
+  expect(await leavePool(client, 'leave', 'a')).toBe(true);
+  expect(await leavePool(client, 'leave', 'a')).toBe(false);
+  expect(await leavePool(client, 'leave', 'b')).toBe(true);
+  expect(await poolState(client, 'leave')).toEqual([[null, 'o', 'waiting']]);
+});
+
+test('after a restore fences go on far above those that may have been given out', async () => {
+  await joinPool(client, 'restored', 'a');
+  const { fence } = await assignTask(client, 'restored', 't');
+  await client.query("select tock.guard(), setval('tock.identity', 7), tock.guard()");
+  await unassignTask(client, 'restored', 't');
+  const later = (await assignTask(client, 'restored', 't')).fence;
+  expect(Number(later) - Number(fence)).toBeGreaterThan(1_000_000);
+});
+
+test('pools are apart, and counted', async () => {
+  await joinPool(client, 'one.pool', 'a');
+  await joinPool(client, 'other.pool', 'a');
+  await addTasks(client, 'other.pool', ['t']);
+  expect(await assignTask(client, 'one.pool', 't')).toMatchObject({
+    state: 'assigned',
+    worker: 'a',
+  });
+  const { rows } = await client.query("select * from tock.pools() where pool like '%.pool'");
+  expect(rows).toEqual([
+    { pool: 'one.pool', free: '0', held: '1', waiting: '0' },
+    { pool: 'other.pool', free: '1', held: '0', waiting: '1' },
+  ]);
+});
+
+test.each([
+  ['pool', () => joinPool(client, 'no pool', 'a')],
+  ['pool', () => assignTask(client, '', 't')],
+  ['pool', () => takeTask(client, "'; drop table", 'a')],
+  ['pool', () => addTasks(client, 'x'.repeat(101), ['t'])],
+  ['worker', () => joinPool(client, 'bad', '')],
+  ['worker', () => takeTask(client, 'bad', 'x'.repeat(201))],
+  ['worker', () => assignTask(client, 'bad', 't', { worker: '' })],
+  ['worker', () => leavePool(client, 'bad', null as never)],
+  ['task', () => assignTask(client, 'bad', '')],
+  ['task', () => assignTask(client, 'bad', 'x'.repeat(201))],
+  ['task', () => unassignTask(client, 'bad', null as never)],
+  ['tasks', () => addTasks(client, 'bad', [])],
+  ['tasks', () => assignAll(client, 'bad', Array(10_001).fill('t'))],
+  ['tasks[1]', () => assignAll(client, 'bad', ['t', ''])],
+  ['tasks', () => addTasks(client, 'bad', [['t'], ['u']])],
+  ['tasks[1]', () => addTasks(client, 'bad', ['t', '', 'u'])],
+  ['tasks[2]', () => addTasks(client, 'bad', ['t', 'u', null])],
+  ['lease_seconds', () => joinPool(client, 'bad', 'a', { seconds: 0 })],
+  ['lease_seconds', () => takeTask(client, 'bad', 'a', 86_401)],
+  ['lease_seconds', () => assignTask(client, 'bad', 't', { seconds: -1 })],
+])('%s is refused where it can not be, and nothing is done (%#)', async (field, call) => {
+  expect(await refusal(call())).toMatchObject({ code: 'TK422', detail: field });
+  expect(await poolState(client, 'bad')).toEqual([]);
+});

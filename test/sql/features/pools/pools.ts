@@ -1,0 +1,105 @@
+import type pg from 'pg';
+import { rows, value } from '../../verbs.ts';
+
+type Client = Pick<pg.ClientBase, 'query'>;
+
+export type PoolAnswer = {
+  state: string;
+  worker?: string | null;
+  task?: string | null;
+  fence: string | null;
+  leased_until: Date | null;
+};
+
+async function one(client: Client, sql: string, values: unknown[]): Promise<PoolAnswer> {
+  return (await rows<PoolAnswer>(client, sql, values))[0] as PoolAnswer;
+}
+
+export const joinPool = (
+  client: Client,
+  pool: string,
+  worker: string,
+  { seconds = 60, fence = null }: { seconds?: number; fence?: string | null } = {},
+) =>
+  one(
+    client,
+    `select * from tock.join_pool(p_pool => $1, p_worker => $2, p_lease_seconds => $3, p_fence => $4)`,
+    [pool, worker, seconds, fence],
+  );
+
+export const assignTask = (
+  client: Client,
+  pool: string,
+  task: string,
+  {
+    worker = null,
+    seconds = null,
+    wait = false,
+  }: { worker?: string | null; seconds?: number | null; wait?: boolean } = {},
+) =>
+  one(
+    client,
+    `select * from tock.assign(p_pool => $1, p_task => $2, p_worker => $3, p_lease_seconds => $4, p_wait => $5)`,
+    [pool, task, worker, seconds, wait],
+  );
+
+export const takeTask = (
+  client: Client,
+  pool: string,
+  worker: string,
+  seconds: number | null = null,
+) =>
+  one(client, 'select * from tock.take(p_pool => $1, p_worker => $2, p_lease_seconds => $3)', [
+    pool,
+    worker,
+    seconds,
+  ]);
+
+export const leavePool = (client: Client, pool: string, worker: string) =>
+  value<boolean>(client, 'select tock.leave_pool(p_pool => $1, p_worker => $2)', [pool, worker]);
+
+export const addTasks = (client: Client, pool: string, tasks: unknown) =>
+  value<number>(client, 'select tock.offer(p_pool => $1, p_tasks => $2)', [pool, tasks]);
+
+export const unassignTask = (
+  client: Client,
+  pool: string,
+  task: string,
+  { fence = null, again = false }: { fence?: string | null; again?: boolean } = {},
+) =>
+  value<boolean>(
+    client,
+    'select tock.unassign(p_pool => $1, p_task => $2, p_fence => $3, p_again => $4)',
+    [pool, task, fence, again],
+  );
+
+/** Who is where: worker, task and state of each, workers first. */
+export async function poolState(client: Client, pool: string): Promise<(string | null)[][]> {
+  const found = await rows<{ worker: string; task: string; state: string }>(
+    client,
+    `select worker, task, state from tock.pool(p_pool => $1)
+     union all select worker, task, state from tock.pool(p_pool => $1, p_waiting => true)`,
+    [pool],
+  );
+  return found.map(({ worker, task, state }) => [worker, task, state]);
+}
+
+/** Time moves by back-dating: the worker's end was a second ago. */
+export async function expireWorker(client: Client, pool: string, worker: string): Promise<void> {
+  await client.query(
+    `update tock.places set leased_until = clock_timestamp() - interval '1 second',
+       look_at = clock_timestamp() - interval '1 second'
+     where pool = $1 and worker = $2`,
+    [pool, worker],
+  );
+}
+
+export const reapPools = (client: Client) =>
+  value<number>(client, 'select tock.reap_pools(p_sweep => true)');
+
+/** As assign(), for many: the answers in order. */
+export const assignAll = (client: Client, pool: string, tasks: unknown) =>
+  rows<PoolAnswer>(client, 'select * from tock.assign_all(p_pool => $1, p_tasks => $2)', [
+    pool,
+    tasks,
+  ]);

@@ -1,0 +1,159 @@
+import type pg from 'pg';
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { pidOf, value, waitUntilBlocked } from '../../verbs.ts';
+import {
+  addTasks,
+  assignAll,
+  assignTask,
+  expireWorker,
+  joinPool,
+  leavePool,
+  type PoolAnswer,
+  poolState,
+  takeTask,
+  unassignTask,
+} from './pools.ts';
+
+databasePerFile();
+
+const connections = (count: number) =>
+  Promise.all(Array.from({ length: count }, () => db.connect()));
+
+test('a worker that comes anew by all doors at once has one place, and nobody an error', async () => {
+  const tasks = Array.from({ length: 400 }, (_, n) => `t${n}`);
+  await addTasks(client, 'doors', tasks);
+  const all = await connections(12);
+  for (let round = 0; round < 25; round++) {
+    const answers = await Promise.all(
+      all.map((on, n) => {
+        if (n % 3 === 0) return joinPool(on, 'doors', 'me');
+        if (n % 3 === 1) return takeTask(on, 'doors', 'me');
+        return assignTask(on, 'doors', `own${n}`, { worker: 'me' });
+      }),
+    );
+    const given = answers.filter(({ state }) => state === 'taken' || state === 'assigned');
+    expect(given).toHaveLength(1);
+    const mine = (await poolState(client, 'doors')).filter(([worker]) => worker === 'me');
+    expect(mine).toHaveLength(1);
+    await leavePool(client, 'doors', 'me');
+  }
+  const [waiting, own] = [/^t/, /^own/].map((name) => async () => {
+    const stand = await poolState(client, 'doors');
+    return stand.filter(([, task]) => task && name.test(task)).length;
+  }) as [() => Promise<number>, () => Promise<number>];
+  expect([await waiting(), await own()]).toEqual([400, 0]);
+});
+
+test('a task that is offered and assigned at once has one worker', async () => {
+  await joinPool(client, 'both', 'w0');
+  await joinPool(client, 'both', 'w1');
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(other);
+  await open.query('begin');
+  await addTasks(open, 'both', ['t']);
+  const given = assignTask(other, 'both', 't');
+  await waitUntilBlocked(client, pid);
+  await open.query('commit');
+  expect(await given).toMatchObject({ state: 'assigned', worker: 'w0' });
+  expect(await poolState(client, 'both')).toEqual([
+    ['w0', 't', 'held'],
+    ['w1', null, 'free'],
+  ]);
+  // It had been offered: without its worker it waits again.
+  await leavePool(client, 'both', 'w0');
+  expect(await poolState(client, 'both')).toContainEqual([null, 't', 'waiting']);
+});
+
+test('the free worker that vanished first is passed over, and gone', async () => {
+  for (const worker of ['a', 'b', 'c']) await joinPool(client, 'gone', worker);
+  await expireWorker(client, 'gone', 'a');
+  expect(await assignTask(client, 'gone', 't')).toMatchObject({ state: 'assigned', worker: 'b' });
+  expect(await poolState(client, 'gone')).toEqual([
+    ['b', 't', 'held'],
+    ['c', null, 'free'],
+  ]);
+});
+
+test('who is free again stands at the end, keeps its length of lease, and gets a higher fence', async () => {
+  await joinPool(client, 'again', 'a', { seconds: 900 });
+  await joinPool(client, 'again', 'b', { seconds: 900 });
+  const first = await assignTask(client, 'again', 't');
+  expect(first).toMatchObject({ worker: 'a' });
+  expect(await unassignTask(client, 'again', 't', { fence: '1' })).toBe(false);
+  expect(await unassignTask(client, 'again', 't', { fence: first.fence })).toBe(true);
+  expect(await unassignTask(client, 'again', 't', { fence: first.fence })).toBe(false);
+  expect(await assignTask(client, 'again', 't2')).toMatchObject({ worker: 'b' });
+  const last = await assignTask(client, 'again', 't');
+  expect(last).toMatchObject({ worker: 'a' });
+  expect(BigInt(last.fence as string)).toBeGreaterThan(BigInt(first.fence as string));
+  const seconds = ((last.leased_until as Date).getTime() - Date.now()) / 1000;
+  expect(Math.abs(seconds - 900)).toBeLessThan(30);
+});
+
+test('what is ended past its lease is not free', async () => {
+  await joinPool(client, 'past', 'a');
+  await assignTask(client, 'past', 't');
+  await expireWorker(client, 'past', 'a');
+  expect(await unassignTask(client, 'past', 't')).toBe(false);
+  expect(await poolState(client, 'past')).toEqual([]);
+});
+
+test('a worker takes under repeatable read, too, or is told to come again', async () => {
+  await addTasks(client, 'old', ['t1', 't2', 't3']);
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read; select 1');
+  expect(await takeTask(old, 'old', 'mine')).toMatchObject({ state: 'taken', task: 't1' });
+  await assignTask(client, 'old', 'elsewhere', { worker: 'his' });
+  await expect(takeTask(old, 'old', 'his')).rejects.toMatchObject({ code: '40001' });
+  await old.query('rollback');
+});
+
+test('the fence of a task grows, also where an assign waited for the worker', async () => {
+  const [open, slow] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(slow);
+  await open.query('begin');
+  await joinPool(open, 'fence', 'w');
+  const waiting = assignTask(slow, 'fence', 't', { worker: 'w' });
+  await waitUntilBlocked(client, pid);
+  await addTasks(client, 'fence', ['t']);
+  const first = await takeTask(client, 'fence', 'v');
+  expect(first).toMatchObject({ state: 'taken', task: 't' });
+  expect(await unassignTask(client, 'fence', 't', { fence: first.fence })).toBe(true);
+  await open.query('rollback');
+  const second = await waiting;
+  expect(second).toMatchObject({ state: 'assigned', worker: 'w' });
+  expect(Number(second.fence)).toBeGreaterThan(Number(first.fence));
+});
+
+test('a worker that was taken out while it joined comes anew alone', async () => {
+  await joinPool(client, 'out', 'w');
+  await assignTask(client, 'out', 't');
+  await expireWorker(client, 'out', 'w');
+  const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
+  const pid = await pidOf(other);
+  // Who has its lock may be making it a place in one statement.
+  await open.query("begin; select tock.one_at_a_time('out', 'worker', 'w')");
+  const joined = joinPool(other, 'out', 'w');
+  await waitUntilBlocked(client, pid);
+  await open.query('commit');
+  expect(await joined).toMatchObject({ state: 'free' });
+});
+
+test.each([
+  ['take', (pool: string) => takeTask(client, pool, 'me')],
+  ['assign', (pool: string) => assignTask(client, pool, 'new')],
+  ['assign_all', async (pool: string) => (await assignAll(client, pool, ['new']))[0] as PoolAnswer],
+])('after a restore no fence is given twice, %s being the first verb', async (verb, call) => {
+  const pool = `restored-${verb}`;
+  await joinPool(client, pool, 'w');
+  await addTasks(client, pool, ['t']);
+  const before = await value<string>(client, 'select last_value from tock.place_numbers');
+  // As another server: current_epoch() vouches for the one it was written on alone.
+  await client.query(`select tock.guard(), setval('tock.identity', 7);
+    create or replace function tock.current_epoch() returns integer language plpgsql stable as 'begin return null; end'`);
+  const { fence } = await call(pool);
+  await client.query('select tock.compile_current()');
+  expect(Number(fence)).toBeGreaterThan(Number(before) + 1_000_000);
+  expect(await value(client, 'select tock.current_epoch() is not null')).toBe(true);
+});

@@ -1,0 +1,96 @@
+import type pg from 'pg';
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { rows, value } from '../../verbs.ts';
+import { addTasks, assignAll, assignTask, poolState, takeTask } from './pools.ts';
+
+databasePerFile();
+
+const names = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
+
+const fill = (pool: string, count: number) =>
+  client.query(
+    "select tock.join_pool($1, 'w' || n, 600) from generate_series(1, $2::int) n order by n",
+    [pool, count],
+  );
+
+const two = async () => (await Promise.all([db.connect(), db.connect()])) as [pg.Client, pg.Client];
+
+test('two that offer the same tasks in different orders both succeed, and the first order holds', async () => {
+  const [a, b] = await two();
+  const tasks = names('t', 10_000);
+  const added = await Promise.all([
+    addTasks(a, 'orders', tasks),
+    addTasks(b, 'orders', [...tasks].reverse()),
+  ]);
+  expect(added.sort()).toEqual([0, 10_000]);
+  const { task } = await takeTask(client, 'orders', 'w');
+  expect(['t1', 't10000']).toContain(task);
+});
+
+test('a list leaves out what is given away in an open transaction, and nobody waits', async () => {
+  const [open, list] = await two();
+  await fill('listed', 10);
+  await addTasks(client, 'listed', names('m', 40));
+  await open.query('begin');
+  await assignTask(open, 'listed', 't1');
+  for (const worker of names('x', 40)) await takeTask(open, 'listed', worker);
+  const given = await assignAll(list, 'listed', ['t1', ...names('m', 40), 't2', 't3']);
+  expect(given.map(({ state }) => state)).toEqual([
+    'busy',
+    ...Array(40).fill('waiting'),
+    'assigned',
+    'assigned',
+  ]);
+  await open.query('rollback');
+  const again = await assignAll(list, 'listed', ['t1', 'm1', 't2']);
+  expect(again.map(({ state }) => state)).toEqual(['assigned', 'assigned', 'held']);
+});
+
+test('a list leaves out what an offer, or another list, in an open transaction has', async () => {
+  const [open, list] = await two();
+  await fill('offered', 20);
+  await open.query('begin');
+  await addTasks(open, 'offered', ['o3']);
+  await assignAll(open, 'offered', ['o5']);
+  const given = await assignAll(list, 'offered', names('o', 8));
+  const states = given.map(({ state }) => state);
+  expect(states.filter((state) => state === 'busy')).toHaveLength(2);
+  expect([states[2], states[4]]).toEqual(['busy', 'busy']);
+  expect(states.filter((state) => state === 'assigned')).toHaveLength(6);
+  await open.query('commit');
+  const free = (await poolState(client, 'offered')).filter(([, , state]) => state === 'free');
+  expect(free).toHaveLength(13);
+});
+
+test('two lists of tasks that wait for the one and were new to the other do not stop each other', async () => {
+  await addTasks(client, 'inverse', ['a', 'm', 'z']);
+  await fill('inverse', 10);
+  const [one, other] = await two();
+  await one.query('begin');
+  await assignAll(one, 'inverse', ['a', 'm']);
+  await other.query('begin');
+  await other.query("select tock.unassign('inverse', 'z')");
+  const first = assignAll(other, 'inverse', ['z', 'a']);
+  const second = assignAll(one, 'inverse', ['a', 'm', 'z']);
+  expect((await first).map(({ state }) => state)).toEqual(['assigned', 'waiting']);
+  await other.query('commit');
+  expect((await second).map(({ state }) => state).slice(0, 2)).toEqual(['held', 'held']);
+  await one.query('commit');
+});
+
+test('a long list of tasks that wait keeps few locks', async () => {
+  await addTasks(client, 'many', names('t', 3000));
+  await fill('many', 2000);
+  const open = await db.connect();
+  await open.query('begin');
+  const given = await assignAll(open, 'many', [...names('t', 3000), ...names('new', 1000)]);
+  expect(given.filter(({ state }) => state === 'assigned')).toHaveLength(2000);
+  const locks = 'select count(*)::int from pg_locks where pid = $1';
+  const [{ pid }] = (await rows(open, 'select pg_backend_pid() as pid')) as [{ pid: number }];
+  expect(await value(client, locks, [pid])).toBeLessThan(100);
+  await open.query('commit');
+  // Those that no worker was left for are still in line, and as they were.
+  expect(await takeTask(client, 'many', 'me')).toMatchObject({ state: 'taken', task: 't2001' });
+});

@@ -1,0 +1,168 @@
+import { expect, test } from 'vitest';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import { pidOf, rows, value, waitUntilBlocked } from '../../verbs.ts';
+import {
+  addTasks,
+  assignAll,
+  assignTask,
+  expireWorker,
+  joinPool,
+  reapPools,
+  takeTask,
+} from './pools.ts';
+
+databasePerFile();
+
+const names = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
+
+/** Joins so many workers w1, w2, … */
+const fill = (pool: string, count: number) =>
+  client.query(
+    "select tock.join_pool($1, 'w' || n, 600) from generate_series(1, $2::int) n order by n",
+    [pool, count],
+  );
+
+/** As a line that has gone on since: it is read from above everybody who is in it. */
+const goneOn = (pool: string, line: string) =>
+  client.query('select tock.mark_line($1, $2, nextval($3), 4, null)', [
+    pool,
+    line,
+    'tock.place_numbers',
+  ]);
+
+const start = (pool: string, line: string) =>
+  value<string>(client, 'select tock.line_start($1, $2)', [pool, line]);
+
+test('who is asked for by name leaves the lines in their order', async () => {
+  await addTasks(client, 'named', names('t', 600));
+  await fill('named', 600);
+  await client.query(
+    "select tock.assign('named', 't' || n, 'w' || n) from generate_series(2, 400) n",
+  );
+  expect(await takeTask(client, 'named', 'x')).toMatchObject({ state: 'taken', task: 't1' });
+  expect(await assignTask(client, 'named', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
+});
+
+test('many tasks find all workers that are free, wherever they stand', async () => {
+  await fill('partly', 20);
+  await goneOn('partly', 'free');
+  await client.query("select tock.join_pool('partly', 'x' || n) from generate_series(1, 10) n");
+  const given = await assignAll(client, 'partly', names('t', 31));
+  expect(given.filter(({ state }) => state === 'assigned')).toHaveLength(30);
+  expect(given[30]).toMatchObject({ state: 'none' });
+});
+
+test('who lies below where the line is read is found each time, and one after the other', async () => {
+  await fill('below', 30);
+  await addTasks(client, 'below', names('t', 30));
+  for (const line of ['free', 'waiting']) await goneOn('below', line);
+  for (let n = 1; n <= 30; n++) {
+    expect(await assignTask(client, 'below', `u${n}`)).toMatchObject({ worker: `w${n}` });
+    expect(await takeTask(client, 'below', `x${n}`)).toMatchObject({ task: `t${n}` });
+  }
+  expect(await assignTask(client, 'below', 'u')).toMatchObject({ state: 'none' });
+  expect(await takeTask(client, 'below', 'x')).toMatchObject({ state: 'empty' });
+});
+
+test('one that takes, or elects, from below in an open transaction leaves the others to others', async () => {
+  await fill('hold', 5);
+  await addTasks(client, 'hold', names('t', 5));
+  for (const line of ['free', 'waiting']) await goneOn('hold', line);
+  const open = await db.connect();
+  await open.query('begin');
+  expect(await takeTask(open, 'hold', 'a')).toMatchObject({ task: 't1' });
+  expect(await assignTask(open, 'hold', 'u1')).toMatchObject({ worker: 'w1' });
+  for (const n of [2, 3, 4, 5]) {
+    expect(await takeTask(client, 'hold', `b${n}`)).toMatchObject({ task: `t${n}` });
+    expect(await assignTask(client, 'hold', `u${n}`)).toMatchObject({ worker: `w${n}` });
+  }
+  await open.query('rollback');
+  expect(await takeTask(client, 'hold', 'c')).toMatchObject({ task: 't1' });
+  expect(await assignTask(client, 'hold', 'c')).toMatchObject({ worker: 'w1' });
+});
+
+test('the duty has a line read from who lies below, and locks nobody for it', async () => {
+  await fill('behind', 3);
+  const before = await start('behind', 'free');
+  await goneOn('behind', 'free');
+  await joinPool(client, 'behind', 'new');
+  const open = await db.connect();
+  await open.query('begin');
+  await reapPools(open);
+  const locked = await rows(
+    client,
+    "select worker from tock.places where pool = 'behind' for update skip locked",
+  );
+  expect(locked).toHaveLength(4);
+  await open.query('commit');
+  expect(Number(await start('behind', 'free'))).toBeGreaterThan(Number(before));
+  expect(await assignTask(client, 'behind', 't')).toMatchObject({ worker: 'w1' });
+  const marks = "select count(*)::int from tock.line_marks where pool = 'behind'";
+  expect(await value(client, marks)).toBeLessThan(6);
+  await reapPools(client);
+  const kept =
+    "select array_agg(number order by number)::text from tock.line_marks where pool = 'behind'";
+  const marked = await value(client, kept);
+  await reapPools(client);
+  expect(await value(client, kept)).toBe(marked);
+});
+
+test.each([
+  ['gone', (pool: string) => assignTask(client, pool, 't')],
+  ['gone2', async (pool: string) => (await assignAll(client, pool, ['t']))[0]],
+])('a free worker is found behind 1,100 that have vanished (%s)', async (pool, call) => {
+  await fill(pool, 1100);
+  await client.query(
+    "update tock.places set leased_until = now() - interval '1 second' where pool = $1",
+    [pool],
+  );
+  await joinPool(client, pool, 'alive');
+  expect(await call(pool)).toMatchObject({ state: 'assigned', worker: 'alive' });
+});
+
+test('who beats in time is never looked at by the duty', async () => {
+  await joinPool(client, 'looked', 'w', { seconds: 60 });
+  await client.query(
+    "update tock.places set look_at = now() + interval '10 seconds' where pool = 'looked'",
+  );
+  await joinPool(client, 'looked', 'w', { seconds: 60 });
+  const ahead =
+    "select look_at > now() + interval '50 seconds' from tock.places where pool = 'looked'";
+  expect(await value(client, ahead)).toBe(true);
+});
+
+test('who is told that it is free is free, also while it is taken out', async () => {
+  await joinPool(client, 'told', 'w');
+  await expireWorker(client, 'told', 'w');
+  const [open, other] = await Promise.all([db.connect(), db.connect()]);
+  const pid = await pidOf(other);
+  await open.query('begin');
+  await reapPools(open);
+  const told = joinPool(other, 'told', 'w', { seconds: 600 });
+  await waitUntilBlocked(client, pid);
+  await open.query('commit');
+  expect(Number((await told).leased_until)).toBeGreaterThan(Date.now());
+  expect(await assignTask(client, 'told', 't')).toMatchObject({ state: 'assigned', worker: 'w' });
+});
+
+test('of pools that everybody has left the marks go, and of the others they stay', async () => {
+  await client.query(`insert into tock.line_marks (pool, line, number, reached, made_at)
+    select 'old' || n, l, n * 10 + m, n, now() - interval '1 hour'
+    from generate_series(1, 300) n, generate_series(1, 4) m, unnest(array['free', 'waiting']) l`);
+  await joinPool(client, 'old1', 'w', { seconds: 600 });
+  const left = "select count(distinct pool)::int from tock.line_marks where pool like 'old%'";
+  await reapPools(client);
+  expect(await value(client, left)).toBe(50); // of two lines each, 500 lines a call
+  await reapPools(client);
+  expect(await value(client, left)).toBe(1);
+});
+
+test('the next page of a pool follows though all of one are past their end', async () => {
+  await fill('pages', 30);
+  await client.query(
+    "update tock.places set leased_until = now() - interval '1 second' where pool = 'pages' and worker < 'w2'",
+  );
+  const page = await rows(client, "select * from tock.pool('pages', p_limit => 10)");
+  expect(page).toHaveLength(10);
+});

@@ -1,0 +1,279 @@
+import { expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  numberedTasks,
+  pidOf,
+  reap,
+  refusal,
+  rows,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+
+databasePerTest();
+
+const url = 'https://example.com/died?token=secret';
+const put = (queue: string, policy: object) =>
+  value(client, 'select (tock.put_queue($1, $2)).name', [queue, JSON.stringify(policy)]);
+const watch = (queue: string, more: object = {}) => put(queue, { dead_webhook: { url }, ...more });
+
+type Message = { id: string; push_url: string; payload: { type: string; data: Told } };
+type Told = {
+  queue: string;
+  deaths: number;
+  first_died_at: string;
+  last_died_at: string;
+  errors: { error: string | null; deaths: number }[];
+  ids: string[];
+};
+
+/** What there is to push, after the duty has run. */
+async function told(): Promise<Message[]> {
+  await value(client, "select tock.run_duty('deaths')");
+  const [duty] = await rows(client, "select last_error from tock.duties where name = 'deaths'");
+  expect(duty?.last_error).toBeNull();
+  const all = await claim(client, 'tock-webhooks', { limit: 50 });
+  if (all.length === 0) return [];
+  const urls = await value<Record<string, { push_url: string }>>(
+    client,
+    'select tock.lease_headers(p_lease => $1)',
+    [leaseOf(all)],
+  );
+  return all.map(({ id, run_id, payload }) => {
+    return { id, push_url: urls[run_id]?.push_url, payload } as Message;
+  });
+}
+const data = async () => (await told()).map(({ payload }) => payload.data);
+/** The next message of a queue may go. */
+const aMinuteLater = () =>
+  client.query(
+    "update tock.duties set swept_at = swept_at - interval '1 minute' where name = 'deaths'",
+  );
+
+const die = async (queue: string, message: string) =>
+  fail(client, leaseOf(await claim(client, queue)), { error: { message }, fatal: true });
+
+test('a webhook gets every kind of dead task event, and no other event', async () => {
+  await watch('a');
+  await watch('last', { max_attempts: 1 });
+  await watch('lost', { max_lost: 1 });
+  await watch('late', { max_attempts: 1, timeout_seconds: 60 });
+  const [id] = await enqueue(client, 'a', [{ payload: 1 }]);
+  await die('a', 'fatal');
+  const others = await enqueue(client, 'a', [{ payload: 1 }, { payload: 2 }]);
+  await fail(client, leaseOf(await claim(client, 'a')), { error: { message: 'again' } });
+  await client.query('select tock.cancel($1)', [others]);
+  await enqueue(client, 'last', [{}]);
+  await fail(client, leaseOf(await claim(client, 'last')), { error: { message: 'used up' } });
+  for (const queue of ['lost', 'late']) {
+    await enqueue(client, queue, [{}]);
+    await expire(client, leaseOf(await claim(client, queue)));
+  }
+  await client.query(
+    "update tock.leases l set timeout_at = l.leased_until from tock.streams s where s.number = l.stream and s.queue = 'late'",
+  );
+  await reap(client);
+  const messages = await told();
+  expect(messages.map(({ push_url }) => push_url)).toEqual([url, url, url, url]);
+  expect(messages.map(({ payload }) => payload.type)).toEqual(Array(4).fill('tasks.died'));
+  const all = messages.map(({ payload }) => payload.data);
+  expect(all.map(({ queue, deaths }) => [queue, deaths])).toEqual([
+    ['a', 1],
+    ['last', 1],
+    ['late', 1],
+    ['lost', 1],
+  ]);
+  expect(all[0]).toMatchObject({ errors: [{ error: 'fatal', deaths: 1 }], ids: [id] });
+  expect(all[2]?.errors[0]?.error).toContain('the time limit was over');
+  expect(all[3]?.errors[0]?.error).toContain('lost 1 times');
+  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
+});
+
+test('the message of a batch has its size, the errors with counts, and ten tasks', async () => {
+  await watch('batch');
+  const ids = await enqueue(client, 'batch', numberedTasks(1000));
+  const runs = await claim(client, 'batch', { limit: 1000 });
+  const failures = runs.map(({ id }, n) => ({
+    id,
+    ...(n < 999 && { fatal: true }),
+    error: { message: n < 900 ? 'often' : `error ${n}` },
+  }));
+  await fail(client, leaseOf(runs), failures);
+  // Told once: the same call again ends nothing.
+  await fail(client, leaseOf(runs), failures);
+  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(100);
+  const [message, ...others] = await data();
+  expect(others).toEqual([]);
+  expect(message).toMatchObject({ queue: 'batch', deaths: 999 });
+  expect(message?.errors).toHaveLength(10);
+  expect(message?.errors[0]).toEqual({ error: 'often', deaths: 900 });
+  expect(message?.ids).toHaveLength(10);
+  expect(ids).toEqual(expect.arrayContaining(message?.ids ?? []));
+});
+
+test('a queue has at most one message a minute, with all tasks that died since the last', async () => {
+  await watch('storm');
+  await enqueue(client, 'storm', numberedTasks(3));
+  await die('storm', 'one');
+  expect(await data()).toMatchObject([{ deaths: 1 }]);
+  await die('storm', 'two');
+  expect(await data()).toEqual([]);
+  const wake = await value<Date>(client, 'select tock.next_wake_at()');
+  expect((wake.getTime() - Date.now()) / 1000).toBeGreaterThan(50);
+  await die('storm', 'three');
+  await aMinuteLater();
+  expect(await data()).toMatchObject([{ deaths: 2 }]);
+  expect(await value(client, 'select tock.next_wake_at()')).toEqual(expect.any(Date));
+});
+
+test('tasks that died in a rolled-back transaction send no message, late commits do', async () => {
+  await watch('open');
+  await enqueue(client, 'open', numberedTasks(3));
+  const [first, second, third] = [
+    leaseOf(await claim(client, 'open')),
+    leaseOf(await claim(client, 'open')),
+    leaseOf(await claim(client, 'open')),
+  ];
+  const late = await db.connect();
+  await late.query('begin');
+  await fail(late, first as string, { error: { message: 'late' }, fatal: true });
+  const undone = await db.connect();
+  await undone.query('begin');
+  await fail(undone, second as string, { error: { message: 'undone' }, fatal: true });
+  await undone.query('rollback');
+  await fail(client, third as string, { error: { message: 'soon' }, fatal: true });
+  expect(await data()).toMatchObject([{ deaths: 1, errors: [{ error: 'soon' }] }]);
+  await late.query('commit');
+  await aMinuteLater();
+  expect(await data()).toMatchObject([{ deaths: 1, errors: [{ error: 'late' }] }]);
+  // Below that nothing is read any more.
+  await value(client, "select tock.run_duty('deaths')");
+  expect(await value(client, 'select tock.deaths_from()')).toBe(
+    await value(client, 'select last_value from tock.death_numbers'),
+  );
+});
+
+test("the default policy's webhook counts for its queues, and a removed webhook gets no message", async () => {
+  await watch('*');
+  await enqueue(client, 'fresh', [{}]);
+  await enqueue(client, 'none', [{}]);
+  await die('fresh', 'x');
+  await die('none', 'x');
+  await put('none', { dead_webhook: null });
+  expect((await data()).map(({ queue }) => queue)).toEqual(['fresh']);
+  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
+});
+
+test('a webhook task that dies causes no other webhook task', async () => {
+  await watch('*');
+  await enqueue(client, 'loop', [{}]);
+  await die('loop', 'x');
+  expect(await told()).toHaveLength(1);
+  await client.query('select tock.release(token) from tock.leases where closed_at is null');
+  // It would follow the default policy then.
+  await client.query("delete from tock.queues where name = 'tock-webhooks'");
+  await die('tock-webhooks', '410 from https://example.com/died');
+  await aMinuteLater();
+  expect(await told()).toEqual([]);
+});
+
+test('no dead task events are stored when no queue has a webhook', async () => {
+  await enqueue(client, 'quiet', [{}]);
+  await die('quiet', 'x');
+  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
+  expect(
+    await value(client, "select count(*)::int from tock.queues where name = 'tock-webhooks'"),
+  ).toBe(0);
+});
+
+test('an invalid webhook is refused', async () => {
+  const wrong = [
+    ['q', true, 'dead_webhook'],
+    ['q', {}, 'dead_webhook.url'],
+    ['q', { url: null }, 'dead_webhook.url'],
+    ['q', { url: 'ftp://example.com' }, 'dead_webhook.url'],
+    ['q', { url, to: 1 }, 'dead_webhook.to'],
+    ['tock-webhooks', { url }, 'dead_webhook'],
+  ] as const;
+  for (const [queue, dead_webhook, field] of wrong) {
+    const { code, detail } = await refusal(put(queue, { dead_webhook }));
+    expect([code, detail]).toEqual(['TK422', field]);
+  }
+});
+
+test('a task of another queue is never signed as a message of Tock', async () => {
+  await watch('signed');
+  const wrong = [
+    ['tock-webhooks', { push_url: url }, 'queue'],
+    ['tock-webhooks', {}, 'queue'],
+    ['a', { pipeline: ['a', 'tock-webhooks'] }, 'pipeline'],
+  ] as const;
+  for (const [queue, task, field] of wrong) {
+    const { code, detail } = await refusal(enqueue(client, queue, [task]));
+    expect([code, detail]).toEqual(['TK422', field]);
+  }
+  const moved = await refusal(client.query("select tock.move(array[1], 'tock-webhooks')"));
+  const again = await refusal(
+    client.query("select tock.redrive('a', p_to_queue => 'tock-webhooks')"),
+  );
+  expect([moved.detail, again.detail]).toEqual(['queue', 'to_queue']);
+});
+
+test('the audit log entry shows no query of the URL', async () => {
+  await watch('acted');
+  const shown = await rows(client, "select detail from tock.acts(p_object => 'acted')");
+  expect(shown).toMatchObject([
+    { detail: { dead_webhook: { url: 'https://example.com/died?…' } } },
+  ]);
+});
+
+test('a run that two concurrent calls fail counts once', async () => {
+  await watch('twice');
+  const [id] = await enqueue(client, 'twice', [{}, {}]);
+  const lease = leaseOf(await claim(client, 'twice', { limit: 2 }));
+  const end = [{ id, error: { message: 'x' }, fatal: true }];
+  const first = await db.connect();
+  const second = await db.connect();
+  const pid = await pidOf(second);
+  await first.query('begin');
+  await fail(first, lease, end);
+  const waits = fail(second, lease, end);
+  await waitUntilBlocked(client, pid);
+  await first.query('commit');
+  expect(await waits).toMatchObject({ failed: 1, dead: 1 });
+  expect(await value(client, 'select sum(deaths)::int from tock.deaths')).toBe(1);
+});
+
+test('event numbers that a restore set back are not assigned again', async () => {
+  await watch('restored');
+  await enqueue(client, 'restored', numberedTasks(3));
+  await die('restored', 'told');
+  await data();
+  await die('restored', 'before');
+  await client.query("select setval('tock.death_numbers', 1), setval('tock.identity', 1)");
+  await value(client, "select tock.run_duty('guard')");
+  await die('restored', 'after');
+  await aMinuteLater();
+  const errors = ['after', 'before'].map((error) => ({ error, deaths: 1 }));
+  expect(await data()).toMatchObject([{ deaths: 2, errors }]);
+});
+
+test('doctor() names webhooks that no pusher sends', async () => {
+  await watch('unsent');
+  await enqueue(client, 'unsent', [{}]);
+  await die('unsent', 'x');
+  await value(client, "select tock.run_duty('deaths')");
+  const late = "set created_at = created_at - interval '10 minutes'";
+  const of = "from tock.streams s where s.number = r.stream and s.queue = 'tock-webhooks'";
+  await client.query(`update tock.runs r ${late} ${of}`);
+  const found = await rows(
+    client,
+    "select detail from tock.doctor() where finding = 'nobody pushes'",
+  );
+  expect(found).toMatchObject([{ detail: expect.stringMatching(/^tock-webhooks \(1 ready/) }]);
+});

@@ -1,0 +1,184 @@
+import { expect, test } from 'vitest';
+import { client, databasePerFile } from '../../test_database.ts';
+import { enqueue, refusal, rows, task, value } from '../../verbs.ts';
+
+databasePerFile();
+
+const url = 'https://example.com/hook';
+const put = (queue: string, push: unknown) =>
+  value(client, 'select (tock.put_queue(p_queue => $1, p_policy => $2)).push', [
+    queue,
+    JSON.stringify({ push }),
+  ]);
+const names = async () => {
+  const found = await rows<{ queue: string }>(client, 'select queue from tock.push_queues()');
+  return found.map(({ queue }) => queue).sort();
+};
+
+test('a queue has push when it is given one, and loses it by null', async () => {
+  expect(await put('on', { url, timeout_seconds: 5 })).toEqual({ url, timeout_seconds: 5 });
+  await client.query(`select tock.put_queue('on', '{"lease_seconds": 30}')`);
+  expect(await value(client, `select push from tock.queue('on')`)).toMatchObject({ url });
+  expect(await put('on', null)).toBeNull();
+});
+
+test.each([
+  [true, 'push'],
+  [[], 'push'],
+  [{ to: url }, 'push.to'],
+  [{ url: 1 }, 'push.url'],
+  [{ url: 'ftp://example.com/' }, 'push.url'],
+  [{ url: 'https://' }, 'push.url'],
+  [{ url: 'https://:443/' }, 'push.url'],
+  [{ url: 'https://example.com:a/' }, 'push.url'],
+  [{ url: 'https://[]/' }, 'push.url'],
+  [{ url: 'https://u:p@example.com/' }, 'push.url'],
+  [{ url: 'https://example.com/#a' }, 'push.url'],
+  [{ url: 'https://example.com\\@evil/' }, 'push.url'],
+  [{ url: 'https://exa mple.com/' }, 'push.url'],
+  [{ url: `https://example.com/\u0001` }, 'push.url'],
+  [{ url: `${url}/${'a'.repeat(2000)}` }, 'push.url'],
+  [{ timeout_seconds: 0 }, 'push.timeout_seconds'],
+  [{ timeout_seconds: 301 }, 'push.timeout_seconds'],
+  [{ timeout_seconds: 1.5 }, 'push.timeout_seconds'],
+  [{ timeout_seconds: '5' }, 'push.timeout_seconds'],
+])('push %j is refused', async (push, field) => {
+  const { code, detail } = await refusal(put('refused', push));
+  expect([code, detail]).toEqual(['TK422', field]);
+});
+
+test('a host may be a name or an address, with a port', async () => {
+  for (const host of ['example.com', 'bücher.example:8443', '8.8.8.8', '[2606:4700::1111]:443']) {
+    expect(await put('hosts', { url: `https://${host}/a?b` })).toEqual({
+      url: `https://${host}/a?b`,
+    });
+  }
+});
+
+test('the default policy has no push, as each new queue would have it', async () => {
+  expect((await refusal(put('*', {}))).detail).toBe('push');
+});
+
+test('a task that nobody could send is refused, alone, plain or among others', async () => {
+  // A stream that is there already has the shortest way.
+  await enqueue(client, 'open', [{}]);
+  await put('open', {});
+  await put('fixed', { url });
+  for (const tasks of [[{}], [{ payload: 1 }], [{ payload: 1, priority: 2 }]]) {
+    const { code, detail } = await refusal(enqueue(client, 'open', tasks));
+    expect([code, detail]).toEqual(['TK422', 'tasks[0].push_url']);
+  }
+  expect(await put('nowhere', { url: null, timeout_seconds: 5 })).toEqual({ timeout_seconds: 5 });
+  for (const tasks of [[{}], [{ payload: 1 }], [{}, {}]]) {
+    expect((await refusal(enqueue(client, 'nowhere', tasks))).detail).toBe('tasks[0].push_url');
+  }
+  const late = enqueue(client, 'open', [{ push_url: url }, { push_url: null }]);
+  expect((await refusal(late)).detail).toBe('tasks[1].push_url');
+  const keyed = [{ unique_key: 'a', on_conflict: 'replace' }];
+  expect((await refusal(enqueue(client, 'open', keyed))).detail).toBe('tasks[0].push_url');
+  expect((await refusal(enqueue(client, 'none', [{ push_url: url }]))).detail).toBe(
+    'tasks[0].push_url',
+  );
+  const bad = [{ push_url: 'http://a@b/' }];
+  expect((await refusal(enqueue(client, 'fixed', bad))).detail).toBe('tasks[0].push_url');
+  const [own] = await enqueue(client, 'open', [{ push_url: url }]);
+  expect((await task(client, own as string))?.options).toEqual({ push_url: url });
+  expect(await enqueue(client, 'fixed', [{}, { push_url: url }])).toHaveLength(2);
+});
+
+test('queues to push from are those with push that may have something, and are not paused', async () => {
+  for (const queue of ['idle', 'ready', 'later', 'paused']) await put(queue, { url });
+  await enqueue(client, 'ready', [{}]);
+  await enqueue(client, 'later', [{ delay_seconds: 60 }]);
+  await enqueue(client, 'paused', [{}]);
+  await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
+  // A stream stays awake after its last run.
+  await enqueue(client, 'idle', [{}]);
+  await client.query(`select tock.complete(lease) from tock.claim('idle')`);
+  const found = await names();
+  expect(found).toContain('ready');
+  for (const queue of ['idle', 'later', 'paused']) expect(found).not.toContain(queue);
+  await client.query(
+    `update tock.waiting set due_at = now() - interval '1 second' where queue = 'later'`,
+  );
+  expect(await names()).toContain('later');
+});
+
+test('of thousands of queues with push the one that has something is found at each look', async () => {
+  await client.query('begin');
+  await client.query(
+    `insert into tock.queues (name, push) select 'idle-' || g, '{}' from generate_series(1, 4000) g`,
+  );
+  await client.query(`update tock.queues set push = '{"url": "${url}"}' where name = 'idle-7'`);
+  await enqueue(client, 'idle-7', [{}]);
+  for (let look = 0; look < 5; look++) expect(await names()).toContain('idle-7');
+  await client.query('rollback');
+});
+
+test('a secret is rotated with an overlap, and in that time not twice', async () => {
+  await put('turned', { url });
+  const rotate = async (seconds?: number) =>
+    (
+      await rows<{ generation: number; previous_until: Date | null }>(
+        client,
+        'select * from tock.rotate_push_secret($1, coalesce($2, 86400))',
+        ['turned', seconds ?? null],
+      )
+    )[0];
+  const first = await rotate();
+  expect(first).toMatchObject({ generation: 2, previous_until: expect.any(Date) });
+  expect(await rotate()).toEqual(first);
+  expect(await rotate(0)).toEqual({ queue: 'turned', generation: 3, previous_until: null });
+  await rotate(60);
+  await client.query(`update tock.queues set push_previous_until = now() where name = 'turned'`);
+  expect((await rows(client, `select * from tock.push_secret('turned')`))[0]).toEqual({
+    queue: 'turned',
+    generation: 4,
+    previous_until: null,
+  });
+  expect(await rotate()).toMatchObject({ generation: 5 });
+  expect(await rows(client, `select * from tock.rotate_push_secret('unknown')`)).toEqual([]);
+  const wrong = client.query(`select tock.rotate_push_secret('turned', -1)`);
+  expect((await refusal(wrong)).detail).toBe('overlap_seconds');
+});
+
+test('two who rotate at once raise it once', async () => {
+  await put('both', { url });
+  const other = 'select generation from tock.rotate_push_secret($1)';
+  await client.query('begin');
+  const [mine] = await rows(client, other, ['both']);
+  const { db } = await import('../../test_database.ts');
+  const second = await db.connect();
+  const theirs = rows(second, other, ['both']);
+  await client.query('commit');
+  expect([mine, (await theirs)[0]]).toEqual([{ generation: 2 }, { generation: 2 }]);
+});
+
+test('doctor() names queues whose tasks nobody sends, and endpoints that are gone', async () => {
+  await put('alone', { url });
+  await enqueue(client, 'alone', [{}, {}]);
+  const findings = async () =>
+    (await rows<{ finding: string; detail: string }>(client, 'select * from tock.doctor()'))
+      .filter(({ finding }) => ['nobody pushes', 'endpoints are gone'].includes(finding))
+      .map(({ finding, detail }) => `${finding}: ${detail}`);
+  expect(await findings()).toEqual([]);
+  await client.query(
+    `update tock.runs r set created_at = now() - interval '6 minutes' from tock.streams s
+     where s.number = r.stream and s.queue = 'alone'`,
+  );
+  expect(await findings()).toEqual([
+    expect.stringMatching(/^nobody pushes: alone \(2 ready, the oldest since 20/),
+  ]);
+  const [taken] = await rows<{ lease: string }>(client, "select lease from tock.claim('alone')");
+  await client.query('select tock.complete($1)', [taken?.lease]);
+  // A long backlog is no deserted one.
+  expect(await findings()).toEqual([]);
+  await client.query(
+    `select tock.fail(p_lease => lease, p_failures =>
+       '{"fatal": true, "error": {"name": "Gone", "message": "410 from https://example.com"}}')
+     from tock.claim('alone')`,
+  );
+  expect(await findings()).toEqual([
+    expect.stringMatching(/^endpoints are gone: alone \(1 task, the newest \d+\)/),
+  ]);
+});

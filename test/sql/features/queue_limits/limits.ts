@@ -1,0 +1,59 @@
+import type pg from 'pg';
+import { rows, value } from '../../verbs.ts';
+
+/** Sets a queue's settings. */
+export async function putQueue(client: pg.Client, queue: string, policy: object): Promise<void> {
+  await client.query('select tock.put_queue($1, $2)', [queue, JSON.stringify(policy)]);
+}
+
+/** As if the limit of a queue had been there for a minute: from the next claim on its record is believed. */
+export async function ageLimiter(client: pg.Client, queue: string): Promise<void> {
+  await client.query(
+    "update tock.allowances set seen_at = seen_at - interval '1 minute' where queue = $1",
+    [queue],
+  );
+}
+
+/** Time moves by back-dating: the bucket was last drawn from so many seconds earlier. */
+export async function advanceLimiter(
+  client: pg.Client,
+  queue: string,
+  seconds: number,
+): Promise<void> {
+  await client.query(
+    "update tock.allowances set taken_at = taken_at - $2 * interval '1 second' where queue = $1",
+    [queue, seconds],
+  );
+}
+
+/** How many runs of a queue are in open leases and have not ended, in one snapshot and without a record. */
+export function countRunning(client: pg.Client, queue: string): Promise<number> {
+  return value(
+    client,
+    `select coalesce(sum(l.runs - (
+       select count(*) from tock.results e
+       where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position)), 0)::int
+     from tock.leases l join tock.streams s on s.number = l.stream
+     where l.closed_at is null and s.queue = $1`,
+    [queue],
+  );
+}
+
+export type Claimed = { got: number; lease: string | null; state: string; after: number };
+
+/** A claim as the door makes it: alone, and what it says of itself. */
+export async function claimAsWorkerDoes(
+  client: pg.Client,
+  queue: string,
+  limit = 1,
+): Promise<Claimed> {
+  const [answer] = await rows<Claimed>(
+    client,
+    `select cardinality(c.runs) as got, (c.runs[1]).lease, coalesce(s.state, 'found') as state,
+       s.retry_after_seconds as after
+     from (select array(select r from tock.claim(p_queue => $1, p_limit => $2, p_alone => true) r) as runs offset 0) c
+       left join lateral tock.claim_state(array[$1]) s on c.runs = '{}'`,
+    [queue, limit],
+  );
+  return answer as Claimed;
+}

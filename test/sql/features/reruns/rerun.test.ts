@@ -1,0 +1,229 @@
+import { expect, test } from 'vitest';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  cancel,
+  change,
+  erase,
+  type State,
+  states,
+  taskInState,
+} from '../../kernel/change/changes.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  pidOf,
+  refusal,
+  rows,
+  task,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+import { rerun } from '../bulk_changes/bulk_changes.ts';
+
+databasePerFile();
+let count = 0;
+
+const queue = () => `r${++count}`;
+const ended: State[] = ['done', 'dead', 'cancelled'];
+
+test.each(states)(
+  'a %s task is run again when it has ended, and refused when not',
+  async (state) => {
+    const q = queue();
+    const { id } = await taskInState(client, q, state);
+    const [row] = await rerun(client, [id]);
+    if (!ended.includes(state)) {
+      expect(row).toEqual({ id, state, rerun_id: null, refused: 'unfinished' });
+      expect(
+        await value(client, 'select count(*)::int from tock.reruns where of_id = $1', [id]),
+      ).toBe(0);
+      return;
+    }
+    expect(row).toMatchObject({ id, state, refused: null });
+    const again = row?.rerun_id as string;
+    expect(await claim(client, q, { limit: 9 })).toMatchObject([
+      { id: again, attempt: 1, payload: 'as sent' },
+    ]);
+    expect((await task(client, id))?.state).toBe(state);
+    await expectInvariants(client);
+  },
+);
+
+test('a rerun has what its task had at last, and each says of the other', async () => {
+  const q = queue();
+  const backoff = { kind: 'fixed' };
+  const [id] = (await enqueue(client, q, [
+    { payload: 1, priority: 2, tenant: 't', max_attempts: 3, backoff },
+  ])) as [string];
+  await change(client, [id], { payload: { changed: true }, priority: 7 });
+  await complete(client, leaseOf(await claim(client, q)));
+  const [row] = await rerun(client, [id], null, 'a new rule');
+  const rerun_id = row?.rerun_id as string;
+  const now = await task(client, rerun_id);
+  expect(now).toMatchObject({
+    state: 'ready',
+    queue: q,
+    payload: { changed: true },
+    priority: 7,
+    tenant: 't',
+    max_attempts: 3,
+    attempt: 1,
+    options: { backoff },
+    rerun_of: id,
+    reruns: [],
+  });
+  expect(await task(client, id)).toMatchObject({
+    state: 'done',
+    rerun_of: null,
+    reruns: [{ id: rerun_id, kind: 'rerun', reason: 'a new rule' }],
+  });
+  const lanes = await rows(
+    client,
+    'select lane >= 1024 as asks, priority from tock.streams where number = $1::bigint & 1048575',
+    [rerun_id],
+  );
+  expect(lanes).toEqual([{ asks: true, priority: 7 }]);
+  await expectInvariants(client);
+});
+
+test('a rerun repeated with its request id gives the same ids and runs nothing twice', async () => {
+  const q = queue();
+  const tasks = [await taskInState(client, q, 'done'), await taskInState(client, q, 'cancelled')];
+  const late = await taskInState(client, queue(), 'running');
+  const ids = [...tasks, late].map(({ id }) => id);
+  const first = await rerun(client, ids, 'again');
+  expect(first.map((row) => row.refused)).toEqual([null, null, 'unfinished']);
+  await complete(client, late.lease);
+  expect(await rerun(client, ids.toReversed(), 'again')).toEqual(first);
+  expect((await drain(client, q)).flat()).toHaveLength(2);
+  expect(await refusal(rerun(client, ids.slice(1), 'again'))).toMatchObject({
+    code: 'TK422',
+    detail: 'request_id',
+  });
+  const second = await rerun(client, ids, 'once more');
+  expect(new Set([...first, ...second].map((row) => row.rerun_id)).size).toBe(6);
+  expect((await task(client, ids[0] as string)) as object).toMatchObject({
+    reruns: [{ id: first[0]?.rerun_id }, { id: second[0]?.rerun_id }],
+  });
+});
+
+test('a rerun is repeated from a session that plans it in another way, with its ids in another order', async () => {
+  const ids: string[] = [];
+  for (const q of [queue(), queue(), queue()]) {
+    for (let n = 0; n < 4; n++) ids.unshift((await taskInState(client, q, 'done')).id);
+  }
+  const [sorting, hashing] = [await db.connect(), await db.connect()];
+  await sorting.query('set enable_hashagg = off');
+  await hashing.query('set enable_sort = off');
+  const first = await rerun(hashing, ids, 'planned');
+  expect(await rerun(sorting, ids.toSorted(), 'planned')).toEqual(first);
+  expect(await rerun(hashing, ids.toReversed(), 'planned')).toEqual(first);
+});
+
+test('a rerun that was refused leaves its request id free for when the task has ended', async () => {
+  const q = queue();
+  const { id, lease } = await taskInState(client, q, 'running');
+  expect(await rerun(client, [id], 'early')).toMatchObject([{ refused: 'unfinished' }]);
+  await complete(client, lease);
+  const first = await rerun(client, [id], 'early');
+  expect(first).toMatchObject([{ state: 'done', refused: null }]);
+  expect(await rerun(client, [id], 'early')).toEqual(first);
+  expect((await drain(client, q)).flat()).toHaveLength(1);
+});
+
+test("a rerun's request id is its queues' own", async () => {
+  const [q, other] = [queue(), queue()];
+  const [a, b, c] = await Promise.all([q, q, other].map((at) => taskInState(client, at, 'done')));
+  const ids = [a, b, c].map((one) => one?.id as string) as [string, string, string];
+  const first = await rerun(client, [ids[0], ids[2]], 'same');
+  // Another tenant's, in another queue.
+  const apart = await taskInState(client, queue(), 'done');
+  expect(await rerun(client, [apart.id], 'same')).toMatchObject([{ refused: null }]);
+  expect(await rerun(client, [ids[2], ids[0]], 'same')).toEqual(first);
+  for (const some of [[ids[1]], [ids[2]], [ids[1], apart.id], [...ids, apart.id]]) {
+    const said = await refusal(rerun(client, some, 'same'));
+    expect(said).toMatchObject({ code: 'TK422', detail: 'request_id' });
+  }
+  expect((await drain(client, q)).flat()).toHaveLength(1);
+  expect(await rerun(client, ['9223372036854775807'], 'same')).toEqual([]);
+});
+
+test('of two calls with one request id at once the second gives what the first was given', async () => {
+  const q = queue();
+  const ids = [
+    await taskInState(client, q, 'done'),
+    await taskInState(client, queue(), 'dead'),
+  ].map(({ id }) => id);
+  const [one, two] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(two);
+  await one.query('begin');
+  const first = await rerun(one, ids, 'twice');
+  const second = rerun(two, ids, 'twice');
+  await waitUntilBlocked(client, pid);
+  await one.query('commit');
+  expect(await second).toEqual(first);
+  expect((await drain(client, q)).flat()).toHaveLength(1);
+});
+
+test('an erased task is not run again, and ids that nobody knows are left out', async () => {
+  const q = queue();
+  const { id } = await taskInState(client, q, 'done');
+  await erase(client, id);
+  const other = await taskInState(client, q, 'dead');
+  const answer = await rerun(client, [id, other.id, '9223372036854775807']);
+  expect(answer).toMatchObject([
+    { id, state: 'done', rerun_id: null, refused: 'erased' },
+    { id: other.id, refused: null },
+  ]);
+  expect((await drain(client, q)).flat()).toHaveLength(1);
+  // One with no payload has not been erased.
+  const [empty] = (await enqueue(client, q, [{}])) as [string];
+  await cancel(client, [empty]);
+  expect(await rerun(client, [empty])).toMatchObject([{ refused: null }]);
+});
+
+test('a task with a gate comes back by way of waiting, one with a unique key without it', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, [
+    { payload: 'g', gate: 'a', delay_seconds: 1000 },
+    { payload: 'u', unique_key: 'k', delay_seconds: 1000 },
+  ]);
+  await cancel(client, ids);
+  const again = await rerun(client, ids);
+  const [gated, keyed] = await Promise.all(
+    ids.map((id) => task(client, again.find((row) => row.id === id)?.rerun_id as string)),
+  );
+  expect(gated).toMatchObject({ state: 'waiting', options: { gate: 'a' } });
+  expect(keyed).toMatchObject({ state: 'ready', options: null, payload: 'u' });
+});
+
+test('an expired task runs again, and does not expire at once', async () => {
+  const q = queue();
+  const [waits, ready] = (await enqueue(client, q, [
+    { payload: 'w', delay_seconds: 1000, expires_in_seconds: 2000 },
+    { payload: 'r', expires_in_seconds: 2000 },
+  ])) as [string, string];
+  const past = `options || '{"expires_at": "2020-01-01T00:00:00Z"}'`;
+  await client.query(`update tock.waiting set options = ${past} where queue = $1`, [q]);
+  await client.query(`update tock.runs set options = ${past} where position = $1::bigint >> 20`, [
+    ready,
+  ]);
+  const again = await rerun(client, [waits, ready]);
+  expect(again).toMatchObject([{ state: 'expired' }, { state: 'expired' }]);
+  const got = (await drain(client, q)).flat();
+  expect(got.map((run) => run.payload).toSorted()).toEqual(['r', 'w']);
+});
+
+test('what cannot be rerun is refused with its field', async () => {
+  const { id } = await taskInState(client, queue(), 'done');
+  expect(await refusal(rerun(client, []))).toMatchObject({ code: 'TK422', detail: 'ids' });
+  expect(await refusal(rerun(client, [id], ''))).toMatchObject({ detail: 'request_id' });
+  expect(await refusal(rerun(client, [id], null, 'x'.repeat(201)))).toMatchObject({
+    code: 'TK422',
+    detail: 'reason',
+  });
+});

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { claim, rows } from '../../verbs.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  scheduleHistory,
+  showSchedule,
+} from './schedules.ts';
+
+databasePerTest();
+
+const seconds = (from: Date | null, to: Date | null) => (Number(to) - Number(from)) / 1000;
+
+test('a schedule that fails is on record, holds up no other, and goes on', async () => {
+  await putSchedule(client, 'bad', {
+    queue: 'small',
+    every_seconds: 30,
+    payload: 'x'.repeat(2000),
+  });
+  await client.query(`select tock.put_queue('small', '{"max_payload_bytes": 1024}')`);
+  await putSchedule(client, 'good', { queue: 'small', every_seconds: 30 });
+  for (const name of ['bad', 'good']) await backdateSchedule(client, name, 29);
+  expect(await fireSchedules(client)).toBe(2);
+  const bad = await showSchedule(client, 'bad');
+  expect(bad).toMatchObject({ last_outcome: 'failed', failures: 1 });
+  expect(bad.last_error).toContain('1024 bytes');
+  expect(Number(bad.next_fire_at)).toBeGreaterThan(Date.now());
+  expect(await showSchedule(client, 'good')).toMatchObject({ last_outcome: 'fired' });
+  const findings = await rows<{ finding: string; detail: string }>(
+    client,
+    'select * from tock.doctor()',
+  );
+  expect(findings.find(({ finding }) => finding === 'schedules fail')?.detail).toContain(
+    'bad (1 time ',
+  );
+  await client.query(`select tock.put_queue('small', '{"max_payload_bytes": 4096}')`);
+  await backdateSchedule(client, 'bad', 29);
+  await fireSchedules(client);
+  expect(await showSchedule(client, 'bad')).toMatchObject({
+    last_outcome: 'fired',
+    failures: 0,
+    last_error: null,
+  });
+});
+
+test('what can be otherwise in a moment is tried again: the fire is not lost', async () => {
+  const options = { unique_key: 'k', on_conflict: 'replace' };
+  await putSchedule(client, 'held', { queue: 'held', every_seconds: 3600, options, payload: 1 });
+  await client.query(`select tock.enqueue('held', '[{"unique_key": "k", "delay_seconds": 60}]')`);
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query(
+    `select tock.enqueue('held', '[{"unique_key": "k", "on_conflict": "replace", "delay_seconds": 60}]')`,
+  );
+  await backdateSchedule(client, 'held', 30);
+  await backdateSchedule(client, 'held', 1800);
+  await client.query("update tock.schedules set missed_after_seconds = 86400 where name = 'held'");
+  await client.query("set lock_timeout = '200ms'");
+  await fireSchedules(client);
+  await client.query('reset lock_timeout');
+  const put_off = await showSchedule(client, 'held');
+  await other.query('rollback');
+  expect(put_off).toMatchObject({ last_outcome: null, failures: 1 });
+  expect(seconds(new Date(), put_off.due_at)).toBeLessThanOrEqual(10);
+  await client.query("update tock.fires set due_at = now() where schedule = 'held'");
+  await fireSchedules(client);
+  expect(await showSchedule(client, 'held')).toMatchObject({
+    last_outcome: 'fired',
+    last_fire_at: put_off.next_fire_at,
+    failures: 0,
+  });
+});
+
+test('a queue that was dropped is made again by the next fire', async () => {
+  await putSchedule(client, 'homeless', { queue: 'dropped', every_seconds: 30 });
+  await client.query(`select tock.put_queue('dropped', '{"paused": true}')`);
+  await client.query("select tock.drop_queue('dropped')");
+  await backdateSchedule(client, 'homeless', 29);
+  await fireSchedules(client);
+  expect(await claim(client, 'dropped')).toHaveLength(1);
+});
+
+test('what became of a fire is tidied away after seven days', async () => {
+  await putSchedule(client, 'old', { queue: 'old', every_seconds: 3600 });
+  await client.query("select tock.run_schedule('old'), tock.run_schedule('old')");
+  await client.query(
+    `update tock.fired set fired_at = now() - interval '8 days'
+     where number = (select min(number) from tock.fired where schedule = 'old')`,
+  );
+  await client.query('select tock.tidy()');
+  expect(await scheduleHistory(client, 'old')).toHaveLength(1);
+});
+
+test('a unique key under an older snapshot: the fire is tried again, not lost', async () => {
+  await putSchedule(client, 'old', {
+    queue: 'old',
+    every_seconds: 3600,
+    options: { unique_key: 'k' },
+  });
+  await backdateSchedule(client, 'old', 10);
+  await client.query('begin isolation level repeatable read');
+  await fireSchedules(client);
+  await client.query('commit');
+  expect(await showSchedule(client, 'old')).toMatchObject({ last_outcome: null, failures: 1 });
+  await client.query("update tock.fires set due_at = now() where schedule = 'old'");
+  await fireSchedules(client);
+  expect(await showSchedule(client, 'old')).toMatchObject({ last_outcome: 'fired', failures: 0 });
+});
+
+test('tidying keeps up with any number of fires', async () => {
+  await client.query(
+    `insert into tock.fired (schedule, fire_at, outcome, fired_at)
+     select 'x', now(), 'missed', now() - interval '8 days' from generate_series(1, 25000)`,
+  );
+  await client.query("select tock.run_duty('tidy')");
+  expect(await rows(client, 'select number from tock.fired')).toEqual([]);
+});
+
+test.each([
+  ['cron', "time_zone = 'Gone/Away'"],
+  ['period', "anchor_at = '-infinity'"],
+])(
+  'a schedule whose next fire can not be told (%s) is put off, and the others are fired',
+  async (name, broken) => {
+    await putSchedule(client, 'cron', { queue: 'q', cron: '* * * * *' });
+    await putSchedule(client, 'period', { queue: 'q', every_seconds: 60 });
+    await putSchedule(client, 'good', { queue: 'q', every_seconds: 60 });
+    for (const each of ['cron', 'period', 'good']) await backdateSchedule(client, each, 100);
+    await client.query(`update tock.schedules set ${broken} where name = '${name}'`);
+    await fireSchedules(client);
+    expect(await showSchedule(client, 'good')).toMatchObject({ last_outcome: 'fired' });
+    const put_off = await rows<{ failures: number; far: boolean }>(
+      client,
+      "select failures, due_at > now() + interval '59 minutes' as far from tock.fires where failures > 0",
+    );
+    expect(put_off).toEqual([{ failures: 1, far: true }]);
+  },
+);

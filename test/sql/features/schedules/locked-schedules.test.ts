@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest';
+import { conditionTimeout } from '../../../timeout.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { refusal, rows, value } from '../../verbs.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  queuedTasks,
+  showSchedule,
+} from './schedules.ts';
+
+databasePerTest();
+
+const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
+
+/** So many schedules that are due, in a queue of their own. */
+async function due(prefix: string, count: number, more: object = {}): Promise<void> {
+  for (let n = 1; n <= count; n++) {
+    await putSchedule(client, `${prefix}${n}`, { queue: prefix, every_seconds: 3600, ...more });
+    await backdateSchedule(client, `${prefix}${n}`, 10);
+  }
+}
+
+test('a claim waits for nobody who holds the key of a schedule, and fires the others', async () => {
+  await client.query('select tock.tick()');
+  await due('held', 5, { options: { unique_key: 'k' } });
+  await due('kept', 5);
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query(`select tock.enqueue('held', '[{"unique_key": "k"}]')`);
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
+  await client.query("select id from tock.claim('else', p_alone => true)");
+  expect(await queuedTasks(client, 'kept')).toHaveLength(5);
+  for (let n = 1; n <= 5; n++) {
+    expect(await showSchedule(client, `held${n}`)).toMatchObject({
+      last_outcome: null,
+      failures: 1,
+    });
+  }
+  // Time for the next try, which the tick makes.
+  await other.query('rollback');
+  await client.query("update tock.fires set due_at = now() where schedule ~ '^held'");
+  await client.query('select tock.tick()');
+  expect(await showSchedule(client, 'held5')).toMatchObject({ last_outcome: 'fired', failures: 0 });
+});
+
+test('a schedule alone is tried once a call', async () => {
+  await putSchedule(client, 'alone', { queue: 'q', every_seconds: 3600, overlap: 'replace' });
+  const id = await value(client, "select tock.run_schedule('alone')");
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('select tock.cancel(array[$1::bigint])', [id]);
+  await backdateSchedule(client, 'alone', 10);
+  await fireSchedules(client);
+  expect(await showSchedule(client, 'alone')).toMatchObject({ last_outcome: 'run', failures: 1 });
+  await other.query('rollback');
+});
+
+test('what somebody was firing and gave back is fired by the tick after the next, and it is time at once', async () => {
+  await putSchedule(client, 'far', { queue: 'far', cron: '@yearly' });
+  await client.query('select tock.tick()');
+  await due('a', 2);
+  await client.query(
+    "update tock.fires set due_at = due_at - interval '5 seconds' where schedule ~ '^a'",
+  );
+  const other = await db.connect();
+  await other.query('begin');
+  expect(await value(other, 'select tock.fire_schedules()')).toBe(2);
+  await due('b', 60);
+  await client.query('select tock.tick()');
+  // Who sleeps until then looks again: nobody tells of one who is killed.
+  const until = Number(await wake()) - Date.now();
+  expect([until > 10_000, until <= 60_000]).toEqual([true, true]);
+  await other.query('rollback');
+  expect(Number(await wake()) - Date.now()).toBeLessThan(1000);
+  await client.query('select tock.tick()');
+  expect(await queuedTasks(client, 'a')).toHaveLength(2);
+});
+
+test('when the clock was set back by an hour, schedules go on at once', async () => {
+  await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
+  await client.query('select tock.tick()');
+  await client.query(
+    `update tock.duties set last_started_at = last_started_at + interval '1 hour', swept_at = swept_at + interval '1 hour';
+     insert into tock.fired (schedule, fire_at, due_at, outcome)
+     select 'x', now(), now() + interval '1 hour', 'missed' from generate_series(1, 60)`,
+  );
+  await backdateSchedule(client, 's', 10);
+  expect((await wake())?.getTime() ?? Infinity).toBeLessThanOrEqual(Date.now());
+  await client.query('select tock.tick()');
+  expect(await queuedTasks(client, 'q')).toHaveLength(1);
+  const ahead = 'select name from tock.duties where last_started_at > now()';
+  expect(await rows(client, ahead)).toEqual([]);
+});
+
+test('who was writing at a sweep that took long, and has ended, is looked after as soon as it is time', async () => {
+  await putSchedule(client, 'far', { queue: 'far', cron: '@yearly' });
+  const other = await db.connect();
+  await other.query('begin');
+  await putSchedule(other, 'late', { queue: 'late', cron: '@yearly' });
+  await client.query('select tock.tick()');
+  await client.query(
+    "update tock.duties set swept_at = clock_timestamp() + interval '20 seconds' where name = 'schedules'",
+  );
+  await other.query('commit');
+  const until = Number(await wake()) - Date.now();
+  expect([until > 10_000, until <= 20_000]).toEqual([true, true]);
+});
+
+test('who can not have a schedule, as somebody is firing it, is told so', async () => {
+  await due('s', 1);
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('select tock.fire_schedules()');
+  for (const call of [
+    "pause_schedule('s1')",
+    "run_schedule('s1')",
+    "drop_schedule('s1')",
+    `put_schedule('s1', '{"queue": "q", "cron": "@daily"}')`,
+  ]) {
+    expect(await refusal(client.query(`select tock.${call}`)), call).toMatchObject({
+      code: 'TK503',
+      detail: 'schedule',
+      message: expect.stringContaining('being fired or changed'),
+    });
+  }
+  await other.query('rollback');
+});

@@ -1,0 +1,187 @@
+import { expect, test } from 'vitest';
+import { conditionTimeout } from '../../../timeout.ts';
+import { client, databasePerFile } from '../../test_database.ts';
+import { rows, value } from '../../verbs.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  queuedTasks,
+  type ScheduleFire,
+  scheduleHistory,
+  showSchedule,
+} from './schedules.ts';
+
+databasePerFile();
+
+const nominal = (all: ScheduleFire[], outcome: string) =>
+  all.filter((one) => one.outcome === outcome).map(({ fire_at }) => Number(fire_at) / 1000);
+
+const hour = 3600;
+
+/** What a schedule of each hour did after 20 hours in which nobody fired; half an hour from now, so that none comes meanwhile. */
+async function after(name: string, rule: object) {
+  const minute = (new Date().getUTCMinutes() + 30) % 60;
+  await putSchedule(client, name, { queue: name, cron: `${minute} * * * *`, ...rule });
+  await backdateSchedule(client, name, 20 * hour);
+  const from = Number((await showSchedule(client, name)).next_fire_at) / 1000;
+  await fireSchedules(client);
+  const all = await scheduleHistory(client, name);
+  // Nothing comes twice, and the plan goes on.
+  await fireSchedules(client);
+  expect(await scheduleHistory(client, name)).toEqual(all);
+  expect(Number((await showSchedule(client, name)).next_fire_at)).toBeGreaterThan(Date.now());
+  const tasks = all.filter(({ task_id }) => task_id !== null);
+  expect((await queuedTasks(client, name)).length).toBe(tasks.length);
+  return { all, from, last: from + 19 * hour, fired: nominal(all, 'fired') };
+}
+
+test('of twenty missed fires, one: the last that was due is fired, and the others are not', async () => {
+  const { all, from, last, fired: at } = await after('one', {});
+  expect(at).toEqual([last]);
+  expect(all[0]).toMatchObject({ outcome: 'missed', task_id: null });
+  expect(nominal(all, 'missed')).toEqual([from]);
+  expect(Number(all[0]?.until_at) / 1000).toBe(last);
+});
+
+test('of twenty missed fires, skip: none is fired', async () => {
+  const { all, from, fired: at } = await after('skip', { missed: 'skip' });
+  expect(at).toEqual([]);
+  expect(nominal(all, 'missed')).toEqual([from]);
+});
+
+test('of twenty missed fires, all: each is fired, the oldest first', async () => {
+  const { from, fired: at } = await after('all', { missed: 'all' });
+  expect(at).toEqual(Array.from({ length: 20 }, (_, n) => from + n * hour));
+});
+
+test('of twenty missed fires, all up to five: the oldest five', async () => {
+  const { all, from, fired: at } = await after('five', { missed: 'all', missed_limit: 5 });
+  expect(at).toEqual([0, 1, 2, 3, 4].map((n) => from + n * hour));
+  expect(nominal(all, 'missed')).toEqual([from + 5 * hour]);
+});
+
+test.each(['skip', 'replace'])(
+  'what may not overlap (%s) catches up with one task',
+  async (overlap) => {
+    const { all, from, last } = await after(`lone-${overlap}`, { missed: 'all', overlap });
+    const kept = all.filter(({ task_id }) => task_id);
+    expect(kept.map(({ fire_at }) => Number(fire_at) / 1000)).toEqual([
+      overlap === 'skip' ? from : last,
+    ]);
+    expect(nominal(all, overlap === 'skip' ? 'overlapped' : 'replaced')).toHaveLength(19);
+  },
+);
+
+test('a late tick misses nothing, whatever the rule', async () => {
+  await putSchedule(client, 'late', { queue: 'late', every_seconds: 5, missed: 'skip' });
+  await backdateSchedule(client, 'late', 50);
+  await fireSchedules(client);
+  const all = await scheduleHistory(client, 'late');
+  expect(nominal(all, 'fired').length).toBeGreaterThanOrEqual(10);
+  expect(nominal(all, 'missed')).toEqual([]);
+});
+
+test('a period keeps its beat, whatever was missed', async () => {
+  for (const missed of ['skip', 'one', 'all']) {
+    const settings = { queue: 'beat', every_seconds: 7, missed, missed_limit: 3 };
+    const first = await putSchedule(client, `beat-${missed}`, settings);
+    await backdateSchedule(client, `beat-${missed}`, 5000);
+    await fireSchedules(client);
+    const { next_fire_at } = await showSchedule(client, `beat-${missed}`);
+    expect(((Number(next_fire_at) - Number(first.next_fire_at)) / 1000) % 7).toBe(0);
+  }
+});
+
+test('missed_after_seconds says from when on a fire is missed', async () => {
+  await putSchedule(client, 'strict', {
+    queue: 'strict',
+    every_seconds: 5,
+    missed: 'skip',
+    missed_after_seconds: 0,
+  });
+  await backdateSchedule(client, 'strict', 49);
+  await fireSchedules(client);
+  expect(nominal(await scheduleHistory(client, 'strict'), 'fired')).toEqual([]);
+});
+
+test.each([
+  ['every_seconds', { every_seconds: 1 }],
+  ['cron', { cron: '* * * * * *' }],
+])('ten years of missed seconds (%s) are passed over', async (_, timing) => {
+  for (const missed of ['one', 'skip', 'all']) {
+    const name = `years-${missed}-${Object.keys(timing)[0]}`;
+    await putSchedule(client, name, { queue: 'years', ...timing, missed, missed_limit: 10 });
+    await backdateSchedule(client, name, 3650 * 86_400);
+  }
+  // Stepping through 300 million of them takes hours.
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
+  await fireSchedules(client);
+  await client.query('reset statement_timeout');
+  for (const [missed, most] of [
+    ['one', 2],
+    ['skip', 62],
+    ['all', 72],
+  ] as const) {
+    const at = nominal(
+      await scheduleHistory(client, `years-${missed}-${Object.keys(timing)[0]}`),
+      'fired',
+    );
+    expect(at.length).toBeLessThanOrEqual(most);
+    expect(at).toEqual([...new Set(at)].sort());
+  }
+});
+
+test('next_wake_at is the next fire that is due, to the second, and passes over paused ones', async () => {
+  await client.query('delete from tock.schedules; delete from tock.fires; delete from tock.fired');
+  const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
+  expect(await wake()).toBeNull();
+  const far = await putSchedule(client, 'far', { queue: 'q', cron: '0 0 1 1 *' });
+  const near = await putSchedule(client, 'near', {
+    queue: 'q',
+    every_seconds: 100,
+    jitter_seconds: 5,
+  });
+  expect(await wake()).toEqual(near.due_at);
+  await client.query("select tock.pause_schedule('near')");
+  expect(await wake()).toEqual(far.next_fire_at);
+  await client.query("select tock.resume_schedule('near')");
+  await backdateSchedule(client, 'near', 110);
+  await client.query('select tock.tick()');
+  const next = await showSchedule(client, 'near');
+  expect(next.last_outcome).toBe('fired');
+  expect(await wake()).toEqual(next.due_at);
+});
+
+test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', async () => {
+  await putSchedule(client, 'ticked', { queue: 'ticked', every_seconds: 3600, payload: 1 });
+  await backdateSchedule(client, 'ticked', 30);
+  await client.query('select tock.tick()');
+  expect(await queuedTasks(client, 'ticked')).toEqual([1]);
+  // A tick that comes for it at once, as next_wake_at said, finds it too.
+  await backdateSchedule(client, 'ticked', 30);
+  await client.query('select tock.tick()');
+  expect(await queuedTasks(client, 'ticked')).toEqual([1, 1]);
+  await putSchedule(client, 'claimed', { queue: 'claimed', every_seconds: 3600, payload: 2 });
+  await backdateSchedule(client, 'claimed', 30);
+  const [run] = await rows<{ payload: number }>(
+    client,
+    "select payload from tock.claim('claimed', p_alone => true)",
+  );
+  expect(run?.payload).toBe(2);
+});
+
+test('a claim that has fired commits synchronously', async () => {
+  await putSchedule(client, 'sync', { queue: 'sync', every_seconds: 3600 });
+  const commits = async () => {
+    const [row] = await rows<{ said: string | null }>(
+      client,
+      "select (select current_setting('synchronous_commit') where c.id > 0) as said from tock.claim('sync', p_alone => true) c",
+    );
+    return row?.said;
+  };
+  await client.query(`select tock.enqueue('sync', '[{}]')`);
+  expect(await commits()).toBe('off');
+  await backdateSchedule(client, 'sync', 30);
+  expect(await commits()).toBe('on');
+});

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { badScans, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { value } from '../../verbs.ts';
+
+databasePerTest();
+
+type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
+
+/** How many pages a call touches; the fewest of three, as a session may have to read the catalog anew. */
+async function pages(call: string): Promise<number> {
+  const counts: number[] = [];
+  for (let n = 0; n < 3; n++) {
+    const [{ Plan: plan }] = await value<[{ Plan: Plan }]>(
+      client,
+      `explain (analyze, buffers, timing off, format json) select ${call}`,
+    );
+    counts.push(plan['Shared Hit Blocks'] + plan['Shared Read Blocks']);
+  }
+  return Math.min(...counts);
+}
+
+/** Schedules straight into the tables, next due in an hour. */
+async function many(count: number): Promise<void> {
+  await client.query(
+    `insert into tock.schedules (name, queue, cron, plan)
+     select 's' || n, 'q', '0 3 * * *', p.plan
+     from generate_series(1, $1) n, (select tock.parse_cron('0 3 * * *') as plan offset 0) p`,
+    [count],
+  );
+  await client.query(
+    `insert into tock.fires (schedule, turn, fire_at, due_at)
+     select name, 1, now() + interval '1 hour', now() + interval '1 hour' from tock.schedules`,
+  );
+}
+
+/** Lets the next so many be due now. */
+const due = (count: number) =>
+  client.query(
+    `update tock.fires set due_at = clock_timestamp(), fire_at = clock_timestamp()
+     where (schedule, turn) in (select schedule, turn from tock.fires where due_at > clock_timestamp() order by schedule limit $1)`,
+    [count],
+  );
+
+test('beside an open transaction the last of 10,000 fires reads as much as the first', async () => {
+  await many(200);
+  const holder = await db.connect();
+  await holder.query('begin isolation level repeatable read; select 1 from tock.fires');
+  const idle: number[] = [];
+  const firing: number[] = [];
+  const waking: number[] = [];
+  const ticking: number[] = [];
+  for (let round = 0; round < 50; round++) {
+    await due(200);
+    while (await value<number>(client, 'select tock.fire_schedules()'));
+    if (round % 10 !== 9) continue;
+    idle.push(await pages('tock.fire_schedules()'));
+    waking.push(await pages('tock.next_wake_at()'));
+    await client.query("update tock.duties set swept_at = now() where name = 'schedules'");
+    ticking.push(await pages("tock.run_duty('schedules')"));
+    await due(3);
+    firing.push(await pages('tock.fire_schedules(1)'));
+  }
+  await holder.query('rollback');
+  for (const counts of [idle, firing, waking, ticking]) {
+    expect([counts, (counts.at(-1) ?? 0) < (counts[0] ?? 0) * 1.3 + 40]).toEqual([counts, true]);
+  }
+});
+
+test('of 100,000 schedules a hundred that are due are fired by index alone, in one tick', async () => {
+  await stopAutovacuum(client);
+  await many(100_000);
+  await due(200);
+  const on = await sessionWithPlans(db, ['analyze'], 'auto');
+  const work = async () => {
+    await on.query('select tock.fire_schedules(50)');
+    await on.query('select tock.next_wake_at()');
+    await on.query("select id from tock.claim('q', p_alone => true)");
+    await on.query("select name from tock.schedules('q', 's7', 10)");
+    await on.query("select name from tock.schedules(p_after => 's7', p_limit => 10)");
+    await on.query(
+      "select tock.last_fires('s1'), tock.run_schedule('s2'), tock.pause_schedule('s3')",
+    );
+    await on.query('select finding from tock.doctor_of_schedules()');
+    await on.query('select tock.put_schedule(\'s4\', \'{"queue": "q", "every_seconds": 5}\')');
+  };
+  expect(await badScans(on, work, { tables: /schedules|fire/, most: 1000, least: 40 })).toEqual([]);
+  const read = await pages('tock.fire_schedules(50)');
+  // About 40 a schedule: its row, its next row, what it fired, the run, and their indexes.
+  expect(read).toBeLessThan(50 * 60);
+  expect(await value(client, "select count(*)::int from tock.fired where outcome = 'fired'")).toBe(
+    200,
+  );
+});

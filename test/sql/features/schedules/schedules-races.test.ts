@@ -1,0 +1,211 @@
+import type pg from 'pg';
+import { expect, test } from 'vitest';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { pidOf, rows, value, waitUntil, waitUntilBlocked } from '../../verbs.ts';
+import {
+  backdateSchedule,
+  fireSchedules,
+  putSchedule,
+  queuedTasks,
+  scheduleHistory,
+  showSchedule,
+} from './schedules.ts';
+
+databasePerTest();
+
+async function manyDue(count: number): Promise<void> {
+  await client.query(
+    `select tock.put_schedule('s' || n, json_build_object('queue', 'q' || n % 5, 'every_seconds', 3600, 'payload', n)::jsonb)
+     from generate_series(1, $1) n`,
+    [count],
+  );
+  await client.query(`update tock.schedules set anchor_at = anchor_at - interval '1 hour'`);
+  await client.query(
+    `update tock.fires set fire_at = fire_at - interval '1 hour', due_at = due_at - interval '1 hour'`,
+  );
+}
+
+/** Every schedule was fired exactly once, and its task is there. */
+async function expectOnce(count: number): Promise<void> {
+  const fires = await rows<{ fires: number; schedules: number }>(
+    client,
+    `select count(*)::int as fires, count(distinct schedule)::int as schedules from tock.fired where outcome = 'fired'`,
+  );
+  expect(fires).toEqual([{ fires: count, schedules: count }]);
+  const payloads = await rows<{ payload: number }>(
+    client,
+    'select payload from tock.runs order by payload',
+  );
+  expect(payloads.map(({ payload }) => payload)).toEqual(
+    Array.from({ length: count }, (_, n) => n + 1),
+  );
+  expect(await value(client, 'select count(*)::int from tock.fires')).toBe(count);
+  await expectInvariants(client);
+}
+
+const drivers = [
+  'select tock.tick()',
+  'select tock.fire_schedules(30)',
+  "select tock.run_duty('schedules')",
+  "select id from tock.claim('q1', p_limit => 1, p_alone => true)",
+];
+
+test('of eight who fire two hundred schedules at once each fire is one task', async () => {
+  await manyDue(200);
+  const clients: pg.Client[] = [];
+  for (let n = 0; n < 8; n++) clients.push(await db.connect());
+  await Promise.all(
+    clients.map(async (one, n) => {
+      for (let k = 0; k < 12; k++) await one.query(drivers[(n + k) % drivers.length] ?? '');
+    }),
+  );
+  await fireSchedules(client);
+  await expectOnce(200);
+});
+
+test('whoever is killed while firing has fired nothing, and another does', async () => {
+  await manyDue(200);
+  const victim = await db.connect();
+  const pid = await pidOf(victim);
+  await victim.query('begin');
+  await victim.query('select tock.fire_schedules(100)');
+  const others = [await db.connect(), await db.connect()];
+  const firing = others.map(async (one) => {
+    for (let k = 0; k < 10; k++) await one.query('select tock.fire_schedules(20)');
+  });
+  await client.query('select pg_terminate_backend($1)', [pid]);
+  await Promise.all(firing);
+  await waitUntil(
+    'it is gone',
+    async () =>
+      !(await value(client, 'select count(*)::int from pg_stat_activity where pid = $1', [pid])),
+  );
+  await fireSchedules(client);
+  await expectOnce(200);
+});
+
+test('a firing in an open transaction holds up no other schedule, and a claim none', async () => {
+  await manyDue(50);
+  const other = await db.connect();
+  await other.query('begin');
+  expect(await value(other, 'select tock.fire_schedules(10)')).toBe(10);
+  await client.query(`set statement_timeout = ${conditionTimeout}`);
+  await client.query("select id from tock.claim('q1', p_alone => true)");
+  await client.query('select tock.tick()');
+  expect(await value(client, 'select count(*)::int from tock.fired')).toBe(40);
+  await other.query('rollback');
+  // A little below the newest fired is read each time: nobody has to wait for the sweep.
+  expect(await fireSchedules(client, 1000, false)).toBe(10);
+  await expectOnce(50);
+});
+
+test('what was put in a transaction that was open for long is found by the sweep', async () => {
+  const other = await db.connect();
+  await other.query('begin');
+  await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
+  await backdateSchedule(other, 'late', 10);
+  await manyDue(60);
+  await fireSchedules(client);
+  await client.query('update tock.fired set due_at = clock_timestamp() where due_at is not null');
+  await other.query('commit');
+  expect(await fireSchedules(client, 1000, false)).toBe(0);
+  expect(await fireSchedules(client, 1000, true)).toBe(1);
+});
+
+test('the duty sweeps once a minute by itself', async () => {
+  await putSchedule(client, 'low', { queue: 'low', every_seconds: 3600 });
+  await client.query('select tock.tick()');
+  await client.query(
+    `insert into tock.fired (schedule, fire_at, due_at, outcome)
+     select 'x', now(), now(), 'missed' from generate_series(1, 60)`,
+  );
+  await backdateSchedule(client, 'low', 10);
+  await client.query("select tock.run_duty('schedules')");
+  expect(await queuedTasks(client, 'low')).toHaveLength(0);
+  await client.query(
+    "update tock.duties set swept_at = swept_at - interval '10 minutes' where name = 'schedules'",
+  );
+  await client.query("select tock.run_duty('schedules')");
+  expect(await queuedTasks(client, 'low')).toHaveLength(1);
+});
+
+test('a schedule that is put while it is being fired has one next fire, by its new timing', async () => {
+  await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
+  await backdateSchedule(client, 's', 10);
+  const driver = await db.connect();
+  await driver.query('begin');
+  await driver.query('select tock.fire_schedules()');
+  const pid = await pidOf(client);
+  const putting = putSchedule(client, 's', { queue: 'q', cron: '@yearly' });
+  await waitUntilBlocked(driver, pid);
+  await driver.query('commit');
+  await putting;
+  const left = await rows<{ turn: string }>(
+    client,
+    "select turn from tock.fires where schedule = 's'",
+  );
+  expect(left).toHaveLength(1);
+  const shown = await showSchedule(client, 's');
+  expect(shown).toMatchObject({ last_outcome: 'fired' });
+  expect(shown.next_fire_at?.toISOString()).toMatch(/-01-01T00:00:00/);
+});
+
+test('a schedule that is being put is not fired, and not afterwards by its old timing', async () => {
+  await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
+  await backdateSchedule(client, 's', 10);
+  const other = await db.connect();
+  await other.query('begin');
+  await putSchedule(other, 's', { queue: 'q', cron: '@yearly' });
+  expect(await fireSchedules(client)).toBe(0);
+  await other.query('commit');
+  expect(await fireSchedules(client)).toBe(0);
+  expect(await scheduleHistory(client, 's')).toEqual([]);
+});
+
+test('of many who put, pause, resume, run and drop one schedule at once each leaves it whole', async () => {
+  const calls = [
+    `select tock.put_schedule('s', '{"queue": "q", "every_seconds": 1, "missed": "all"}')`,
+    `select tock.put_schedule('s', '{"queue": "q", "cron": "* * * * * *"}')`,
+    "select tock.pause_schedule('s')",
+    "select tock.resume_schedule('s')",
+    "select tock.run_schedule('s')",
+    'select tock.fire_schedules()',
+    "select tock.drop_schedule('s')",
+  ];
+  const clients: pg.Client[] = [];
+  for (let n = 0; n < 6; n++) clients.push(await db.connect());
+  await Promise.all(
+    clients.map(async (one, n) => {
+      for (let k = 0; k < 60; k++) await one.query(calls[(n * 3 + k * 5) % calls.length] ?? '');
+    }),
+  );
+  await client.query(calls[0] ?? '');
+  expect(await value(client, 'select count(*)::int from tock.fires')).toBe(1);
+  const runs = await value(client, 'select count(*)::int from tock.runs');
+  expect(
+    await value(client, "select count(*)::int from tock.fired where outcome in ('fired', 'run')"),
+  ).toBe(runs);
+});
+
+test('a sweep notes who is writing: when they have ended it is time soon, and a tick sweeps', async () => {
+  const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
+  await putSchedule(client, 'far', { queue: 'q', cron: '@yearly' });
+  const other = await db.connect();
+  await other.query('begin');
+  await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
+  await client.query('select tock.tick()');
+  expect(Number(await wake()) - Date.now()).toBeGreaterThan(1000);
+  // Others have fired since, and later ones.
+  await backdateSchedule(other, 'late', 10);
+  await client.query(
+    `insert into tock.fired (schedule, fire_at, due_at, outcome)
+     select 'x', now(), now(), 'missed' from generate_series(1, 60)`,
+  );
+  await other.query('commit');
+  // The next sweep comes after twenty times as long as the last one took, and not when the year is over.
+  expect(Number(await wake()) - Date.now()).toBeLessThan(60_000);
+  const ticked = () => client.query('select tock.tick()').then(() => queuedTasks(client, 'late'));
+  await expect.poll(ticked).not.toEqual([]);
+});

@@ -1,0 +1,98 @@
+import type pg from 'pg';
+import { rows, value } from '../../verbs.ts';
+
+export type Schedule = {
+  name: string;
+  state: string;
+  queue: string;
+  payload: unknown;
+  options: Record<string, unknown>;
+  time_zone: string;
+  next_fire_at: Date | null;
+  due_at: Date | null;
+  last_fire_at: Date | null;
+  last_fired_at: Date | null;
+  last_outcome: string | null;
+  last_task_id: string | null;
+  last_error: string | null;
+  failures: number;
+  updated_at: Date;
+};
+
+export type ScheduleFire = {
+  number: string;
+  fire_at: Date;
+  until_at: Date | null;
+  outcome: string;
+  task_id: string | null;
+  error: string | null;
+};
+
+type Client = Pick<pg.ClientBase, 'query'>;
+
+export async function putSchedule(
+  client: Client,
+  name: string,
+  settings: object,
+): Promise<Schedule> {
+  const [row] = await rows<Schedule>(
+    client,
+    'select * from tock.put_schedule(p_schedule => $1, p_settings => $2)',
+    [name, JSON.stringify(settings)],
+  );
+  return row as Schedule;
+}
+
+export async function showSchedule(client: Client, name: string): Promise<Schedule> {
+  return (
+    await rows<Schedule>(client, 'select * from tock.schedule(p_schedule => $1)', [name])
+  )[0] as Schedule;
+}
+
+/** What became of a schedule's fires, the oldest first. */
+export async function scheduleHistory(
+  client: Client,
+  name: string,
+  limit = 1000,
+): Promise<ScheduleFire[]> {
+  const found = await rows<ScheduleFire>(
+    client,
+    'select * from tock.last_fires(p_schedule => $1, p_limit => $2)',
+    [name, limit],
+  );
+  return found.reverse();
+}
+
+export async function fireSchedules(client: Client, limit = 1000, sweep = true): Promise<number> {
+  return value(client, 'select tock.fire_schedules(p_limit => $1, p_sweep => $2)', [limit, sweep]);
+}
+
+/** As if nobody had fired since some seconds ago: the next fire is the first since then, and a period began before. */
+export async function backdateSchedule(
+  client: Client,
+  name: string,
+  seconds: number,
+): Promise<void> {
+  await client.query(
+    `update tock.schedules s set anchor_at = s.anchor_at - make_interval(secs => s.every_seconds * ceil($2::float8 / s.every_seconds)::int)
+     where s.name = $1 and s.every_seconds is not null`,
+    [name, seconds],
+  );
+  await client.query(
+    `update tock.fires f set fire_at = n.at, due_at = tock.due_of(s, n.at)
+     from tock.schedules s cross join lateral tock.next_fire(s, now() - make_interval(secs => $2)) n(at)
+     where s.name = $1 and f.schedule = $1`,
+    [name, seconds],
+  );
+}
+
+/** Payloads of a queue's runs that are ready, in order. */
+export async function queuedTasks(client: Client, queue: string): Promise<unknown[]> {
+  const found = await rows<{ payload: unknown }>(
+    client,
+    `select r.payload from tock.runs r join tock.streams s on s.number = r.stream
+     where s.queue = $1 order by r.position`,
+    [queue],
+  );
+  return found.map(({ payload }) => payload);
+}

@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  promote,
+  reap,
+  rows,
+} from '../../verbs.ts';
+import { claimPayloads, enqueueOne, taskWithKey } from './unique_keys.ts';
+
+databasePerFile();
+
+describe('what is committed after its task has started comes to run', () => {
+  const ways: [string, object][] = [
+    ['what is to rerun', { on_conflict: 'rerun' }],
+    ['what replaces a pending one', { on_conflict: 'replace', unique_policy: 'pending' }],
+    ['what replaces, with no policy said', { on_conflict: 'replace' }],
+    ['what is merged', { on_conflict: 'merge' }],
+    ['what is put off', { on_conflict: 'debounce' }],
+    ['what is throttled', { on_conflict: 'throttle', unique_seconds: 60 }],
+  ];
+  test.each(ways)('%s', async (name, options) => {
+    const queue = name.replaceAll(/[ ,]+/g, '-');
+    await enqueueOne(queue, 1, options);
+    await promote(client);
+    const changing = await db.connect();
+    await changing.query('begin');
+    const newest = await enqueueOne(queue, 2, options, changing);
+    const first = await claimPayloads(queue);
+    expect(first.map((run) => run.payload)).toEqual([1]);
+    await changing.query('commit');
+    await complete(client, leaseOf(first));
+    await makeDue(client, queue);
+    const second = await claimPayloads(queue);
+    expect(second).toMatchObject([{ payload: 2, id: newest }]);
+    await complete(client, leaseOf(second));
+    expect(await claimPayloads(queue)).toEqual([]);
+    await expectInvariants(client);
+  });
+
+  test('what was changed beside a claim that was not committed when the change was', async () => {
+    const rerun = { on_conflict: 'rerun' };
+    await enqueueOne('claimed', 1, rerun);
+    await promote(client);
+    const worker = await db.connect();
+    await worker.query('begin');
+    const first = await claim(worker, 'claimed');
+    expect(first.map((run) => run.payload)).toEqual([1]);
+    await enqueueOne('claimed', 2, rerun);
+    await worker.query('commit');
+    await complete(client, leaseOf(first));
+    expect((await claimPayloads('claimed')).map((run) => run.payload)).toEqual([2]);
+  });
+
+  test('all that was written beside workers: their last run of a key has its newest payload', async () => {
+    const keys = Array.from({ length: 6 }, (_, n) => `doc ${n}`);
+    const newest = new Map<string, number>();
+    const ran = new Map<string, number>();
+    let going = true;
+    const writer = async (own: string[], on_conflict: string) => {
+      const on = await db.connect();
+      for (let n = 1; n <= 40; n++) {
+        for (const key of own) {
+          await on.query('begin');
+          await enqueue(on, 'outbox', [taskWithKey({ key, n }, { on_conflict }, key)]);
+          await sleep(n % 4);
+          await on.query('commit');
+          newest.set(key, n);
+        }
+      }
+      await on.end();
+    };
+    const worker = async () => {
+      const on = await db.connect();
+      for (;;) {
+        const last = !going;
+        await promote(on);
+        const runs = await claim(on, 'outbox', { limit: 2 });
+        if (runs.length === 0 && last) break;
+        for (const run of runs) {
+          const { key, n } = run.payload as { key: string; n: number };
+          ran.set(key, Math.max(n, ran.get(key) ?? 0));
+        }
+        if (runs.length > 0) await complete(on, leaseOf(runs));
+      }
+      await on.end();
+    };
+    const workers = [worker(), worker(), worker()];
+    await Promise.all([
+      writer(keys.slice(0, 2), 'rerun'),
+      writer(keys.slice(2, 4), 'replace'),
+      writer(keys.slice(4), 'debounce'),
+    ]);
+    going = false;
+    await Promise.all(workers);
+    await promote(client);
+    for (const run of (await drain(client, 'outbox')).flat()) {
+      const { key, n } = run.payload as { key: string; n: number };
+      ran.set(key, Math.max(n, ran.get(key) ?? 0));
+    }
+    expect(ran).toEqual(newest);
+    await expectInvariants(client);
+  });
+});
+
+describe('what changed while it ran', () => {
+  const rerun = (at?: string) => ({ on_conflict: 'rerun', ...(at && { changed_at: at }) });
+  const at = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`;
+
+  test('is done once more when it ends, once, with the newest payload', async () => {
+    await enqueueOne('rerun', 1, rerun(at(1)));
+    const first = await claimPayloads('rerun');
+    const again = await enqueueOne('rerun', 2, rerun(at(2)));
+    expect(await enqueueOne('rerun', 4, rerun(at(4)))).toBe(again);
+    expect(await enqueueOne('rerun', 3, rerun(at(3)))).toBe(again);
+    expect(await claimPayloads('rerun')).toEqual([]);
+    await complete(client, leaseOf(first));
+    const second = await claimPayloads('rerun');
+    expect(second.map((run) => run.payload)).toEqual([4]);
+    await complete(client, leaseOf(second));
+    expect(await claimPayloads('rerun')).toEqual([]);
+  });
+
+  test('runs beside the tasks of a gate of that name', async () => {
+    await enqueue(client, 'named', [{ payload: 'g', gate: 'k' }, taskWithKey('k', rerun())]);
+    const runs = await claimPayloads('named');
+    expect(runs.map((run) => run.payload).sort()).toEqual(['g', 'k']);
+    const [gate] = await rows(
+      client,
+      "select gate from tock.gates where gate like 'key:%' and queue = 'named'",
+    );
+    expect(gate).toEqual({ gate: 'key:k' });
+  });
+
+  test("waits for the one that runs, whatever its queue's gates let in", async () => {
+    await client.query(
+      `select tock.put_queue('own-gate', '{"gate_limit": 3, "gate_retry": "yield", "gate_rate_limit": 1, "gate_rate_seconds": 3600}')`,
+    );
+    await enqueueOne('own-gate', 1, rerun());
+    const first = await claimPayloads('own-gate');
+    await enqueueOne('own-gate', 2, rerun());
+    await fail(client, leaseOf(first), { retry_in_seconds: 0 });
+    const again = await claimPayloads('own-gate');
+    expect(again.map((run) => run.payload)).toEqual([1]);
+    await complete(client, leaseOf(again));
+    expect((await claimPayloads('own-gate')).map((run) => run.payload)).toEqual([2]);
+  });
+
+  test('is ignored when it is older than what was done', async () => {
+    const id = await enqueueOne('older', 1, rerun(at(5)));
+    await complete(client, leaseOf(await claimPayloads('older')));
+    expect(await enqueueOne('older', 0, rerun(at(5)))).toBe(id);
+    expect(await enqueueOne('older', 0, rerun(at(4)))).toBe(id);
+    expect(await claimPayloads('older')).toEqual([]);
+    expect(await enqueueOne('older', 2, rerun(at(6)))).not.toBe(id);
+  });
+
+  test('is done once more after a failure and a loss, too', async () => {
+    await enqueueOne('after-failure', 1, rerun());
+    const first = await claimPayloads('after-failure');
+    await enqueueOne('after-failure', 2, rerun());
+    await fail(client, leaseOf(first), { retry_in_seconds: 0 });
+    const second = await claimPayloads('after-failure');
+    expect(second.map((run) => run.payload)).toEqual([1]);
+    await expire(client, leaseOf(second));
+    await reap(client);
+    const third = await claimPayloads('after-failure');
+    expect(third.map((run) => run.payload)).toEqual([1]);
+    await complete(client, leaseOf(third));
+    expect((await claimPayloads('after-failure')).map((run) => run.payload)).toEqual([2]);
+  });
+});

@@ -1,0 +1,244 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  reap,
+  release,
+  rows,
+  task,
+  value,
+} from '../../verbs.ts';
+import { change, type State, states, taskInState } from './changes.ts';
+
+let db: Database;
+let client: pg.Client;
+let count = 0;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const queue = () => `h${++count}`;
+const one = async (q: string, options: object = {}) =>
+  (await enqueue(client, q, [{ payload: 'as sent', ...options }]))[0] as string;
+const soon = () => new Date(Date.now() + 3_600_000);
+
+test.each(states)('a %s task is changed as its state allows', async (state: State) => {
+  const { id, lease } = await taskInState(client, queue(), state);
+  const before = await task(client, id);
+  const changed = ['waiting', 'ready', 'running'].includes(state);
+  expect(await change(client, [id], { priority: 2, payload: { n: 1 } })).toEqual([
+    { id, state, changed },
+  ]);
+  const now = ['waiting', 'ready'].includes(state);
+  const told = await task(client, id);
+  if (!now) expect(told).toEqual(before);
+  else expect(told).toMatchObject({ id, state, priority: 2, payload: { n: 1 }, attempt: 1 });
+  if (state === 'running') await fail(client, lease, { retry_in_seconds: 0 });
+  if (changed && state !== 'waiting') {
+    const [run] = await claim(client, before?.queue as string);
+    expect(run).toMatchObject({ id, priority: 2, payload: { n: 1 } });
+  }
+  await expectInvariants(client);
+});
+
+test('a ready task with another priority is claimed in its new order, once', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, numberedTasks(6));
+  await change(client, [ids[4] as string], { priority: 1 });
+  await change(client, [ids[0] as string], { priority: 9 });
+  const got = (await drain(client, q, { limit: 1 })).flat();
+  expect(got.map((run) => [run.payload, run.priority])).toEqual([
+    [4, 1],
+    [1, 5],
+    [2, 5],
+    [3, 5],
+    [5, 5],
+    [0, 9],
+  ]);
+  expect(got.map((run) => run.id).toSorted()).toEqual(ids.toSorted());
+  const told = await task(client, ids[4] as string);
+  expect(told).toMatchObject({
+    state: 'running',
+    attempt: 1,
+    runs: [
+      { state: 'superseded', attempt: 1, worker: null },
+      { state: 'running', attempt: 1 },
+    ],
+  });
+  await expectInvariants(client);
+});
+
+test('a delayed ready task waits until its new time, keeps its options, and can be made ready again', async () => {
+  const q = queue();
+  const id = await one(q, { tenant: 't', max_attempts: 3, priority: 4 });
+  const at = soon();
+  expect(await change(client, [id], { run_at: at.toISOString() })).toEqual([
+    { id, state: 'ready', changed: true },
+  ]);
+  expect(await task(client, id)).toMatchObject({ id, state: 'waiting', run_at: at, priority: 4 });
+  expect(await claim(client, q)).toEqual([]);
+  await change(client, [id], { delay_seconds: 60 });
+  expect((await task(client, id))?.run_at?.getTime()).toBeLessThan(at.getTime());
+  await change(client, [id], { delay_seconds: 0, payload: 'back' });
+  expect(await claim(client, q, { limit: 9 })).toMatchObject([
+    { id, payload: 'back', priority: 4, tenant: 't', max_attempts: 3, attempt: 1 },
+  ]);
+  await expectInvariants(client);
+});
+
+test('a waiting task is changed in its place: time, priority and payload', async () => {
+  const q = queue();
+  const id = await one(q, { delay_seconds: 1000 });
+  const at = soon();
+  await change(client, [id], { run_at: at.toISOString(), priority: 0, payload: null });
+  expect(await task(client, id)).toMatchObject({
+    state: 'waiting',
+    run_at: at,
+    priority: 0,
+    payload: null,
+    runs: [],
+  });
+  await makeDue(client, q);
+  await promote(client);
+  expect(await claim(client, q)).toMatchObject([{ id, priority: 0, payload: null }]);
+  await expectInvariants(client);
+});
+
+test('a task that is made ready leaves the promotion of earlier due tasks unchanged', async () => {
+  const q = queue();
+  await enqueue(client, q, numberedTasks(3, 0, { delay_seconds: 900 }));
+  await makeDue(client, q);
+  const id = await one(q, { delay_seconds: 1000 });
+  await change(client, [id], { delay_seconds: 0 });
+  expect(await value(client, 'select tock.promote(p_limit => 10)')).toBe(3);
+  expect(await claim(client, q, { limit: 9 })).toHaveLength(4);
+});
+
+const ends: Record<string, (lease: string) => Promise<unknown>> = {
+  failed: (lease) => fail(client, lease, { retry_in_seconds: 0 }),
+  released: (lease) => release(client, lease),
+  reaped: async (lease) => {
+    await expire(client, lease);
+    await reap(client);
+  },
+};
+
+test.each(Object.keys(ends))(
+  'a change of a running task that is %s holds for its next attempt, and that one only',
+  async (how) => {
+    const q = queue();
+    const id = await one(q);
+    const lease = leaseOf(await claim(client, q));
+    await change(client, [id], { priority: 8 });
+    await change(client, [id], { payload: 'new', run_at: '2001-01-01T00:00:00Z' });
+    expect(await task(client, id)).toMatchObject({ priority: 5, payload: 'as sent' });
+    await ends[how]?.(lease);
+    const [run] = await claim(client, q);
+    expect(run).toMatchObject({ id, priority: 8, payload: 'new' });
+    await complete(client, run?.lease as string);
+    expect(await task(client, id)).toMatchObject({ state: 'done', payload: 'new', priority: 8 });
+    await expectInvariants(client);
+  },
+);
+
+test('a delayed running task is retried no sooner than its delay and its backoff', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, numberedTasks(2));
+  const lease = leaseOf(await claim(client, q, { limit: 2 }));
+  const at = soon();
+  await change(client, ids, { run_at: at.toISOString() });
+  await fail(client, lease, [
+    { id: ids[0], retry_in_seconds: 0 },
+    { id: ids[1], retry_in_seconds: 7200 },
+  ]);
+  expect(await task(client, ids[0] as string)).toMatchObject({ state: 'waiting', run_at: at });
+  const later = (await task(client, ids[1] as string))?.run_at as Date;
+  expect(later.getTime()).toBeGreaterThan(at.getTime());
+});
+
+test('a changed running task that is completed or dead is not tried again', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, numberedTasks(2));
+  const lease = leaseOf(await claim(client, q, { limit: 2 }));
+  await change(client, ids, { priority: 0, payload: 'never' });
+  await fail(client, lease, [{ id: ids[0], fatal: true }]);
+  await complete(client, lease);
+  expect(await claim(client, q)).toEqual([]);
+  for (const [n, state] of ['dead', 'done'].entries()) {
+    expect(await task(client, ids[n] as string)).toMatchObject({
+      state,
+      payload: n,
+      runs: [{ attempt: 1 }],
+    });
+  }
+  await expectInvariants(client);
+});
+
+test("a task is changed by any of its runs' ids, replaced ones too, and listed once", async () => {
+  const q = queue();
+  const id = await one(q);
+  await change(client, [id], { priority: 6 });
+  await change(client, [id], { priority: 7 });
+  const runs = (await task(client, id))?.runs.map((run) => run.id) as string[];
+  expect(runs).toHaveLength(3);
+  for (const [n, run] of runs.entries()) {
+    expect(await change(client, [run, id], { priority: n })).toEqual([
+      { id, state: 'ready', changed: true },
+    ]);
+  }
+  expect(await claim(client, q, { limit: 9 })).toMatchObject([{ id, priority: 2 }]);
+  const odd = ['0', '-1', '3', '9223372036854775807'];
+  expect(await change(client, odd, { priority: 1 })).toEqual([]);
+  await expectInvariants(client);
+});
+
+test('a payload changed to null is null, in the next attempt too', async () => {
+  const q = queue();
+  const id = await one(q);
+  await change(client, [id], { payload: null });
+  const lease = leaseOf(await claim(client, q));
+  expect((await task(client, id))?.payload).toBeNull();
+  await change(client, [id], { payload: 'again' });
+  await change(client, [id], { payload: null });
+  await release(client, lease);
+  expect(await claim(client, q)).toMatchObject([{ id, payload: null }]);
+});
+
+test('reprioritize and reschedule change with plain arguments', async () => {
+  const q = queue();
+  const id = await one(q);
+  const at = soon();
+  const call = (text: string, values: unknown[]) => rows(client, text, values);
+  const answer = [{ id, state: 'ready', changed: true }];
+  const named = 'p_ids => $1, p_priority => $2';
+  expect(await call(`select * from tock.reprioritize(${named})`, [[id], 0])).toEqual(answer);
+  const reschedule = 'select * from tock.reschedule(p_ids => $1, p_run_at => $2)';
+  expect(await call(reschedule, [[id], at])).toEqual(answer);
+  expect(await task(client, id)).toMatchObject({ state: 'waiting', run_at: at, priority: 0 });
+});
+
+test("a session's date settings do not affect a change", async () => {
+  const q = queue();
+  const on = await db.connect();
+  await on.query(`set datestyle = 'SQL, DMY'; set timezone = 'Asia/Kathmandu'`);
+  const id = await one(q);
+  const lease = leaseOf(await claim(client, q));
+  await change(on, [id], { run_at: '2031-02-03T04:05:06Z' });
+  await fail(on, lease, { retry_in_seconds: 0 });
+  expect((await task(client, id))?.run_at?.toISOString()).toBe('2031-02-03T04:05:06.000Z');
+});

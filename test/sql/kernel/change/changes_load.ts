@@ -1,0 +1,199 @@
+import type pg from 'pg';
+import { sleep } from '../../../sleep.ts';
+import { claim, complete, enqueue, expire, fail, type Run, release } from '../../verbs.ts';
+import { type ChangeOutcome, cancel, change } from './changes.ts';
+
+/** What the callers know of one task. Instants are counts of a clock that every call moves. */
+type Known = {
+  id: string;
+  n: number;
+  /** The lease it was last handed out with, as long as nobody has ended that. */
+  live: string | null;
+  /** Calls that end a run of it: under way, and ever. */
+  ending: number;
+  ends: number;
+  done: number;
+  cancelledAt: number;
+  askedToStop: boolean;
+  /** The last payload and priority that were promised to later claims, and since when. */
+  version: number;
+  priority: number | null;
+  promisedAt: number;
+  /** How many more attempts may not know of that: one, where another's end was being decided on. */
+  spare: number;
+};
+
+export type LoadState = {
+  queue: string;
+  limit: number;
+  random: (below: number) => number;
+  going: boolean;
+  /** How many tasks were sent. */
+  sent: number;
+  tasks: Map<string, Known>;
+  wrong: string[];
+  /** How often something was done or met. */
+  seen: Map<string, number>;
+};
+
+let clock = 0;
+const runs = new Set<string>();
+
+function note(watch: LoadState, what: string): void {
+  watch.seen.set(what, (watch.seen.get(what) ?? 0) + 1);
+}
+
+async function send(on: pg.Client, watch: LoadState, count: number): Promise<Known[]> {
+  const first = watch.sent;
+  watch.sent += count;
+  const tasks = Array.from({ length: count }, (_, n) => ({
+    payload: { n: first + n, v: 0 },
+    priority: 3 + (n % 4),
+    tenant: `t${n % 9}`,
+    max_attempts: 1000,
+  }));
+  // Known before they can be claimed.
+  await on.query('begin');
+  const ids = await enqueue(on, watch.queue, tasks);
+  const sent: Known[] = [];
+  for (const [n, id] of ids.entries()) {
+    const fresh = {
+      live: null,
+      ending: 0,
+      ends: 0,
+      done: 0,
+      askedToStop: false,
+      version: 0,
+      spare: 0,
+    };
+    const never = Number.POSITIVE_INFINITY;
+    const promise = { priority: null, promisedAt: never, cancelledAt: never };
+    const known = { id, n: first + n, ...fresh, ...promise };
+    watch.tasks.set(id, known);
+    sent.push(known);
+  }
+  await on.query('commit');
+  return sent;
+}
+
+/** Whether what was handed out could rightly be, as far as the callers know. */
+function judge(watch: LoadState, run: Run, asked: number): void {
+  const known = watch.tasks.get(run.id) as Known;
+  const { n, v } = run.payload as { n: number; v: number };
+  const say = (what: string) =>
+    watch.wrong.push(`${what}: ${JSON.stringify({ run, known, asked })}`);
+  if (n !== known.n) say("another task's payload");
+  if (runs.has(run.run_id)) say('a run handed out twice');
+  if (known.live) say('handed out while it runs');
+  if (known.done > 0) say('handed out after it was done');
+  const off = asked > known.cancelledAt;
+  if (off && !known.spare) say('handed out after it was cancelled');
+  if (asked > known.promisedAt && !known.spare) {
+    if (v < known.version) say('an old payload');
+    if (known.priority !== null && run.priority !== known.priority) say('an old priority');
+  }
+  if (off || asked > known.promisedAt) known.spare = 0;
+  runs.add(run.run_id);
+  known.live = run.lease;
+}
+
+async function ended(known: Known[], call: () => Promise<unknown>): Promise<void> {
+  for (const one of known) {
+    one.live = null;
+    one.ending++;
+    one.ends++;
+  }
+  await call();
+  for (const one of known) one.ending--;
+}
+
+export async function workOnce(on: pg.Client, watch: LoadState, kind: number): Promise<number> {
+  const asked = ++clock;
+  const got = await claim(on, watch.queue, { limit: watch.limit });
+  for (const run of got) judge(watch, run, asked);
+  const [first] = got;
+  if (!first) return 0;
+  const known = got.map((run) => watch.tasks.get(run.id) as Known);
+  const retry_in_seconds = watch.random(3) / 20;
+  if (kind < 14) {
+    for (const one of known) one.live = null;
+    if (await complete(on, first.lease)) for (const one of known) one.done++;
+  } else if (kind < 17) {
+    await ended(known, () => fail(on, first.lease, { retry_in_seconds }));
+  } else if (kind < 19) {
+    await ended(known, () => release(on, first.lease));
+  } else {
+    // The reaper ends these, some time: what is changed from now on may meet it.
+    for (const one of known) one.ending = Number.POSITIVE_INFINITY;
+    await ended(known, () => expire(on, first.lease));
+  }
+  note(watch, 'claims');
+  return got.length;
+}
+
+export async function work(on: pg.Client, watch: LoadState): Promise<void> {
+  while (watch.going) {
+    if (!(await workOnce(on, watch, watch.random(20)))) {
+      await sleep(5);
+    }
+  }
+}
+
+/** Each caller changes tasks that it sent a moment ago: so it knows what was promised last. */
+export async function changeOrCancel(
+  on: pg.Client,
+  watch: LoadState,
+  batch: number,
+): Promise<void> {
+  let mine: Known[] = [];
+  while (watch.going) {
+    if (watch.random(2))
+      mine = [...mine, ...(await send(on, watch, 1 + watch.random(batch)))].slice(-60);
+    const some = Array.from({ length: 1 + watch.random(5) }, () => mine[watch.random(mine.length)]);
+    if (!some[0]) continue;
+    const list = [...new Set(some)] as Known[];
+    const ids = list.map((one) => one.id);
+    const before = list.map((one) => one.ends);
+    const clear = list.map((one) => one.ending === 0);
+    const kind = watch.random(10);
+    let answer: ChangeOutcome[];
+    const [head] = list as [Known];
+    let priority: number | null = null;
+    clock++;
+    if (kind < 1) {
+      answer = await cancel(on, ids);
+    } else if (kind < 5) {
+      list.length = 1;
+      const payload = { n: head.n, v: head.version + 1 };
+      answer = await change(on, [head.id], { payload });
+    } else if (kind < 8) {
+      priority = watch.random(10);
+      // Until it is answered, either may hold.
+      for (const one of list) one.priority = null;
+      answer = await change(on, ids, { priority });
+    } else {
+      answer = await change(on, ids, { delay_seconds: watch.random(4) / 20 });
+    }
+    clock++;
+    for (const [n, one] of list.entries()) {
+      const told = answer.find((row) => row.id === one.id);
+      if (!told) watch.wrong.push(`unknown to a change: ${JSON.stringify(one)}`);
+      if (!told?.changed) continue;
+      note(
+        watch,
+        `${['cancel', ...Array(4).fill('edit'), ...Array(3).fill('prioritise'), 'put off', 'put off'][kind]} ${told.state}`,
+      );
+      // An attempt that ends at the same moment may have been decided on without it, the one after that not.
+      const sure = clear[n] && one.ending === 0 && one.ends === before[n];
+      if (!sure) one.spare = 1;
+      if (kind < 1) {
+        if (told.state === 'cancelled') one.cancelledAt = clock;
+        one.askedToStop = true;
+        continue;
+      }
+      if (kind < 5) one.version++;
+      if (priority !== null) one.priority = priority;
+      one.promisedAt = clock;
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { sleep } from '../../../sleep.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { retryTransient, seededRandom } from '../../load.ts';
+import { makeDue, promote, reap, rows } from '../../verbs.ts';
+import { changeOrCancel, type LoadState, work, workOnce } from './changes_load.ts';
+
+let db: Database;
+let client: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+async function duties(on: pg.Client, watch: LoadState): Promise<void> {
+  while (watch.going) {
+    await on.query(
+      'select tock.promote(p_limit => 200, p_sweep => true), tock.reap(p_sweep => true)',
+    );
+    await on.query('select tock.rest()');
+    await sleep(30);
+  }
+}
+
+/** Ends everything still open, so that each task must have come to its end. */
+async function finish(watch: LoadState): Promise<void> {
+  for (let round = 0; round < 50; round++) {
+    await client.query(
+      "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
+    );
+    while ((await reap(client)) > 0);
+    for (const one of watch.tasks.values()) one.live = null;
+    await makeDue(client, watch.queue);
+    while ((await promote(client)) > 0);
+    let left = 0;
+    for (let got = 1; got > 0; left += got) got = await workOnce(client, watch, 0);
+    if (left === 0) return;
+  }
+  throw new Error('There is no end of tasks.');
+}
+
+test.each([
+  [1, 6],
+  [7, 40],
+  [100, 120],
+])(
+  'workers at limit %i and concurrent changes and cancels double and lose no task',
+  async (limit, batch) => {
+    const queue = `mind-${limit}`;
+    const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
+    await client.query(`select tock.put_queue($1, '{"max_lost": 1000}')`, [queue]);
+    const watch: LoadState = {
+      queue,
+      limit,
+      random: seededRandom(seed),
+      going: true,
+      sent: 0,
+      tasks: new Map(),
+      wrong: [],
+      seen: new Map(),
+    };
+    const start = async (step: (on: pg.Client) => Promise<void>) => step(await db.connect());
+    const eight = Array.from({ length: 8 });
+    const going = [
+      ...eight.map(() => start((on) => work(on, watch))),
+      ...eight.map(() => start((on) => changeOrCancel(on, watch, batch))),
+      start((on) => duties(on, watch)),
+    ];
+    await retryTransient(watch, going, () => watch.tasks.size > 1000 + 60 * batch);
+    await expectInvariants(client);
+    await finish(watch);
+    expect(watch.wrong.slice(0, 3)).toEqual([]);
+    const all = [...watch.tasks.values()];
+    const states = await rows<{ id: string; state: string }>(
+      client,
+      'select task_id::text as id, state from tock.whereabouts($1)',
+      [all.map((one) => one.id)],
+    );
+    const state = new Map(states.map((row) => [row.id, row.state]));
+    const odd = all.filter((one) =>
+      one.done
+        ? one.done > 1 || state.get(one.id) !== 'done'
+        : state.get(one.id) !== 'cancelled' || !one.askedToStop,
+    );
+    expect(odd.slice(0, 3).map((one) => ({ ...one, state: state.get(one.id) }))).toEqual([]);
+    await expectInvariants(client);
+    const seen = JSON.stringify(Object.fromEntries([...watch.seen].toSorted()));
+    console.log(`seed ${seed}, ${all.length} tasks: ${seen}`);
+  },
+);

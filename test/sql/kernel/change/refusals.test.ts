@@ -1,0 +1,84 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { enqueue, refusal, rows, task } from '../../verbs.ts';
+import { change } from './changes.ts';
+
+let db: Database;
+let client: pg.Client;
+let count = 0;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const queue = () => `r${++count}`;
+const one = async (q: string) => (await enqueue(client, q, [{ payload: 'as sent' }]))[0] as string;
+
+test.each<[changes: unknown, field: string]>([
+  [null, 'changes'],
+  [{}, 'changes'],
+  [[{ priority: 1 }], 'changes'],
+  ['priority', 'changes'],
+  [{ priority: 10 }, 'priority'],
+  [{ priority: -1 }, 'priority'],
+  [{ priority: 1.5 }, 'priority'],
+  [{ priority: '1' }, 'priority'],
+  [{ priority: null }, 'priority'],
+  [{ run_at: null }, 'run_at'],
+  [{ run_at: 'tomorrow' }, 'run_at'],
+  [{ run_at: 'infinity' }, 'run_at'],
+  [{ run_at: '2030-01-01T00:00:00' }, 'run_at'],
+  [{ delay_seconds: -1 }, 'delay_seconds'],
+  [{ delay_seconds: 1e12 }, 'delay_seconds'],
+  [{ delay_seconds: null }, 'delay_seconds'],
+  [{ delay_seconds: 1, run_at: '2030-01-01T00:00:00Z' }, 'delay_seconds'],
+  [{ tenant: 'other' }, 'tenant'],
+  [{ max_attempts: 3 }, 'max_attempts'],
+  [{ bytes: 1 }, 'bytes'],
+  [{ payload: 'x'.repeat(300_000) }, 'payload'],
+])('changes like %j are refused, and the field is named', async (changes, field) => {
+  const id = await one(queue());
+  const refused = await refusal(change(client, [id], changes));
+  expect(refused).toMatchObject({ code: 'TK422', detail: field });
+  expect(await task(client, id)).toMatchObject({ state: 'ready', payload: 'as sent', priority: 5 });
+});
+
+test('a payload too large for one of the queues leaves the tasks of all queues unchanged', async () => {
+  const [wide, narrow] = [queue(), queue()];
+  await client.query(`select tock.put_queue($1, '{"max_payload_bytes": 1024}')`, [narrow]);
+  const ids = [await one(wide), await one(narrow)];
+  const refused = await refusal(change(client, ids, { payload: 'x'.repeat(2000) }));
+  expect(refused).toMatchObject({ code: 'TK422', detail: 'payload' });
+  for (const id of ids) expect((await task(client, id))?.payload).toBe('as sent');
+});
+
+test.each([
+  ['reprioritize', 'p_ids => $1, p_priority => $2', null, 'priority'],
+  ['reprioritize', 'p_ids => $1, p_priority => $2', 11, 'priority'],
+  ['reschedule', 'p_ids => $1, p_run_at => $2', null, 'run_at'],
+  ['reschedule', 'p_ids => $1, p_run_at => $2', 'infinity', 'run_at'],
+])('%s (%s) is refused with %s, and names the field', async (verb, named, value, field) => {
+  const id = await one(queue());
+  const refused = await refusal(
+    rows(client, `select * from tock.${verb}(${named})`, [[id], value]),
+  );
+  expect(refused).toMatchObject({ code: 'TK422', detail: field });
+});
+
+test('numbers are accepted in every JSON notation, and stay exact in a payload', async () => {
+  const q = queue();
+  const id = await one(q);
+  const raw =
+    '{"priority": 3.0, "payload": 123456789012345678901234567890.5, "delay_seconds": 0e3}';
+  await client.query('select tock.change(p_ids => $1, p_changes => $2)', [[id], raw]);
+  const [row] = await rows<{ payload: string; priority: number }>(
+    client,
+    'select payload::text, priority from tock.claim(p_queue => $1)',
+    [q],
+  );
+  expect(row).toEqual({ payload: '123456789012345678901234567890.5', priority: 3 });
+});

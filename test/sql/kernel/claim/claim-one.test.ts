@@ -1,0 +1,193 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  numberedTasks,
+  pidOf,
+  release,
+  rows,
+  value,
+  waitUntil,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+
+// One task without options, one run, a whole lease: these have functions of their own.
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+  await client.query("select tock.put_queue('q', '{\"max_payload_bytes\": 1024}')");
+  const first = await enqueue(client, 'q', numberedTasks(1));
+  expect(await claim(client, 'q')).toMatchObject([{ id: first[0] }]);
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const one = async (on: pg.Client, payload: unknown = 1) =>
+  (await enqueue(on, 'q', [{ payload }]))[0] as string;
+
+test('a claim of one skips a cancelled task', async () => {
+  const [cancelled, other] = [await one(client), await one(client)];
+  await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
+  expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
+  expect(await claim(client, 'q')).toEqual([]);
+  await expectInvariants(client);
+});
+
+test('a claim of one does not lease a task that was cancelled since it read', async () => {
+  const [cancelled, other] = [await one(client), await one(client)];
+  const [leases, claimer] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(claimer);
+  await leases.query('begin');
+  await leases.query('lock table tock.leases in share mode');
+  const claimed = claim(claimer, 'q');
+  await waitUntilBlocked(client, pid);
+  await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
+  await leases.query('commit');
+  expect(await claimed).toMatchObject([{ id: other }]);
+  await expectInvariants(client);
+});
+
+test('claims of one in their own transactions promote due tasks', async () => {
+  // one claim in sixteen does so anyway
+  for (let round = 0; round < 4; round++) {
+    await one(client);
+    const [due] = await enqueue(client, 'q', [
+      { payload: 'due', priority: 1, delay_seconds: 0.001 },
+    ]);
+    await waitUntil('the task is due', () =>
+      value(client, 'select max(due_at) < clock_timestamp() from tock.waiting'),
+    );
+    const [run] = await rows<{ id: string }>(
+      client,
+      "select id from tock.claim('q', p_alone => true)",
+    );
+    expect(run?.id).toBe(due);
+  }
+});
+
+test('claims of one continue in the next segment', async () => {
+  const ids: string[] = [];
+  await client.query('select tock.run_duty($1)', ['rotate']);
+  for (let task = 0; task < 3; task++) ids.push(await one(client));
+  await client.query(
+    "select setval('tock.positions', (select max(first_position) from tock.epochs))",
+  );
+  for (let task = 0; task < 3; task++) ids.push(await one(client));
+  const claimed: (string | undefined)[] = [];
+  for (const _ of ids) claimed.push((await claim(client, 'q'))[0]?.id);
+  expect(claimed).toEqual(ids);
+  expect(await claim(client, 'q')).toEqual([]);
+});
+
+test('a claim of one past its segment locks only the stream that it leases from', async () => {
+  await client.query("select tock.put_queue('q', '{\"lanes\": 64}')");
+  const tenants = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+  const tasks = tenants.map((tenant) => ({ payload: 1, tenant }));
+  await enqueue(client, 'q', tasks);
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 100 })));
+  await enqueue(client, 'q', tasks.slice(7));
+  await client.query(
+    "select setval('tock.positions', (select min(end_position) from tock.epochs))",
+  );
+  await enqueue(client, 'q', tasks.slice(0, 7));
+  for (let round = 0; round < 8; round++) {
+    await client.query('begin');
+    expect(await claim(client, 'q')).toHaveLength(1);
+    const held = await value(
+      client,
+      "select count(*)::integer from pg_locks where locktype = 'advisory' and pid = pg_backend_pid() and objid < 1048576",
+    );
+    expect(held).toBe(1);
+    await client.query('rollback');
+  }
+});
+
+test('tokens of neighbouring leases lie together, and tell which lease has one run', async () => {
+  const tokens: string[] = [];
+  for (let task = 0; task < 40; task++) {
+    await one(client);
+    const [run] = await claim(client, 'q');
+    if (run) tokens.push(run.lease);
+  }
+  expect(tokens.toSorted()).toEqual(tokens);
+  const bare = tokens.map((token) => token.slice(9, 28));
+  expect(new Set(bare).size).toBe(40);
+  expect(bare.filter((token) => token[5] !== '8')).toEqual([]);
+  await enqueue(client, 'q', numberedTasks(2));
+  expect(leaseOf(await claim(client, 'q', { limit: 2 }))[14]).toBe('4');
+});
+
+test("a lease of one run that fails under another session's lock is closed", async () => {
+  const [holder, failing] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(failing);
+  for (let round = 0; round < 4; round++) {
+    await one(client);
+    const lease = leaseOf(await claim(client, 'q'));
+    await holder.query('begin');
+    expect(await release(holder, lease, ['1'])).toEqual({ released: 0, refused: ['1'] });
+    const failed = fail(failing, lease, { fatal: true });
+    await Promise.race([failed, waitUntilBlocked(client, pid)]);
+    await holder.query('commit');
+    expect(await failed).toMatchObject({ failed: 1, dead: 1 });
+    expect(await complete(client, lease)).toBeUndefined();
+  }
+  await expectInvariants(client);
+});
+
+test('single tasks of concurrent transactions lie in streams of their own', async () => {
+  const open = await db.connect();
+  await open.query('begin');
+  const held = await one(open);
+  const id = await one(client);
+  expect(BigInt(id) & 0xfffffn).not.toBe(BigInt(held) & 0xfffffn);
+  expect(await claim(client, 'q')).toMatchObject([{ id }]);
+  await open.query('commit');
+  expect(await claim(client, 'q')).toMatchObject([{ id: held }]);
+  await expectInvariants(client);
+});
+
+test('a single task activates its stream', async () => {
+  await client.query('select tock.rest()');
+  expect(await value(client, 'select count(*)::integer from tock.streams where awake')).toBe(0);
+  const id = await one(client);
+  expect(await claim(client, 'q')).toMatchObject([{ id }]);
+});
+
+test('a single task is refused below the newest run', async () => {
+  const ids = [await one(client), await one(client), await one(client)];
+  const [from] = ids;
+  // still above where the stream began, and below what it holds
+  await client.query("select setval('tock.positions', $1::bigint >> 20)", [from]);
+  await one(client).then(
+    (id) => expect(BigInt(id) > BigInt(ids[2] as string)).toBe(true),
+    (error) => expect(error.code).toBe('TK503'),
+  );
+  await expectInvariants(client);
+});
+
+test('a single task with too large a payload is refused', async () => {
+  await expect(one(client, 'x'.repeat(1023))).rejects.toMatchObject({
+    code: 'TK422',
+    detail: 'tasks[0].payload',
+  });
+  await one(client, 'x'.repeat(1022));
+});
+
+test('a whole completion counts the runs that did not fail before', async () => {
+  const ids = [await one(client), await one(client), await one(client)];
+  const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
+  await fail(client, lease, [{ id: ids[1] as string, retry_in_seconds: 100 }]);
+  expect(await complete(client, lease)).toEqual({ completed: 2, refused: [] });
+  expect(await complete(client, lease)).toEqual({ completed: 2, refused: [] });
+});

@@ -1,0 +1,126 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  drain,
+  enqueue,
+  numberedTasks,
+  pidOf,
+  type Run,
+  value,
+  waitUntil,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+import { enqueueAndComplete, moveNearSegmentEnd } from '../segment/segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const payloads = (runs: Run[]) => runs.map((run) => run.payload);
+
+// The review's C2, held in the middle: what a claim sees of the later epoch comes after what is committed
+// meanwhile to the earlier.
+test('a claim that reads a later segment sees runs that were added to its own segment meanwhile', async () => {
+  await enqueueAndComplete(client, 'q', 1);
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'q', numberedTasks(4));
+  await moveNearSegmentEnd(client, 0);
+  await enqueue(writer, 'q', numberedTasks(5, 4));
+  await client.query('select tock.rotate()');
+  const holder = await db.connect();
+  await holder.query('begin');
+  await holder.query('lock table tock.runs_4 in access exclusive mode');
+  const worker = await db.connect();
+  const pid = await pidOf(worker);
+  const claimed = claim(worker, 'q', { limit: 9 });
+  await waitUntilBlocked(client, pid);
+  await writer.query('commit');
+  await holder.query('commit');
+  const seen = payloads(await claimed);
+  seen.push(...payloads((await drain(client, 'q')).flat()));
+  expect(seen).toEqual(numberedTasks(9).map((one) => one.payload));
+  await expectInvariants(client);
+});
+
+/** Whoever waits for a stream or a slot waits as long as it takes. */
+const waitForEver = () =>
+  client.query(`create or replace function tock.wait_for_lock(p_key integer) returns boolean
+    language plpgsql as $$
+    begin
+      perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), p_key);
+      return true;
+    end $$`);
+
+test('a claim whose stream was deactivated and reactivated behind its cursor leases nothing there', async () => {
+  await waitForEver();
+  await enqueue(client, 'q', numberedTasks(1));
+  const [first, holder, second, old] = await Promise.all(
+    Array.from({ length: 4 }, () => db.connect()) as [
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+      Promise<pg.Client>,
+    ],
+  );
+  const [waiting, drawing] = [await pidOf(holder), await pidOf(second)];
+  await first.query('begin');
+  expect(payloads(await claim(first, 'q'))).toEqual([0]);
+  await holder.query('begin');
+  const held = holder.query('lock table tock.marks_1 in access exclusive mode');
+  await waitUntilBlocked(client, waiting);
+  const claimed = claim(second, 'q');
+  await waitUntilBlocked(client, drawing);
+  await first.query('commit');
+  await held;
+  // the second has the stream now, has read its cursor, and stands before its draw
+  await waitUntil('the second claim stands before the table', () =>
+    value<boolean>(
+      client,
+      `select exists (select from pg_locks
+       where pid = $1 and relation = 'tock.marks_1'::regclass and not granted)`,
+      [drawing],
+    ),
+  );
+  await client.query('select tock.rest()');
+  expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
+  await enqueue(client, 'q', numberedTasks(1, 99));
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.streams');
+  await holder.query('commit');
+  const seen = payloads(await claimed);
+  seen.push(...payloads(await claim(old, 'q').catch(() => [])));
+  await old.query('commit');
+  seen.push(...payloads((await drain(client, 'q')).flat()));
+  expect(seen).toEqual([99]);
+  await expectInvariants(client);
+});
+
+test("deactivation goes by the segment that a stream's writer left, not the one that it entered", async () => {
+  await enqueueAndComplete(client, 'q', 2);
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'other', numberedTasks(1));
+  await waitForEver();
+  const sleeper = await db.connect();
+  const pid = await pidOf(sleeper);
+  const rested = sleeper.query('select tock.rest()');
+  await waitUntilBlocked(client, pid);
+  await moveNearSegmentEnd(client, 0);
+  await enqueue(writer, 'q', numberedTasks(3));
+  await writer.query('commit');
+  await rested;
+  expect(payloads((await drain(client, 'q')).flat())).toEqual([0, 1, 2]);
+  await expectInvariants(client);
+});

@@ -1,0 +1,156 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  pidOf,
+  refusal,
+  rows,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const open = async (how = '') => {
+  const other = await db.connect();
+  await other.query(`begin ${how}`);
+  await other.query('select count(*) from tock.leases');
+  return other;
+};
+
+test('a claim that had to wait returns all runs that it leases, later ones included', async () => {
+  const holder = await open();
+  expect(await claim(holder, 'late', { limit: 9, request_id: 'same' })).toEqual([]);
+  const claimer = await db.connect();
+  const pid = await pidOf(claimer);
+  const waiting = claim(claimer, 'late', { limit: 9, request_id: 'same' });
+  await waitUntilBlocked(client, pid);
+  const ids = await enqueue(client, 'late', numberedTasks(3));
+  await holder.query('commit');
+  const runs = await waiting;
+  expect(runs.map((run) => [run.id, run.payload])).toEqual(ids.map((id, n) => [id, n]));
+  expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(3);
+});
+
+test('a run claimed and completed in one transaction with other work is done with it', async () => {
+  await client.query('create table effects (payload jsonb)');
+  const ids = await enqueue(client, 'once', numberedTasks(2));
+  const work = async (end: 'commit' | 'rollback') => {
+    await client.query('begin');
+    const runs = await claim(client, 'once', { limit: 2 });
+    await client.query('insert into effects select $1::jsonb', [JSON.stringify(runs[0]?.payload)]);
+    expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 2 });
+    await client.query(end);
+    return runs.map((run) => run.id);
+  };
+  expect(await work('rollback')).toEqual(ids);
+  expect(await value(client, 'select count(*)::int from effects')).toBe(0);
+  expect(await work('commit')).toEqual(ids);
+  expect(await value(client, 'select count(*)::int from effects')).toBe(1);
+  expect(await claim(client, 'once', { limit: 2 })).toEqual([]);
+});
+
+const commit = (on: pg.Client) => value<string>(on, "select current_setting('synchronous_commit')");
+
+test('a claim in its own transaction, marked as such, commits asynchronously', async () => {
+  await enqueue(client, 'own', numberedTasks(2));
+  // The setting ends with the transaction: the same statement reads it, after the claim.
+  const setting = (alone: boolean) =>
+    rows<{ setting: string }>(
+      client,
+      `select c.id, current_setting('synchronous_commit') as setting
+       from tock.claim(p_queue => $1, p_alone => $2) c`,
+      ['own', alone],
+    );
+  expect((await setting(true))[0]?.setting).toBe('off');
+  expect(await commit(client)).toBe('on');
+  expect((await setting(false))[0]?.setting).toBe('on');
+});
+
+test('a claim marked as its own transaction, but with earlier writes, commits synchronously', async () => {
+  await enqueue(client, 'liar', numberedTasks(1));
+  await client.query('begin');
+  await client.query('create temporary table work (id int)');
+  await client.query("select id from tock.claim(p_queue => 'liar', p_alone => true)");
+  expect(await commit(client)).toBe('on');
+  await client.query('commit');
+});
+
+test("a claim in a user's transaction leaves its commit mode unchanged", async () => {
+  await enqueue(client, 'theirs', numberedTasks(4));
+  const statement = 'select id from tock.claim(p_queue => $1)';
+  await client.query('begin');
+  await client.query('create temporary table work (id int)');
+  await client.query(statement, ['theirs']);
+  expect(await commit(client)).toBe('on');
+  await client.query('commit');
+  await client.query('begin');
+  await client.query(statement, ['theirs']);
+  expect(await commit(client)).toBe('on');
+  await client.query('commit');
+});
+
+test('a claim beside other statements in one message, or inside a function, leaves the commit mode unchanged', async () => {
+  await enqueue(client, 'beside', numberedTasks(4));
+  const answers = (await client.query(
+    `create table if not exists other_work (id int); select id from tock.claim('beside');
+     select current_setting('synchronous_commit') as setting`,
+  )) as unknown as pg.QueryResult[];
+  expect(answers.at(-1)?.rows).toEqual([{ setting: 'on' }]);
+  const first = (await client.query(
+    `select id from tock.claim('beside'); select current_setting('synchronous_commit') as setting`,
+  )) as unknown as pg.QueryResult[];
+  expect(first.at(-1)?.rows).toEqual([{ setting: 'on' }]);
+  await client.query(`create function wrapped() returns text language plpgsql as $$
+    begin
+      perform id from tock.claim('beside');
+      return current_setting('synchronous_commit');
+    end $$`);
+  expect(await value(client, 'select wrapped()')).toBe('on');
+});
+
+test('an open claim leaves other streams to other claims, and its own runs to none', async () => {
+  await enqueue(client, 'shared', numberedTasks(4, 0, { priority: 1 }));
+  await enqueue(client, 'shared', numberedTasks(4, 4, { priority: 2 }));
+  const other = await open();
+  expect((await claim(other, 'shared', { limit: 2 })).map((run) => run.payload)).toEqual([0, 1]);
+  expect((await claim(client, 'shared', { limit: 9 })).map((run) => run.payload)).toEqual([
+    4, 5, 6, 7,
+  ]);
+  expect(await claim(client, 'shared', { limit: 9 })).toEqual([]);
+  await other.query('commit');
+  const left = (await drain(client, 'shared')).flat();
+  expect(left.map((run) => run.payload)).toEqual([2, 3]);
+  await expectInvariants(client);
+});
+
+test('a claim without its lock is still refused: the primary key of the leases is the fence', async () => {
+  await enqueue(client, 'fence', numberedTasks(4));
+  const runs = await claim(client, 'fence', { limit: 2 });
+  const refused = await refusal(
+    client.query(
+      `insert into tock.leases (stream, after_position, last_position, runs, token, leased_until)
+       select stream, after_position, last_position + 1, runs, gen_random_uuid(), now()
+       from tock.leases where token = $1`,
+      [leaseOf(runs)],
+    ),
+  );
+  expect(refused.code).toBe('23505');
+});

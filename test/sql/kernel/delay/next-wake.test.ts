@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import { enqueue, makeDue, task, value } from '../../verbs.ts';
+
+databasePerTest();
+
+const tick = () => value<Date | null>(client, 'select tock.tick()');
+const stateOf = async (id: string) => (await task(client, id))?.state;
+
+/** Ticks until a task is ready: sooner than after the time from sweep to sweep, which is long here. */
+async function ticksTo(id: string): Promise<void> {
+  await client.query("update tock.duties set every_seconds = 3600 where name = 'promote'");
+  await expect.poll(() => tick().then(() => stateOf(id)), { interval: 200 }).toBe('ready');
+}
+
+/** Whether it is time now. */
+const wakes = () =>
+  value<boolean>(client, 'select coalesce(tock.next_wake_at() <= clock_timestamp(), false)');
+
+test('a delayed task that is committed after a later one was promoted wakes at once', async () => {
+  await tick();
+  const other = await db.connect();
+  await other.query('begin');
+  const [late = ''] = await enqueue(other, 'q', [{ delay_seconds: 1000 }]);
+  await other.query("update tock.waiting set due_at = clock_timestamp() - interval '1 ms'");
+  await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
+  await client.query('update tock.waiting set due_at = clock_timestamp()');
+  expect(await value(client, 'select tock.promote()')).toBe(1);
+  expect(await wakes()).toBe(false);
+  await other.query('commit');
+  expect(await wakes()).toBe(true);
+  await client.query("select tock.run_duty('promote')");
+  expect(await stateOf(late)).toBe('ready');
+  expect(await wakes()).toBe(false);
+});
+
+/** Due a minute ago, which a transaction is that has been open for longer. */
+const long = "update tock.waiting set due_at = now() - interval '1 minute'";
+
+test.each([
+  ['committed', 'commit'],
+  ['prepared and then committed', "prepare transaction 'late'"],
+])(
+  'what is committed long after a sweep (%s) wakes at once, and the next tick sweeps',
+  async (_, end) => {
+    const other = await db.connect();
+    await other.query('begin');
+    const [late = ''] = await enqueue(other, 'q', [{ delay_seconds: 1 }]);
+    await other.query(long);
+    if (end !== 'commit') await other.query(end);
+    expect(await tick()).toBeNull();
+    expect(await tick()).toBeNull();
+    if (end === 'commit') {
+      // as if it had been open for long
+      await client.query(
+        "update tock.duties set writers = tock.waiting_writers() where name = 'promote'",
+      );
+      await other.query('commit');
+    } else await client.query("commit prepared 'late'");
+    expect(await wakes()).toBe(true);
+    await ticksTo(late);
+    expect(await wakes()).toBe(false);
+  },
+);
+
+test('what a promotion left locked, and was rolled back, wakes at once', async () => {
+  const [id = ''] = await enqueue(client, 'q', [{ delay_seconds: 1 }]);
+  await client.query(long);
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('select tock.promote()');
+  await tick();
+  await other.query('rollback');
+  expect(await wakes()).toBe(true);
+  await ticksTo(id);
+});
+
+test('after a sweep that was cut short it is time for another', async () => {
+  await client.query("select tock.put_queue('q')");
+  await client.query(
+    `insert into tock.waiting (position, due_at, queue, priority, lane, bytes)
+     select nextval('tock.positions'), now() - interval '1 minute', 'q', 5, 0, 0 from generate_series(1, 10050)`,
+  );
+  await client.query("select tock.run_duty('promote', 0)");
+  expect(await wakes()).toBe(true);
+  await client.query("select tock.run_duty('promote')");
+  expect(await wakes()).toBe(false);
+});
+
+test('a task at a gate that was due long ago wakes at once', async () => {
+  await tick();
+  await enqueue(client, 'q', [{ gate: 'g', run_at: '2026-01-01T00:00:00Z' }]);
+  expect(await wakes()).toBe(true);
+});
+
+test('who writes for a moment wakes nobody', async () => {
+  const other = await db.connect();
+  await other.query('begin');
+  await enqueue(other, 'q', [{ delay_seconds: 1000 }]);
+  await tick();
+  await other.query('commit');
+  expect(await wakes()).toBe(false);
+  await makeDue(client, 'q');
+  expect(await wakes()).toBe(true);
+});

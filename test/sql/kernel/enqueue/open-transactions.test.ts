@@ -1,0 +1,196 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { claim, complete, drain, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+async function drained(queue: string): Promise<string[]> {
+  return (await drain(client, queue)).flat().map((run) => run.id);
+}
+
+/** Thousands of tasks come, are claimed and completed. */
+async function thousandsPass(queue: string): Promise<void> {
+  for (let call = 0; call < 10; call++) {
+    const ids = await enqueue(client, queue, numberedTasks(300));
+    const runs = (await drain(client, queue)).flat();
+    expect(runs.map((run) => run.id).sort()).toEqual([...ids].sort());
+    for (const lease of new Set(runs.map((run) => run.lease))) await complete(client, lease);
+  }
+}
+
+test('a task in an open transaction holds up nobody and is claimed once it commits', async () => {
+  await enqueue(client, 'flow', numberedTasks(5));
+  await drained('flow');
+  const open = await db.connect();
+  await open.query('begin');
+  const ids = await enqueue(open, 'flow', numberedTasks(2));
+  await thousandsPass('flow');
+  await open.query('select 1');
+  await thousandsPass('flow');
+  await open.query('commit');
+  expect(await drained('flow')).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('also a task whose transaction is the first ever to name the queue', async () => {
+  const open = await db.connect();
+  await open.query('begin');
+  const ids = await enqueue(open, 'new', numberedTasks(2));
+  await thousandsPass('new');
+  expect(await value(client, 'select tock.rest()')).toBeGreaterThan(0);
+  await thousandsPass('new');
+  await open.query('commit');
+  expect(await drained('new')).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('forty open transactions enqueue to one queue, and all their tasks are claimed', async () => {
+  const writers = await Promise.all(Array.from({ length: 40 }, () => db.connect()));
+  await enqueue(client, 'forty', numberedTasks(1));
+  const ids = [...(await drained('forty'))];
+  for (const [n, writer] of writers.entries()) {
+    await writer.query('begin');
+    ids.push(...(await enqueue(writer, 'forty', numberedTasks(3, n * 3))));
+  }
+  expect(await drained('forty')).toEqual([]);
+  // The last to begin commits first: no order between writers is needed.
+  for (const writer of writers.reverse()) await writer.query('commit');
+  const slots = await value<number>(client, 'select count(distinct slot)::int from tock.streams');
+  expect(slots).toBe(40);
+  expect([ids[0], ...(await drained('forty'))].sort()).toEqual(ids.sort());
+  await expectInvariants(client);
+});
+
+test('tasks rolled back to a savepoint never were, those before and after it are', async () => {
+  await client.query('begin');
+  const before = await enqueue(client, 'saved', numberedTasks(2));
+  await client.query('savepoint a');
+  await enqueue(client, 'saved', numberedTasks(3));
+  await client.query('rollback to a');
+  const after = await enqueue(client, 'saved', numberedTasks(1));
+  await client.query('commit');
+  expect(await drained('saved')).toEqual([...before, ...after]);
+  await expectInvariants(client);
+});
+
+test('a slot let go by a savepoint is taken by another, and both orders hold', async () => {
+  const other = await db.connect();
+  await client.query('begin');
+  await client.query('savepoint a');
+  await enqueue(client, 'slots', numberedTasks(3));
+  await client.query('rollback to a');
+  await other.query('begin');
+  const theirs = await enqueue(other, 'slots', numberedTasks(2));
+  const mine = await enqueue(client, 'slots', numberedTasks(2));
+  await client.query('commit');
+  const reader = await db.connect();
+  expect((await drain(reader, 'slots')).flat().map((run) => run.id)).toEqual(mine);
+  await other.query('commit');
+  expect((await drain(reader, 'slots')).flat().map((run) => run.id)).toEqual(theirs);
+  await expectInvariants(client);
+});
+
+test('a session that says which slot it has is not believed', async () => {
+  const other = await db.connect();
+  await other.query("set tock.slot = '0'");
+  await client.query('begin');
+  const mine = await enqueue(client, 'said', numberedTasks(1));
+  const theirs = await enqueue(other, 'said', numberedTasks(1));
+  expect((await drain(other, 'said')).flat().map((run) => run.id)).toEqual(theirs);
+  await client.query('commit');
+  expect(await drained('said')).toEqual(mine);
+});
+
+test.each(['repeatable read', 'serializable'])(
+  'tasks enqueued in %s are claimed',
+  async (level) => {
+    await enqueue(client, 'levels', numberedTasks(1));
+    await drained('levels');
+    const writer = await db.connect();
+    await writer.query(`begin isolation level ${level}`);
+    await writer.query('select count(*) from tock.runs');
+    await enqueue(client, 'levels', numberedTasks(3));
+    expect(await drained('levels')).toHaveLength(3);
+    const ids = await enqueue(writer, 'levels', numberedTasks(2));
+    await enqueue(client, 'levels', numberedTasks(3));
+    expect(await drained('levels')).toHaveLength(3);
+    await writer.query('commit');
+    expect(await drained('levels')).toEqual(ids);
+    await expectInvariants(client);
+  },
+);
+
+test.each(['repeatable read', 'serializable'])(
+  'a queue made after a %s snapshot is enqueued to, or refused as a race',
+  async (level) => {
+    const writer = await db.connect();
+    await writer.query(`begin isolation level ${level}`);
+    await writer.query('select count(*) from tock.streams');
+    await enqueue(client, 'made', numberedTasks(1));
+    const outcome = await enqueue(writer, 'made', numberedTasks(1)).catch((error) => error.code);
+    if (Array.isArray(outcome)) await writer.query('commit');
+    else {
+      expect(outcome).toBe('40001');
+      await writer.query('rollback');
+    }
+    expect(await drained('made')).toHaveLength(Array.isArray(outcome) ? 2 : 1);
+    await expectInvariants(client);
+  },
+);
+
+test('serializable transactions that enqueue side by side all commit or say 40001', async () => {
+  const writers = await Promise.all(Array.from({ length: 4 }, () => db.connect()));
+  const ids: string[] = [];
+  for (const writer of writers) {
+    await writer.query('begin isolation level serializable');
+    await writer.query('select 1 from tock.queues');
+  }
+  for (const writer of writers) {
+    const code = await enqueue(writer, 'side', numberedTasks(2)).then(
+      (given) => ids.push(...given),
+      (error) => error.code,
+    );
+    if (typeof code === 'string') expect(code).toBe('40001');
+    await writer.query('commit');
+  }
+  expect((await drained('side')).sort()).toEqual(ids.sort());
+  await expectInvariants(client);
+});
+
+test('a prepared task holds up nobody and is claimed once its transaction is committed', async () => {
+  const writer = await db.connect();
+  await writer.query('begin');
+  const ids = await enqueue(writer, 'prepared', numberedTasks(2));
+  await writer.query(`prepare transaction '${db.name}'`);
+  await writer.end();
+  await thousandsPass('prepared');
+  expect(await value(client, 'select tock.rest()')).toBeGreaterThanOrEqual(0);
+  await client.query(`commit prepared '${db.name}'`);
+  expect(await drained('prepared')).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('a prepared claim keeps its runs, and undone gives them back', async () => {
+  const ids = await enqueue(client, 'two-phase', numberedTasks(2));
+  const worker = await db.connect();
+  await worker.query('begin');
+  const runs = await claim(worker, 'two-phase', { limit: 2 });
+  expect(leaseOf(runs)).toBeTruthy();
+  await worker.query(`prepare transaction '${db.name}'`);
+  expect(await drained('two-phase')).toEqual([]);
+  await client.query(`rollback prepared '${db.name}'`);
+  expect(await drained('two-phase')).toEqual(ids);
+  await expectInvariants(client);
+});

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { rows } from '../../verbs.ts';
+
+let db: Database;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+});
+
+afterAll(() => db.drop());
+
+// A run keeps nothing of these: the enqueue is done with them. `name` is of tasks in the same call.
+const usedUp = `
+  changed_at debounce_max_seconds expires_in_seconds name on_conflict unique_policy unique_seconds`;
+
+const samples: Record<string, unknown> = {
+  after: ['1'],
+  backoff: { kind: 'fixed' },
+  expires_at: '2100-01-01T00:00:00Z',
+  gather: true,
+  headers: { a: 'b' },
+  on_parent_failure: 'run',
+  parent: '1',
+  pipeline: [{ queue: 'b' }],
+};
+const ofKind: Record<string, unknown> = {
+  text: 'a',
+  whole: 1,
+  number: 1,
+  url: 'https://a.example',
+};
+
+test('an option of tasks is stored with their runs, or named as used up by the enqueue', async () => {
+  const client = await db.connect();
+  const options = await rows<{ name: string; kind: string }>(
+    client,
+    'select name, kind from tock.asked_options()',
+  );
+  const lost: string[] = [];
+  for (const { name, kind } of options) {
+    const task = { after: ['1'], [name]: samples[name] ?? ofKind[kind] ?? 'keep' };
+    const [kept] = await rows<{ options: Record<string, unknown> }>(
+      client,
+      `select tock.kept_options($1, tock.policy('q'), now()) as options`,
+      [JSON.stringify(task)],
+    );
+    if (!(name in (kept?.options ?? {}))) lost.push(name);
+  }
+  expect(lost.sort()).toEqual(usedUp.trim().split(/\s+/));
+});

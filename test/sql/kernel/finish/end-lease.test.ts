@@ -1,0 +1,279 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  extend,
+  fail,
+  leaseOf,
+  numberedTasks,
+  pidOf,
+  release,
+  task,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+import { moveNearSegmentEnd, startNextSegment } from '../segment/segments.ts';
+
+// What ends runs is written anew for each epoch: where that is another than the lease's, it goes the slow way.
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const epochOf = (id: string) =>
+  value<number>(client, 'select tock.epoch_of($1::bigint >> 20)', [id]);
+
+const again = { error: { name: 'Boom' }, retry_in_seconds: 0 };
+
+async function one(queue: string, on = client) {
+  const [run] = await claim(on, queue);
+  if (!run) throw new Error(`Nothing was ready in ${queue}.`);
+  return run;
+}
+
+/** Each of the verbs that end a part, for a task of its own: what it answers and what becomes of the task. */
+const ends = [
+  {
+    queue: 'failed',
+    end: (lease: string, id: string) => fail(client, lease, [{ id, ...again }]),
+    answer: { failed: 1, dead: 0, refused: [] },
+    state: 'ready',
+  },
+  {
+    queue: 'later',
+    end: (lease: string) => fail(client, lease, { retry_in_seconds: 100 }),
+    answer: { failed: 1, dead: 0, refused: [] },
+    state: 'waiting',
+  },
+  {
+    queue: 'dead',
+    end: (lease: string, id: string) => fail(client, lease, [{ id, fatal: true }]),
+    answer: { failed: 1, dead: 1, refused: [] },
+    state: 'dead',
+  },
+  {
+    queue: 'released',
+    end: (lease: string) => release(client, lease),
+    answer: { released: 1, refused: [] },
+    state: 'ready',
+  },
+  {
+    queue: 'done',
+    end: (lease: string, id: string) => complete(client, lease, [{ id, result: 7 }]),
+    answer: { completed: 1, refused: [] },
+    state: 'done',
+  },
+];
+
+/** Tasks claimed now and ended one by one after what happens meanwhile. */
+async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
+  const held: { id: string; lease: string }[] = [];
+  for (const { queue } of ends) {
+    await enqueue(client, queue, numberedTasks(1));
+    held.push(await one(queue));
+  }
+  await meanwhile();
+  for (const [n, { end, answer, state }] of ends.entries()) {
+    const { id, lease } = held[n] as (typeof held)[0];
+    expect(await end(lease, id)).toEqual(answer);
+    expect(await task(client, id)).toMatchObject({ state });
+    expect(await end(lease, id)).toEqual(answer);
+  }
+  expect(await value(client, 'select count(*)::int from tock.leases where closed_at is null')).toBe(
+    0,
+  );
+  await expectInvariants(client);
+  for (const queue of ['failed', 'released']) {
+    const run = await one(queue);
+    expect(await epochOf(run.run_id)).toBe(2);
+    expect(await complete(client, run.lease)).toMatchObject({ completed: 1 });
+  }
+  await expectInvariants(client);
+}
+
+test('a lease of a closed segment ends like any other', () =>
+  endAfter(() => startNextSegment(client)));
+
+test('a retry after the sequence has entered the next segment lies there', () =>
+  endAfter(() => moveNearSegmentEnd(client, 0)));
+
+test('retries at the boundary of a segment lie on both sides, and none is lost', async () => {
+  const ids = await enqueue(client, 'edge', numberedTasks(20));
+  const runs = await claim(client, 'edge', { limit: 20 });
+  await moveNearSegmentEnd(client, 10);
+  expect(await release(client, leaseOf(runs))).toEqual({ released: 20, refused: [] });
+  const next = (await drain(client, 'edge')).flat();
+  expect(next.map((run) => run.id)).toEqual(ids);
+  expect(await Promise.all([0, 19].map((n) => epochOf(next[n]?.run_id as string)))).toEqual([1, 2]);
+  await expectInvariants(client);
+});
+
+/** The second call comes to what the first one ended, and is answered when that is committed or rolled back. */
+async function beside<T>(
+  first: (on: pg.Client) => Promise<unknown>,
+  second: (on: pg.Client) => Promise<T>,
+  how: 'commit' | 'rollback',
+  meanwhile: () => Promise<unknown> = async () => {},
+): Promise<T> {
+  const [open, other] = [await db.connect(), await db.connect()];
+  await open.query('begin');
+  await first(open);
+  const pid = await pidOf(other);
+  const answer = second(other);
+  await waitUntilBlocked(client, pid);
+  await meanwhile();
+  await open.query(how);
+  return answer;
+}
+
+async function twoOf(queue: string) {
+  const ids = await enqueue(client, queue, numberedTasks(2));
+  const [first, second] = ids as [string, string];
+  return { lease: leaseOf(await claim(client, queue, { limit: 2 })), first, second };
+}
+
+test('retries proceed while the next segment is compiled', async () => {
+  const { lease, first, second } = await twoOf('q');
+  await fail(client, lease, [{ id: second, fatal: true }]);
+  const failed = await beside(
+    (on) => complete(on, lease, [{ id: first, result: 1 }]),
+    (on) => fail(on, lease, [{ id: first, ...again }]),
+    'rollback',
+    () => startNextSegment(client),
+  );
+  expect(failed).toEqual({ failed: 1, dead: 0, refused: [] });
+  expect(await value(client, 'select outcome from tock.leases where token = $1', [lease])).toBe(
+    'done',
+  );
+  expect(await one('q')).toMatchObject({ id: first, attempt: 2 });
+  await expectInvariants(client);
+});
+
+test('a task that one call completes and another fails is done, and is not retried', async () => {
+  const { lease, first, second } = await twoOf('q');
+  const failed = await beside(
+    (on) => complete(on, lease, [{ id: first, result: 1 }]),
+    (on) =>
+      fail(
+        on,
+        lease,
+        [first, second].map((id) => ({ id, ...again })),
+      ),
+    'commit',
+  );
+  expect(failed).toEqual({ failed: 1, dead: 0, refused: [first] });
+  expect(await task(client, first)).toMatchObject({ state: 'done', result: 1 });
+  expect((await drain(client, 'q')).flat()).toMatchObject([{ id: second, attempt: 2 }]);
+  await expectInvariants(client);
+});
+
+test('a task that one call fails and another completes is retried, and is not done', async () => {
+  const { lease, first, second } = await twoOf('q');
+  const completed = await beside(
+    (on) => fail(on, lease, [{ id: first, ...again }]),
+    (on) =>
+      complete(
+        on,
+        lease,
+        [first, second].map((id) => ({ id, result: 1 })),
+      ),
+    'commit',
+  );
+  expect(completed).toEqual({ completed: 1, refused: [first] });
+  expect((await drain(client, 'q')).flat()).toMatchObject([{ id: first, attempt: 2 }]);
+  await expectInvariants(client);
+});
+
+test('each of many leases that are completed and failed concurrently ends in one way', async () => {
+  await enqueue(client, 'race', numberedTasks(150));
+  const held = (await drain(client, 'race', { limit: 1 })).flat();
+  const [completing, failing] = [await db.connect(), await db.connect()];
+  const done = held.map(({ id, lease }) => complete(completing, lease, [{ id, result: 1 }]));
+  const failed = held.map(({ id, lease }) => fail(failing, lease, [{ id, ...again }]));
+  const completions = await Promise.all(done);
+  const failures = await Promise.all(failed);
+  for (const [n] of held.entries()) {
+    expect((completions[n]?.completed ?? 0) + (failures[n]?.failed ?? 0)).toBe(1);
+  }
+  const went = failures.filter((answer) => answer?.failed === 1).length;
+  expect((await drain(client, 'race')).flat()).toHaveLength(went);
+  await expectInvariants(client);
+});
+
+test('a pending change holds for a task whose first run lies in a closed segment', async () => {
+  const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
+  const first = await one('q');
+  await startNextSegment(client);
+  await fail(client, first.lease, { retry_in_seconds: 0 });
+  const second = await one('q');
+  const open = await db.connect();
+  await open.query('begin');
+  await open.query('select tock.cancel(array[$1]::bigint[])', [id]);
+  await fail(client, second.lease, { retry_in_seconds: 0 });
+  await open.query('commit');
+  const third = await one('q');
+  expect([await epochOf(second.run_id), await epochOf(third.run_id)]).toEqual([2, 2]);
+  // only the first run's mark is there for this one to see
+  await fail(client, third.lease, { retry_in_seconds: 0 });
+  expect(await task(client, id)).toMatchObject({ state: 'cancelled' });
+  await expectInvariants(client);
+});
+
+test("a retried run that is named by its task's id and its own is retried once", async () => {
+  const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
+  await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
+  const { lease, run_id } = await one('q');
+  const named = [id, run_id].map((name) => ({ id: name, ...again }));
+  expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
+  expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
+  expect((await drain(client, 'q')).flat()).toMatchObject([{ id, attempt: 3 }]);
+  await expectInvariants(client);
+});
+
+test('of two outcomes for one run, the one by its own id counts', async () => {
+  const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
+  await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
+  const { lease, run_id } = await one('q');
+  const named = [
+    { id, fatal: true },
+    { id: run_id, ...again },
+  ];
+  expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
+  expect(await task(client, id)).toMatchObject({ state: 'ready' });
+});
+
+test('thousands of retried runs end by either id, and runs of other leases are refused', async () => {
+  const count = 3000;
+  await enqueue(client, 'q', numberedTasks(count));
+  const [first] = await drain(client, 'q', { limit: count });
+  await fail(client, leaseOf(first ?? []), { retry_in_seconds: 0 });
+  const runs = await claim(client, 'q', { limit: count });
+  expect(runs).toHaveLength(count);
+  const named = runs.map(({ id, run_id }, n) => ({ id: n % 2 ? id : run_id }));
+  const strangers = ['4', '1', '3'].map((id) => ({ id }));
+  expect(await complete(client, leaseOf(runs), [...strangers, ...named])).toEqual({
+    completed: count,
+    refused: ['4', '1', '3'],
+  });
+  await expectInvariants(client);
+});
+
+test('an unknown lease is refused, whatever runs are named', async () => {
+  const none = null as unknown as string;
+  expect(await complete(client, none, [{ id: '1' }])).toBeUndefined();
+  expect(await fail(client, none, [{ id: '1', ...again }])).toBeUndefined();
+  expect(await release(client, none, ['1'])).toBeUndefined();
+  expect(await extend(client, none)).toBeUndefined();
+});

@@ -1,0 +1,139 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile } from '../../test_database.ts';
+import { claim, expire, fail, makeDue, promote, reap, release, rows } from '../../verbs.ts';
+import { startNextSegment } from '../segment/segments.ts';
+import {
+  claimNext,
+  expectWait,
+  failing,
+  noJitter,
+  queueWithTasks,
+  taskBackoff,
+  taskById,
+} from './retry.ts';
+
+databasePerFile();
+afterAll(() => expectInvariants(client));
+
+test.each([
+  ['in the epoch in use', async () => {}],
+  ["over epochs' edges", () => startNextSegment(client)],
+])('a task keeps its backoff through all that happens to it, %s', async (_, pass) => {
+  const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, delay_seconds: 50 }]);
+  const [{ id }] = (await rows<{ id: string }>(
+    client,
+    'select position << 20 as id from tock.waiting where queue = $1',
+    [queue],
+  )) as [{ id: string }];
+  let seconds = 0;
+  /** One more failure: the wait says that the backoff is still there, and how often it failed. */
+  const check = async (what = '') => {
+    const run = await claimNext(queue);
+    expect(run.id, what).toBe(id);
+    await pass();
+    seconds += 100;
+    await expectWait(id, seconds, () => fail(client, run.lease, { error: what }));
+    await pass();
+  };
+  await check('promoted');
+  const given = await claimNext(queue);
+  await pass();
+  await release(client, given.lease);
+  await pass();
+  await check('given back');
+  const lost = await claimNext(queue);
+  await pass();
+  await expire(client, lost.lease);
+  expect(await reap(client)).toBe(1);
+  await pass();
+  await check('lost');
+  await makeDue(client, queue);
+  await promote(client);
+  await pass();
+  await client.query('select tock.reprioritize(array[$1::bigint], 2)', [id]);
+  await check('changed while it was ready');
+  await makeDue(client, queue);
+  await promote(client);
+  await pass();
+  // Sooner than the backoff, as a task doesn't come back before the time that was last wished for.
+  await client.query(`select tock.reschedule(array[$1::bigint], now() + interval '9 s')`, [id]);
+  await client.query(
+    "update tock.waiting set due_at = now() - interval '1 second' where queue = $1",
+    [queue],
+  );
+  await check('rescheduled while it was ready');
+  await client.query(`select tock.change(array[$1::bigint], '{"payload": "new"}')`, [id]);
+  await check('changed while it waited');
+  const found = await taskById(id);
+  expect(found).toMatchObject({ state: 'waiting', payload: 'new', lost: 1, attempt: 8 });
+  expect(found.options).toEqual({ backoff: taskBackoff });
+  expect(found.runs.map(({ state }) => state)).toEqual([
+    'failed',
+    'superseded',
+    'failed',
+    'lost',
+    'failed',
+    'superseded',
+    'failed',
+    'superseded',
+    'failed',
+    'failed',
+  ]);
+});
+
+test('a run whose time is up has failed: it counts, and waits for its backoff', async () => {
+  const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, timeout_seconds: 5 }]);
+  await failing(queue, 100);
+  const run = await claimNext(queue);
+  await client.query(
+    `update tock.leases set leased_until = now() - interval '1 s', timeout_at = now() - interval '1 s'
+     where token = $1`,
+    [run.lease],
+  );
+  await expectWait(run.id, 200, () => reap(client));
+  expect(await taskById(run.id)).toMatchObject({ lost: 0, attempt: 3 });
+});
+
+describe.each([
+  ['that has a backoff of its own', { backoff: taskBackoff }],
+  ['that has none', {}],
+])('a task %s', (_, options) => {
+  test('is not worn out by workers that die: lost runs are counted apart', async () => {
+    const policy = { max_attempts: 2, max_lost: 9, backoff_jitter: 0, backoff_base_seconds: 100 };
+    const queue = await queueWithTasks(policy, [options]);
+    for (let n = 0; n < 4; n++) {
+      await expire(client, (await claimNext(queue)).lease);
+      expect(await reap(client)).toBe(1);
+    }
+    const id = await failing(queue, 100);
+    expect(await taskById(id)).toMatchObject({ state: 'waiting', attempt: 6, lost: 4 });
+    const last = await claimNext(queue);
+    expect(await fail(client, last.lease, { error: 'last' })).toMatchObject({ dead: 1 });
+    expect(await taskById(id)).toMatchObject({ state: 'dead', error: 'last', attempt: 6, lost: 4 });
+  });
+
+  test('that kills its workers is dead after max_lost, and says so', async () => {
+    const queue = await queueWithTasks({ max_lost: 3, max_attempts: 1 }, [options]);
+    let id = '';
+    for (const n of [1, 2, 3]) {
+      const run = await claimNext(queue);
+      id = run.id;
+      expect(run.attempt).toBe(n);
+      await expire(client, run.lease);
+      expect(await reap(client)).toBe(1);
+      expect((await taskById(id)).state).toBe(n === 3 ? 'dead' : 'ready');
+    }
+    const dead = await taskById(id);
+    expect(dead).toMatchObject({ lost: 3, attempt: 3, error: { name: 'LeaseExpired' } });
+    expect((dead.error as { message: string }).message).toMatch(
+      /^the lease ran out at \S+Z; lost 3 times, and max_lost is 3$/,
+    );
+    expect(dead.runs.map(({ state }) => state)).toEqual(['lost', 'lost', 'lost']);
+    await makeDue(client, queue);
+    await promote(client);
+    expect(await claim(client, queue)).toEqual([]);
+    await client.query('select tock.erase($1)', [id]);
+    expect(await taskById(id)).toMatchObject({ state: 'dead', lost: 3, error: null });
+  });
+});

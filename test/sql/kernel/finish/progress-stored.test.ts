@@ -1,0 +1,160 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { expectInvariants } from '../../invariants.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
+import {
+  complete,
+  extendWithProgress,
+  pidOf,
+  reap,
+  refusal,
+  rows,
+  task,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  startNextSegment,
+} from '../segment/segments.ts';
+import { enqueueAndClaim, shownProgress, storedProgressRows, taskById } from './progress.ts';
+
+databasePerFile();
+afterAll(() => expectInvariants(client));
+
+test('of a run that is being completed nothing is kept afterwards', async () => {
+  const { lease, ids } = await enqueueAndClaim(2);
+  const worker = await db.connect();
+  await worker.query('begin');
+  await complete(worker, lease, [{ id: ids[0], result: 1 }]);
+  const [before, pid] = [await storedProgressRows(), await pidOf(client)];
+  const late = extendWithProgress(client, lease, [{ id: ids[0], progress: 99 }]);
+  await waitUntilBlocked(worker, pid);
+  await worker.query('commit');
+  expect(await late).toMatchObject({ refused: [ids[0]] });
+  expect(await storedProgressRows()).toBe(before);
+});
+
+test('eight who say something of one lease at once all come through', async () => {
+  const { lease, ids } = await enqueueAndClaim(20);
+  const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  await Promise.all(
+    clients.map(async (one, n) => {
+      for (let round = 0; round < 10; round++) {
+        const some = ids.toSorted(() => Math.random() - 0.5).map((id) => ({ id, progress: n }));
+        expect(await extendWithProgress(one, lease, n % 4 ? some : { progress: n })).toMatchObject({
+          refused: [],
+        });
+      }
+    }),
+  );
+  for (const id of ids) expect((await shownProgress(id))[0]).toBeLessThan(8);
+});
+
+test('saying it again writes no index', async () => {
+  const { lease, id } = await enqueueAndClaim(1);
+  await extendWithProgress(client, lease, [{ id, progress: 0 }]);
+  const counted = async () => {
+    const [row] = await rows<{ all: number; hot: number }>(
+      client,
+      `select pg_stat_get_xact_tuples_updated('tock.progress'::regclass)::int as all,
+         pg_stat_get_xact_tuples_hot_updated('tock.progress'::regclass)::int as hot`,
+    );
+    return row ?? { all: 0, hot: 0 };
+  };
+  await client.query('begin');
+  const before = await counted();
+  for (let n = 0; n < 10; n++)
+    await extendWithProgress(client, lease, [{ id, progress: n, note: `step ${n}` }]);
+  const after = await counted();
+  await client.query('commit');
+  expect([after.all - before.all, after.hot - before.hot]).toEqual([10, 10]);
+});
+
+test('in an epoch that is over it is as before, and goes with the epoch', async () => {
+  await startNextSegment(client);
+  const first = await enqueueAndClaim(1);
+  await extendWithProgress(client, first.lease, { progress: 1 });
+  const { lease, id } = await enqueueAndClaim(1);
+  await startNextSegment(client);
+  const { id: other, lease: open } = await enqueueAndClaim(1);
+  await extendWithProgress(client, open, { progress: 5 });
+  await extendWithProgress(client, lease, [{ id, progress: 2, note: 'late' }]);
+  expect(await shownProgress(id)).toEqual([2, 'late']);
+  expect(await shownProgress(first.id)).toEqual([1, null]);
+  await complete(client, lease);
+  await complete(client, first.lease);
+  const ends = await value<string[]>(
+    client,
+    'select array_agg(first_position order by number) from tock.epochs',
+  );
+  expect(ends.length).toBeGreaterThan(3);
+  // Whatever was left running in earlier tests.
+  await client.query(
+    "update tock.leases set leased_until = now() - interval '1 hour' where closed_at is null and token <> $1",
+    [open],
+  );
+  await client.query(`select tock.put_queue(name, '{"max_lost": 1}') from tock.queues`);
+  await reap(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '8 days');
+  await dropExpiredSegments(client);
+  await client.query(`select tock.put_queue(name, '{"max_lost": 10}') from tock.queues`);
+  expect(await task(client, id)).toBeUndefined();
+  expect(await shownProgress(other)).toEqual([5, null]);
+  expect(
+    await rows(
+      client,
+      `select p.position from tock.progress p
+       where not exists (select from tock.runs r where r.position = p.position and r.stream = p.stream)`,
+    ),
+  ).toEqual([]);
+  expect(await storedProgressRows()).toBe(1);
+  await complete(client, open);
+});
+
+test('erasing a task takes its notes, and those that were for all of a lease', async () => {
+  const { lease, ids, id } = await enqueueAndClaim(2);
+  await extendWithProgress(client, lease, { note: 'secret of both' });
+  await extendWithProgress(client, lease, [{ id, progress: 3, note: 'secret' }]);
+  const other = await enqueueAndClaim(1);
+  await extendWithProgress(client, other.lease, { note: 'kept' });
+  await complete(client, lease);
+  await client.query('select tock.erase($1)', [id]);
+  expect((await taskById(id)).runs).toMatchObject([{ progress: 3, note: null }]);
+  expect((await taskById(ids[1])).runs).toMatchObject([{ note: null }]);
+  expect(await shownProgress(other.id)).toEqual([null, 'kept']);
+});
+
+describe('progress is refused with the name of the field for', () => {
+  test.each([
+    ['a number', 5, 'progress'],
+    ['an empty list', [], 'progress'],
+    ['an empty object', {}, 'progress'],
+    ['nothing said', [{ id: '1' }], 'progress[0]'],
+    ['nothing but null', { progress: null, note: null }, 'progress'],
+    ['an unknown key', { percent: 5 }, 'progress'],
+    ['an id beside all', { id: '1', progress: 5 }, 'progress'],
+    ['no object', [5], 'progress[0]'],
+    ['no id', [{ progress: 5 }], 'progress[0].id'],
+    ['an id twice', [1, 1].map((id) => ({ id: `${id}`, progress: 5 })), 'progress[1].id'],
+    ['below 0', { progress: -1 }, 'progress.progress'],
+    ['above 100', [{ id: '1', progress: 100.01 }], 'progress[0].progress'],
+    ['progress that is a text', { progress: '50' }, 'progress.progress'],
+    ['a note that is a number', { note: 5 }, 'progress.note'],
+    ['a long note', [{ id: '1', note: 'x'.repeat(501) }], 'progress[0].note'],
+  ])('%s', async (_, progress, field) => {
+    const { lease, id } = await enqueueAndClaim(1);
+    const refused = await refusal(extendWithProgress(client, lease, progress));
+    expect(refused).toMatchObject({ code: 'TK422', detail: field });
+    expect(await shownProgress(id)).toEqual([null, null]);
+  });
+
+  test('a note of 500 characters, of whatever alphabet, is no mistake', async () => {
+    const { lease, id } = await enqueueAndClaim(1);
+    const note = '🚀я'.repeat(250);
+    await extendWithProgress(client, lease, { progress: 100, note });
+    expect(await shownProgress(id)).toEqual([100, note]);
+  });
+});

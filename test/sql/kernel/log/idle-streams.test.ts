@@ -1,0 +1,149 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  refusal,
+  rows,
+  value,
+} from '../../verbs.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const rest = (on: pg.Client = client) => value<number>(on, 'select tock.rest()');
+const awake = () => value<number>(client, 'select count(*)::int from tock.streams where awake');
+
+/** A queue whose only stream sleeps. */
+async function asleep(queue: string): Promise<void> {
+  await enqueue(client, queue, numberedTasks(2));
+  for (const runs of await drain(client, queue)) await complete(client, leaseOf(runs));
+  await rest();
+  expect(await awake()).toBe(0);
+}
+
+test('a stream with nothing above its cursor falls asleep, and one with something does not', async () => {
+  await enqueue(client, 'empty', numberedTasks(2));
+  await enqueue(client, 'full', numberedTasks(2));
+  await drain(client, 'empty');
+  expect(await rest()).toBe(1);
+  expect(await rest()).toBe(0);
+  const left = await rows(client, 'select queue from tock.streams where awake');
+  expect(left).toEqual([{ queue: 'full' }]);
+  expect(await claim(client, 'full', { limit: 5 })).toHaveLength(2);
+});
+
+test('a sleeping stream wakes with the next task', async () => {
+  await asleep('sleepy');
+  const ids = await enqueue(client, 'sleepy', numberedTasks(3));
+  expect(await awake()).toBe(1);
+  expect((await claim(client, 'sleepy', { limit: 5 })).map((run) => run.id)).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('a stream with an open writer stays awake', async () => {
+  const writer = await db.connect();
+  await enqueue(client, 'held', numberedTasks(1));
+  await drain(client, 'held');
+  await writer.query('begin');
+  const ids = await enqueue(writer, 'held', numberedTasks(2));
+  expect(await rest()).toBe(0);
+  await writer.query('commit');
+  expect((await claim(client, 'held', { limit: 5 })).map((run) => run.id)).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('a stream with an open claim stays awake, also when the claim is undone', async () => {
+  await enqueue(client, 'claimed', numberedTasks(2));
+  const other = await db.connect();
+  await other.query('begin');
+  expect(await claim(other, 'claimed', { limit: 5 })).toHaveLength(2);
+  expect(await rest()).toBe(0);
+  await other.query('rollback');
+  expect(await claim(client, 'claimed', { limit: 5 })).toHaveLength(2);
+});
+
+test('a writer which wakes a stream and rolls back leaves it asleep, and the next one wakes it', async () => {
+  await asleep('undone');
+  await client.query('begin');
+  await enqueue(client, 'undone', numberedTasks(1));
+  await client.query('rollback');
+  expect(await awake()).toBe(0);
+  const ids = await enqueue(client, 'undone', numberedTasks(1));
+  expect((await claim(client, 'undone')).map((run) => run.id)).toEqual(ids);
+});
+
+test('a task from a snapshot older than the sleep is refused or claimed, never lost', async () => {
+  const writer = await db.connect();
+  await enqueue(client, 'old', numberedTasks(1));
+  await drain(client, 'old');
+  await writer.query('begin isolation level repeatable read');
+  await writer.query('select count(*) from tock.streams');
+  await rest();
+  expect(await awake()).toBe(0);
+  // The sleeper's start moves up only when it wakes: here another task wakes it in between.
+  expect((await refusal(enqueue(writer, 'old', numberedTasks(1)))).code).toBe('40001');
+  await writer.query('rollback');
+  const ids = await enqueue(writer, 'old', numberedTasks(1));
+  expect((await claim(client, 'old')).map((run) => run.id)).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('a task from a snapshot older than the waking is refused or claimed, never lost', async () => {
+  await asleep('woken');
+  const writer = await db.connect();
+  await writer.query('begin isolation level repeatable read');
+  await writer.query('select count(*) from tock.streams');
+  await enqueue(client, 'woken', numberedTasks(1));
+  expect((await refusal(enqueue(writer, 'woken', numberedTasks(1)))).code).toBe('40001');
+  await writer.query('rollback');
+  expect(await claim(client, 'woken', { limit: 5 })).toHaveLength(1);
+  await expectInvariants(client);
+});
+
+test.each(['repeatable read', 'serializable'])(
+  'a rest under an old %s snapshot puts no stream with a task to sleep',
+  async (level) => {
+    const sleeper = await db.connect();
+    await enqueue(client, 'stale', numberedTasks(1));
+    await drain(client, 'stale');
+    await sleeper.query(`begin isolation level ${level}`);
+    await sleeper.query('select count(*) from tock.streams');
+    const ids = await enqueue(client, 'stale', numberedTasks(2));
+    await rest(sleeper).catch(() => 0);
+    await sleeper.query('commit');
+    expect((await claim(client, 'stale', { limit: 5 })).map((run) => run.id)).toEqual(ids);
+    await expectInvariants(client);
+  },
+);
+
+test('a slot kept by an open transaction keeps no other slot awake', async () => {
+  for (let queue = 0; queue < 5; queue++) await enqueue(client, `first${queue}`, numberedTasks(1));
+  const holder = await db.connect();
+  await holder.query('begin');
+  await enqueue(holder, 'open', numberedTasks(1));
+  await enqueue(client, 'second', numberedTasks(1));
+  for (const queue of ['first0', 'first1', 'first2', 'first3', 'first4', 'second']) {
+    await drain(client, queue);
+  }
+  expect(await value<number>(client, 'select tock.rest(2)')).toBe(1);
+  const left = await rows(client, 'select distinct slot from tock.streams where awake');
+  expect(left).toEqual([{ slot: 0 }]);
+  await holder.query('commit');
+  expect(await claim(client, 'open', { limit: 5 })).toHaveLength(1);
+});

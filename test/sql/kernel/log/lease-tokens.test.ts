@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest';
+import { client, databasePerFile } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  extend,
+  fail,
+  leaseOf,
+  release,
+  task,
+  value,
+} from '../../verbs.ts';
+
+// The token of a lease of one run says where the lease lies: no index on tokens holds it.
+databasePerFile();
+
+let queues = 0;
+
+/** A task in a queue of its own, claimed by itself. */
+async function leased(): Promise<[lease: string, id: string]> {
+  const queue = `q${++queues}`;
+  const [id] = await enqueue(client, queue, [{}]);
+  return [leaseOf(await claim(client, queue)), id as string];
+}
+
+/** Tokens as they were, of the lease that one as it is stands for. */
+const earlier: [string, (lease: string) => string][] = [
+  [
+    'random bits alone',
+    (lease) => `${lease.slice(0, 14)}4${lease.slice(15, 24)}bad00${lease.slice(29)}`,
+  ],
+  ['its cursor alone', (lease) => `0${lease.slice(1, 24)}bad00${lease.slice(29)}`],
+];
+
+const state = async (id: string) => (await task(client, id))?.state;
+const again = { error: { name: 'Boom' }, retry_in_seconds: 0 };
+
+/** Each way to end a lease, and what is then the state of its task. */
+const ends = [
+  { name: 'completed', end: (lease: string) => complete(client, lease), is: 'done' },
+  {
+    name: 'completed by its id',
+    end: (lease: string, id: string) => complete(client, lease, [{ id, result: 1 }]),
+    is: 'done',
+  },
+  { name: 'failed', end: (lease: string) => fail(client, lease, again), is: 'ready' },
+  { name: 'released', end: (lease: string) => release(client, lease), is: 'ready' },
+];
+
+test('a token says its lease of one run, at both ends of an epoch and wherever that lies', async () => {
+  const firsts = [
+    1,
+    16_777_216,
+    2 ** 31 - 5,
+    2 ** 31,
+    2 ** 31 + 1,
+    2 ** 40 + 12_345,
+    2 ** 43 - 2 ** 30,
+  ];
+  const offsets = [-1, 0, 1, 4711, 2 ** 30 - 2];
+  for (const first of firsts) {
+    for (const offset of offsets) {
+      for (const stream of [1, 4095, 1_048_575]) {
+        const after = first + offset;
+        const said = await value(
+          client,
+          `select array[tock.token_stream(t), tock.token_cursor(t, $1), tock.token_epoch(t), tock.is_of_one(t)::integer,
+             tock.lease_asks(t)::integer] from tock.new_token_of_one(268435455, $2, $3) t`,
+          [first, stream, after],
+        );
+        expect(said).toEqual([stream, after, 268_435_455, 1, 0].map(String));
+        const many = 'select tock.is_of_one(tock.new_token(1, $1))';
+        expect(await value(client, many, [after])).toBe(false);
+      }
+    }
+  }
+});
+
+test('an epoch is never wider than a token can tell', async () => {
+  await client.query(
+    `select tock.rotate(p_ahead => (select max(number) - tock.newest_epoch() + 1 from tock.epochs), p_width => 5000000000)`,
+  );
+  const widest = 'select max(end_position - first_position) from tock.epochs';
+  expect(await value(client, widest)).toBe(String(2 ** 30));
+});
+
+test('only leases of many runs have their tokens in an index', async () => {
+  await leased();
+  await enqueue(client, 'many', [{}, {}]);
+  const many = leaseOf(await claim(client, 'many', { limit: 2 }));
+  const predicate = await value<string>(
+    client,
+    "select pg_get_expr(indpred, indrelid) from pg_index where indexrelid = 'tock.leases_by_token'::regclass",
+  );
+  const held = `select array_agg(token) from tock.leases where ${predicate} and runs > 0`;
+  expect(await value(client, held)).toEqual([many]);
+});
+
+/** What a lease of one run had before 0012: its token among the others', and nothing that says it is alone. */
+const unmarked = 'update tock.leases set alone = null where token = $1';
+
+for (const { name, end, is } of ends) {
+  test(`a lease of one run is ${name} by its token, and by no other`, async () => {
+    const [lease, id] = await leased();
+    for (const at of [0, 10, 16, 20, 25, 28, 31, 35]) {
+      const digit = (Number.parseInt(lease[at] as string, 16) ^ 1).toString(16);
+      const other = lease.slice(0, at) + digit + lease.slice(at + 1);
+      expect(await extend(client, other)).toBeUndefined();
+      await end(other, id);
+      expect(await state(id)).toBe('running');
+    }
+    expect(await extend(client, lease)).toMatchObject({ runs: 1 });
+    const answer = await end(lease, id);
+    expect(answer).toMatchObject({ refused: [] });
+    expect(await state(id)).toBe(is);
+    if (is === 'done') expect(await end(lease, id)).toEqual(answer);
+  });
+
+  test(`a lease of one run that is not marked as alone is ${name}`, async () => {
+    const [lease, id] = await leased();
+    await client.query(unmarked, [lease]);
+    const answer = await end(lease, id);
+    expect(answer).toMatchObject({ refused: [] });
+    expect(await state(id)).toBe(is);
+    if (is === 'done') expect(await end(lease, id)).toEqual(answer);
+  });
+
+  for (const [version, before] of earlier)
+    test(`a lease of one run with a token of ${version} is ${name}`, async () => {
+      const [lease, id] = await leased();
+      const old = before(lease);
+      await client.query('update tock.leases set token = $2, alone = null where token = $1', [
+        lease,
+        old,
+      ]);
+      expect(await extend(client, old)).toMatchObject({ runs: 1 });
+      const answer = await end(old, id);
+      expect(answer).toMatchObject({ refused: [] });
+      expect(await state(id)).toBe(is);
+      if (is === 'done') expect(await end(old, id)).toEqual(answer);
+    });
+}

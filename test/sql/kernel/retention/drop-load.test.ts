@@ -1,0 +1,80 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks, rows } from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+} from '../segment/segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+test('each task ends once, whatever runs while segments are dropped under load', async () => {
+  await client.query('select tock.rotate(p_ahead => 20, p_width => 1500)');
+  await client.query(
+    "select setval('tock.positions', (select end_position from tock.epochs where number = 3))",
+  );
+  await client.query('select tock.rotate()');
+  const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
+  let writing = true;
+  const given: string[] = [];
+  const done: string[] = [];
+  const writers = clients.slice(0, 2).map(async (one) => {
+    for (let call = 0; call < 120; call++) {
+      given.push(...(await enqueue(one, 'q', numberedTasks(1 + (call % 30)))));
+    }
+  });
+  const claimers = clients.slice(2, 5).map(async (one, n) => {
+    for (;;) {
+      const last = !writing;
+      const runs = await claim(one, 'q', { limit: [1, 8, 60][n] as number });
+      if (runs.length === 0 && last) return;
+      if (runs.length === 0) continue;
+      const again = runs.filter((run) => run.attempt === 1 && Number(run.payload) % 7 === 0);
+      if (again.length > 0) {
+        const failures = again.map(({ id }) => ({ id, retry_in_seconds: 0 }));
+        expect(await fail(one, leaseOf(runs), failures)).toMatchObject({ failed: again.length });
+      }
+      const rest = runs.filter((run) => !again.includes(run));
+      if (rest.length > 0) {
+        expect(await complete(one, leaseOf(runs))).toMatchObject({ completed: rest.length });
+      }
+      done.push(...rest.map((run) => run.id));
+    }
+  });
+  const duties = (async () => {
+    const one = clients[5] as pg.Client;
+    while (writing) {
+      await one.query('select tock.rest()');
+      await one.query('select tock.rotate(p_ahead => 12, p_width => 1500)');
+      await one.query('select tock.audit()');
+      await ageClosedSegments(one, '1 year');
+      await one.query('select tock.retain()');
+    }
+  })();
+  await Promise.all(writers);
+  writing = false;
+  await Promise.all([...claimers, duties]);
+  await claim(client, 'q');
+  expect(done).toHaveLength(given.length);
+  expect(new Set(done)).toEqual(new Set(given));
+  await expectInvariants(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  expect((await segmentNumbers(client)).filter((number) => [4, 5].includes(number))).toEqual([]);
+  expect(await rows(client, "select detail from tock.reports where kind = 'audit'")).toEqual([]);
+});

@@ -1,0 +1,220 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  extend,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  rows,
+  task,
+  value,
+} from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  claimRuns,
+  closedSegmentNumbers,
+  closeSegments,
+  dropExpiredSegments,
+  enqueueAndComplete,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
+} from '../segment/segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+/** The oldest epochs go, whatever their retention; those named must be gone then. */
+async function dropped(...numbers: number[]): Promise<void> {
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  const left = await segmentNumbers(client);
+  expect(numbers.filter((number) => left.includes(number))).toEqual([]);
+}
+
+const _change = (id: string, changes: object) =>
+  client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
+const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
+
+test('a segment is dropped with all its rows, and its tasks are no longer found', async () => {
+  const ids = await enqueue(client, 'q', numberedTasks(3));
+  const { lease } = await claimRuns(client, 'q', 2);
+  await complete(client, lease, [{ id: ids[0], result: 1 }]);
+  await complete(client, lease);
+  const last = await claimRuns(client, 'q');
+  await fail(client, last.lease, { fatal: true });
+  const [late] = await enqueue(client, 'q', [{ delay_seconds: 100 }]);
+  await makeDue(client, 'q');
+  await promote(client);
+  const promoted = await claimRuns(client, 'q');
+  await complete(client, promoted.lease);
+  await startNextSegment(client);
+  const kept = await enqueueAndComplete(client, 'q', 2);
+  await dropped(1);
+  for (const id of [...ids, late as string]) {
+    expect(await task(client, id)).toBeUndefined();
+    expect(await cancel(id)).toEqual([]);
+    expect(await value(client, 'select tock.erase($1)', [id])).toBeNull();
+  }
+  expect(await value(client, 'select count(*)::int from tock.promotions')).toBe(0);
+  for (const one of [lease, promoted.lease]) {
+    expect(await complete(client, one)).toBeUndefined();
+    expect(await complete(client, one, [{ id: ids[0] }])).toBeUndefined();
+    expect(await extend(client, one)).toBeUndefined();
+    expect(await fail(client, one, { error: 'late' })).toBeUndefined();
+  }
+  for (const id of kept) expect((await task(client, id))?.state).toBe('done');
+  await enqueueAndComplete(client, 'q', 3);
+  await expectInvariants(client);
+});
+
+test('only segments that are closed, verified and past their retention are dropped', async () => {
+  await enqueueAndComplete(client, 'q', 2);
+  await enqueue(client, 'unread', numberedTasks(1));
+  await enqueue(client, 'leased', numberedTasks(1));
+  const open = await claimRuns(client, 'leased');
+  await startNextSegment(client);
+  for (const end of [
+    async () => complete(client, open.lease),
+    async () => complete(client, (await claimRuns(client, 'unread')).lease),
+  ]) {
+    await closeSegments(client);
+    await ageClosedSegments(client, '1 year');
+    await dropExpiredSegments(client);
+    expect(await segmentNumbers(client)).toContain(1);
+    await end();
+  }
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  expect(await value(client, 'select tock.retain()')).toBe(0);
+  expect(await segmentNumbers(client)).toContain(1);
+  await verifySegments(client);
+  await ageClosedSegments(client, '6 days');
+  expect(await value(client, 'select tock.retain()')).toBe(0);
+  expect(await segmentNumbers(client)).toContain(1);
+  await ageClosedSegments(client, '8 days');
+  expect(await value(client, 'select tock.retain()')).toBe(1);
+  expect(await segmentNumbers(client)).not.toContain(1);
+});
+
+test('a drop waits for no reader, backs off, and runs when the reader has ended', async () => {
+  await enqueueAndComplete(client, 'q', 2);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '1 year');
+  const reader = await db.connect();
+  await reader.query('begin isolation level repeatable read');
+  await reader.query('select count(*) from tock.runs');
+  const tried = () =>
+    rows(
+      client,
+      `select drop_tries as tries, round(extract(epoch from drop_after - now()) / 60)::int as minutes
+       from tock.epochs where number = 1`,
+    );
+  const minutes = [1, 2, 4, 8, 16, 32, 60, 60];
+  for (const [n, wait] of minutes.entries()) {
+    expect(await value(client, 'select tock.retain()')).toBe(0);
+    expect(await tried()).toEqual([{ tries: n + 1, minutes: wait }]);
+    // not before its time
+    expect(await value(client, 'select tock.retain()')).toBe(0);
+    expect(await tried()).toEqual([{ tries: n + 1, minutes: wait }]);
+    await ageClosedSegments(client, '1 year');
+  }
+  // what it had locked it has let go, also within a transaction that goes on
+  await client.query('begin');
+  await client.query('select tock.retain()');
+  expect(
+    await rows(
+      client,
+      `select relation::regclass from pg_locks
+       where pid = pg_backend_pid() and mode = 'AccessExclusiveLock' and locktype = 'relation'`,
+    ),
+  ).toEqual([]);
+  await client.query('commit');
+  await ageClosedSegments(client, '1 year');
+  expect(
+    await value(client, "select proconfig::text from pg_proc where proname = 'retain'"),
+  ).toContain('lock_timeout=10ms');
+  await reader.query('commit');
+  expect(await value(client, 'select tock.retain()')).toBe(1);
+  expect(await segmentNumbers(client)).not.toContain(1);
+});
+
+test('an old segment that is kept does not block later ones, and its tasks stay', async () => {
+  const old = await enqueue(client, 'paused', numberedTasks(4));
+  await complete(client, (await claimRuns(client, 'paused')).lease);
+  for (let epoch = 0; epoch < 4; epoch++) {
+    await startNextSegment(client);
+    await enqueueAndComplete(client, 'q', 3);
+    if (epoch === 2) await enqueue(client, 'paused', numberedTasks(2, 10));
+  }
+  await startNextSegment(client);
+  await dropped(2, 3, 5);
+  expect(await segmentNumbers(client)).toEqual(expect.arrayContaining([1, 4, 6]));
+  expect((await task(client, old[3] as string))?.state).toBe('ready');
+  const runs = (await drain(client, 'paused', { limit: 3 })).flat();
+  expect(runs.map((run) => run.payload)).toEqual([1, 2, 3, 10, 11]);
+  await expectInvariants(client);
+});
+
+test('a closed segment is dropped though more than sixty-four older ones are kept', async () => {
+  await client.query('select tock.rotate(p_ahead => 70, p_width => 10)');
+  await client.query(
+    "select setval('tock.positions', end_position) from tock.epochs where number = 3",
+  );
+  for (let epoch = 0; epoch < 66; epoch++) {
+    await enqueue(client, 'paused', numberedTasks(1));
+    await client.query(
+      "select setval('tock.positions', end_position) from tock.epochs where number = $1 + 4",
+      [epoch],
+    );
+  }
+  await enqueueAndComplete(client, 'q', 1);
+  await startNextSegment(client);
+  for (let round = 0; round < 20; round++) await closeSegments(client);
+  expect((await closedSegmentNumbers(client)).at(-1)).toBeGreaterThan(68);
+});
+
+test('a claim is repeated by its request id until its segment is dropped, and refused then', async () => {
+  await enqueue(client, 'q', numberedTasks(1));
+  const first = await claim(client, 'q', { request_id: 'once' });
+  expect(await claim(client, 'q', { request_id: 'once' })).toEqual(first);
+  await complete(client, leaseOf(first));
+  await startNextSegment(client);
+  await dropped(1);
+  await expect(claim(client, 'q', { request_id: 'once' })).rejects.toMatchObject({ code: 'TK409' });
+});
+
+test('a tick drops segments last, as their locks last until its end', async () => {
+  await enqueueAndComplete(client, 'q', 2);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '1 year');
+  await client.query('select tock.tick()');
+  expect(await segmentNumbers(client)).not.toContain(1);
+  const [last] = await rows(
+    client,
+    'select name, last_error from tock.duties order by last_ok_at desc nulls last limit 1',
+  );
+  expect(last).toEqual({ name: 'retain', last_error: null });
+});

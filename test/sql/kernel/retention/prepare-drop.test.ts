@@ -1,0 +1,177 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  makeDue,
+  numberedTasks,
+  pidOf,
+  promote,
+  rows,
+  task,
+  value,
+  waitUntilBlocked,
+} from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  claimRuns,
+  closeSegments,
+  dropExpiredSegments,
+  enqueueAndComplete,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
+} from '../segment/segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+/** The oldest epochs go, whatever their retention; those named must be gone then. */
+async function dropped(...numbers: number[]): Promise<void> {
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  const left = await segmentNumbers(client);
+  expect(numbers.filter((number) => left.includes(number))).toEqual([]);
+}
+
+const change = (id: string, changes: object) =>
+  client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
+const letGo = (epoch: number) => value<number | null>(client, 'select tock.let_go($1)', [epoch]);
+const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
+
+describe('a task that is retried after the segment of its first run was dropped', () => {
+  /** A task whose one run in this epoch has failed; where it goes on is up to the test. */
+  async function failed(retry: number, delayed = false): Promise<string> {
+    const [id] = await enqueue(client, 'q', [delayed ? { delay_seconds: 50 } : {}]);
+    if (delayed) {
+      await makeDue(client, 'q');
+      await promote(client);
+    }
+    await startNextSegment(client);
+    const { lease } = await claimRuns(client, 'q');
+    await fail(client, lease, { retry_in_seconds: retry });
+    return id as string;
+  }
+
+  const known = async (id: string, state: string) => {
+    expect(await task(client, id)).toMatchObject({ id, state });
+    await expectInvariants(client);
+  };
+
+  test.each([false, true])(
+    'waiting: is known and canceled by its id (delayed %s)',
+    async (late) => {
+      const id = await failed(5000, late);
+      await startNextSegment(client);
+      await dropped(1);
+      await known(id, 'waiting');
+      expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+      await known(id, 'cancelled');
+    },
+  );
+
+  test.each([false, true])(
+    'ready, running and done: is known by its id (delayed %s)',
+    async (late) => {
+      const id = await failed(0, late);
+      await dropped(1);
+      await known(id, 'ready');
+      const { lease, ids } = await claimRuns(client, 'q');
+      expect(ids).toEqual([id]);
+      await known(id, 'running');
+      await complete(client, lease);
+      await known(id, 'done');
+    },
+  );
+
+  test('is found through a second and a third drop, by its id and its runs', async () => {
+    const id = await failed(5000, true);
+    for (let epoch = 2; epoch < 5; epoch++) {
+      await makeDue(client, 'q');
+      await promote(client);
+      await startNextSegment(client);
+      await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
+      await dropped(epoch - 1);
+      await known(id, 'waiting');
+    }
+    await makeDue(client, 'q');
+    await promote(client);
+    const { runs } = await claimRuns(client, 'q');
+    await startNextSegment(client);
+    await closeSegments(client);
+    expect(await task(client, runs[0]?.run_id as string)).toMatchObject({ id, attempt: 5 });
+    await known(id, 'running');
+  });
+
+  test('is changed and canceled for its next attempt while it runs', async () => {
+    const id = await failed(0);
+    await dropped(1);
+    const second = await claimRuns(client, 'q');
+    await change(id, { priority: 1 });
+    await fail(client, second.lease, { retry_in_seconds: 0 });
+    const third = await claimRuns(client, 'q');
+    expect(third.runs).toMatchObject([{ id, priority: 1 }]);
+    expect(await cancel(id)).toMatchObject([{ id, state: 'running', changed: true }]);
+    await fail(client, third.lease, { retry_in_seconds: 0 });
+    await known(id, 'cancelled');
+  });
+
+  test('is not reported dead when only the middle segment is dropped', async () => {
+    await enqueue(client, 'paused', numberedTasks(1));
+    const id = await failed(0);
+    await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
+    await startNextSegment(client);
+    await enqueueAndComplete(client, 'other', 1);
+    await startNextSegment(client);
+    await dropped(2);
+    expect(await segmentNumbers(client)).toContain(1);
+    await known(id, 'waiting');
+    expect(await cancel(id)).toMatchObject([{ id, state: 'cancelled', changed: true }]);
+    await known(id, 'cancelled');
+  });
+
+  test('keeps its id when it is changed meanwhile', async () => {
+    const [id] = await enqueue(client, 'q', numberedTasks(1));
+    await change(id as string, { priority: 7 });
+    await startNextSegment(client);
+    await change(id as string, { delay_seconds: 500 });
+    expect(await claim(client, 'q')).toEqual([]);
+    await startNextSegment(client);
+    await dropped(1);
+    await known(id as string, 'waiting');
+  });
+
+  test('is retried when its attempt ends during the drop', async () => {
+    const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
+    const first = await claimRuns(client, 'q');
+    await startNextSegment(client);
+    await fail(client, first.lease, { retry_in_seconds: 0 });
+    const second = await claimRuns(client, 'q');
+    await closeSegments(client);
+    await verifySegments(client);
+    while (await letGo(1));
+    const dropper = await db.connect();
+    await dropper.query('begin; select tock.drop_epoch(1)');
+    const worker = await db.connect();
+    const pid = await pidOf(worker);
+    const failing = fail(worker, second.lease, { retry_in_seconds: 0 });
+    await waitUntilBlocked(client, pid);
+    await dropper.query('commit');
+    expect(await failing).toMatchObject({ failed: 1 });
+    expect(await claim(client, 'q')).toMatchObject([{ id, attempt: 3 }]);
+  });
+});

@@ -1,0 +1,242 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { brokenSentences, expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  fail,
+  leaseOf,
+  numberedTasks,
+  rows,
+  task,
+  value,
+} from '../../verbs.ts';
+import {
+  ageClosedSegments,
+  claimRuns,
+  closedSegmentNumbers,
+  closeSegments,
+  dropExpiredSegments,
+  enqueueAndComplete,
+  segmentNumbers,
+  startNextSegment,
+  verifySegments,
+} from '../segment/segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+/** A position that was drawn and not used yet. */
+const drawn = () => value<string>(client, "select nextval('tock.positions')");
+
+/** A run as enqueue() would have written it, at a position that a claim has gone past. */
+async function plant(
+  position: string,
+  payload: unknown,
+  begun = 'now()',
+  task: string | null = null,
+) {
+  await client.query(
+    `insert into tock.runs (stream, position, task_id, bytes, payload, created_at)
+     select number, $1, $3, 0, $2, ${begun} from tock.streams where queue = 'q'`,
+    [position, JSON.stringify(payload), task],
+  );
+  return value<string>(
+    client,
+    "select $1::bigint << 20 | number from tock.streams where queue = 'q'",
+    [position],
+  );
+}
+
+async function overAndAudited(): Promise<Record<string, unknown>[]> {
+  await startNextSegment(client);
+  await closeSegments(client);
+  expect(await closedSegmentNumbers(client)).toContain(1);
+  await verifySegments(client);
+  const found = await rows<{ detail: Record<string, unknown> }>(
+    client,
+    "select detail from tock.reports where kind = 'audit' order by number",
+  );
+  return found.map((one) => one.detail);
+}
+
+const payloads = async (queue = 'q') =>
+  (await drain(client, queue)).flat().map((run) => run.payload);
+
+test('a segment whose runs were all leased is verified without a report', async () => {
+  await enqueue(client, 'q', numberedTasks(5));
+  const [gone] = await enqueue(client, 'q', numberedTasks(1, 5));
+  await enqueue(client, 'q', numberedTasks(4, 6));
+  await client.query('select * from tock.cancel(array[$1]::bigint[])', [gone]);
+  const { lease, ids } = await claimRuns(client, 'q', 3);
+  await complete(client, lease, [{ id: ids[0] }]);
+  await fail(client, lease, [{ id: ids[1] }, { id: ids[2], fatal: true }]);
+  for (const runs of await drain(client, 'q', { limit: 4 })) await complete(client, leaseOf(runs));
+  expect(await overAndAudited()).toEqual([]);
+  const [epoch] = await rows(client, 'select audited_at, queues from tock.epochs where number = 1');
+  expect(epoch).toEqual({ audited_at: expect.any(Date), queues: ['q'] });
+  expect(await value(client, 'select tock.audit()')).toBe(0);
+  await expectInvariants(client);
+});
+
+test('a run that appeared within a leased range is started once, and reported', async () => {
+  await enqueue(client, 'q', numberedTasks(1));
+  const between = await drawn();
+  await enqueue(client, 'q', numberedTasks(1, 1));
+  await complete(client, (await claimRuns(client, 'q', 2)).lease);
+  const id = await plant(between, 'missed');
+  expect(await claim(client, 'q')).toEqual([]);
+  expect(await overAndAudited()).toMatchObject([
+    { epoch: 1, queue: 'q', runs: 3, leased: 2, requeued: 1, in_leases: 1 },
+  ]);
+  const { runs, lease } = await claimRuns(client, 'q', 9);
+  expect(runs.map((run) => [run.id, run.payload, run.attempt])).toEqual([[id, 'missed', 1]]);
+  await complete(client, lease);
+  expect(await task(client, id)).toMatchObject({ state: 'done', runs: [{ state: 'lost' }, {}] });
+  expect(await value(client, 'select tock.audit()')).toBe(0);
+  expect(await payloads()).toEqual([]);
+});
+
+test('a run in the range of an idle stream is started once, and reported', async () => {
+  await enqueueAndComplete(client, 'q', 2);
+  await client.query('select tock.rest()');
+  const asleep = await drawn();
+  await enqueueAndComplete(client, 'q', 2);
+  const id = await plant(asleep, 'missed');
+  expect(await overAndAudited()).toMatchObject([{ runs: 5, leased: 4, requeued: 1, in_leases: 0 }]);
+  expect(await payloads()).toEqual(['missed']);
+  expect((await task(client, id))?.state).toBe('running');
+});
+
+test('all runs of a deleted lease are started, except those that ended by themselves', async () => {
+  const ids = await enqueue(client, 'q', numberedTasks(3));
+  const { lease } = await claimRuns(client, 'q', 3);
+  await complete(client, lease, [{ id: ids[1], result: 1 }]);
+  await complete(client, lease);
+  await enqueueAndComplete(client, 'q', 2);
+  await client.query('delete from tock.leases where token = $1', [lease]);
+  expect(await overAndAudited()).toMatchObject([{ runs: 5, leased: 2, requeued: 2, in_leases: 0 }]);
+  expect(await payloads()).toEqual([0, 2]);
+  expect((await task(client, ids[1] as string))?.state).toBe('done');
+});
+
+test('all runs of a lease start again when the missed one is not known', async () => {
+  const ids = await enqueue(client, 'q', numberedTasks(2));
+  const between = await drawn();
+  await enqueue(client, 'q', numberedTasks(1, 2));
+  await complete(client, (await claimRuns(client, 'q', 3)).lease);
+  await enqueueAndComplete(client, 'q', 2);
+  await plant(between, 'missed', "now() - interval '1 hour'");
+  expect(await overAndAudited()).toMatchObject([{ runs: 6, leased: 5, requeued: 4, in_leases: 4 }]);
+  expect(await payloads()).toEqual([0, 1, 'missed', 2]);
+  expect((await task(client, ids[0] as string))?.runs).toHaveLength(2);
+});
+
+test('a canceled run that verification finds is not started', async () => {
+  await enqueue(client, 'q', numberedTasks(1));
+  const between = await drawn();
+  await enqueue(client, 'q', numberedTasks(1, 1));
+  await complete(client, (await claimRuns(client, 'q', 2)).lease);
+  const id = await plant(between, 'missed');
+  await client.query(
+    `insert into tock.marks (stream, position, kind)
+     select number, $1, 'cancelled' from tock.streams where queue = 'q'`,
+    [between],
+  );
+  expect(await overAndAudited()).toHaveLength(1);
+  expect(await payloads()).toEqual([]);
+  expect((await task(client, id))?.state).toBe('cancelled');
+});
+
+test('a changed run that verification finds starts once, as changed', async () => {
+  await enqueueAndComplete(client, 'q', 2);
+  await client.query('select tock.rest()');
+  const asleep = await drawn();
+  await enqueueAndComplete(client, 'q', 2);
+  const id = await plant(asleep, 'missed');
+  await client.query(
+    `insert into tock.marks (stream, position, kind, other_id)
+    select number, $1, 'superseded', nextval('tock.positions') << 20 | number
+    from tock.streams where queue = 'q'`,
+    [asleep],
+  );
+  await client.query(
+    `insert into tock.runs (stream, position, task_id, bytes, payload)
+    select stream, other_id >> 20, $1, 0, '"changed"' from tock.marks`,
+    [id],
+  );
+  await complete(client, (await claimRuns(client, 'q')).lease);
+  expect(await overAndAudited()).toMatchObject([{ runs: 6, leased: 5, requeued: 0 }]);
+  expect(await payloads()).toEqual([]);
+});
+
+test('a lease that counts more runs than it held is reported', async () => {
+  await enqueueAndComplete(client, 'q', 3);
+  await client.query('update tock.leases set runs = runs + 1');
+  expect(await overAndAudited()).toMatchObject([{ runs: 3, leased: 4, requeued: 0 }]);
+  expect(await payloads()).toEqual([]);
+  expect(Object.keys(await brokenSentences(client))).toEqual([
+    'a lease holds another number of runs than its range',
+  ]);
+});
+
+test('verification in parts resumes where it stopped, also after a rollback', async () => {
+  for (const queue of ['a', 'q', 'z']) await enqueueAndComplete(client, queue, 7);
+  const between = await drawn();
+  await enqueueAndComplete(client, 'q', 1);
+  await enqueueAndComplete(client, 'z', 9);
+  await plant(between, 'missed');
+  await startNextSegment(client);
+  await closeSegments(client);
+  let calls = 0;
+  let looked = 0;
+  for (;;) {
+    await client.query('begin');
+    await client.query('select tock.audit(4)');
+    await client.query('rollback');
+    const step = await value<number>(client, 'select tock.audit(4)');
+    if (step === 0) break;
+    calls++;
+    looked += step;
+    expect(step).toBeLessThan(8);
+    const [open] = await rows(
+      client,
+      'select audited_at is null as open from tock.epochs where number = 1',
+    );
+    if (calls < 8) expect(open).toEqual({ open: true });
+  }
+  expect(looked).toBeGreaterThanOrEqual(32);
+  const [report, ...more] = await rows<{ detail: object }>(
+    client,
+    "select detail from tock.reports where kind = 'audit'",
+  );
+  expect(report?.detail).toMatchObject({ queue: 'q', runs: 9, leased: 8, requeued: 1 });
+  expect(more).toEqual([]);
+  const [epoch] = await rows(client, 'select audited_at, queues from tock.epochs where number = 1');
+  expect(epoch).toEqual({ audited_at: expect.any(Date), queues: ['a', 'q', 'z'] });
+  expect(await payloads()).toEqual(['missed']);
+});
+
+test('a segment is not dropped before it is verified', async () => {
+  await enqueueAndComplete(client, 'q', 9);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await ageClosedSegments(client, '1 year');
+  await client.query('select tock.audit(4)');
+  expect(await value(client, 'select tock.retain()')).toBe(0);
+  expect(await segmentNumbers(client)).toContain(1);
+  await dropExpiredSegments(client);
+  expect(await segmentNumbers(client)).not.toContain(1);
+});

@@ -1,0 +1,140 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { expectInvariants } from '../../invariants.ts';
+import { claim, complete, drain, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+  await enqueue(client, 'q', numberedTasks(3));
+  await work();
+  // Asleep, or its newest lease alone would hold the epoch back.
+  await rest();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+async function work(): Promise<string[]> {
+  const claims = await drain(client, 'q');
+  for (const runs of claims) await complete(client, leaseOf(runs));
+  return claims.flat().map((run) => run.id);
+}
+
+/** Positions go on in the next epoch. */
+async function pass(): Promise<void> {
+  await client.query(
+    `select setval('tock.positions', (select e.end_position from tock.epochs e
+       where e.end_position > s.last_value order by e.number limit 1))
+     from tock.positions s`,
+  );
+  await client.query('select tock.rotate()');
+}
+
+async function rest(): Promise<void> {
+  await client.query('select tock.rest()');
+  await client.query('select tock.rotate()');
+}
+const settled = () =>
+  value<number>(client, 'select count(*)::int from tock.epochs where settled_at is not null');
+
+/** The streams in use go on in the new epoch. */
+async function goOn(): Promise<void> {
+  for (let round = 0; round < 2; round++) {
+    await enqueue(client, 'q', numberedTasks(2));
+    await work();
+  }
+  await rest();
+}
+
+test('an epoch is settled once it has ended and every stream has gone on', async () => {
+  await rest();
+  expect(await settled()).toBe(0);
+  await pass();
+  await goOn();
+  await rest();
+  expect(await settled()).toBe(1);
+  expect(await enqueue(client, 'q', numberedTasks(2))).toEqual(await work());
+  await expectInvariants(client);
+});
+
+test('an epoch with runs still to claim is not settled', async () => {
+  const ids = await enqueue(client, 'backlog', numberedTasks(10));
+  await complete(client, leaseOf(await claim(client, 'backlog', { limit: 3 })));
+  await pass();
+  await goOn();
+  expect(await settled()).toBe(0);
+  const left = await claim(client, 'backlog', { limit: 9 });
+  expect(left.map((run) => run.id)).toEqual(ids.slice(3));
+  await goOn();
+  // nothing is unread, but a lease is open
+  expect(await settled()).toBe(0);
+  await complete(client, leaseOf(left));
+  await goOn();
+  expect(await settled()).toBe(1);
+  await expectInvariants(client);
+});
+
+test('an epoch is not settled while one of its writers is open', async () => {
+  const writer = await db.connect();
+  await writer.query('begin');
+  const ids = await enqueue(writer, 'new', numberedTasks(2));
+  await pass();
+  for (let round = 0; round < 3; round++) await goOn();
+  expect(await settled()).toBe(0);
+  await writer.query('commit');
+  for (let round = 0; round < 2; round++) await goOn();
+  const runs = await claim(client, 'new', { limit: 9 });
+  expect(runs.map((run) => run.id)).toEqual(ids);
+  await complete(client, leaseOf(runs));
+  for (let round = 0; round < 2; round++) await goOn();
+  expect(await settled()).toBe(1);
+  await expectInvariants(client);
+});
+
+test('nor while one of its writers is prepared', async () => {
+  const writer = await db.connect();
+  await writer.query('begin');
+  const ids = await enqueue(writer, 'new', numberedTasks(2));
+  await pass();
+  await goOn();
+  await writer.query(`prepare transaction '${db.name}'`);
+  for (let round = 0; round < 3; round++) await goOn();
+  expect(await settled()).toBe(0);
+  await client.query(`commit prepared '${db.name}'`);
+  expect((await drain(client, 'new')).flat().map((run) => run.id)).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('a writer of an epoch that ended long ago is claimed once it commits', async () => {
+  const writer = await db.connect();
+  await writer.query('begin');
+  const ids = await enqueue(writer, 'q', numberedTasks(2));
+  for (let epoch = 0; epoch < 4; epoch++) {
+    await pass();
+    await goOn();
+  }
+  await writer.query('commit');
+  expect(await work()).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('nor is one settled under a snapshot from before its last task', async () => {
+  const old = await db.connect();
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.streams');
+  const ids = await enqueue(client, 'q', numberedTasks(2));
+  await client.query(
+    "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
+  );
+  await old.query('select tock.rotate()');
+  await old.query('commit');
+  expect(await settled()).toBe(0);
+  expect(await work()).toEqual(ids);
+  await expectInvariants(client);
+});

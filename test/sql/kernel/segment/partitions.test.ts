@@ -1,0 +1,133 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { watchPlans } from '../../plans.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  extend,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  rows,
+  value,
+} from '../../verbs.ts';
+import { closeSegments } from './segments.ts';
+
+let db: Database;
+let client: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+  // Tasks that wait in a paused queue: each of the epochs holds some for ever.
+  await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
+});
+
+afterAll(() => db.drop());
+
+/** Epochs up to this many, every third of them with tasks of the paused queue, hot functions for the last but two. */
+async function grow(count: number): Promise<void> {
+  const all = 'select count(*)::int from tock.epochs';
+  for (let have = 0; have < count; have = await value<number>(client, all)) {
+    const ahead = Math.min(20, count - have);
+    await client.query(
+      'select tock.rotate(p_ahead => max(number) - tock.newest_epoch() + $1, p_width => 1000) from tock.epochs',
+      [ahead],
+    );
+  }
+  // every third holds a task of the paused queue
+  for (;;) {
+    const left = await value<number>(
+      client,
+      'select max(number) - tock.newest_epoch() from tock.epochs',
+    );
+    if (left <= 2) break;
+    await enqueue(client, 'paused', numberedTasks(1));
+    await client.query(
+      `select setval('tock.positions', (select end_position from tock.epochs
+         where number = tock.newest_epoch() + $1))`,
+      [Math.min(2, left - 3)],
+    );
+  }
+  for (const runs of await drain(client, 'q')) await complete(client, leaseOf(runs));
+  await value(client, "select nextval('tock.positions')");
+  await closeSegments(client);
+  await client.query('select tock.tick()');
+}
+
+const calls: Record<string, (on: pg.Client) => Promise<unknown>> = {
+  enqueue: (on) => enqueue(on, 'q', numberedTasks(3)),
+  'a delayed enqueue': (on) => enqueue(on, 'q', numberedTasks(1, 0, { delay_seconds: 1000 })),
+  claim: (on) => claim(on, 'q', { limit: 2 }),
+  'claim that finds nothing': (on) => claim(on, 'nothing', { limit: 2 }),
+  complete: async (on) => complete(on, await leased(on)),
+  'complete a part': async (on) => {
+    const runs = await claimed(on);
+    return complete(on, leaseOf(runs), [{ id: runs[0]?.id, result: 1 }]);
+  },
+  extend: async (on) => extend(on, await leased(on), 100),
+  fail: async (on) => fail(on, await leased(on), { error: 'no' }),
+  'fail for now': async (on) => fail(on, await leased(on), { retry_in_seconds: 0 }),
+  promote: (on) => on.query('select tock.promote(p_limit => 5)'),
+};
+
+const claimed = async (on: pg.Client) => {
+  await enqueue(client, 'q', numberedTasks(2));
+  return claim(on, 'q', { limit: 2 });
+};
+/** A lease that another transaction took. */
+const leased = async (_: pg.Client) => leaseOf(await claimed(client));
+
+/** The leaves that a call locks, by the epochs before the one in use that they are of, and how many. */
+async function locked(call: (on: pg.Client) => Promise<unknown>) {
+  const on = await db.connect();
+  for (let round = 0; round < 8; round++) {
+    await on.query('begin');
+    await call(on);
+    await on.query(round < 7 ? 'commit' : 'select 1');
+  }
+  const found = await rows<{ leaf: string; back: number }>(
+    on,
+    `select c.relname as leaf,
+       tock.newest_epoch() - substring(c.relname from '_([0-9]+)$')::int as back
+     from pg_locks l join pg_class c on c.oid = l.relation
+     where l.pid = pg_backend_pid() and c.relnamespace = 'tock'::regnamespace
+       and c.relkind = 'r' and c.relname ~ '^(runs|leases|results|marks)_[0-9]+$' order by 1`,
+  );
+  await on.query('commit');
+  await on.end();
+  return found.map((one) => `${one.leaf.replace(/_\d+$/, '')} ${one.back}`).sort();
+}
+
+test('a call locks the partitions of the current segment and no others, whether there are 4, 24 or 300', async () => {
+  const seen: Record<string, string[]>[] = [];
+  for (const count of [4, 24, 300]) {
+    await grow(count);
+    const now: Record<string, string[]> = {};
+    for (const [name, call] of Object.entries(calls)) {
+      await makeDue(client, 'q');
+      now[name] = await locked(call);
+      expect([name, now[name].filter((leaf) => !leaf.endsWith(' 0'))]).toEqual([name, []]);
+    }
+    seen.push(now);
+  }
+  expect(seen[1]).toEqual(seen[0]);
+  expect(seen[2]).toEqual(seen[0]);
+});
+
+test('no plan reads another partition, with old tasks in a hundred segments', async () => {
+  const on = await db.connect(db.superUrl);
+  const plans = await watchPlans(on);
+  for (const call of Object.values(calls)) await call(on);
+  await on.query("select id from tock.claim(p_queue => 'q', p_alone => true)");
+  const tables = new Set(plans.scans().map((scan) => scan.table));
+  await plans.stop();
+  const hot = await value<number>(client, 'select tock.newest_epoch()');
+  const leaves = [...tables].filter((name) => /^(runs|leases|results|marks)/.test(name));
+  expect(leaves.length).toBeGreaterThan(3);
+  expect(leaves.filter((name) => !name.endsWith(`_${hot}`))).toEqual([]);
+});

@@ -1,0 +1,266 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { conditionTimeout } from '../../../timeout.ts';
+import { expectInvariants } from '../../invariants.ts';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  reap,
+  refusal,
+  rows,
+  task,
+  value,
+} from '../../verbs.ts';
+import { moveNearSegmentEnd as runOut, startNextSegment } from './segments.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+const nearTheEnd = (left: number) => runOut(client, left);
+
+const epochOf = (id: string) =>
+  value<number>(client, 'select tock.epoch_of($1::bigint >> 20)', [id]);
+
+test('claims continue over the boundary of a segment, and skip nothing', async () => {
+  await nearTheEnd(10);
+  const ids = await enqueue(client, 'edge', numberedTasks(30));
+  expect([await epochOf(ids[0] as string), await epochOf(ids[29] as string)]).toEqual([1, 2]);
+  const claims = await drain(client, 'edge', { limit: 7 });
+  expect(claims.flat().map((run) => run.id)).toEqual(ids);
+  expect(claims.flat().map((run) => run.payload)).toEqual(
+    numberedTasks(30).map((one) => one.payload),
+  );
+  for (const runs of claims) {
+    expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
+  }
+  await expectInvariants(client);
+});
+
+test('tasks on both sides of a boundary are completed, failed and reaped like any others', async () => {
+  await nearTheEnd(3);
+  const ids = await enqueue(client, 'edge', numberedTasks(6));
+  // a lease holds runs of one epoch: the call that comes to the edge ends there
+  const [before, beyond] = await drain(client, 'edge', { limit: 6 });
+  expect([...(before ?? []), ...(beyond ?? [])].map((run) => run.id)).toEqual(ids);
+  expect(before?.length).toBeLessThan(4);
+  const lease = leaseOf(beyond ?? []);
+  const far = ids[4] as string;
+  const near = ids[0] as string;
+  await complete(client, lease, [{ id: far, result: 'far' }]);
+  await complete(client, leaseOf(before ?? []), [{ id: near, result: 'near' }]);
+  await fail(client, lease, [{ id: ids[5], error: { name: 'No' } }]);
+  await expire(client, lease);
+  await expire(client, leaseOf(before ?? []));
+  expect(await reap(client)).toBe(3);
+  expect(await task(client, far)).toMatchObject({ state: 'done', result: 'far' });
+  expect(await task(client, near)).toMatchObject({ state: 'done', result: 'near' });
+  expect((await task(client, ids[5] as string))?.state).toBe('waiting');
+  await makeDue(client, 'edge');
+  expect(await promote(client)).toBe(1);
+  expect((await drain(client, 'edge')).flat()).toHaveLength(4);
+  await expectInvariants(client);
+});
+
+test('streams whose cursors lie in different segments are all leased from', async () => {
+  for (let priority = 0; priority < 3; priority++) {
+    await enqueue(client, 'spread', numberedTasks(10, priority * 10, { priority }));
+    await client.query('select tock.rotate()');
+    await nearTheEnd(5 - priority);
+  }
+  await enqueue(client, 'spread', numberedTasks(10, 30, { priority: 1 }));
+  const claims = await drain(client, 'spread', { limit: 9 });
+  // a token names one epoch, so a lease of two would be half out of reach
+  for (const runs of claims) {
+    expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
+  }
+  const runs = claims.flat();
+  expect(runs.map((run) => run.payload).sort((a, b) => Number(a) - Number(b))).toEqual(
+    numberedTasks(40).map((one) => one.payload),
+  );
+  await expectInvariants(client);
+});
+
+test('a claim that begins in an old segment leaves the current one to the next claim', async () => {
+  await enqueue(client, 'q', numberedTasks(3, 0, { priority: 0 }));
+  await startNextSegment(client);
+  await enqueue(client, 'q', numberedTasks(3, 3, { priority: 9 }));
+  for (const payloads of [
+    [0, 1, 2],
+    [3, 4, 5],
+  ]) {
+    const runs = await claim(client, 'q', { limit: 10 });
+    expect(runs.map((run) => run.payload)).toEqual(payloads);
+    expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: 3 });
+  }
+  await expectInvariants(client);
+});
+
+test('a queue without claims for three segments is claimed from its oldest run on', async () => {
+  const old = await enqueue(client, 'old', numberedTasks(20));
+  expect(await claim(client, 'old', { limit: 5 })).toHaveLength(5);
+  for (let epoch = 0; epoch < 3; epoch++) {
+    await nearTheEnd(2);
+    await enqueue(client, 'busy', numberedTasks(6));
+    await client.query('select tock.rotate()');
+    await drain(client, 'busy');
+    await client.query('select tock.rest()');
+  }
+  const runs = (await drain(client, 'old', { limit: 4 })).flat();
+  expect(runs.map((run) => run.id)).toEqual(old.slice(5));
+  const fresh = await enqueue(client, 'old', numberedTasks(3));
+  expect((await claim(client, 'old', { limit: 9 })).map((run) => run.id)).toEqual(fresh);
+  await expectInvariants(client);
+});
+
+test('segments are created ahead, each with its indexes, and none twice', async () => {
+  expect(await value(client, 'select tock.rotate()')).toBe(0);
+  await nearTheEnd(1);
+  await enqueue(client, 'next', numberedTasks(5));
+  expect(await value(client, 'select tock.rotate(p_width => 1000)')).toBe(1);
+  expect(await value(client, 'select tock.rotate()')).toBe(0);
+  const epochs = await rows(
+    client,
+    'select number, (end_position - first_position)::int as width from tock.epochs order by number',
+  );
+  expect(epochs.at(-1)).toEqual({ number: 4, width: 1000 });
+});
+
+test('segments are created ahead beside an open reader', async () => {
+  const reader = await db.connect();
+  await reader.query('begin');
+  await reader.query('select count(*) from tock.runs');
+  await reader.query('select count(*) from tock.leases');
+  await reader.query('select count(*) from tock.results');
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'held', numberedTasks(2));
+  await nearTheEnd(1);
+  await enqueue(client, 'beside', numberedTasks(4));
+  expect(await value(client, "select tock.run_duty('rotate')")).toBe(1);
+  const [duty] = await rows(client, "select last_error from tock.duties where name = 'rotate'");
+  expect(duty).toEqual({ last_error: null });
+  await reader.query('commit');
+  await writer.query('commit');
+  expect((await drain(client, 'held')).flat()).toHaveLength(2);
+});
+
+test('all other calls proceed while segments are created in an open transaction', async () => {
+  const [reader, maker] = [await db.connect(), await db.connect()];
+  await reader.query('begin isolation level repeatable read');
+  await reader.query('select count(*) from tock.runs');
+  await nearTheEnd(2);
+  await maker.query('begin');
+  expect(await value(maker, 'select tock.rotate(p_ahead => 5)')).toBe(3);
+  await client.query(`set lock_timeout = ${conditionTimeout}`);
+  const ids = await enqueue(client, 'q', numberedTasks(6));
+  const claims = await drain(client, 'q', { limit: 4 });
+  expect(claims.flat().map((run) => run.id)).toEqual(ids);
+  for (const runs of claims) await complete(client, leaseOf(runs), [{ id: runs[0]?.id }]);
+  await fail(client, leaseOf(claims.at(-1) ?? []), { retry_in_seconds: 0 });
+  await reader.query('select count(*) from tock.leases');
+  await maker.query('commit');
+  await reader.query('commit');
+  await drain(client, 'q');
+  await expectInvariants(client);
+});
+
+/** The next position is `left` before the end of the last epoch that there is. */
+const nearTheLastEnd = (left: number) =>
+  value(client, `select setval('tock.positions', max(end_position) - $1) from tock.epochs`, [left]);
+
+test('only one transaction creates segments, and tasks at the end of the last get an error', async () => {
+  const [maker, old] = [await db.connect(), await db.connect()];
+  await old.query('begin isolation level repeatable read');
+  await old.query('select count(*) from tock.epochs');
+  await nearTheLastEnd(5000);
+  await maker.query('begin');
+  expect(await value(maker, 'select tock.rotate(p_ahead => 3)')).toBe(3);
+  expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(0);
+  expect(await refusal(enqueue(client, 'late', numberedTasks(60)))).toMatchObject({
+    code: 'TK503',
+  });
+  await maker.query('commit');
+  // its snapshot does not show that they are there
+  const made = refusal(old.query('select tock.rotate(p_ahead => 9)'));
+  expect(await made).toMatchObject({ code: '40001' });
+  const ids = await enqueue(client, 'late', numberedTasks(60));
+  expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(2);
+  expect((await drain(client, 'late')).flat().map((run) => run.id)).toEqual(ids);
+  await expectInvariants(client);
+});
+
+test('segments that several sessions create concurrently exist once, and a caller that cannot wait is told to retry', async () => {
+  const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
+  for (let round = 1; round <= 4; round++) {
+    await nearTheLastEnd(40);
+    const answers = await Promise.allSettled(
+      clients.map((one, n) =>
+        n % 2 ? enqueue(one, 'late', numberedTasks(4)) : one.query('select tock.rotate()'),
+      ),
+    );
+    const refused = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+    expect(refused.filter((code) => code !== 'TK503')).toEqual([]);
+    await client.query('select tock.rotate()');
+  }
+  await drain(client, 'late');
+  await expectInvariants(client);
+});
+
+test('every position in use has a segment while many small segments pass under load', async () => {
+  // Epochs of 800 from here on: writers and claimers cross an edge every few dozen calls.
+  await nearTheEnd(300);
+  await enqueue(client, 'tiny', numberedTasks(1));
+  await client.query(
+    "select setval('tock.positions', (select max(end_position) - 300 from tock.epochs))",
+  );
+  await client.query('select tock.rotate(p_ahead => 12, p_width => 800)');
+  const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
+  let writing = true;
+  const seen: string[] = [];
+  const claimers = clients.slice(3).map(async (one, n) => {
+    for (;;) {
+      const last = !writing;
+      const runs = await claim(one, 'tiny', { limit: [1, 7, 50][n] as number });
+      seen.push(...runs.map((run) => run.id));
+      if (runs.length > 0) await complete(one, leaseOf(runs));
+      else if (last) return;
+    }
+  });
+  const ids = await Promise.all(
+    clients.slice(0, 3).map(async (one, n) => {
+      const given: string[] = [];
+      for (let call = 0; call < 130; call++) {
+        given.push(...(await enqueue(one, 'tiny', numberedTasks(call % 40, 0, { priority: n }))));
+        if (call % 20 === 0) await one.query('select tock.rest()');
+      }
+      return given;
+    }),
+  );
+  writing = false;
+  await Promise.all(claimers);
+  seen.push(...(await drain(client, 'tiny')).flat().map((run) => run.id));
+  expect(seen).toHaveLength(new Set(seen).size);
+  expect(new Set(seen).size).toBe(ids.flat().length + 1);
+  expect(
+    await value<number>(client, 'select tock.epoch_of(last_value) from tock.positions'),
+  ).toBeGreaterThan(8);
+  await expectInvariants(client);
+});

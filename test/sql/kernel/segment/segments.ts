@@ -1,0 +1,103 @@
+import type pg from 'pg';
+import {
+  claim,
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  rows,
+  value,
+} from '../../verbs.ts';
+
+type Client = Pick<pg.ClientBase, 'query'>;
+
+/** The next position is `left` before the end of the epoch in use. */
+export async function moveNearSegmentEnd(client: Client, left: number): Promise<void> {
+  await client.query(
+    `select setval('tock.positions', (select e.end_position - $1 from tock.epochs e
+       where e.end_position > s.last_value order by e.number limit 1))
+     from tock.positions s`,
+    [left],
+  );
+}
+
+/** Positions go on in the next epoch, for which everything is ready. */
+export async function startNextSegment(client: Client): Promise<void> {
+  await moveNearSegmentEnd(client, 0);
+  await client.query('select tock.rotate()');
+}
+
+/** What has ended and holds nothing unread or running is settled. */
+export async function closeSegments(client: Client): Promise<void> {
+  await client.query('select tock.rest()');
+  await client.query('select tock.rotate()');
+}
+
+/** Tasks enqueued and completed one after the other, in this epoch. */
+export async function enqueueAndComplete(
+  client: Client,
+  queue: string,
+  count: number,
+): Promise<string[]> {
+  const ids = await enqueue(client, queue, numberedTasks(count));
+  for (const runs of await drain(client, queue)) await complete(client, leaseOf(runs));
+  return ids;
+}
+
+/** The runs of one claim. */
+export async function claimRuns(client: pg.Client, queue: string, limit = 1) {
+  const runs = await claim(client, queue, { limit });
+  return { runs, lease: leaseOf(runs), ids: runs.map((run) => run.id) };
+}
+
+/** Settled epochs have been so for this long, and a drop is tried without back-off. */
+export async function ageClosedSegments(client: Client, interval: string): Promise<void> {
+  await client.query(
+    `update tock.epochs set settled_at = now() - $1::interval, drop_after = null
+     where settled_at is not null`,
+    [interval],
+  );
+}
+
+/** Audits what is settled, `limit` runs a call. */
+export async function verifySegments(client: Client, limit = 1_000_000): Promise<void> {
+  while ((await value<number>(client, 'select tock.audit($1)', [limit])) > 0);
+}
+
+/** Audits and drops until there is nothing left to do. */
+export async function dropExpiredSegments(client: Client): Promise<void> {
+  await verifySegments(client);
+  while ((await value<number>(client, 'select tock.retain()')) > 0);
+}
+
+/** The numbers of the epochs there are, checked against their leaves. */
+export async function segmentNumbers(client: Client): Promise<number[]> {
+  const found = await rows<{ number: number; leaves: number }>(
+    client,
+    `select n.number, count(*)::int as leaves from (
+       select substring(c.relname from '^(?:runs|leases|results|marks)_([0-9]+)$')::int as number
+       from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r') n
+     where n.number is not null group by n.number order by n.number`,
+  );
+  const torn = found.filter((one) => one.leaves !== 4);
+  if (torn.length > 0) throw new Error(`Epochs without all their leaves: ${JSON.stringify(torn)}`);
+  const known = await rows<{ number: number }>(
+    client,
+    'select number from tock.epochs order by number',
+  );
+  const numbers = found.map((one) => one.number);
+  if (numbers.join() !== known.map((one) => one.number).join()) {
+    throw new Error(`Leaves of ${numbers}, epochs ${known.map((one) => one.number)}`);
+  }
+  return numbers;
+}
+
+/** The epochs that are settled. */
+export async function closedSegmentNumbers(client: Client): Promise<number[]> {
+  const found = await rows<{ number: number }>(
+    client,
+    'select number from tock.epochs where settled_at is not null order by number',
+  );
+  return found.map((one) => one.number);
+}

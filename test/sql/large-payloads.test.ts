@@ -1,0 +1,101 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../database.ts';
+import { rerun } from './features/bulk_changes/bulk_changes.ts';
+import { change } from './kernel/change/changes.ts';
+import { claim, enqueue, makeDue, numberedTasks, promote, reap, refusal, rows } from './verbs.ts';
+
+// More payload than one value of PostgreSQL can be: 1 GB.
+let db: Database;
+let client: pg.Client;
+const tasks = 270;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+  await client.query(`select tock.put_queue('q', '{"max_payload_bytes": 4194304}')`);
+  await enqueue(client, 'q', numberedTasks(tasks));
+  // by way of the table: the verb would take a minute to read it all as JSON
+  await client.query(
+    `update tock.runs set payload = to_jsonb(repeat('x', 4194000)), bytes = 4194002`,
+  );
+});
+
+afterAll(() => db.drop());
+
+const states = async () => {
+  const found = await rows<{ state: string; tasks: number }>(
+    client,
+    `select w.state, count(*)::int as tasks
+     from tock.whereabouts(array(select coalesce(task_id, position << 20 | stream) from tock.runs
+       union select coalesce(task_id, position << 20) from tock.waiting)) w group by 1`,
+  );
+  return Object.fromEntries(found.map((row) => [row.state, row.tasks]));
+};
+
+const claimAll = () =>
+  client.query(
+    `do $$ declare v_count integer; begin
+       loop
+         select count(*) into v_count from tock.claim('q', p_limit => 1);
+         exit when v_count = 0;
+       end loop;
+     end $$`,
+  );
+
+test('leases over more than 1 GB of payloads are reaped, and their tasks changed and promoted', async () => {
+  await claimAll();
+  expect(await states()).toEqual({ running: tasks });
+  await client.query("update tock.leases set leased_until = now() - interval '1 s'");
+  while ((await reap(client)) > 0);
+  expect(await states()).toEqual({ ready: tasks });
+  const ids = await rows<{ id: string }>(
+    client,
+    'select distinct task_id::text as id from tock.runs where task_id is not null',
+  );
+  expect(
+    await change(
+      client,
+      ids.map((row) => row.id),
+      { delay_seconds: 1000 },
+    ),
+  ).toHaveLength(tasks);
+  expect(await states()).toEqual({ waiting: tasks });
+  await makeDue(client, 'q');
+  while ((await promote(client)) > 0);
+  expect(await states()).toEqual({ ready: tasks });
+  expect((await claim(client, 'q'))[0]?.payload).toHaveLength(4_194_000);
+});
+
+test('as many payloads are rerun in one call', async () => {
+  // All but the one that the test above has claimed.
+  await client.query(
+    `do $$ declare v_lease uuid; begin
+       loop
+         select lease into v_lease from tock.claim('q', p_limit => 1);
+         exit when not found;
+         perform tock.complete(v_lease);
+       end loop;
+     end $$`,
+  );
+  const done = await rows<{ id: string }>(
+    client,
+    `select w.task_id::text as id from tock.whereabouts(array(select distinct task_id from tock.runs
+       where task_id is not null)) w where w.state = 'done'`,
+  );
+  const again = await rerun(
+    client,
+    done.map((row) => row.id),
+  );
+  expect(again.filter((row) => row.rerun_id)).toHaveLength(tasks - 1);
+});
+
+test('one payload for many tasks may be up to 64 MiB in all', async () => {
+  const ids = await enqueue(client, 'small', numberedTasks(300));
+  const error = await refusal(change(client, ids, { payload: 'x'.repeat(262_000) }));
+  expect(error).toMatchObject({ code: 'TK422', detail: 'payload' });
+  expect(error.message).toContain('64 MiB');
+  expect(await change(client, ids.slice(0, 250), { payload: 'x'.repeat(262_000) })).toHaveLength(
+    250,
+  );
+});

@@ -1,0 +1,238 @@
+import type pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../../database.ts';
+import { enqueue, numberedTasks, pidOf, rows, waitUntilBlocked } from '../../verbs.ts';
+
+type Finding = { finding: string; severity: string; detail: string; hint: string };
+
+let db: Database;
+let client: pg.Client;
+beforeEach(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+  await client.query('select tock.tick()');
+});
+afterEach(() => db.drop());
+
+const doctor = () => rows<Finding>(client, 'select * from tock.doctor()');
+const named = async () => (await doctor()).map(({ finding }) => finding);
+
+test('a healthy database has no finding', async () => {
+  await enqueue(client, 'q', [{}, { delay_seconds: 60 }]);
+  expect(await doctor()).toEqual([]);
+});
+
+test('a sequence that is behind or cached is found, and the guard repairs both', async () => {
+  await enqueue(client, 'q', [{}, {}, {}]);
+  await client.query("select setval('tock.positions', 1)");
+  await client.query('alter sequence tock.positions cache 50');
+  const found = await doctor();
+  expect(found).toMatchObject([
+    {
+      finding: 'the sequence is behind',
+      severity: 'critical',
+      detail: expect.stringContaining('is at 1'),
+    },
+    { finding: 'the sequence is cached', detail: expect.stringContaining('50') },
+  ]);
+  await client.query("select tock.run_duty('guard')");
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'the guard had to act',
+      severity: 'warning',
+      detail: expect.stringMatching(/^2 .*behind/),
+    },
+  ]);
+  await client.query("update tock.reports set reported_at = now() - interval '25 hours'");
+  expect(await named()).toEqual([]);
+});
+
+test('a task enqueued during doctor() does not make the sequence look behind', async () => {
+  const writer = await db.connect();
+  await writer.query('begin; lock table tock.waiting in access exclusive mode');
+  const pid = await pidOf(client);
+  const found = doctor();
+  await waitUntilBlocked(writer, pid);
+  await enqueue(writer, 'q', numberedTasks(3, 0, { delay_seconds: 60 }));
+  await writer.query('commit');
+  expect(await found).toEqual([]);
+});
+
+test("the locks of writers' transactions are no finding, even while they end", async () => {
+  let working = true;
+  const writers = [await db.connect(), await db.connect()].map(async (writer) => {
+    while (working) await enqueue(writer, 'q', [{}, {}]);
+  });
+  const seen = new Set<string>();
+  for (let times = 0; times < 50; times++) for (const finding of await named()) seen.add(finding);
+  working = false;
+  await Promise.all(writers);
+  expect([...seen]).toEqual([]);
+});
+
+test('missing segments are found before they are needed', async () => {
+  await client.query(
+    "select setval('tock.positions', (select max(first_position) from tock.epochs))",
+  );
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'no epoch is ahead',
+      severity: 'warning',
+      detail: expect.stringMatching(/^\d+ positions/),
+    },
+  ]);
+  await client.query(
+    "select setval('tock.positions', (select max(end_position) - 10 from tock.epochs))",
+  );
+  expect(await doctor()).toMatchObject([{ severity: 'critical', detail: '10 positions are left' }]);
+  await client.query('select tock.rotate()');
+  expect(await named()).toEqual([]);
+});
+
+test('a maintenance job that is late or fails is found, with its error', async () => {
+  await client.query(
+    `update tock.duties set last_ok_at = now() - interval '1 hour' where name = 'reap'`,
+  );
+  await client.query(`update tock.migrations set applied_at = now() - interval '1 hour'`);
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'duties are late',
+      detail: expect.stringMatching(/^reap \(last done at 2.*\)$/),
+      severity: 'note',
+      hint: expect.stringMatching(/in database tock_cron.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
+    },
+  ]);
+  // A database that sleeps is woken when something is due, and never otherwise.
+  await enqueue(client, 'q', [{ delay_seconds: 60 }]);
+  expect(await doctor()).toMatchObject([{ severity: 'note' }]);
+  await client.query("update tock.waiting set due_at = now() - interval '3 minutes'");
+  await client.query('update tock.duties set reached_at = null');
+  expect(await doctor()).toMatchObject([{ finding: 'duties are late', severity: 'warning' }]);
+  await client.query(
+    `update tock.duties set failures = 3, last_error = '57014 oops' where name = 'reap'`,
+  );
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'a duty fails',
+      severity: 'critical',
+      detail: 'reap, 3 times in a row: 57014 oops',
+    },
+  ]);
+});
+
+test("a lock of Tock's that another session holds is found, in a transaction too, and a claim's lock is not", async () => {
+  const stranger = await db.connect();
+  await stranger.query("set application_name = 'lab'");
+  const pid = await pidOf(stranger);
+  const found = (severity: string, detail: RegExp) => [
+    {
+      finding: 'a stranger holds a lock',
+      severity,
+      detail: expect.stringMatching(detail),
+      hint: expect.stringMatching(
+        new RegExp(
+          `in a minute: select pg_terminate_backend\\(${pid}\\).*revoke connect, temporary on database \\w+ from public`,
+        ),
+      ),
+    },
+  ];
+  await enqueue(client, 'q', [{}]);
+  await stranger.query("begin; select * from tock.claim('q')");
+  await stranger.query("select tock.enqueue('q', '[{}]')");
+  expect(await doctor()).toEqual([]);
+  await stranger.query('rollback');
+  await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::bigint << 32 | 1)");
+  // Of one key: no lock of Tock's is in its way.
+  expect(await doctor()).toEqual([]);
+  await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)");
+  const who = new RegExp(`^1 of Tock's .* outside of any.* process ${pid} \\(\\w+ as lab`);
+  expect(await doctor()).toEqual(found('warning', who));
+
+  // What a role that may connect and nothing else can do: it holds every writer up.
+  await stranger.query('select pg_advisory_unlock_all(); begin');
+  await stranger.query(
+    "select pg_advisory_xact_lock('tock'::regnamespace::oid::integer, 1073741824 + n) from generate_series(0, 4095) n",
+  );
+  await expect(enqueue(client, 'q', [{}])).rejects.toMatchObject({
+    code: 'TK503',
+    hint: expect.stringContaining('tock doctor'),
+  });
+  const all = new RegExp(`^4096 of Tock's .* in a transaction for \\d+ s.* process ${pid} `);
+  expect(await doctor()).toEqual(found('critical', all));
+  await stranger.query('rollback');
+  expect(await doctor()).toEqual([]);
+});
+
+test("the guard's repair after a restore is a note, unless the sequence was behind too", async () => {
+  const report = (found: string) =>
+    client.query("insert into tock.reports (kind, detail) values ('guard', $1)", [{ found }]);
+  await report('restored');
+  expect(await doctor()).toMatchObject([{ finding: 'the guard had to act', severity: 'note' }]);
+  await report('behind');
+  await report('restored');
+  expect(await doctor()).toMatchObject([
+    { severity: 'warning', detail: expect.stringMatching(/^3 reports/) },
+  ]);
+});
+
+test('the reports of verification are critical', async () => {
+  await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"epoch": 1}')`);
+  expect(await doctor()).toMatchObject([
+    {
+      finding: 'the audit found runs that nobody was handed',
+      severity: 'critical',
+      detail: '1 report within a day, the newest: {"epoch": 1}',
+    },
+  ]);
+});
+
+test('a check that doctor() cannot run is a finding, and the others run', async () => {
+  const owner = await db.connect();
+  await owner.query('begin; lock table tock.duties in access exclusive mode');
+  await client.query('alter sequence tock.positions cache 50');
+  const found = await doctor();
+  expect(found.map(({ finding }) => finding)).toEqual([
+    'the sequence is cached',
+    'the doctor could not look',
+  ]);
+  expect(found[1]?.detail).toMatch(/^duties: 55P03 /);
+  const [lock] = await rows(client, found[1]?.hint.match(/select .*/)?.[0] as string);
+  expect(lock).toEqual({ pid: await pidOf(owner), relation: expect.stringContaining('duties') });
+  await owner.query('rollback');
+  expect(await named()).toEqual(['the sequence is cached']);
+});
+
+test('a long transaction is shown with its session, without the values of its statement', async () => {
+  const superuser = await db.connect(db.superUrl);
+  const held = await db.connect();
+  const pid = await pidOf(held);
+  await held.query("set application_name = 'report'");
+  await held.query("begin; update tock.duties set last_error = 'secret' where false");
+  const shown = await rows<{ described: string }>(
+    superuser,
+    'select tock.described_session($1) as described',
+    [pid],
+  );
+  expect(shown[0]?.described).toMatch(
+    /^process \d+ \(tock as report from 127.0.0.1\), idle in transaction since 20.*Z, last: begin \.\.\.$/,
+  );
+  await held.query("select 'secret' from tock.duties where name = 'secret'");
+  const [again] = await rows<{ described: string }>(
+    superuser,
+    'select tock.described_session($1) as described',
+    [pid],
+  );
+  expect(again?.described).toMatch(/last: select \.\.\.$/);
+});
+
+test('a view shows the findings in psql, and only governor roles may read it', async () => {
+  await client.query('alter sequence tock.positions cache 50');
+  expect(await rows(client, 'select finding, severity from tock.findings')).toEqual([
+    { finding: 'the sequence is cached', severity: 'critical' },
+  ]);
+  const superuser = await db.connect(db.superUrl);
+  await superuser.query('set role tock_admin');
+  expect(await rows(superuser, 'select finding from tock.findings')).toHaveLength(1);
+  await superuser.query('set role tock_worker');
+  await expect(superuser.query('select finding from tock.findings')).rejects.toThrow('denied');
+});

@@ -1,0 +1,282 @@
+import { expect, test } from 'vitest';
+import { moveNearSegmentEnd, startNextSegment } from '../../kernel/segment/segments.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  numberedTasks,
+  promote,
+  reap,
+  rows,
+  value,
+} from '../../verbs.ts';
+
+databasePerTest();
+
+type Finding = { finding: string; severity: string; detail: string; hint: string };
+
+/** Nobody ticks here, so duties are late once the databases' template is two minutes old. */
+const found = () =>
+  rows<Finding>(client, "select * from tock.doctor() where finding <> 'duties are late'");
+const named = async () => (await found()).map(({ finding }) => finding);
+const old = (interval: string) =>
+  client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
+const pause = (paused: boolean) => client.query("select tock.put_queue('q', $1)", [{ paused }]);
+
+test('a queue without claims for ten minutes is found, and not once it is claimed from', async () => {
+  await enqueue(client, 'q', numberedTasks(3));
+  expect(await named()).toEqual([]);
+  await old('11 minutes');
+  expect(await found()).toMatchObject([
+    {
+      finding: 'nobody claims from a queue',
+      detail: expect.stringMatching(
+        /^a task of queue q is ready since 20.*Z, and none was claimed since it is there$/,
+      ),
+      hint: expect.stringContaining('tock drop q --force'),
+    },
+  ]);
+  const lease = leaseOf(await claim(client, 'q'));
+  expect(await named()).toEqual([]);
+  await client.query("update tock.leases set claimed_at = now() - interval '11 minutes'");
+  // Whoever works on what he claimed then may take long.
+  expect(await named()).toEqual([]);
+  await complete(client, lease);
+  // Whoever has just ended one is about to claim the next.
+  expect(await named()).toEqual([]);
+  await client.query("update tock.leases set closed_at = now() - interval '11 minutes'");
+  expect(await named()).toEqual(['nobody claims from a queue']);
+  await client.query(`select tock.put_queue('q', '{"rate_limit": 1, "rate_seconds": 3600}')`);
+  expect(await named()).toEqual([]);
+  await old('2 hours');
+  await client.query(
+    "update tock.leases set claimed_at = now() - interval '71 minutes', closed_at = now() - interval '71 minutes'",
+  );
+  expect(await named()).toEqual(['nobody claims from a queue']);
+});
+
+test('a queue at its limit without claims is found, but not while a run is leased in any stream', async () => {
+  await client.query(`select tock.put_queue('q', '{"max_running": 2}')`);
+  await enqueue(client, 'q', [{ priority: 5 }]);
+  const lease = leaseOf(await claim(client, 'q'));
+  await enqueue(client, 'q', [{ priority: 1 }]);
+  await old('1 day');
+  await client.query(`update tock.streams set awake = false where priority = 5`);
+  expect(await named()).toEqual([]);
+  await complete(client, lease);
+  expect(await named()).toEqual(['nobody claims from a queue']);
+});
+
+test('a task that waited long is ready since its promotion, at any attempt', async () => {
+  await enqueue(client, 'q', [{ delay_seconds: 3600 }]);
+  const due = () =>
+    client.query(
+      "update tock.waiting set created_at = now() - interval '1 hour', due_at = now() - interval '1 s'",
+    );
+  await due();
+  await client.query("update tock.waiting set created_at = now() - interval '2 days'");
+  await promote(client);
+  expect(await named()).toEqual([]);
+  await pause(true);
+  expect(await named()).toEqual([]);
+  await pause(false);
+  await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 3600 });
+  await due();
+  await client.query(
+    "update tock.leases set claimed_at = now() - interval '1 hour', closed_at = now() - interval '1 hour'",
+  );
+  await promote(client);
+  expect(await named()).toEqual([]);
+  await client.query(
+    "update tock.promotions set (due_at, promoted_at) = (select t, t from (select now() - interval '11 minutes') a(t))",
+  );
+  expect(await named()).toEqual(['nobody claims from a queue']);
+});
+
+test('a task that is retried at once is ready since its last run ended', async () => {
+  await enqueue(client, 'q', numberedTasks(1));
+  await old('2 days');
+  await fail(client, leaseOf(await claim(client, 'q')), { retry_in_seconds: 0 });
+  const ended = "now() - interval '11 minutes'";
+  await client.query(`update tock.leases set claimed_at = ${ended}, closed_at = ${ended}`);
+  const [at] = await rows<{ utc: string }>(
+    client,
+    `update tock.results set ended_at = ${ended} returning tock.utc(ended_at)`,
+  );
+  expect(await found()).toMatchObject([
+    { detail: expect.stringContaining(`is ready since ${at?.utc}, and none`) },
+  ]);
+});
+
+test('cancelled tasks do not count as ready', async () => {
+  const ids = await enqueue(client, 'q', numberedTasks(3));
+  await old('1 day');
+  expect(await named()).toEqual(['nobody claims from a queue']);
+  await client.query('select tock.cancel($1::bigint[])', [ids]);
+  expect(await named()).toEqual([]);
+});
+
+test('a paused queue is found when a task in it has waited for a day', async () => {
+  await enqueue(client, 'q', numberedTasks(1));
+  await pause(true);
+  await old('23 hours');
+  expect(await named()).toEqual([]);
+  await old('25 hours');
+  const [finding] = await found();
+  expect(finding?.finding).toBe('a paused queue keeps tasks');
+  await client.query((finding as Finding).hint.split(', or')[0] as string);
+  await claim(client, 'q');
+  expect(await named()).toEqual([]);
+});
+
+test('a task that lost three workers is found, ready or running, until it is done', async () => {
+  const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
+  for (let lost = 1; lost <= 3; lost++) {
+    expect(await named()).toEqual([]);
+    await expire(client, leaseOf(await claim(client, 'q')));
+    await reap(client);
+  }
+  const finding = {
+    finding: 'tasks lose their workers again and again',
+    detail: `task ${id} of queue q: 3 runs whose worker vanished`,
+    hint: expect.stringContaining(`tock cancel ${id}`),
+  };
+  expect(await found()).toMatchObject([finding]);
+  const lease = leaseOf(await claim(client, 'q'));
+  expect(await found()).toMatchObject([finding]);
+  await complete(client, lease);
+  expect(await named()).toEqual([]);
+});
+
+test('ten tasks that died of one error within an hour are found, with the newest', async () => {
+  const die = async (count: number, message: string) => {
+    const ids = await enqueue(client, 'q', numberedTasks(count, 0, { max_attempts: 1 }));
+    const lease = leaseOf(await claim(client, 'q', { limit: count }));
+    await fail(
+      client,
+      lease,
+      ids.map((id) => ({ id, error: { message } })),
+    );
+    return ids;
+  };
+  await die(9, 'no such table');
+  await die(3, 'another');
+  expect(await named()).toEqual([]);
+  const [newest] = await die(1, 'no such table');
+  expect(await found()).toMatchObject([
+    {
+      finding: 'tasks die of the same error',
+      detail: `10 of queue q, the newest ${newest}: no such table`,
+      hint: expect.stringContaining('tock redrive q'),
+    },
+  ]);
+  await client.query("update tock.results set ended_at = now() - interval '61 minutes'");
+  expect(await named()).toEqual([]);
+});
+
+test('a tenant bucket that several tenants fill is found, with a higher number of buckets as the hint', async () => {
+  const lane = (tenant: string) =>
+    value<number>(client, "select tock.lane_of(tock.policy('q'), $1, '{}')::int", [tenant]);
+  await client.query(`select tock.put_queue('q', '{"lanes": 2}')`);
+  const shared: string[] = [];
+  const others: string[] = [];
+  for (let n = 0; shared.length < 2 || others.length < 1; n++) {
+    ((await lane(`t${n}`)) === 0 ? shared : others).push(`t${n}`);
+  }
+  const [one, two] = shared;
+  await enqueue(client, 'q', numberedTasks(10, 0, { tenant: one }));
+  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: two }));
+  const [finding] = await found();
+  expect(finding).toMatchObject({
+    finding: 'a lane has nearly all of a queue',
+    detail: expect.stringMatching(/^lane 0 of queue q has at least 200 .* together 0$/),
+  });
+  expect(finding?.hint).toContain('"lanes": 8');
+  await enqueue(client, 'q', numberedTasks(20, 0, { tenant: others[0] }));
+  expect(await named()).toEqual([]);
+});
+
+test('a single tenant in its bucket is no finding', async () => {
+  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: 'alone' }));
+  expect(await named()).toEqual([]);
+});
+
+test('a segment that is not closed within a day is found, with its cause', async () => {
+  await enqueue(client, 'q', numberedTasks(2));
+  const writer = await db.connect();
+  await writer.query('begin');
+  await enqueue(writer, 'q', numberedTasks(1));
+  await startNextSegment(client);
+  expect(await named()).toEqual([]);
+  await client.query(
+    "update tock.epochs set started_at = now() - interval '25 hours' where number = 2",
+  );
+  const why = async () => (await found()).map(({ finding, detail }) => [finding, detail]);
+  const unsettled = (text: string) => [['an epoch does not settle', expect.stringContaining(text)]];
+  expect(await why()).toEqual(unsettled('idle in transaction since'));
+  await writer.query('commit');
+  expect(await why()).toEqual(unsettled('tasks of queue q are not claimed'));
+  const lease = leaseOf(await claim(client, 'q', { limit: 10, worker: 'w1' }));
+  expect(await why()).toEqual(unsettled('worker w1 holds a lease of queue q until 20'));
+  await complete(client, lease);
+  const rest = await claim(client, 'q', { limit: 10 });
+  if (rest.length > 0) await complete(client, leaseOf(rest));
+  expect(await why()).toEqual(unsettled('as nothing'));
+  await client.query("select tock.run_duty('rest'), tock.run_duty('rotate')");
+  expect(await why()).toEqual([]);
+});
+
+test('a segment whose drop is blocked is found after eight attempts', async () => {
+  await enqueue(client, 'q', numberedTasks(1));
+  await complete(client, leaseOf(await claim(client, 'q')));
+  await startNextSegment(client);
+  await client.query('select tock.rest(), tock.rotate(), tock.audit()');
+  await client.query(
+    "update tock.epochs set settled_at = now() - interval '7 days 1 hour' where settled_at is not null",
+  );
+  const reader = await db.connect();
+  await reader.query('begin; select from tock.runs limit 1');
+  for (let tries = 0; tries < 8; tries++) {
+    expect(await named()).toEqual([]);
+    await client.query('update tock.epochs set drop_after = null');
+    await client.query('select tock.retain()');
+  }
+  expect(await found()).toMatchObject([
+    {
+      finding: 'history is not dropped',
+      detail: expect.stringMatching(/^epoch 1, .* tried 8 times$/),
+    },
+  ]);
+  await reader.query('commit');
+  await client.query('update tock.epochs set drop_after = null');
+  await client.query('select tock.retain()');
+  expect(await named()).toEqual([]);
+});
+
+test.each(plannerStatistics)(
+  'no check scans the backlog or the history, with %s statistics',
+  async (_, known) => {
+    await stopAutovacuum(client);
+    for (let n = 0; n < 4; n++) {
+      await enqueue(client, `q${n}`, numberedTasks(3000, 0, { max_attempts: 1 }));
+      const lease = leaseOf(await claim(client, `q${n}`, { limit: 100 }));
+      await fail(client, lease);
+    }
+    await moveNearSegmentEnd(client, 1000);
+    await enqueue(client, 'late', numberedTasks(3000));
+    const on = await sessionWithPlans(db, known, 'auto');
+    const bad = await badScans(
+      on,
+      async () => {
+        await on.query('select * from tock.doctor()');
+      },
+      { tables: /runs|leases|results|waiting/, most: 500, least: 20 },
+    );
+    expect(bad).toEqual([]);
+  },
+);

@@ -1,0 +1,206 @@
+import { expect, test } from 'vitest';
+import {
+  addTasks,
+  expireWorker,
+  joinPool,
+  reapPools,
+  takeTask,
+  unassignTask,
+} from '../../features/pools/pools.ts';
+import { badScans, plannerStatistics, sessionWithPlans, stopAutovacuum } from '../../plans.ts';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  numberedTasks,
+  promote,
+  rows,
+  value,
+} from '../../verbs.ts';
+
+databasePerTest();
+
+type Finding = { finding: string; severity: string; detail: string; hint: string };
+
+/** Nobody ticks here, so duties are late once the databases' template is two minutes old. */
+const doctor = () =>
+  rows<Finding>(client, "select * from tock.doctor() where finding <> 'duties are late'");
+
+/** A task of the queue q that is dead, with so many that wait for it. */
+async function deadParent(children: number): Promise<[parent: string, child: string]> {
+  const [parent = ''] = await enqueue(client, 'q', [{ payload: 1 }]);
+  const ids = await enqueue(
+    client,
+    'q',
+    numberedTasks(children, 0, { after: [parent], on_parent_failure: 'wait' }),
+  );
+  await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
+  const told = () => promote(client).then(heldUp);
+  await expect.poll(told).toBe(children);
+  return [parent, ids[0] as string];
+}
+
+const heldUp = () => value<number>(client, 'select count(*)::int from tock.watches where held_up');
+
+test('a task that waits for a dead one is found, with the task to rerun, until that is done', async () => {
+  const [parent, child] = await deadParent(1);
+  const found = {
+    finding: 'tasks wait for one that ended otherwise',
+    severity: 'warning',
+    detail: `task ${child} waits until task ${parent} of queue q, which is dead, is run again and done`,
+    hint: expect.stringMatching(`^tock rerun ${parent},.*tock cancel ${child}$`),
+  };
+  expect(await doctor()).toEqual([found]);
+  const again = await value<string>(client, `select rerun_id from tock.rerun(array[${parent}])`);
+  expect(await doctor()).toEqual([]);
+  await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
+  expect(await doctor()).toEqual([
+    { ...found, detail: found.detail.replace(parent, again), hint: expect.stringContaining(again) },
+  ]);
+  await client.query(`select tock.rerun(array[${again}])`);
+  await complete(client, leaseOf(await claim(client, 'q')));
+  expect(await doctor()).toEqual([]);
+  expect((await claim(client, 'q')).map(({ id }) => id)).toEqual([child]);
+});
+
+test('a finding about many parents counts their states', async () => {
+  const parents = await enqueue(client, 'q', numberedTasks(4));
+  await enqueue(client, 'q', [{ after: parents, on_parent_failure: 'wait' }]);
+  const runs = await claim(client, 'q', { limit: 3 });
+  await fail(client, leaseOf(runs), [{ id: parents[0], fatal: true }]);
+  await complete(client, leaseOf(runs));
+  await complete(client, leaseOf(await claim(client, 'q')));
+  const told = () => promote(client).then(heldUp);
+  await expect.poll(told).toBe(1);
+  expect(await doctor()).toMatchObject([
+    { detail: expect.stringMatching(/; the parents of task \d+: 3 of 4 done, 1 dead$/) },
+  ]);
+});
+
+test('a cancelled child is no finding', async () => {
+  const [, child] = await deadParent(1);
+  expect(await doctor()).toHaveLength(1);
+  await client.query(`select tock.cancel(array[${child}])`);
+  await promote(client);
+  expect(await doctor()).toEqual([]);
+});
+
+test('a task that waits for a cancelled one is found, a task whose parent is running is not', async () => {
+  const [live, gone] = await enqueue(client, 'q', [{}, { delay_seconds: 60 }]);
+  await enqueue(client, 'q', [{ after: [live], on_parent_failure: 'wait' }]);
+  expect(await doctor()).toEqual([]);
+  await enqueue(client, 'q', [{ after: [gone], on_parent_failure: 'wait' }]);
+  await client.query(`select tock.cancel(array[${gone}])`);
+  await expect
+    .poll(async () => {
+      await promote(client);
+      return (await doctor()).map(({ detail }) => detail);
+    })
+    .toEqual([expect.stringContaining(`until task ${gone} of queue q, which is cancelled,`)]);
+});
+
+test('up to a thousand waiting tasks are counted, and five of many dead ones are named', async () => {
+  await deadParent(1100);
+  expect((await doctor()).map(({ detail }) => detail)).toEqual([
+    expect.stringMatching(/^at least 1000 tasks, \d+ among them, wait until/),
+  ]);
+  for (let parent = 0; parent < 5; parent++) {
+    const before = await heldUp();
+    const [id = ''] = await enqueue(client, 'more', [{}]);
+    await enqueue(client, 'more', [{ after: [id], on_parent_failure: 'wait' }]);
+    await fail(client, leaseOf(await claim(client, 'more')), { fatal: true });
+    expect(await heldUp()).toBe(before + 1);
+  }
+  expect(await doctor()).toHaveLength(5);
+});
+
+const waited = (pool: string) =>
+  client.query("update tock.places set since = now() - interval '11 minutes' where pool = $1", [
+    pool,
+  ]);
+
+test('a pool task without a worker is found after ten minutes, where no worker holds a task', async () => {
+  await addTasks(client, 'shards', ['s1', 's2']);
+  expect(await doctor()).toEqual([]);
+  await waited('shards');
+  const found = [
+    {
+      finding: 'nobody takes from a pool',
+      severity: 'warning',
+      detail: expect.stringMatching(
+        /^task s1 of pool shards has waited since 20\d\d-.*Z, and no worker of the pool holds any$/,
+      ),
+      hint: expect.stringContaining("tock.unassign('shards', 's1')"),
+    },
+  ];
+  expect(await doctor()).toEqual(found);
+  await joinPool(client, 'shards', 'joined');
+  expect(await doctor()).toEqual(found);
+  expect(await takeTask(client, 'shards', 'comes')).toMatchObject({ state: 'taken', task: 's1' });
+  expect(await doctor()).toEqual([]);
+});
+
+test('a pool is not deserted between two tasks of a worker', async () => {
+  const names = Array.from({ length: 3000 }, (_, n) => `t${n}`);
+  await addTasks(client, 'busy', names);
+  await waited('busy');
+  const worker = await db.connect();
+  let working = true;
+  const work = (async () => {
+    while (working) {
+      const { task } = await takeTask(worker, 'busy', 'w');
+      await unassignTask(worker, 'busy', task as string);
+    }
+  })();
+  const seen: Finding[] = [];
+  for (let look = 0; look < 30; look++) seen.push(...(await doctor()));
+  working = false;
+  await work;
+  expect(seen).toEqual([]);
+});
+
+test('expired workers that were not removed are found, and the maintenance job removes them', async () => {
+  for (const worker of ['a', 'b']) await joinPool(client, 'gone', worker);
+  await expireWorker(client, 'gone', 'a');
+  expect(await doctor()).toEqual([]);
+  await client.query(
+    "update tock.places set leased_until = now() - interval '3 minutes', look_at = now() - interval '3 minutes' where worker = 'a'",
+  );
+  expect(await doctor()).toEqual([
+    {
+      finding: 'workers that have vanished are not let go',
+      severity: 'warning',
+      detail: '1 of pool gone',
+      hint: expect.stringContaining("run_duty('pools')"),
+    },
+  ]);
+  await reapPools(client);
+  expect(await doctor()).toEqual([]);
+});
+
+test.each(plannerStatistics)(
+  'no statement of doctor() scans waiting tasks, with %s statistics',
+  async (_, known) => {
+    await stopAutovacuum(client);
+    await deadParent(1100);
+    await addTasks(
+      client,
+      'p',
+      Array.from({ length: 5000 }, (_, n) => `t${n}`),
+    );
+    await client.query("select tock.join_pool('p', 'w' || n) from generate_series(1, 5000) n");
+    await client.query("update tock.places set since = now() - interval '1 hour'");
+    const on = await sessionWithPlans(db, known, 'auto');
+    const bad = await badScans(
+      on,
+      async () => {
+        await on.query('select * from tock.doctor()');
+      },
+      { tables: /places|watches|waiting/, most: 1200, least: 5 },
+    );
+    expect(bad).toEqual([]);
+  },
+);

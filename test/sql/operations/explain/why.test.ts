@@ -1,0 +1,474 @@
+import { beforeEach, expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  reap,
+  rows,
+  value,
+} from '../../verbs.ts';
+
+databasePerTest();
+beforeEach(async () => {
+  for (const queue of ['q', 'other'])
+    await client.query("select tock.put_queue($1, '{}')", [queue]);
+});
+
+type Reason = { finding: string; severity: string; detail: string; hint: string };
+
+/** What holds a queue up, once the duties have been done. */
+async function why(queue = 'q', tick = true): Promise<Reason[]> {
+  if (tick) await client.query('select tock.tick()');
+  return rows(client, 'select * from tock.why($1)', [queue]);
+}
+const says = (finding: string, severity: string, detail: RegExp, hint: RegExp) => ({
+  finding,
+  severity,
+  detail: expect.stringMatching(detail),
+  hint: expect.stringMatching(hint),
+});
+/** What is ready came so long ago. */
+const old = (interval: string) =>
+  client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
+/** What was claimed was claimed so long ago. */
+const claimed = (interval: string) =>
+  client.query('update tock.leases set claimed_at = now() - $1::interval', [interval]);
+const put = (policy: object) => client.query("select tock.put_queue('q', $1)", [policy]);
+
+test('nothing is said of a queue that is empty, at work, or waits for its time, and of one that is unknown, that it is', async () => {
+  expect(await why('unknown')).toEqual([
+    says('there is no queue of this name', 'warning', /nobody has made it/, /tock queue list$/),
+  ]);
+  expect(await why()).toEqual([]);
+  const ids = await enqueue(client, 'q', numberedTasks(20));
+  expect(await why()).toEqual([]);
+  const runs = await claim(client, 'q', { limit: 5 });
+  expect(await why()).toEqual([]);
+  await fail(client, leaseOf(runs), [{ id: ids[0], error: 'once', retry_in_seconds: 900 }]);
+  await complete(client, leaseOf(runs));
+  expect(await why()).toEqual([]);
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 100 })));
+  await enqueue(client, 'q', numberedTasks(3, 0, { delay_seconds: 3600 }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { gate: 'g' }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { after: [ids[0]] }));
+  expect(await why()).toEqual([]);
+  expect(await why('other')).toEqual([]);
+});
+
+test('nobody claims, or nobody any more, and when somebody does it is said no more', async () => {
+  await enqueue(client, 'q', numberedTasks(3));
+  await old('3 minutes');
+  expect(await why()).toEqual([
+    says(
+      'no worker claims from this queue',
+      'warning',
+      /^3 tasks are ready, the oldest for 3 min, and none has been claimed yet$/,
+      /^start a worker.*POST \/v1\/queues\/q\/claim.*Worker consumes it/,
+    ),
+  ]);
+  expect(await why('other')).toEqual([]);
+  await complete(client, leaseOf(await claim(client, 'q')));
+  const slow = await why();
+  expect(slow).toMatchObject([
+    { finding: 'workers don’t keep up'.replace('’', "'"), severity: 'note' },
+  ]);
+  await client.query(
+    "update tock.leases set claimed_at = now() - interval '2 minutes', closed_at = now() - interval '2 minutes'",
+  );
+  expect(await why()).toMatchObject(
+    [
+      { finding: 'no worker claims from this queue', detail: expect.stringContaining('for 120 s') },
+    ].map((one) => ({ ...one, detail: expect.stringMatching(/was claimed for (12\d s|2 min)$/) })),
+  );
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 9 })));
+  expect(await why()).toEqual([]);
+});
+
+test('workers that are too few are told from none', async () => {
+  await enqueue(client, 'q', numberedTasks(30));
+  await claim(client, 'q', { limit: 2 });
+  await old('10 minutes');
+  expect(await why()).toEqual([
+    says(
+      "workers don't keep up",
+      'note',
+      /^28 tasks are ready, the oldest for 10 min; 2 run$/,
+      /^start more workers/,
+    ),
+  ]);
+});
+
+test('a pause is named as soon as something is ready, and nothing else', async () => {
+  await put({ paused: true });
+  expect(await why()).toEqual([]);
+  await enqueue(client, 'q', numberedTasks(2));
+  await old('3 minutes');
+  expect(await why()).toEqual([
+    says(
+      'the queue is paused',
+      'warning',
+      /^2 tasks are ready.*none is handed out$/,
+      /tock queue resume q/,
+    ),
+  ]);
+  await put({ paused: false });
+  await claim(client, 'q', { limit: 2 });
+  expect(await why()).toEqual([]);
+});
+
+test('limits that are reached are named: of what runs, and of the rate', async () => {
+  await put({ max_running: 2 });
+  await enqueue(client, 'q', numberedTasks(9));
+  const runs = await claim(client, 'q', { limit: 9 });
+  expect(runs).toHaveLength(2);
+  expect(await why()).toEqual([
+    says(
+      'as many run as may',
+      'note',
+      /^2 tasks run, which is max_running; ready: 7$/,
+      /raise max_running/,
+    ),
+  ]);
+  await complete(client, leaseOf(runs));
+  await put({ max_running: null, rate_limit: 3, rate_seconds: 3600, rate_burst: 3 });
+  while ((await claim(client, 'q')).length > 0);
+  await old('3 minutes');
+  expect(await why()).toEqual([
+    says(
+      'the rate holds tasks back',
+      'note',
+      /^3 may start in 3600 s, the next in 1[12]\d\d s; ready: 4$/,
+      /raise rate_limit/,
+    ),
+  ]);
+  await put({ rate_limit: 2, rate_seconds: 60, rate_burst: 4 });
+  await client.query("select tock.reset_limits('q')");
+  await enqueue(client, 'q', numberedTasks(9));
+  while ((await claim(client, 'q')).length > 0);
+  await old('3 minutes');
+  expect(await why()).toMatchObject([
+    { detail: expect.stringMatching(/^2 may start in 60 s, and 4 at once, the next in \d+ s;/) },
+  ]);
+});
+
+test('all gates that hold tasks back are one note, and nothing is to be cancelled that came just now', async () => {
+  const stuck = numberedTasks(10, 0).map((_, n) => ({ gate: `g${n}` }));
+  const inside = await enqueue(client, 'q', stuck);
+  await enqueue(client, 'q', [...stuck, ...stuck]);
+  await promote(client);
+  const runs = await claim(client, 'q', { limit: 10, worker: 'w' });
+  expect(await why()).toEqual([]);
+  await claimed('30 seconds');
+  const note = (severity: string, detail: RegExp, hint: RegExp) =>
+    says('gates hold tasks back', severity, detail, hint);
+  const all =
+    /^20 tasks wait at 10 gates \(10 full\); gate g\d lets 1 in at a time, and task \d+ is inside: running for 3\d s, attempt 1$/;
+  const [young] = await why();
+  expect(young).toEqual(note('note', all, /tock task \d+/));
+  expect(young?.hint).not.toMatch(/cancel/);
+  await claimed('4 minutes');
+  expect(await why()).toEqual([
+    note('note', /running for 4 min/, /over 60 s, give it up to let the next in: tock cancel \d+$/),
+  ]);
+  await claimed('2 hours');
+  expect(await why()).toMatchObject([{ severity: 'warning' }]);
+  await complete(client, leaseOf(runs));
+  expect(inside).toHaveLength(10);
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
+  await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
+  await client.query(`select tock.put_gate('q', 'shut', '{"paused": true}')`);
+  await enqueue(client, 'q', numberedTasks(2, 0, { gate: 'shut' }));
+  await promote(client);
+  expect(await why()).toEqual([
+    note(
+      'warning',
+      /^2 tasks wait at 1 gate \(1 paused\); gate shut is paused and lets none in$/,
+      /tock gate q shut --resume/,
+    ),
+  ]);
+  await client.query(`select tock.put_gate('q', 'shut', '{"paused": false}')`);
+  expect(await why()).toEqual([]);
+});
+
+test('of very many gates the first twenty are counted, and it is said that there are more', async () => {
+  await enqueue(
+    client,
+    'q',
+    numberedTasks(44).map((task, n) => ({ ...task, gate: `g${n % 22}` })),
+  );
+  await promote(client);
+  await claim(client, 'q', { limit: 30 });
+  await claimed('30 seconds');
+  expect(await why()).toMatchObject([
+    { detail: expect.stringMatching(/^20 tasks wait at the first 20 gates \(20 full\)/) },
+  ]);
+});
+
+test('what explains it best stands first: no worker before gates and an open transaction', async () => {
+  await enqueue(client, 'q', numberedTasks(3, 0, { gate: 'g' }));
+  await enqueue(client, 'q', numberedTasks(3));
+  await promote(client);
+  await old('3 hours');
+  const other = await db.connect(db.edgeUrl);
+  await other.query('begin');
+  await enqueue(other, 'other', numberedTasks(1));
+  const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');
+  expect(found).toMatchObject([
+    { finding: 'no worker claims from this queue', severity: 'warning' },
+    { finding: 'an open transaction holds tasks back', severity: 'note' },
+    { finding: 'gates hold tasks back', severity: 'warning' },
+  ]);
+  await other.query('rollback');
+});
+
+test('a queue with push is told who pushes, and a worker that may rest is given its time', async () => {
+  await enqueue(client, 'q', numberedTasks(2));
+  await old('30 seconds');
+  expect(await why()).toEqual([
+    says(
+      'workers may be at rest',
+      'note',
+      /^2 tasks are ready, the oldest for 3\d s$/,
+      /retry_after_seconds/,
+    ),
+  ]);
+  await put({ push: { url: 'https://example.com/hook' } });
+  await old('5 minutes');
+  expect(await why()).toEqual([
+    says(
+      'nobody pushes',
+      'warning',
+      /^2 tasks are ready, the oldest for 5 min, and none has been sent yet$/,
+      /TOCK_PUSH_SECRET.*POST \/v1\/tick/,
+    ),
+  ]);
+});
+
+test('parents that are waited for are counted by how they stand, not named', async () => {
+  const parents = await enqueue(client, 'other', numberedTasks(1372));
+  const runs = await claim(client, 'other', { limit: 1000 });
+  const dead = runs.slice(0, 3).map(({ id }) => ({ id, fatal: true }));
+  await fail(client, leaseOf(runs), dead);
+  await complete(client, leaseOf(runs));
+  const after = { after: parents, on_parent_failure: 'run' };
+  const [child] = await enqueue(client, 'q', [after, { after: parents.slice(-1) }]);
+  expect(await why()).toEqual([]);
+  await client.query("update tock.waiting set created_at = now() - interval '3 minutes'");
+  expect(await why()).toEqual([
+    says(
+      'tasks wait for their parents',
+      'note',
+      new RegExp(
+        `^2 tasks wait; task ${child} has waited for 3 min for its own: 997 of 1,372 done, 3 dead, 372 ready$`,
+      ),
+      new RegExp(`tock parents ${child} shows which$`),
+    ),
+  ]);
+  await complete(client, leaseOf(await claim(client, 'other', { limit: 1000 })));
+  expect((await why()).map(({ finding }) => finding)).not.toContain('tasks wait for their parents');
+});
+
+test('where pg_cron comes by the minute that is said while tasks are due, and no alarm raised', async () => {
+  await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 600 }));
+  await client.query("update tock.waiting set due_at = now() - interval '20 seconds'");
+  expect(await rows(client, "select * from tock.why_of_time('q')")).toEqual([]);
+  // The database that pg_cron works in is one for all tests.
+  await client.query('begin');
+  await client.query(
+    "create or replace function tock.cron_version() returns text language sql as $$ select '1.4' $$",
+  );
+  expect(await rows(client, "select * from tock.why_of_time('q')")).toEqual([
+    says(
+      'pg_cron knows no seconds',
+      'note',
+      /^1 task waits though due, the first for 2\d s: pg_cron 1.4 comes by the minute$/,
+      /claim makes them ready before.*pg_cron 1.5/,
+    ),
+  ]);
+  await client.query('rollback');
+});
+
+test('a poison task is named that fails and is retried, with its error, and one that ends its workers', async () => {
+  const [poison] = await enqueue(client, 'q', [{ payload: 'p', max_attempts: 99 }]);
+  for (let n = 1; n <= 3; n++) {
+    const runs = await claim(client, 'q');
+    await fail(client, leaseOf(runs), { error: { message: `broken ${n}` }, retry_in_seconds: 900 });
+    if (n < 2) expect(await why(), `${n}`).toEqual([]);
+    else expect((await why())[0]?.hint).not.toMatch(/cancel/);
+    if (n < 3) await client.query("update tock.waiting set due_at = now() - interval '1 s'");
+    await promote(client);
+  }
+  await claimed('2 minutes');
+  expect(await why()).toEqual([
+    says(
+      'a task fails again and again',
+      'warning',
+      new RegExp(`^task ${poison} has failed 3 times, the last time: broken 3$`),
+      new RegExp(`tock cancel ${poison}`),
+    ),
+  ]);
+  await client.query('select tock.cancel(array[$1::bigint])', [poison]);
+  expect(await why()).toEqual([]);
+  const [killer] = await enqueue(client, 'q', [{}]);
+  for (let n = 0; n < 3; n++) {
+    await expire(client, leaseOf(await claim(client, 'q')));
+    await reap(client);
+  }
+  await old('1 hour');
+  expect((await why()).at(-1)?.hint).not.toMatch(/cancel/);
+  await claimed('2 minutes');
+  expect((await why()).slice(-1)).toEqual([
+    says(
+      'a task ends its workers',
+      'warning',
+      new RegExp(`^3 runs of task ${killer} were lost`),
+      new RegExp(`tock task ${killer}; .*over 60 s.*tock cancel ${killer}`),
+    ),
+  ]);
+});
+
+test('a task that fails at once again and again is named while it is ready, too, however old it is', async () => {
+  const [poison] = await enqueue(client, 'q', [{ max_attempts: 99 }]);
+  await old('1 hour');
+  for (let n = 1; n <= 4; n++)
+    await fail(client, leaseOf(await claim(client, 'q')), { error: 'no', retry_in_seconds: 0 });
+  expect(await why()).toEqual([
+    says(
+      'a task fails again and again',
+      'warning',
+      new RegExp(`^task ${poison} has failed 4 times, the last time: no$`),
+      /^mend what it says$/,
+    ),
+  ]);
+});
+
+test('tasks that die are named by their error, and how to run them again', async () => {
+  await enqueue(client, 'q', numberedTasks(3));
+  const runs = await claim(client, 'q', { limit: 3 });
+  await fail(client, leaseOf(runs), { error: { message: 'no such host' }, fatal: true });
+  expect(await why()).toEqual([
+    says(
+      'tasks die',
+      'warning',
+      /^3 tasks have died, the last \d s ago, of: no such host$/,
+      /tock redrive q/,
+    ),
+  ]);
+  expect(await why('other')).toEqual([]);
+});
+
+test('a transaction that has written and stays open is named, and one that reads is not', async () => {
+  const other = await db.connect();
+  await other.query('begin');
+  await enqueue(client, 'other', numberedTasks(1));
+  await db.connect(db.superUrl).then((on) => on.query('begin; select count(*) from tock.runs'));
+  await other.query('select count(*) from tock.runs');
+  const first =
+    "select xact_start < clock_timestamp() - interval '1 ms' from pg_stat_activity where pid = $1";
+  const pid = await value<number>(other, 'select pg_backend_pid()');
+  await expect.poll(() => value(client, first, [pid])).toBe(true);
+  const open = () => rows<Reason>(client, "select * from tock.why_of_transactions('0 s')");
+  expect(await open()).toEqual([]);
+  await enqueue(other, 'q', numberedTasks(2));
+  expect(await open()).toEqual([
+    says(
+      'an open transaction holds tasks back',
+      'warning',
+      new RegExp(`${pid}.* has been in a transaction for \\d+ s, and has written to Tock in it`),
+      /^have it commit/,
+    ),
+  ]);
+  expect((await open())[0]?.hint).not.toMatch(/terminate/);
+  const how = (age: string) =>
+    value(client, "select tock.how_to_end(now() - $1::interval, 'a', 'b')", [age]);
+  expect(await how('59 s')).toBe('a');
+  expect(await how('61 s')).toBe('a; or, as that has lasted for over 60 s, b');
+  // It is said from five seconds on.
+  expect(await why()).toEqual([]);
+  await other.query('commit');
+  expect(await open()).toEqual([]);
+  await other.query('begin');
+  expect(await claim(other, 'q')).toHaveLength(1);
+  expect(await open()).toHaveLength(1);
+  await other.query('rollback');
+  expect(await open()).toEqual([]);
+  await other.query('begin');
+  await enqueue(other, 'q', numberedTasks(1));
+  await other.query("prepare transaction 'it''s'");
+  expect(await open()).toEqual([
+    says(
+      'a prepared transaction holds tasks back',
+      'warning',
+      /^it's has been prepared for \d+ s, and has written to Tock$/,
+      /commit prepared 'it''s'$/,
+    ),
+  ]);
+  await other.query("rollback prepared 'it''s'");
+  expect(await open()).toEqual([]);
+});
+
+test("another role's open transaction is named though nobody sees when it began", async () => {
+  const other = await db.connect(db.edgeUrl);
+  await other.query('begin');
+  expect(await why()).toEqual([]);
+  await enqueue(other, 'q', numberedTasks(1));
+  const pid = await value<number>(other, 'select pg_backend_pid()');
+  expect(await why()).toEqual([
+    says(
+      'an open transaction holds tasks back',
+      'note',
+      new RegExp(`^process ${pid} .*has written to Tock in a transaction that stays open$`),
+      /^have it commit.*grant pg_read_all_stats to /,
+    ),
+  ]);
+  await other.query('commit');
+  expect(await why()).toEqual([]);
+});
+
+test('what is due and is not made ready is named, and that duties are late or fail', async () => {
+  await enqueue(client, 'q', numberedTasks(2, 0, { delay_seconds: 60 }));
+  await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
+  await client.query("update tock.migrations set applied_at = now() - interval '1 day'");
+  const late = await why('q', false);
+  expect(late).toEqual([
+    says(
+      'what is due is not made ready',
+      'critical',
+      /^2 tasks wait though due, the first for 5 min/,
+      /pg_cron runs.*POST \/v1\/tick.*tock tick/,
+    ),
+    says('duties are late', 'warning', /promote \(never done\)/, /tick/),
+  ]);
+  await client.query(
+    "update tock.duties set failures = 3, last_error = 'it broke' where name = 'reap'",
+  );
+  expect((await why('q', false)).map(({ finding }) => finding)).toContain('a duty fails');
+  await client.query("update tock.duties set failures = 0, last_error = null where name = 'reap'");
+  await client.query('update tock.duties set last_started_at = null, last_ok_at = null');
+  expect(await why()).toMatchObject([{ finding: 'no worker claims from this queue' }]);
+  await claim(client, 'q', { limit: 2 });
+  expect(await why()).toEqual([]);
+});
+
+test('of what explains it as well the worst stands first', async () => {
+  await enqueue(client, 'q', numberedTasks(9));
+  await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
+  await old('3 minutes');
+  await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 60 }));
+  await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
+  // Nobody has ticked here for as long as the databases' template is old.
+  const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');
+  expect(found.map(({ finding }) => finding)).toEqual([
+    "workers don't keep up",
+    'what is due is not made ready',
+    'tasks die',
+  ]);
+  await makeDue(client, 'q');
+});

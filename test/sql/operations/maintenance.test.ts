@@ -1,0 +1,205 @@
+import type pg from 'pg';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../database.ts';
+import {
+  claim,
+  enqueue,
+  expire,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  pidOf,
+  refusal,
+  rows,
+  task,
+  value,
+  waitUntilBlocked,
+} from '../verbs.ts';
+
+let db: Database;
+let client: pg.Client;
+const used: Database[] = [];
+
+beforeEach(async () => {
+  db = await freshDatabase();
+  used.push(db);
+  client = await db.connect();
+});
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+type Duty = {
+  name: string;
+  last_started_at: Date | null;
+  last_ok_at: Date | null;
+  last_seconds: number | null;
+  last_amount: number | null;
+  last_error: string | null;
+  failures: number;
+};
+
+const duties = async () => {
+  const all = await rows<Duty>(client, 'select * from tock.duties order by name');
+  return new Map(all.map((duty) => [duty.name, duty]));
+};
+const run = (duty: string, on = client) =>
+  value<number | null>(on, 'select tock.run_duty($1)', [duty]);
+const tick = () => value<Date | null>(client, 'select tock.tick()');
+const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
+
+test('a tick promotes due tasks, reaps lost runs, and records each maintenance job', async () => {
+  const [late] = await enqueue(client, 'q', [{ delay_seconds: 100 }]);
+  await enqueue(client, 'q', numberedTasks(2));
+  const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
+  await expire(client, lease);
+  await makeDue(client, 'q');
+  await tick();
+  expect((await task(client, late as string))?.state).toBe('ready');
+  expect(await claim(client, 'q', { limit: 9 })).toHaveLength(3);
+  const done = await duties();
+  for (const name of ['promote', 'reap', 'rest', 'rotate', 'tidy']) {
+    expect(done.get(name)).toMatchObject({ last_error: null, failures: 0 });
+    expect(done.get(name)?.last_ok_at).not.toBeNull();
+    expect(done.get(name)?.last_seconds).toBeGreaterThanOrEqual(0);
+  }
+  expect([done.get('promote')?.last_amount, done.get('reap')?.last_amount]).toEqual([1, 2]);
+});
+
+test('a maintenance job that is not due is skipped', async () => {
+  await tick();
+  const before = await duties();
+  await tick();
+  // Schedules are looked for by every tick: the one that next_wake_at() asked for must find them.
+  const others = async () => [...(await duties()).values()].filter((d) => d.name !== 'schedules');
+  expect(await others()).toEqual([...before.values()].filter((d) => d.name !== 'schedules'));
+  await client.query(
+    "update tock.duties set last_started_at = now() - interval '1 day' where name = 'reap'",
+  );
+  await tick();
+  expect((await duties()).get('reap')?.last_ok_at).not.toEqual(before.get('reap')?.last_ok_at);
+  expect((await duties()).get('tidy')).toEqual(before.get('tidy'));
+});
+
+test('a maintenance job that read long and found nothing pauses for a minute at most', async () => {
+  const looked = (ago: string) =>
+    client.query(
+      `update tock.duties set last_started_at = now() - $1::interval, last_ok_at = now() - $1::interval,
+         last_amount = 0, last_seconds = 36`,
+      [ago],
+    );
+  await enqueue(client, 'q', []);
+  const rested = async () =>
+    ((await duties()).get('promote')?.last_ok_at as Date) < new Date(Date.now() - 20_000);
+  await looked('40 s');
+  await tick();
+  expect(await rested()).toBe(true);
+  await looked('61 s');
+  await tick();
+  expect(await rested()).toBe(false);
+  await looked('61 s');
+  await client.query("select tock.claim('q', p_alone => true)");
+  expect(await rested()).toBe(false);
+});
+
+test('a failing maintenance job is recorded with its error and rolled back, and the others run', async () => {
+  await run('reap');
+  const good = (await duties()).get('reap');
+  await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
+    language plpgsql as $$
+    begin
+      perform tock.enqueue('undone', '[{}]');
+      raise exception 'no leases today';
+    end $$`);
+  await client.query('update tock.duties set last_started_at = null');
+  await tick();
+  const after = await duties();
+  expect(after.get('reap')).toMatchObject({ last_error: 'P0001 no leases today', failures: 1 });
+  expect(after.get('reap')?.last_ok_at).toEqual(good?.last_ok_at);
+  expect(after.get('reap')?.last_started_at).not.toEqual(good?.last_started_at);
+  expect(after.get('promote')).toMatchObject({ last_error: null });
+  expect(after.get('rotate')?.last_ok_at).not.toBeNull();
+  expect(await claim(client, 'undone')).toEqual([]);
+  expect(await run('reap')).toBeNull();
+  expect((await duties()).get('reap')?.failures).toBe(2);
+});
+
+test('a maintenance job that takes too long is stopped, and that is recorded', async () => {
+  await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
+    language sql set lock_timeout = 0 as 'select 1 from (select pg_advisory_xact_lock(4711)) s'`);
+  await client.query('select pg_advisory_lock(4711)');
+  const other = await db.connect();
+  const pid = await pidOf(other);
+  const running = run('reap', other);
+  await waitUntilBlocked(client, pid);
+  await client.query('select pg_cancel_backend($1)', [pid]);
+  await running;
+  expect((await duties()).get('reap')).toMatchObject({ failures: 1 });
+  expect((await duties()).get('reap')?.last_error).toContain('57014');
+});
+
+test('a maintenance job that runs elsewhere does not run twice', async () => {
+  const other = await db.connect();
+  await other.query('begin');
+  expect(await run('promote', other)).toBe(0);
+  expect(await run('promote')).toBeNull();
+  expect(await run('reap')).toBe(0);
+  await tick();
+  expect((await duties()).get('promote')?.last_ok_at).toBeNull();
+  await other.query('commit');
+  expect(await run('promote')).toBe(0);
+});
+
+test('an unknown maintenance job is refused', async () => {
+  expect(await refusal(run('sleep'))).toMatchObject({ code: 'TK422', detail: 'duty' });
+});
+
+test('the next wake is when the next task is due or the next lease ends', async () => {
+  expect(await wake()).toBeNull();
+  const [id] = await enqueue(client, 'q', [{ delay_seconds: 5000 }]);
+  const due = (await task(client, id as string))?.run_at;
+  expect(await wake()).toEqual(due);
+  await enqueue(client, 'q', [{}]);
+  const [run] = await claim(client, 'q', { lease_seconds: 50 });
+  expect(await wake()).toEqual(run?.leased_until);
+  await client.query('select tock.complete($1)', [run?.lease]);
+  expect(await wake()).toEqual(due);
+  expect(await tick()).toEqual(due);
+});
+
+test('request ids are kept for a day, and then forgotten in bounded steps', async () => {
+  for (let n = 0; n < 5; n++) await enqueue(client, 'q', [{}], `old-${n}`);
+  const [first] = await enqueue(client, 'q', [{}], 'young');
+  await client.query(
+    "update tock.requests set created_at = now() - interval '25 hours' where request_id like 'old%'",
+  );
+  await client.query(
+    "update tock.requests set created_at = now() - interval '23 hours' where request_id = 'young'",
+  );
+  expect(await value(client, 'select tock.tidy(p_limit => 3)')).toBe(3);
+  expect(await value(client, 'select tock.tidy(p_limit => 3)')).toBe(2);
+  expect(await value(client, 'select tock.tidy()')).toBe(0);
+  expect(await enqueue(client, 'q', [{}], 'young')).toEqual([first]);
+});
+
+test('a maintenance job that hangs is cancelled by the next one, and other statements are not', async () => {
+  const hung = await db.connect();
+  const busy = await db.connect();
+  const pid = await pidOf(busy);
+  await hung.query('begin');
+  await hung.query(
+    "select pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate'))",
+  );
+  await client.query('select pg_advisory_lock(4711)');
+  const wait = 'select pg_advisory_lock(4711)';
+  const canceled = hung.query(`${wait} /* tock.tick() */`).catch((error) => error.code);
+  const working = busy.query(wait).catch((error) => error.code);
+  await waitUntilBlocked(client, pid);
+  const cancel = () => value<number>(client, 'select tock.cancel_overdue(0)');
+  await expect.poll(cancel).toBe(1);
+  expect(await canceled).toBe('57014');
+  await hung.query('rollback');
+  expect(await cancel()).toBe(0);
+  expect(await value(client, 'select cardinality(pg_blocking_pids($1))', [pid])).toBe(1);
+  await client.query('select pg_terminate_backend($1)', [pid]);
+  expect(await working).toBe('57P01');
+});

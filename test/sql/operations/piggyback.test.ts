@@ -1,0 +1,68 @@
+import type pg from 'pg';
+import { describe, expect, test } from 'vitest';
+import { client, databasePerTest, db } from '../test_database.ts';
+import { enqueue, pidOf, rows, value, waitUntil } from '../verbs.ts';
+
+databasePerTest();
+
+/** A task that is ready, and one that is due, so that a claim of two promotes on its way; all that it promotes fails so. */
+async function ridesAlong(body: string): Promise<void> {
+  await enqueue(client, 'q', [{ payload: 'ready' }]);
+  await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
+  await client.query('update tock.waiting set due_at = now()');
+  await client.query("update tock.duties set last_started_at = now() + interval '1 hour'");
+  await client.query(
+    `create or replace function tock.heed_nudges(p_sweep boolean) returns void language plpgsql volatile
+     as 'begin ${body}; end'`,
+  );
+}
+
+async function claimed(session: pg.Client): Promise<string[]> {
+  const runs = await rows<{ payload: string }>(
+    session,
+    "select * from tock.claim(p_queue => 'q', p_limit => 2, p_alone => true)",
+  );
+  return runs.map((run) => run.payload);
+}
+
+test('a claim passes by late duties whose rows a transaction that stays open has', async () => {
+  await enqueue(client, 'q', [{ payload: 'ready' }]);
+  await client.query('update tock.duties set last_started_at = null');
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('update tock.duties set every_seconds = every_seconds');
+  expect(await claimed(client)).toEqual(['ready']);
+  await other.query('rollback');
+  await other.end();
+});
+
+describe.each([
+  ['promotion', async () => {}],
+  [
+    'the late duty promote',
+    () => client.query("update tock.duties set last_started_at = null where name = 'promote'"),
+  ],
+])('while a claim does %s on the way', (_, late) => {
+  test('its statement_timeout ends that and not the claim', async () => {
+    await ridesAlong('perform pg_sleep(20)');
+    await late();
+    await client.query("set statement_timeout = '2s'");
+    expect(await claimed(client)).toEqual(['ready']);
+  });
+
+  test('a cancel ends the claim, which hands out nothing', async () => {
+    await ridesAlong('perform pg_sleep(20)');
+    await late();
+    const other = await db.connect();
+    const pid = await pidOf(other);
+    const outcome = claimed(other).catch((error: { code: string }) => error.code);
+    await waitUntil('the claim sleeps on the way', () =>
+      value<boolean>(client, "select wait_event = 'PgSleep' from pg_stat_activity where pid = $1", [
+        pid,
+      ]),
+    );
+    await client.query('select pg_cancel_backend($1)', [pid]);
+    expect(await outcome).toBe('57014');
+    await other.end();
+  });
+});

@@ -1,0 +1,210 @@
+import { beforeEach, expect, test } from 'vitest';
+import { expectInvariants } from '../invariants.ts';
+import {
+  ageClosedSegments,
+  closeSegments,
+  dropExpiredSegments,
+  segmentNumbers,
+  startNextSegment,
+} from '../kernel/segment/segments.ts';
+import { client, databasePerTest } from '../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  extendWithProgress,
+  fail,
+  makeDue,
+  promote,
+  type Run,
+  reap,
+  release,
+  rows,
+  type TaskRow,
+  task,
+} from '../verbs.ts';
+
+databasePerTest();
+
+beforeEach(async () => {
+  await client.query(
+    `select tock.put_queue('q', '{"max_attempts": 1000, "max_lost": 1000, "backoff_jitter": 0}')`,
+  );
+});
+
+/** What a run must look like; null where it was never claimed. */
+type Attempt = {
+  id: string;
+  attempt: number;
+  state: string;
+  worker: string | null;
+  progress: number | null;
+  note: string | null;
+  error: unknown;
+};
+
+type Chain = { id: string; attempt: number; told: Attempt[] };
+
+const look = async (id: string) => (await task(client, id)) as TaskRow;
+
+/** The task's next run, by a worker of its own. */
+async function next(chain: Chain): Promise<Run> {
+  await makeDue(client, 'q');
+  await promote(client);
+  const [run] = await claim(client, 'q', { worker: `w${chain.told.length}` });
+  expect(run?.id).toBe(chain.id);
+  return run as Run;
+}
+
+/** One attempt that ends in some way, and how it must be told. */
+async function attempt(chain: Chain, how: string): Promise<void> {
+  const { told } = chain;
+  const plain = { progress: null, note: null, error: null };
+  if (how === 'changed') {
+    // While it is ready: the run is never claimed, and another stands for it.
+    await makeDue(client, 'q');
+    await promote(client);
+    const newest =
+      'select position << 20 | stream as id from tock.runs order by position desc limit 1';
+    const current = (await rows<{ id: string }>(client, newest))[0]?.id as string;
+    await client.query('select tock.reprioritize(array[$1::bigint], $2)', [
+      chain.id,
+      told.length % 10,
+    ]);
+    const { attempt } = chain;
+    told.push({ id: current, attempt, state: 'superseded', worker: null, ...plain });
+    return;
+  }
+  const run = await next(chain);
+  const one: Attempt = {
+    id: run.run_id,
+    attempt: chain.attempt,
+    state: how,
+    worker: `w${told.length}`,
+    ...plain,
+  };
+  expect(run.attempt).toBe(chain.attempt);
+  if (told.length % 3 === 0) {
+    one.progress = told.length % 101;
+    one.note = `step ${told.length}`;
+    await extendWithProgress(client, run.lease, { progress: one.progress, note: one.note });
+  }
+  if (how === 'failed') {
+    one.error = { name: 'E', message: `no ${told.length}` };
+    const delay = told.length % 2 ? { retry_in_seconds: 0 } : {};
+    await fail(client, run.lease, { error: one.error, ...delay });
+    chain.attempt++;
+  } else if (how === 'lost') {
+    one.error = { name: 'LeaseExpired' };
+    await expire(client, run.lease);
+    expect(await reap(client)).toBe(1);
+    chain.attempt++;
+  } else if (how === 'superseded') {
+    await release(client, run.lease);
+  } else {
+    await complete(client, run.lease);
+  }
+  told.push(one);
+}
+
+async function begin(options: object = {}): Promise<Chain> {
+  const [id] = (await enqueue(client, 'q', [options])) as [string];
+  return { id, attempt: 1, told: [] };
+}
+
+/** What is told of the runs is what happened, in order, with times that follow each other. */
+function expectTold(found: TaskRow, told: Attempt[]): void {
+  const { runs } = found;
+  expect(runs).toHaveLength(told.length);
+  expect(runs).toMatchObject(told.map(({ error, ...one }) => (error ? { ...one, error } : one)));
+  let before = '';
+  for (const { started_at, ended_at, leased_until, worker } of runs) {
+    expect(ended_at).not.toBeNull();
+    expect([started_at === null, leased_until === null]).toEqual([!worker, !worker]);
+    for (const at of [started_at, ended_at]) {
+      if (at === null) continue;
+      expect(at >= before).toBe(true);
+      before = at;
+    }
+  }
+}
+
+const ways = ['failed', 'lost', 'changed', 'superseded', 'failed', 'changed', 'lost', 'failed'];
+
+test('100 attempts are listed one by one, in order, whatever segments they lie in', async () => {
+  const chain = await begin({ delay_seconds: 100 });
+  for (let n = 0; n < 99; n++) {
+    await attempt(chain, ways[n % ways.length] as string);
+    if (n % 9 === 8) await startNextSegment(client);
+  }
+  await attempt(chain, 'done');
+  const found = await look(chain.id);
+  expect(found).toMatchObject({ id: chain.id, state: 'done', attempt: chain.attempt });
+  expectTold(found, chain.told);
+  expect(chain.attempt).toBeGreaterThan(60);
+  const counted = (state: string) => chain.told.filter((one) => one.state === state).length;
+  expect(found.lost).toBe(counted('lost'));
+  expect((await segmentNumbers(client)).length).toBeGreaterThan(10);
+  // By whichever of its ids, it is the same task.
+  for (const n of [0, 1, 28, 60, 99]) {
+    expect(await look(chain.told[n]?.id as string)).toEqual(found);
+  }
+  await expectInvariants(client);
+});
+
+test('a run with a running, ready or waiting attempt is last', async () => {
+  const chain = await begin();
+  await attempt(chain, 'failed');
+  expectTold(await look(chain.id), chain.told);
+  expect(await look(chain.id)).toMatchObject({ state: 'waiting', attempt: 2 });
+  const run = await next(chain);
+  const { runs } = await look(chain.id);
+  expect(runs).toMatchObject([
+    {},
+    { id: run.run_id, attempt: 2, state: 'running', ended_at: null },
+  ]);
+  expect(new Date(runs[1]?.leased_until as string)).toEqual(run.leased_until);
+});
+
+test('a task whose first segments are dropped lists its other attempts, by each of its ids', async () => {
+  const chain = await begin();
+  const from: number[] = [];
+  for (let epoch = 0; epoch < 3; epoch++) {
+    from.push(chain.told.length);
+    for (const how of ['failed', 'superseded', 'lost']) await attempt(chain, how);
+    await startNextSegment(client);
+  }
+  await attempt(chain, 'failed');
+  await makeDue(client, 'q');
+  await promote(client);
+  const drop = async (number: number) => {
+    await closeSegments(client);
+    await ageClosedSegments(client, '1 second');
+    await client.query(
+      'update tock.epochs set settled_at = settled_at - interval $$8 days$$ where number <= $1',
+      [number],
+    );
+    await dropExpiredSegments(client);
+    expect(await segmentNumbers(client)).not.toContain(number);
+  };
+  // What is lost is ready again at once: the fourth run lies with the first three.
+  for (const [dropped, rest] of [
+    [1, 4],
+    [2, 7],
+  ] as const) {
+    await drop(dropped);
+    expect((await segmentNumbers(client))[0]).toBe(dropped + 1);
+    const left = chain.told.slice(rest);
+    for (const { id } of chain.told) {
+      const found = await look(id);
+      expect(found, id).toMatchObject({ id: chain.id, state: 'ready', attempt: chain.attempt });
+      const last = found.runs.pop();
+      expect(last).toMatchObject({ state: 'ready', attempt: chain.attempt });
+      expectTold(found, left);
+    }
+  }
+  await attempt(chain, 'done');
+  for (const { id } of chain.told) expectTold(await look(id), chain.told.slice(7));
+  expect((await rows(client, "select from tock.reports where kind = 'audit'")).length).toBe(0);
+});

@@ -1,0 +1,197 @@
+import { expect, test } from 'vitest';
+import { cancel, change } from '../kernel/change/changes.ts';
+import {
+  closeSegments,
+  enqueueAndComplete,
+  moveNearSegmentEnd,
+  startNextSegment,
+} from '../kernel/segment/segments.ts';
+import { seededRandom } from '../load.ts';
+import { client, databasePerTest, db } from '../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  promote,
+  reap,
+  release,
+  rows,
+} from '../verbs.ts';
+
+databasePerTest();
+
+/** Counted run by run, in another way. */
+const plainly = `
+  select q.name as queue,
+    count(r.position) filter (where l.stream is null and not r.marked)::int as ready,
+    count(r.position) filter (where l.closed_at is null and l.stream is not null
+      and r.position <> all (coalesce(l.skips, '{}')) and l.runs > 0 and e.position is null)::int as running,
+    (select count(*)::int from tock.waiting w where w.queue = q.name) as waiting,
+    count(r.position) filter (where e.state in ('failed', 'lost') and e.next_id is null)::int as dead,
+    min(r.created_at) filter (where l.stream is null and not r.marked and r.task_id is null) as oldest
+  from tock.queues q
+  left join tock.streams s on s.queue = q.name
+  left join lateral (
+    select r.*, exists (
+      select from tock.marks m where m.stream = r.stream and m.position = r.position and m.kind in ('cancelled', 'superseded')) as marked
+    from tock.runs r where r.stream = s.number) r on true
+  left join tock.leases l on l.stream = r.stream and l.after_position < r.position and l.last_position >= r.position
+  left join tock.results e on e.stream = r.stream and e.position = r.position
+  where q.name <> '*' group by q.name order by q.name`;
+
+type Stats = { queue: string; ready: unknown; running: unknown; waiting: unknown; dead: unknown };
+const numbersOf = ({ queue, ready, running, waiting, dead }: Stats) => ({
+  queue,
+  ready: Number(ready),
+  running: Number(running),
+  waiting: Number(waiting),
+  dead: Number(dead),
+});
+
+async function agree(when: string, on = client): Promise<void> {
+  const stats = await rows<Stats>(on, 'select * from tock.queue_stats()');
+  const counted = await rows<Stats>(on, plainly);
+  expect(stats.map(numbersOf), when).toEqual(counted.map(numbersOf));
+  const [one] = await rows<Stats>(on, "select * from tock.queue_stats('a')");
+  if (one) expect(numbersOf(one), when).toEqual(numbersOf(stats[0] as Stats));
+}
+
+/** A few hundred random steps, after each of which the counts are compared. */
+async function walk(seed: number, steps: number): Promise<void> {
+  const roll = seededRandom(seed);
+  const queue = () => (roll(2) ? 'a' : 'b');
+  const ids: string[] = [];
+  const open: { lease: string; ids: string[] }[] = [];
+  const some = (n: number) => Array.from({ length: n }, () => ids[roll(ids.length)] as string);
+  const put = async (options: object = {}) => {
+    ids.push(
+      ...(await enqueue(
+        client,
+        queue(),
+        numberedTasks(1 + roll(8), 0, { priority: roll(3), ...options }),
+      )),
+    );
+  };
+  const ways: [string, () => Promise<unknown>][] = [
+    ['enqueue', put],
+    ['enqueue', put],
+    ['enqueue later', () => put({ delay_seconds: 500 })],
+    ['replace', () => enqueue(client, 'a', [{ unique_key: 'k', on_conflict: 'replace' }])],
+    [
+      'claim',
+      async () => {
+        const runs = await claim(client, queue(), { limit: 1 + roll(9) });
+        if (runs[0]) open.push({ lease: runs[0].lease, ids: runs.map(({ id }) => id) });
+      },
+    ],
+    ['complete', async () => complete(client, open.pop()?.lease ?? crypto.randomUUID())],
+    [
+      'complete some',
+      async () => {
+        const [one] = open;
+        if (one) await complete(client, one.lease, [{ id: one.ids[0], result: 1 }]);
+      },
+    ],
+    [
+      'fail some',
+      async () => {
+        const [one] = open;
+        const how = [{ fatal: true }, { retry_in_seconds: 0 }, { retry_in_seconds: 900 }][roll(3)];
+        if (one) await fail(client, one.lease, [{ id: one.ids.at(-1), ...how }]);
+      },
+    ],
+    ['release', async () => open[0] && release(client, open[0].lease, [open[0].ids[1] as string])],
+    ['lose', async () => open[0] && expire(client, open.shift()?.lease as string)],
+    ['reap', () => reap(client)],
+    ['cancel', async () => ids.length && cancel(client, some(3))],
+    ['change', async () => ids.length && change(client, some(3), { priority: roll(9) })],
+    ['put off', async () => ids.length && change(client, some(2), { delay_seconds: 700 })],
+    ['due', async () => makeDue(client, queue())],
+    ['promote', () => promote(client)],
+    ['count', () => client.query('select tock.minutes($1, 0)', [1 + roll(20)])],
+    ['count', () => client.query('select tock.minutes()')],
+    [
+      'purge',
+      async () => roll(6) || client.query('select tock.purge_queue($1, $2)', [queue(), 'ready']),
+    ],
+    ['near', async () => roll(4) || moveNearSegmentEnd(client, 5)],
+    ['pass', async () => roll(4) || startNextSegment(client)],
+    ['settle', () => closeSegments(client)],
+  ];
+  const done: string[] = [];
+  for (let step = 0; step < steps; step++) {
+    const [name, act] = ways[roll(ways.length)] as (typeof ways)[number];
+    done.push(name);
+    await act();
+    await agree(`seed ${seed}, ${step}: ${done.slice(-12).join(', ')}`);
+  }
+}
+
+test('the counts are those of a plain count, whatever happened and whenever it was counted', async () => {
+  await walk(Number(process.env.TOCK_STATS_SEED ?? 5), 50);
+});
+
+test('what was counted is known to be gone when its epoch settles before the next round', async () => {
+  await enqueueAndComplete(client, 'other', 1);
+  await enqueue(client, 'a', numberedTasks(5));
+  await client.query('select tock.minutes()');
+  await complete(client, leaseOf(await claim(client, 'a', { limit: 9 })));
+  await startNextSegment(client);
+  await closeSegments(client);
+  await enqueue(client, 'a', numberedTasks(1));
+  await agree('settled');
+  await client.query('select tock.minutes()');
+  await agree('counted');
+});
+
+test('a transaction sees its own, others what is committed', async () => {
+  await enqueue(client, 'a', numberedTasks(3));
+  await client.query('select tock.minutes()');
+  const other = await db.connect();
+  await other.query('begin');
+  await enqueue(other, 'a', numberedTasks(4));
+  await claim(other, 'a', { limit: 2 });
+  await agree('within', other);
+  await agree('outside');
+  await client.query('select tock.minutes()');
+  await agree('outside, counted');
+  await agree('within, counted', other);
+  await other.query('rollback');
+  await agree('undone');
+  await other.query('begin');
+  await enqueue(other, 'a', numberedTasks(4));
+  await client.query('select tock.minutes()');
+  await other.query('commit');
+  await agree('done');
+});
+
+test('a task that goes on while it is counted is in one of the counts', async () => {
+  const [id = ''] = await enqueue(client, 'a', numberedTasks(1));
+  const other = await db.connect();
+  let ended = false;
+  const count = async () => {
+    const seen = new Set<string>();
+    for (let n = 0; n < 500 || seen.size < 3; n++) {
+      const [row] = await rows<Stats>(other, 'select * from tock.queue_stats()');
+      const { ready, running, waiting } = numbersOf(row as Stats);
+      if (ready + running + waiting !== 1) return { ready, running, waiting };
+      seen.add(`${ready}${running}${waiting}`);
+    }
+    return 'always one';
+  };
+  const counted = count().finally(() => {
+    ended = true;
+  });
+  while (!ended) {
+    await release(client, leaseOf(await claim(client, 'a')));
+    await change(client, [id], { delay_seconds: 1000 });
+    await makeDue(client, 'a');
+    await promote(client);
+  }
+  expect(await counted).toBe('always one');
+});

@@ -1,0 +1,313 @@
+import { expect, test } from 'vitest';
+import { cancel, change, erase } from '../kernel/change/changes.ts';
+import { closeSegments, enqueueAndComplete, startNextSegment } from '../kernel/segment/segments.ts';
+import { client, databasePerFile, db } from '../test_database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  expire,
+  fail,
+  leaseOf,
+  makeDue,
+  numberedTasks,
+  pidOf,
+  promote,
+  reap,
+  refusal,
+  release,
+  rows,
+  task,
+  waitUntilBlocked,
+} from '../verbs.ts';
+import { idsOf, type ListedTask, search, searchPart } from './search.ts';
+
+databasePerFile();
+
+const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
+const filters = 'ready waiting running done dead cancelled expired'.split(' ');
+
+/** What task() says of each, as a search would show it. */
+async function told(ids: string[]): Promise<Map<string, string>> {
+  const known = await rows<{ id: string; state: string }>(
+    client,
+    'select t.id, t.state from unnest($1::bigint[]) i cross join lateral tock.task(i) t',
+    [ids],
+  );
+  return new Map(known.map(({ id, state }) => [id, state]));
+}
+
+/** Some of every state, retried, moved, replaced and changed in time and too late. */
+async function life(q: string, seed: number): Promise<string[]> {
+  const options = (n: number) => ({ priority: n % 3, tenant: `t${n % 3}` });
+  const ids = await enqueue(
+    client,
+    q,
+    numberedTasks(24).map((one, n) => ({ ...one, ...options(n + seed) })),
+  );
+  ids.push(
+    ...(await enqueue(client, q, numberedTasks(4, 50, { delay_seconds: 500, tenant: 't0' }))),
+  );
+  ids.push(...(await enqueue(client, q, numberedTasks(2, 60, { expires_at: hourAgo }))));
+  ids.push(
+    ...(await enqueue(client, q, numberedTasks(1, 70, { delay_seconds: 9, expires_at: hourAgo }))),
+  );
+  for (const n of [1, 2, 3]) {
+    const key = { unique_key: 'k', on_conflict: 'replace', delay_seconds: n === 3 ? 0 : 50 };
+    ids.push(...(await enqueue(client, q, [{ payload: n, ...key }])));
+  }
+  await cancel(client, [ids[3], ids[25]] as string[]);
+  const runs = await claim(client, q, { limit: 8, worker: `w${seed % 2}` });
+  const [a, b, c, d] = runs.map(({ id }) => id) as [string, string, string, string];
+  // These come too late for what runs, and in time for the others.
+  await change(client, ids.slice(5, 12), { priority: 9 });
+  await change(client, ids.slice(12, 14), { delay_seconds: 900 });
+  await change(client, ids.slice(26, 27), { delay_seconds: 0 });
+  await complete(client, leaseOf(runs), [{ id: a, result: 1 }]);
+  await fail(client, leaseOf(runs), [
+    { id: b, fatal: true, error: { message: 'no' } },
+    { id: c, error: 'later', retry_in_seconds: 700 },
+    { id: d, error: 'now', retry_in_seconds: 0 },
+  ]);
+  await release(client, leaseOf(runs), [runs[4]?.id as string]);
+  const lost = await claim(client, q, { limit: 3, worker: 'gone' });
+  await expire(client, leaseOf(lost));
+  await reap(client);
+  await complete(client, leaseOf(await claim(client, q, { limit: 3 })));
+  await claim(client, q, { limit: 2, worker: 'still' });
+  return ids;
+}
+
+let all: string[] = [];
+
+test('each task is found once over several segments, by its newest run, in the state that task() shows', async () => {
+  for (let n = 0; n < 4; n++) {
+    all.push(...(await life(n % 2 ? 'a' : 'b', n)));
+    if (n === 1) await enqueueAndComplete(client, 'c', 30).then((ids) => all.push(...ids));
+    await startNextSegment(client);
+    await closeSegments(client);
+  }
+  all = [...new Set(all)];
+  const known = await told(all);
+  for (const limit of [3, 1000]) {
+    const found = await search(client, {}, limit);
+    expect(idsOf(found), `by ${limit}`).toHaveLength(new Set(idsOf(found)).size);
+    expect(new Map(found.map(({ id, state }) => [id, state]))).toEqual(known);
+    const places = found.map(({ run_id }) => BigInt(run_id) >> 20n);
+    expect(places).toEqual(places.toSorted((x, y) => Number(y - x)));
+  }
+  for (const state of filters) {
+    const wanted = [...known].filter(([, one]) => one === state).map(([id]) => id);
+    expect(wanted.length, state).toBeGreaterThan(0);
+    expect(idsOf(await search(client, { state }, 5)).toSorted(), state).toEqual(wanted.toSorted());
+  }
+});
+
+test('a filter returns only matching tasks, and combined filters tasks that match all', async () => {
+  const found = await search(client, {}, 1000);
+  const [some] = found.filter(({ error }) => error === 'no');
+  const middle = found[Math.floor(found.length / 2)]?.created_at as string;
+  const ways: [object, (one: ListedTask) => boolean][] = [
+    [{ queue: 'a' }, (one) => one.queue === 'a'],
+    [{ queue: 'nothing' }, () => false],
+    [{ tenant: 't1' }, (one) => one.tenant === 't1'],
+    [{ worker: 'w1' }, (one) => one.worker === 'w1'],
+    [{ worker: 'still', queue: 'b' }, (one) => one.worker === 'still' && one.queue === 'b'],
+    [{ error: 'no' }, (one) => one.error === 'no'],
+    [{ from: middle }, (one) => one.created_at >= middle],
+    [{ to: middle }, (one) => one.created_at < middle],
+    [{ from: some?.created_at, to: some?.created_at }, () => false],
+    [
+      { queue: 'a', state: 'dead', tenant: some?.tenant },
+      (one) => one.queue === 'a' && one.state === 'dead' && one.tenant === some?.tenant,
+    ],
+    [{ state: 'waiting', worker: 'w1' }, () => false],
+  ];
+  for (const [filter, lets] of ways) {
+    const told = JSON.stringify(filter);
+    expect(idsOf(await search(client, filter, 7)), told).toEqual(idsOf(found.filter(lets)));
+  }
+});
+
+test('a unique key finds the task that had it last, a concurrency key its holders and waiters', async () => {
+  const ids = await enqueue(client, 'g', numberedTasks(4, 0, { gate: 'x', tenant: 't' }));
+  const [keyed] = await enqueue(client, 'g', [{ unique_key: 'only', tenant: 't' }]);
+  await promote(client);
+  const runs = await claim(client, 'g', { limit: 2, worker: 'w' });
+  expect(idsOf(await search(client, { queue: 'g', gate: 'x' }))).toEqual(ids);
+  expect(idsOf(await search(client, { queue: 'g', gate: 'x', state: 'waiting' }))).toEqual(
+    ids.slice(1),
+  );
+  expect(idsOf(await search(client, { queue: 'g', gate: 'x', worker: 'w' }))).toEqual([ids[0]]);
+  expect(await search(client, { queue: 'g', gate: 'x', error: 'e' })).toEqual([]);
+  expect(idsOf(await search(client, { queue: 'g', unique_key: 'only' }))).toEqual([keyed]);
+  expect(await search(client, { queue: 'g', unique_key: 'only', tenant: 'u' })).toEqual([]);
+  expect(await search(client, { queue: 'g', unique_key: 'only', worker: 'nobody' })).toEqual([]);
+  expect(await search(client, { queue: 'c', unique_key: 'only' })).toEqual([]);
+  expect(await search(client, { queue: 'g', gate: 'y' })).toEqual([]);
+  await complete(client, leaseOf(runs));
+});
+
+test('an invalid filter or cursor is refused by its name', async () => {
+  const named = async (filter: unknown, cursor: string | null = null, limit: number | null = 10) =>
+    (
+      await refusal(
+        client.query('select * from tock.tasks($1, $2, $3)', [
+          JSON.stringify(filter),
+          cursor,
+          limit,
+        ]),
+      )
+    ).detail;
+  const is = (field: string) => expect.stringContaining(field);
+  for (const no of [null, [], 1, 'x', true]) expect(await named(no)).toEqual(is('filter'));
+  expect(await named({ queue: 'no such name!' })).toEqual(is('queue'));
+  expect(await named({ state: 'gone' })).toEqual(is('state'));
+  expect(await named({ state: ['ready'] })).toEqual(is('state'));
+  expect(await named({ rerun: 'yes' })).toEqual(is('rerun'));
+  expect(await named({ tenant: 5 })).toEqual(is('tenant'));
+  expect(await named({ other: 'x' })).toEqual(is('other'));
+  expect(await named({ "'; drop table tock.runs; --": 'x' })).toEqual(is('drop table'));
+  expect(await named({ error: 'x', state: 'done' })).toEqual(is('error'));
+  for (const name of ['from', 'to']) {
+    for (const no of [
+      '',
+      'soon',
+      '2026-13-01',
+      '99999999-01-01',
+      '2026-01-01 25:00',
+      'x'.repeat(999),
+    ])
+      expect(await named({ [name]: no }), no).toEqual(is(name));
+  }
+  expect(await named({ gate: 'x' })).toEqual(is('queue'));
+  expect(await named({ unique_key: 'x' })).toEqual(is('queue'));
+  expect(await named({ queue: 'q', unique_key: 'x', gate: 'y' })).toEqual(is('gate'));
+  for (const no of [
+    '',
+    'x',
+    '-1',
+    'g1',
+    '0'.repeat(17),
+    'ffffffffffffffff',
+    "1'",
+    ' 1',
+    '5b5d'.repeat(99),
+  ])
+    for (const filter of [{}, { queue: 'g', gate: 'x' }])
+      expect(await named(filter, no), no).toEqual(is('cursor'));
+  for (const no of [0, -1, 1001, null]) expect(await named({}, null, no)).toEqual(is('limit'));
+  expect(await searchPart(client, {}, '000000000001')).toMatchObject({ tasks: [], cursor: null });
+  expect(await searchPart(client, {}, 'ffffffffffff', 1)).toMatchObject({
+    looked_at: expect.any(Number),
+  });
+  for (const odd of ["'; select 1", '%', '\\', '\u{1F600}', '{}', '$q$']) {
+    for (const name of ['tenant', 'worker', 'error'])
+      expect(await search(client, { [name]: odd })).toEqual([]);
+    expect(await search(client, { queue: 'g', gate: odd })).toEqual([]);
+  }
+});
+
+test('nothing is listed twice or missing while tasks are enqueued and end', async () => {
+  const stands = await enqueue(client, 'busy', numberedTasks(40, 0, { priority: 9 }));
+  stands.push(...(await enqueue(client, 'busy', numberedTasks(10, 0, { delay_seconds: 900 }))));
+  const other = await db.connect();
+  let n = 0;
+  const found = await search(client, { queue: 'busy' }, 3, async () => {
+    await enqueue(
+      other,
+      'busy',
+      numberedTasks(3, 100, { priority: 0, delay_seconds: (++n % 2) * 900 }),
+    );
+    const runs = await claim(other, 'busy', { limit: 2 });
+    if (n % 3) await complete(other, leaseOf(runs));
+    else await fail(other, leaseOf(runs), { error: 'again', retry_in_seconds: 0 });
+    await makeDue(other, 'none');
+  });
+  expect(n).toBeGreaterThan(10);
+  expect(idsOf(found)).toHaveLength(new Set(idsOf(found)).size);
+  const standing: string[] = [];
+  for (const id of stands) {
+    const one = await task(client, id);
+    if (one?.attempt === 1 && ['waiting', 'ready'].includes(one.state)) standing.push(id);
+  }
+  expect(standing.length).toBeGreaterThan(10);
+  expect(standing.filter((id) => !idsOf(found).includes(id))).toEqual([]);
+});
+
+test('a task that is promoted during a search is listed once', async () => {
+  await enqueueAndComplete(client, 'turn', 1);
+  await enqueue(client, 'turn', numberedTasks(30, 0, { delay_seconds: 900 }));
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('lock table tock.waiting in access exclusive mode');
+  await makeDue(other, 'turn');
+  expect(await promote(other)).toBe(30);
+  // It has begun when it comes to the line, and goes on when that has become runs.
+  const pid = await pidOf(client);
+  const looking = search(client, { queue: 'turn' });
+  await waitUntilBlocked(other, pid);
+  await other.query('commit');
+  const seen = idsOf(await looking);
+  expect(seen).toHaveLength(31);
+  expect(new Set(seen).size).toBe(31);
+  expect(idsOf(await search(client, { queue: 'turn' })).toSorted()).toEqual(seen.toSorted());
+});
+
+test('a changed task is listed once, in its own place', async () => {
+  const [first, put, last] = (await enqueue(client, 'late', numberedTasks(3))) as [
+    string,
+    string,
+    string,
+  ];
+  await change(client, [first], { priority: 9 });
+  await change(client, [put], { delay_seconds: 900 });
+  const found = await search(client, { queue: 'late' });
+  expect(found.map(({ id, state }) => [id, state])).toEqual([
+    [put, 'waiting'],
+    [first, 'ready'],
+    [last, 'ready'],
+  ]);
+  await complete(client, leaseOf(await claim(client, 'late', { limit: 9 })));
+  const ended = await search(client, { queue: 'late', state: 'done' });
+  expect(idsOf(ended).toSorted()).toEqual([first, last].toSorted());
+});
+
+test('purged and erased tasks are listed in their new state', async () => {
+  const ids = await enqueue(client, 'p', numberedTasks(5, 0, { tenant: 'whose' }));
+  await client.query("select tock.purge_queue('p', 'ready')");
+  const purged = await search(client, { queue: 'p' });
+  expect(purged).toHaveLength(5);
+  expect(new Set(purged.map(({ state }) => state))).toEqual(new Set(['cancelled']));
+  const [id] = await enqueue(client, 'p', [{ payload: 'secret' }]);
+  await fail(client, leaseOf(await claim(client, 'p')), {
+    fatal: true,
+    error: { message: 'secret' },
+  });
+  await erase(client, id as string);
+  const [erased] = await search(client, { queue: 'p', state: 'dead' });
+  expect(erased?.id).toBe(id);
+  expect(JSON.stringify(erased)).not.toContain('secret');
+  expect(ids).not.toContain(id);
+});
+
+test('a task that retention hides from task() is hidden from a search too', async () => {
+  await client.query(`select tock.put_queue('r', '{"retention_seconds": 3600}')`);
+  const [done] = await enqueue(client, 'r', [{ unique_key: 'u' }]);
+  const runs = await claim(client, 'r');
+  await complete(client, leaseOf(runs));
+  const [expired] = await enqueue(client, 'r', [
+    { delay_seconds: 99999, expires_at: '2020-01-01T00:00:00Z' },
+  ]);
+  const [ready] = await enqueue(client, 'r', [{}]);
+  expect(idsOf(await search(client, { queue: 'r' }))).toEqual([ready, done]);
+  await client.query(
+    `update tock.leases set closed_at = now() - interval '2 hours', claimed_at = now() - interval '3 hours'
+     where token = $1`,
+    [leaseOf(runs)],
+  );
+  expect(await task(client, done as string)).toBeUndefined();
+  expect(await task(client, expired as string)).toBeUndefined();
+  expect(idsOf(await search(client, { queue: 'r' }))).toEqual([ready]);
+  expect(await search(client, { queue: 'r', unique_key: 'u' })).toEqual([]);
+});

@@ -1,0 +1,77 @@
+import type pg from 'pg';
+import { rows } from '../verbs.ts';
+
+type Client = Pick<pg.ClientBase, 'query'>;
+
+export type ListedTask = {
+  id: string;
+  run_id: string;
+  queue: string;
+  state: string;
+  tenant: string | null;
+  worker: string | null;
+  error: string | null;
+  created_at: string;
+};
+
+/** One part of a search. */
+export async function searchPart(
+  client: Client,
+  filter: unknown,
+  cursor: string | null = null,
+  limit = 100,
+) {
+  type Part = { tasks: ListedTask[]; cursor: string | null; looked_at: number };
+  const [part] = await rows<Part>(
+    client,
+    'select * from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)',
+    [JSON.stringify(filter), cursor, limit],
+  );
+  if (!part) throw new Error('A search gave no row.');
+  return part;
+}
+
+/** All parts of a search, with something done after each. */
+export async function search(
+  client: Client,
+  filter: object,
+  limit = 100,
+  between: () => Promise<unknown> = async () => {},
+): Promise<ListedTask[]> {
+  const all: ListedTask[] = [];
+  let cursor: string | null = null;
+  for (let calls = 0; calls < 1000; calls++) {
+    const part = await searchPart(client, filter, cursor, limit);
+    all.push(...part.tasks);
+    cursor = part.cursor;
+    if (!cursor) return all;
+    await between();
+  }
+  throw new Error('A search has no end.');
+}
+
+export const idsOf = (found: { id: string }[]) => found.map(({ id }) => id);
+
+export type Lease = {
+  queue: string;
+  worker: string | null;
+  late: boolean;
+  runs: number;
+  unfinished: number;
+  tasks: string[];
+  leased_until: string;
+};
+
+/** One part of what runs. */
+export async function leasesPart(
+  client: Client,
+  of: { queue?: string; worker?: string; cursor?: string | null; limit?: number } = {},
+) {
+  const [part] = await rows<{ leases: Lease[]; cursor: string | null; looked_at: number }>(
+    client,
+    'select * from tock.running(p_queue => $1, p_worker => $2, p_cursor => $3, p_limit => $4)',
+    [of.queue ?? null, of.worker ?? null, of.cursor ?? null, of.limit ?? 100],
+  );
+  if (!part) throw new Error('A look at what runs gave no row.');
+  return part;
+}

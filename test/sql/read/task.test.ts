@@ -1,0 +1,127 @@
+import type pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, freshDatabase } from '../../database.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  makeDue,
+  promote,
+  release,
+  type TaskRow,
+  task,
+} from '../verbs.ts';
+
+let db: Database;
+let client: pg.Client;
+
+beforeAll(async () => {
+  db = await freshDatabase();
+  client = await db.connect();
+});
+
+afterAll(() => db.drop());
+
+const look = async (id: string | undefined) => (await task(client, id as string)) as TaskRow;
+
+test('a task is ready, then running, then done', async () => {
+  const [id] = await enqueue(client, 'life', [{ payload: [1], tenant: 't', priority: 7 }]);
+  expect(await look(id)).toMatchObject({
+    id,
+    queue: 'life',
+    state: 'ready',
+    priority: 7,
+    tenant: 't',
+    attempt: 1,
+    max_attempts: 10,
+    lost: 0,
+    payload: [1],
+    run_at: null,
+    ended_at: null,
+    result: null,
+    error: null,
+    runs: [{ id, attempt: 1, state: 'ready', worker: null, started_at: null, ended_at: null }],
+  });
+  const lease = leaseOf(await claim(client, 'life', { worker: 'me' }));
+  expect(await look(id)).toMatchObject({
+    state: 'running',
+    runs: [{ state: 'running', worker: 'me' }],
+  });
+  await complete(client, lease, [{ id, result: { ok: true } }]);
+  const done = await look(id);
+  expect(done).toMatchObject({ state: 'done', result: { ok: true } });
+  expect(done.ended_at?.getTime()).toBeGreaterThanOrEqual(done.created_at.getTime());
+});
+
+test("a task is found by each of its runs' ids, and always shows its own", async () => {
+  const [id] = await enqueue(client, 'chain', [{ payload: 'p' }]);
+  const ids = [id as string];
+  const steps = [
+    (lease: string) => fail(client, lease, { retry_in_seconds: 0, error: 1 }),
+    (lease: string) => release(client, lease),
+    (lease: string) => fail(client, lease, { retry_in_seconds: 100, error: 2 }),
+  ];
+  for (const step of steps) {
+    const [run] = await claim(client, 'chain');
+    expect(run?.id).toBe(id);
+    await step(run?.lease as string);
+    if (run?.run_id !== id) ids.push(run?.run_id as string);
+    for (const one of ids) expect(await look(one)).toMatchObject({ id });
+  }
+  // Waiting after its runs: still the same task by whatever name.
+  for (const one of ids)
+    expect(await look(one)).toMatchObject({ id, state: 'waiting', attempt: 3 });
+  await makeDue(client, 'chain');
+  await promote(client);
+  const [last] = await claim(client, 'chain');
+  await complete(client, last?.lease as string);
+  ids.push(last?.run_id as string);
+  for (const one of ids) {
+    const found = await look(one);
+    expect(found).toMatchObject({ id, state: 'done', attempt: 3, payload: 'p', run_at: null });
+    expect(found.runs.map((run) => run.id)).toEqual(ids);
+    expect(found.runs.map((run) => run.state)).toEqual(['failed', 'superseded', 'failed', 'done']);
+  }
+});
+
+test('the state of a retried task is that of its last run', async () => {
+  const [id] = await enqueue(client, 'retried', [{}]);
+  await fail(client, leaseOf(await claim(client, 'retried')), {
+    retry_in_seconds: 0,
+    error: 'first',
+  });
+  expect((await look(id)).state).toBe('ready');
+  const lease = leaseOf(await claim(client, 'retried'));
+  expect((await look(id)).state).toBe('running');
+  await complete(client, lease, [{ id, result: 'second' }]);
+  expect(await look(id)).toMatchObject({ state: 'done', result: 'second', error: null });
+});
+
+test('a retried task is completed by its own id or by that of its run', async () => {
+  const [one, two] = await enqueue(client, 'names', [{}, {}]);
+  const first = await claim(client, 'names', { limit: 2 });
+  await fail(client, leaseOf(first), { retry_in_seconds: 0 });
+  const runs = await claim(client, 'names', { limit: 2 });
+  const lease = leaseOf(runs);
+  expect(runs.every((run) => run.id !== run.run_id)).toBe(true);
+  const by = [
+    { id: one, result: 'task' },
+    { id: runs[1]?.run_id, result: 'run' },
+  ];
+  expect(await complete(client, lease, by)).toEqual({ completed: 2, refused: [] });
+  expect([(await look(one)).result, (await look(two)).result]).toEqual(['task', 'run']);
+});
+
+test.each([
+  '0',
+  '1',
+  '1048575',
+  '-7',
+  '1152921504606846976',
+  '9223372036854775807',
+  '-9223372036854775808',
+])('there is no task %s', async (id) => {
+  expect(await task(client, id)).toBeUndefined();
+});

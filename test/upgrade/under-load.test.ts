@@ -1,0 +1,162 @@
+import type pg from 'pg';
+import { afterAll, expect, test } from 'vitest';
+import { readSql } from '../../migrate/files.ts';
+import { type Database, freshDatabase } from '../database.ts';
+import { expectInvariants } from '../sql/invariants.ts';
+import {
+  complete,
+  drain,
+  enqueue,
+  leaseOf,
+  numberedTasks,
+  rows,
+  value,
+  waitUntil,
+} from '../sql/verbs.ts';
+import { source, upgrade, withCopy } from './database.ts';
+import { errorsByKind, type Load, newLoad, startLoad } from './load.ts';
+
+const used: Database[] = [];
+
+afterAll(() => Promise.all(used.map((one) => one.drop())));
+
+// What a migration does that changes what running calls rely on: it takes all tables that they read.
+const number = String((readSql(source).migrations.at(-1)?.number ?? 0) + 1).padStart(4, '0');
+const next = {
+  [`migrations/${number}_planted.sql`]: `
+    lock table tock.queues, tock.epochs, tock.duties, tock.streams, tock.leases, tock.runs, tock.results, tock.marks,
+      tock.waiting, tock.promotions, tock.requests, tock.keys in access exclusive mode;
+    alter table tock.leases add column planted text not null default 'x';
+    alter table tock.runs add column planted text;
+    create index leases_by_planted on tock.leases (planted) where closed_at is null;`,
+};
+
+/** Migrates to a version with that migration. */
+const toNext = (db: Database, options: Parameters<typeof upgrade>[1]) =>
+  withCopy(next, (directory) => upgrade(db.url, { directory, ...options }));
+
+async function working(): Promise<{ db: Database; owner: pg.Client }> {
+  const db = await freshDatabase();
+  used.push(db);
+  return { db, owner: await db.connect() };
+}
+
+const start = (db: Database, load: Load) =>
+  startLoad(
+    load,
+    () => db.connect(db.edgeUrl),
+    () => db.connect(),
+  );
+
+const goesOn = async (load: Load) => {
+  const before = load.completed.size;
+  await waitUntil('work goes on', async () => load.completed.size > before + 100);
+};
+
+/** Whatever was accepted has been or is handed out once, and is done. */
+async function settle(owner: pg.Client, load: Load): Promise<void> {
+  for (const queue of ['load-0', 'load-1']) {
+    for (const runs of await drain(owner, queue)) {
+      for (const { id } of runs) load.handed.set(id, (load.handed.get(id) ?? 0) + 1);
+      expect(await complete(owner, leaseOf(runs))).toMatchObject({ completed: runs.length });
+    }
+  }
+  const states = await rows(
+    owner,
+    `select t.state, count(*)::integer as tasks
+     from unnest($1::bigint[]) i cross join lateral tock.task(p_id => i) t group by 1`,
+    [[...load.accepted]],
+  );
+  expect(states).toEqual([{ state: 'done', tasks: load.accepted.size }]);
+  await expectInvariants(owner);
+  await owner.query("select tock.run_duty(d.name, 0) from tock.duties d where d.name <> 'retain'");
+  expect(
+    await rows(owner, 'select name, last_error from tock.duties where last_error is not null'),
+  ).toEqual([]);
+}
+
+test('work goes on while it migrates, over the edges of small epochs, also when that has to wait', async () => {
+  const { db, owner } = await working();
+  const nearEnd = 'select max(end_position) - 200 from tock.epochs';
+  await owner.query(`select setval('tock.positions', (${nearEnd}))`);
+  await owner.query('select tock.rotate(p_ahead => 8, p_width => 500)');
+  const load = newLoad();
+  const stopped = start(db, load);
+  await goesOn(load);
+  const reader = await db.connect();
+  await reader.query('begin; select count(*) from tock.leases');
+  const lines: string[] = [];
+  const migrated = toNext(db, { lockSeconds: 60, log: (line) => lines.push(line) });
+  await waitUntil('it waits', async () => lines.some((line) => line.startsWith('Waiting for')));
+  await goesOn(load);
+  await reader.query('commit');
+  await migrated;
+  await goesOn(load);
+  load.going = false;
+  await stopped;
+  // Each connection may be at a call that waits meanwhile, and is told to come again: 40001 once, or
+  // 55P03 where the edge's lock_timeout is over first.
+  const { passing, other } = errorsByKind(load);
+  expect(other).toEqual([]);
+  expect(passing.filter((what) => !/ (40001|55P03) /.test(what))).toEqual([]);
+  const upgraded = [...load.errors].filter(([what]) => what.endsWith(' 40001'));
+  expect(upgraded.reduce((sum, [, times]) => sum + times, 0)).toBeLessThanOrEqual(9);
+  expect(load.short).toEqual([]);
+  await settle(owner, load);
+  expect([...load.handed].filter(([, times]) => times !== 1)).toEqual([]);
+});
+
+const inTheWay: [string, (other: pg.Client) => Promise<unknown>][] = [
+  ['a transaction that has enqueued', (other) => enqueue(other, 'held', numberedTasks(2))],
+  [
+    'a prepared transaction',
+    async (other) => {
+      await enqueue(other, 'held', numberedTasks(2));
+      await other.query("prepare transaction 'held'");
+    },
+  ],
+  ['an idle reader', (other) => other.query('select count(*) from tock.runs')],
+  [
+    'a worker that has completed',
+    (other) => other.query('select * from tock.complete(gen_random_uuid())'),
+  ],
+];
+
+for (const [who, does] of inTheWay) {
+  // Together, as each mostly waits.
+  test.concurrent(`beside ${who} it gives up, says who it is, and can be repeated`, async () => {
+    const { db, owner } = await working();
+    const load = newLoad();
+    const stopped = start(db, load);
+    const prepared = who === 'a prepared transaction';
+    const other = await db.connect(who === 'an idle reader' ? db.url : db.edgeUrl);
+    await other.query("set application_name = 'sitting-there'; begin");
+    await does(other);
+    const pid = await value(other, 'select pg_backend_pid()');
+    const state = async () => [
+      await rows(owner, 'select name from tock.migrations order by number'),
+      await value(
+        owner,
+        "select md5(string_agg(pg_get_functiondef(oid), '' order by oid)) from pg_proc where pronamespace = 'tock'::regnamespace",
+      ),
+    ];
+    const before = await state();
+    const failed = toNext(db, { lockSeconds: 2 });
+    await expect(failed).rejects.toThrow(
+      prepared
+        ? 'In the way: a prepared transaction'
+        : new RegExp(`In the way: process ${pid} \\(tock`),
+    );
+    await expect(failed).rejects.toThrow('Nothing was changed');
+    expect(await state()).toEqual(before);
+    await goesOn(load);
+    expect([...load.errors.keys()]).toEqual([]);
+    await other.query(prepared ? "commit prepared 'held'" : 'commit');
+    expect((await toNext(db, { lockSeconds: 60 })).applied.length).toBeGreaterThan(0);
+    load.going = false;
+    await stopped;
+    expect(errorsByKind(load).other).toEqual([]);
+    for (const runs of await drain(owner, 'held')) await complete(owner, leaseOf(runs));
+    await settle(owner, load);
+  });
+}

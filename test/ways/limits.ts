@@ -1,2 +1,0 @@
-/** What Neon's proxy takes and gives over HTTP (its defaults, proxy/src/binary/proxy.rs, and its documentation). */
-export const MOST_BYTES = 10 * 1024 * 1024;
