@@ -24,7 +24,7 @@ export type { SqlClient, SqlPool };
 /** Changes made with `client` commit together with the task's completion, or not at all. Don't commit it yourself. */
 export type SqlContext = Context & { client: SqlClient };
 
-type Row = { within: boolean; completeInTransaction: number | null; refused: string[] };
+type Row = { within: boolean; completed: number | null; refused: string[] };
 
 /** Completes the task in the handler's transaction; the commit follows. */
 async function completeInTransaction(
@@ -39,7 +39,7 @@ async function completeInTransaction(
     throw new Error(
       'The handler has ended its transaction. Leave commit and rollback to workSql().',
     );
-  return row.completeInTransaction === 1;
+  return row.completed === 1;
 }
 
 const ignore = () => {};

@@ -89,11 +89,11 @@ async function consume(
   let worked = false;
   for (;;) {
     const seenCount = wakeCount;
-    const left_ms = (deadline - performance.now()) / 1000;
+    const left_seconds = (deadline - performance.now()) / 1000;
     const options = {
-      seconds: left_ms,
+      seconds: left_seconds,
       enough_seconds: enoughSeconds(seconds),
-      knocks: wakeups,
+      wakeups,
       worker: 'alarm',
     };
     const draining = drainOver(connection, env, consumers, options);

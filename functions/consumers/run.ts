@@ -71,7 +71,7 @@ function createCompleter(query: Query, leased: LeasedTask, resultOptions: Result
     completed.catch(() => {});
     return completed;
   };
-  return { completeWith, told: () => reported, settled: async () => pending };
+  return { completeWith, reported: () => reported, settled: async () => pending };
 }
 
 /** A handler may run this long after its Worker's end is signalled; then its task is released. */
@@ -111,7 +111,7 @@ export function createRunner(
 ): RunTask {
   return async (leased, handler, error) => {
     const [workerContext, resultOptions] = createContext(leased);
-    const { completeWith, told: reported, settled } = createCompleter(query, leased, resultOptions);
+    const { completeWith, reported, settled } = createCompleter(query, leased, resultOptions);
     const context = { ...workerContext, ...plainContext(leased, env, left), completeWith };
     const timeout = watchTimeout(leased.abort.signal, enough_seconds);
     const runHandler = async () => handler(leased.task, context as never);

@@ -72,7 +72,7 @@ export function wakeAfterRequest(
       const options = {
         seconds: left_seconds,
         enough_seconds,
-        knocks: wakeups,
+        wakeups,
         open,
         worker: 'woken',
       };

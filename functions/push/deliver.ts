@@ -27,7 +27,7 @@ type Said = { name: string; status?: number; body?: unknown };
 
 /** An error with what the endpoint said, and no stack. */
 function failing<E extends Error>(error: E, { name, ...more }: Said): E {
-  const telling: ErrorWithDetails = Object.assign(error, { name, told: more });
+  const telling: ErrorWithDetails = Object.assign(error, { name, details: more });
   return telling as E;
 }
 
