@@ -140,7 +140,11 @@ test('an endpoint may say of any failure that it is for good', async () => {
     return (response) => response.writeHead(503, { 'NonRetryable-Error': value }).end('no such');
   };
   const error = await failed(push(there.on('/never', saying('true'))));
-  expect([kind(error), error.name, error.details.body]).toEqual(['fatal', 'NonRetryable', 'no such']);
+  expect([kind(error), error.name, error.details.body]).toEqual([
+    'fatal',
+    'NonRetryable',
+    'no such',
+  ]);
   expect(kind(await failed(push(there.on('/never', saying('false')))))).toBe('again');
 });
 
