@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { type CallOptions, caller } from '../client/call.ts';
 import { TockError } from '../client/errors.ts';
-import { addressOf, type Given } from '../client/route.ts';
+import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { withDatabase } from '../migrate/connect.ts';
 import { type ExitCode, Failure } from '../migrate/failure.ts';
@@ -13,7 +13,7 @@ import { inOptions, told } from './told.ts';
 type More = { parse?: (text: string) => unknown; once?: boolean };
 /** Optional, where the route needs nothing. */
 type Arguments<R extends Route> =
-  object extends Given<R> ? [given?: Given<R> & More] : [given: Given<R> & More];
+  object extends RouteInput<R> ? [given?: RouteInput<R> & More] : [given: RouteInput<R> & More];
 
 /** The routes of the server, or of the same app in this process. */
 export type Api = {
@@ -81,7 +81,7 @@ function apiAt({ url, key, fetch }: Place): Api {
       const retries = once || isLocal ? 0 : 2;
       const call = caller({ ...options, retries, ...(parse && { parse }) });
       try {
-        return await call(...addressOf(route, given), body);
+        return await call(...requestLine(route, given), body);
       } catch (error) {
         throw refused(url, isLocal, error);
       }

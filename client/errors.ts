@@ -1,27 +1,27 @@
-import type { Problem as Said } from './wire.ts';
+import type { Problem as WireProblem } from './wire.ts';
 
-/** What a refusal says (RFC 9457), as far as it came from Tock. */
-export type Problem = Partial<Said>;
+/** The problem document of a refusal (RFC 9457); a proxy's answer may lack its fields. */
+export type Problem = Partial<WireProblem>;
 
-function said({ title, detail, field }: Problem, status: number): string {
-  const what = detail ?? title ?? `status ${status}`;
-  return field && !what.startsWith(field) ? `${field}: ${what}` : what;
+function messageOf({ title, detail, field }: Problem, status: number): string {
+  const text = detail ?? title ?? `status ${status}`;
+  return field && !text.startsWith(field) ? `${field}: ${text}` : text;
 }
 
-/** A call that was refused; `status` is HTTP's, or 0 when no answer came. */
+/** A refused call. `status` is the HTTP status, or 0 without an answer. */
 export class TockError extends Error {
   override name = 'TockError';
   readonly status: number;
-  /** What is wrong, like `tasks[3].priority`. */
+  /** The invalid field, like `tasks[3].priority`. */
   readonly field: string | undefined;
-  /** What to do next. */
+  /** What the caller can do. */
   readonly hint: string | undefined;
   readonly problem: Problem;
-  /** As Retry-After said; 0 when it was not said. */
+  /** From Retry-After; 0 without that header. */
   retry_after_seconds = 0;
 
   constructor(status: number, problem: Problem, options?: ErrorOptions) {
-    super(said(problem, status), options);
+    super(messageOf(problem, status), options);
     this.status = status;
     this.field = problem.field;
     this.hint = problem.hint;
@@ -29,38 +29,34 @@ export class TockError extends Error {
   }
 }
 
-/** The lease is over: drop the work, somebody else does what was not completed. */
+/** The lease has ended. Drop the work: another worker runs the remaining tasks. */
 export class LeaseLost extends TockError {
   override name = 'LeaseLost';
 }
 
-/** Why a handler's signal aborted: somebody wants its task cancelled. */
+/** The reason of an aborted handler signal: a client has requested cancellation of the task. */
 export class TaskCancelled extends Error {
   override name = 'TaskCancelled';
-  override message = 'This task is to be cancelled.';
+  override message = 'Cancellation of this task was requested.';
 }
 
-/** Why a handler's signal aborted: its worker stops, and gives the task back. */
+/** The reason of an aborted handler signal: the worker stops and releases the task. */
 export class WorkerStopped extends Error {
   override name = 'WorkerStopped';
-  override message = 'This worker stops.';
+  override message = 'This worker is stopping.';
 }
 
-/** Thrown by a handler: trying again would not help, the task is dead. */
+/** Thrown by a handler: retries are useless, so the task becomes dead. */
 export class Fatal extends Error {
   override name = 'Fatal';
 }
 
-/** Thrown by a handler: failed, to be tried again after so many seconds rather than after its backoff. */
+/** Thrown by a handler: the attempt failed, and the next one starts after this delay instead of the backoff. */
 export class RetryIn extends Error {
   override name = 'RetryIn';
   readonly seconds: number;
 
-  constructor(
-    seconds: number,
-    message = `to be tried again in ${seconds} s`,
-    options?: ErrorOptions,
-  ) {
+  constructor(seconds: number, message = `retry in ${seconds} s`, options?: ErrorOptions) {
     super(message, options);
     this.seconds = seconds;
   }

@@ -9,8 +9,13 @@ export {
   WorkerStopped,
 } from './errors.ts';
 export type { Lease, Leases } from './lease.ts';
-export type { Assigned, Place, Pools, Taken } from './pools.ts';
+export type {
+  Assignment,
+  PoolMember,
+  Pools,
+  TakenTask,
+} from './pools.ts';
 export { createTock, type Tock, type TockOptions } from './tock.ts';
 export type * from './types.ts';
-export type { Around, Context, Handler, Handlers, Trace } from './worker/handlers.ts';
-export type { Worked, WorkOptions } from './worker/work.ts';
+export type { Context, Handler, Handlers, Middleware, Trace } from './worker/handlers.ts';
+export type { WorkCounts, WorkOptions } from './worker/work.ts';

@@ -12,15 +12,15 @@ import type {
   Result,
 } from './types.ts';
 
-/** What a worker does with a lease, by its token. Each throws LeaseLost when the lease is over. */
+/** Operations on a lease, by its token. Each throws LeaseLost once the lease has ended. */
 export type Leases = {
-  /** All that are left, or those in results. */
+  /** Completes all remaining tasks, or those in results. */
   complete(lease: string, results?: Result[]): Promise<Completed>;
-  /** Those in a list, or one outcome for all that are left. */
+  /** Fails the tasks in a list, or all remaining tasks with one outcome. */
   fail(lease: string, failures?: Failure[] | Outcome): Promise<Failed>;
-  /** Gives back all that are left, or those named; it counts as no attempt. */
+  /** Releases all remaining tasks, or those named. A release counts as no attempt. */
   release(lease: string, ids?: string[]): Promise<Released>;
-  /** Moves the lease's end to so long from now, and names the tasks that somebody wants cancelled; aborted, it isn't tried again. */
+  /** Moves the lease's end to now plus lease_seconds, and returns tasks with requested cancellation. An aborted call is not retried. */
   extend(
     lease: string,
     lease_seconds?: number,
@@ -30,19 +30,19 @@ export type Leases = {
 };
 
 export function httpLeases(call: Call): Leases {
-  const at = <T>(lease: string, verb: string, body: object, signal?: AbortSignal) =>
+  const post = <T>(lease: string, verb: string, body: object, signal?: AbortSignal) =>
     call<T>('POST', `/v1/leases/${encodeURIComponent(lease)}/${verb}`, body, { signal });
   return {
-    complete: (lease, results) => at(lease, 'complete', results ? { results } : {}),
+    complete: (lease, results) => post(lease, 'complete', results ? { results } : {}),
     fail: (lease, failures = {}) =>
-      at(lease, 'fail', Array.isArray(failures) ? { failures } : failures),
-    release: (lease, ids) => at(lease, 'release', ids ? { ids } : {}),
+      post(lease, 'fail', Array.isArray(failures) ? { failures } : failures),
+    release: (lease, ids) => post(lease, 'release', ids ? { ids } : {}),
     extend: (lease, lease_seconds, progress, signal) =>
-      at(lease, 'extend', { lease_seconds, progress }, signal),
+      post(lease, 'extend', { lease_seconds, progress }, signal),
   };
 }
 
-/** Tasks that were claimed together, and what to do with them. */
+/** A leased batch of tasks with its operations. */
 export type Lease<P = unknown> = LeasedTasks<P> & {
   complete(results?: Result[]): Promise<Completed>;
   fail(failures?: Failure[] | Outcome): Promise<Failed>;
@@ -50,7 +50,7 @@ export type Lease<P = unknown> = LeasedTasks<P> & {
   extend(lease_seconds?: number, progress?: Progress | ProgressOf[]): Promise<Extended>;
 };
 
-export function leaseOf<P>(verbs: Leases, leased: LeasedTasks<P>): Lease<P> {
+export function createLease<P>(verbs: Leases, leased: LeasedTasks<P>): Lease<P> {
   const { lease } = leased;
   return {
     ...leased,

@@ -1,13 +1,13 @@
-type Exact = { rawJSON?: (source: string) => unknown };
+type RawJson = { rawJSON?: (source: string) => unknown };
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
 
-const { rawJSON } = JSON as Exact;
+const { rawJSON } = JSON as RawJson;
 
-/** Parses JSON whose numbers are printed as they came: more digits than a double holds need Node 21 or newer. */
+/** Parses JSON and keeps numbers as written; more digits than a double holds need Node 21 or newer. */
 export function parseLossless(json: string): unknown {
-  const keep: Reviver = (_key, value, { source } = {}) =>
+  const reviver: Reviver = (_key, value, { source } = {}) =>
     typeof value === 'number' && rawJSON && source !== undefined && source !== String(value)
       ? rawJSON(source)
       : value;
-  return JSON.parse(json, keep as (key: string, value: unknown) => unknown);
+  return JSON.parse(json, reviver as (key: string, value: unknown) => unknown);
 }

@@ -1,11 +1,11 @@
-/** A signal that aborts on SIGTERM or SIGINT; a second one ends the process, as without it. Node, Bun and Deno. */
+/** A signal that aborts on SIGTERM or SIGINT. A second one ends the process as usual. For Node, Bun and Deno. */
 export function stopSignal(): AbortSignal {
-  const stop = new AbortController();
+  const controller = new AbortController();
   const names = ['SIGTERM', 'SIGINT'] as const;
-  const hear = () => {
-    for (const name of names) process.off(name, hear);
-    stop.abort();
+  const onSignal = () => {
+    for (const name of names) process.off(name, onSignal);
+    controller.abort();
   };
-  for (const name of names) process.on(name, hear);
-  return stop.signal;
+  for (const name of names) process.on(name, onSignal);
+  return controller.signal;
 }

@@ -1,16 +1,16 @@
-// setTimeout takes 31 bits: 24 days.
-const LONGEST_MS = 2 ** 31 - 1;
+// setTimeout accepts 31 bits: 24 days.
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Resolves after some time, or at once when the signal aborts. */
+/** Resolves after a delay, or at once when the signal aborts. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();
-    const over = () => {
+    const done = () => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', over);
+      signal?.removeEventListener('abort', done);
       resolve();
     };
-    const timer = setTimeout(over, Math.min(LONGEST_MS, ms));
-    signal?.addEventListener('abort', over);
+    const timer = setTimeout(done, Math.min(MAX_TIMEOUT_MS, ms));
+    signal?.addEventListener('abort', done);
   });
 }

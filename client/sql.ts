@@ -5,52 +5,58 @@ import {
   type Pooled,
   type SqlClient,
   type SqlPool,
-} from './sql/ask.ts';
+} from './sql/query.ts';
 import { sqlSource } from './sql/source.ts';
 import * as statements from './sql/statements.ts';
 import type { AnyQueues, Name } from './types.ts';
 import type { Context, Handler, Handlers } from './worker/handlers.ts';
-import { handlersOf } from './worker/handlers.ts';
-import type { HeldTask } from './worker/held.ts';
-import { doneWith, type End, endOf } from './worker/outcome.ts';
-import { contextOf, type RunTask } from './worker/run.ts';
-import { type Worked, type WorkOptions, work } from './worker/work.ts';
+import { normalizeHandlers } from './worker/handlers.ts';
+import type { LeasedTask } from './worker/leased_tasks.ts';
+import { outcomeOfError, outcomeOfResult, type TaskOutcome } from './worker/outcome.ts';
+import { createContext, type RunTask } from './worker/run.ts';
+import { type WorkCounts, type WorkOptions, work } from './worker/work.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from './errors.ts';
 export { enqueueSql, type SqlQuery, type SqlTag } from './sql/enqueue.ts';
-export type { Worked, WorkOptions } from './worker/work.ts';
+export type { WorkCounts, WorkOptions } from './worker/work.ts';
 export type { SqlClient, SqlPool };
 
-/** Whatever is done with `client` commits together with the task's completion, or not at all. Don't commit it yourself. */
+/** Changes made with `client` commit together with the task's completion, or not at all. Don't commit it yourself. */
 export type SqlContext = Context & { client: SqlClient };
 
 type Row = { within: boolean; completed: number | null; refused: string[] };
 
-/** The completion, in the handler's transaction; what follows it is the commit. */
-async function completed(client: SqlClient, held: HeldTask, said: object): Promise<boolean> {
-  const { id, run_id } = held.task;
-  const values = [held.lease, JSON.stringify([{ id, ...said }]), run_id];
-  const [row] = (await client.query(statements.completeWithin, values)).rows as [Row];
+/** Completes the task in the handler's transaction; the commit follows. */
+async function completeInTransaction(
+  client: SqlClient,
+  leased: LeasedTask,
+  resultOptions: object,
+): Promise<boolean> {
+  const { id, run_id } = leased.task;
+  const values = [leased.lease, JSON.stringify([{ id, ...resultOptions }]), run_id];
+  const [row] = (await client.query(statements.completeInTransaction, values)).rows as [Row];
   if (!row.within)
-    throw new Error('The handler has ended its transaction, which is not its to end.');
+    throw new Error(
+      'The handler has ended its transaction. Leave commit and rollback to workSql().',
+    );
   return row.completed === 1;
 }
 
 const ignore = () => {};
 
-/** How long a task is kept that got no transaction, before another worker may try. */
-const WITHOUT_A_TRANSACTION_MS = 1000;
+/** How long a task without a transaction is kept before its release lets another worker try. */
+const NO_TRANSACTION_PAUSE_MS = 1000;
 
-/** Commits. It may be answered that there was nothing to commit any more: a query that nobody waited for has failed. */
+/** Commits. PostgreSQL answers ROLLBACK if a query that the handler did not await has failed. */
 async function commit(client: SqlClient): Promise<void> {
   const { command } = await client.query('commit');
   if (command !== 'ROLLBACK') return;
-  const message = 'Nothing was committed: a query that the handler did not wait for has failed.';
+  const message = 'Nothing was committed: a query that the handler did not await has failed.';
   throw Object.assign(new Error(message), { code: '25P02' });
 }
 
-/** Gives a connection back; a handler may have done so, which must not undo what has been done. */
-function letGo(client: Pooled, broken: boolean, error: (error: unknown) => void): void {
+/** Releases a connection. The handler may have released it, which must not undo the commit. */
+function releaseConnection(client: Pooled, broken: boolean, error: (error: unknown) => void): void {
   try {
     client.release(broken);
   } catch (cause) {
@@ -58,45 +64,45 @@ function letGo(client: Pooled, broken: boolean, error: (error: unknown) => void)
   }
 }
 
-/** Runs handlers in transactions of their own, in which they are also completed: exactly once. */
+/** Runs each handler in its own transaction, which also completes the task: exactly once. */
 function inTransactions(pool: SqlPool): RunTask {
-  /** What it came to, up to the commit: from there on nobody but the database knows. */
-  async function prepared(client: Pooled, ...[held, handler, error]: Parameters<RunTask>) {
-    const [context, said] = contextOf(held);
+  /** Runs the handler up to the commit; after that only the database knows the outcome. */
+  async function runHandler(client: Pooled, ...[leased, handler, error]: Parameters<RunTask>) {
+    const [context, resultOptions] = createContext(leased);
     try {
-      held.abort.signal.throwIfAborted();
-      const result = await handler(held.task, { ...context, client } as never);
-      const end = doneWith({ ...(result !== undefined && { result }), ...said });
+      leased.abort.signal.throwIfAborted();
+      const result = await handler(leased.task, { ...context, client } as never);
+      const end = outcomeOfResult({ ...(result !== undefined && { result }), ...resultOptions });
       if (end.kind !== 'done') return end;
-      return (await completed(client, held, end.said))
+      return (await completeInTransaction(client, leased, end.report))
         ? null
-        : ({ kind: 'told', as: 'lost' } as const);
+        : ({ kind: 'reported', as: 'lost' } as const);
     } catch (thrown) {
-      const why = asRefusal(thrown);
-      error(why);
-      return endOf(why, held.abort.signal);
+      const cause = asRefusal(thrown);
+      error(cause);
+      return outcomeOfError(cause, leased.abort.signal);
     }
   }
 
-  return async (held, handler, error) => {
+  return async (leased, handler, error) => {
     let client: Pooled | undefined;
     try {
       client = await pool.connect();
-      // A connection that breaks says so, and would end the process if nobody heard.
+      // Without a listener, the error event of a broken connection would end the process.
       client.on?.('error', ignore);
-      await client.query(statements.beginOf(held.task.run_id));
+      await client.query(statements.beginFor(leased.task.run_id));
     } catch (cause) {
       client?.off?.('error', ignore);
       client?.release(true);
       error(cause);
-      // It was not begun, so it has not failed.
-      await pause(WITHOUT_A_TRANSACTION_MS, held.abort.signal);
+      // The attempt did not start, so it has not failed.
+      await pause(NO_TRANSACTION_PAUSE_MS, leased.abort.signal);
       return { kind: 'released' };
     }
-    // No other may have a connection whose transaction has not ended.
+    // A connection with an open transaction must not return to the pool.
     let open = true;
     try {
-      const end: End | null = await prepared(client, held, handler, error);
+      const end: TaskOutcome | null = await runHandler(client, leased, handler, error);
       if (end) {
         open = await client.query('rollback').then(
           () => false,
@@ -106,25 +112,25 @@ function inTransactions(pool: SqlPool): RunTask {
       }
       await commit(client);
       open = false;
-      return { kind: 'told', as: 'done' };
+      return { kind: 'reported', as: 'done' };
     } catch (cause) {
       error(cause);
       open = !isRefusedCommit(cause);
-      // Else whether it was committed is not known: if so it is done, if not its lease runs out.
-      return open ? { kind: 'told', as: 'lost' } : endOf(cause, held.abort.signal);
+      // Otherwise the commit's outcome is unknown: the task is either done, or its lease expires.
+      return open ? { kind: 'reported', as: 'lost' } : outcomeOfError(cause, leased.abort.signal);
     } finally {
       client.off?.('error', ignore);
-      letGo(client, open, error);
+      releaseConnection(client, open, error);
     }
   };
 }
 
-/** A pool whose idle connections may break, which would end the process if nobody heard, and with one for heartbeats. */
-async function workIn(pool: SqlPool, work: () => Promise<Worked>, concurrency = 1) {
-  const most = pool.options?.max ?? Number.POSITIVE_INFINITY;
-  if (most <= concurrency) {
+/** Listens to errors of idle connections, which would end the process, and checks that one connection is left for heartbeats. */
+async function withPool(pool: SqlPool, work: () => Promise<WorkCounts>, concurrency = 1) {
+  const max = pool.options?.max ?? Number.POSITIVE_INFINITY;
+  if (max <= concurrency) {
     const need = `${concurrency + 1}: one for each handler, and one for heartbeats`;
-    throw new RangeError(`workSql: the pool has ${most} connections and needs ${need}`);
+    throw new RangeError(`workSql: the pool has ${max} connections; increase its max to ${need}`);
   }
   pool.on?.('error', ignore);
   try {
@@ -135,27 +141,31 @@ async function workIn(pool: SqlPool, work: () => Promise<Worked>, concurrency = 
 }
 
 /**
- * As Tock's work(), with SQL: each handler has a transaction in which its task is completed, so that its effect there
- * is exactly once. A lease that was lost rolls it back. The pool needs a connection more than `concurrency`, for heartbeats.
+ * Tock's work() with SQL: each handler has a transaction that also completes its task, so its effects there happen
+ * exactly once. A lost lease rolls it back. The pool needs one connection more than `concurrency`, for heartbeats.
  */
 export function workSql<Q = AnyQueues, N extends Name<Q> = Name<Q>>(
   pool: SqlPool,
   queue: N,
   handler: Handler<Q[N], SqlContext>,
   options?: WorkOptions,
-): Promise<Worked>;
+): Promise<WorkCounts>;
 export function workSql<Q = AnyQueues>(
   pool: SqlPool,
   handlers: Handlers<Q, SqlContext>,
   options?: WorkOptions,
-): Promise<Worked>;
+): Promise<WorkCounts>;
 export function workSql(
   pool: SqlPool,
   first: string | Handlers<AnyQueues, SqlContext>,
   second?: Handler<never, SqlContext> | WorkOptions,
   third?: WorkOptions,
-): Promise<Worked> {
-  const [handlers, options] = handlersOf<WorkOptions>(first as never, second as never, third);
+): Promise<WorkCounts> {
+  const [handlers, options] = normalizeHandlers<WorkOptions>(
+    first as never,
+    second as never,
+    third,
+  );
   const source = { ...sqlSource(pool), run: inTransactions(pool) };
-  return workIn(pool, () => work(source, handlers, options), options?.concurrency);
+  return withPool(pool, () => work(source, handlers, options), options?.concurrency);
 }

@@ -1,26 +1,26 @@
-import { answer, routesOf } from './memory/routes.ts';
+import { answer, createRoutes } from './memory/routes.ts';
 import { createStore } from './memory/store.ts';
 import { createTock, type Tock } from './tock.ts';
 import type { AnyQueues } from './types.ts';
 import type { Handlers } from './worker/handlers.ts';
-import type { Worked } from './worker/work.ts';
+import type { WorkCounts } from './worker/work.ts';
 
 export type TestTock<Q = AnyQueues> = Tock<Q> & {
-  /** Runs handlers until nothing is ready at this time. */
-  drain(handlers: Handlers<Q>): Promise<Worked>;
-  /** Moves the clock: what was delayed or backs off becomes due, leases run out. */
+  /** Runs handlers until no task is ready at the current time. */
+  drain(handlers: Handlers<Q>): Promise<WorkCounts>;
+  /** Advances the clock: delays and backoffs become due, and leases expire. */
   advance(seconds: number): void;
   now(): Date;
 };
 
 /**
- * A Tock in memory for unit tests: the client itself, with the server in its fetch. It knows payloads, delays, priorities,
- * tenants, attempts and backoff, unique keys that are kept, leases, results, cancels; other options it refuses.
+ * A Tock in memory for unit tests: the real client with the server in its fetch. It supports payloads, delays,
+ * priorities, tenants, attempts and backoff, unique keys (keep), leases, results and cancels. It refuses other options.
  */
 export function createTestTock<Q = AnyQueues>({ now = new Date() } = {}): TestTock<Q> {
   let clock = now.getTime();
   const store = createStore(() => clock);
-  const routes = routesOf(store);
+  const routes = createRoutes(store);
   const tock = createTock<Q>({
     url: 'http://tock.test',
     key: 'test',
@@ -37,7 +37,7 @@ export function createTestTock<Q = AnyQueues>({ now = new Date() } = {}): TestTo
     drain: (handlers) => tock.work(handlers, { until: 'empty', worker: 'test' }),
     advance(seconds) {
       clock += seconds * 1000;
-      store.settle();
+      store.advance();
     },
     now: () => new Date(clock),
   };

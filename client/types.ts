@@ -1,36 +1,36 @@
-import type { Answer, Task as Asked, Body, Query, Changes as Wanted } from './wire.ts';
+import type { Answer, Body, Query, Changes as WireChanges, Task as WireTask } from './wire.ts';
 
-// The published names of what wire.ts, which is made of the OpenAPI document, says of each route.
+// Published names for types of wire.ts, which is generated from the OpenAPI document.
 
-/** Queues by name, with what their tasks' payloads are: `type Queues = { email: { to: string } }`. */
+/** Queues by name, with their payload types: `type Queues = { email: { to: string } }`. */
 export type AnyQueues = Record<string, unknown>;
 export type Name<Q> = keyof Q & string;
 
-/** What is not wanted is left out, rather than null. */
-type Given<T> = { [K in keyof T]: Exclude<T[K], null> };
+/** Optional fields are left out rather than null. */
+type NonNullFields<T> = { [K in keyof T]: Exclude<T[K], null> };
 
 export type Task = Answer<'GET /v1/tasks/{id}'>;
 export type Run = Task['runs'][number];
 export type TaskState = Task['state'];
 
-/** What a task can ask for; the README says what each does. Instants are ISO 8601. */
-export type TaskOptions = Given<Omit<Asked, 'payload'>>;
+/** Options of a task, as the README describes them. Instants are ISO 8601. */
+export type TaskOptions = NonNullFields<Omit<WireTask, 'payload'>>;
 export type Backoff = NonNullable<TaskOptions['backoff']>;
 export type NewTask<P = unknown> = TaskOptions & { payload: P };
 
-/** Said again within 24 hours, a call gives the same answer and does nothing twice. */
-export type Repeatable = { request_id?: string };
+/** A call repeated with the same request id within 24 hours returns the same answer and has no further effect. */
+export type IdempotencyOptions = { request_id?: string };
 
 type ClaimOfSeveral = Answer<'POST /v1/claim'>;
 type LeaseOfSeveral = ClaimOfSeveral['leases'][number];
 
-/** A task as a claim gives it; `attempt` is from 1. */
+/** A task as claim returns it; `attempt` starts at 1. */
 export type Claimed<P = unknown> = Omit<LeaseOfSeveral['tasks'][number], 'payload'> & {
   queue: string;
   payload: P;
 };
 export type ClaimState = ClaimOfSeveral['state'];
-export type ClaimOptions = Given<Body<'POST /v1/queues/{queue}/claim'>>;
+export type ClaimOptions = NonNullFields<Body<'POST /v1/queues/{queue}/claim'>>;
 export type LeasedTasks<P = unknown> = Omit<LeaseOfSeveral, 'tasks'> & { tasks: Claimed<P>[] };
 export type ClaimAnswer<P = unknown> = Omit<ClaimOfSeveral, 'leases'> & {
   leases: LeasedTasks<P>[];
@@ -43,40 +43,42 @@ export type Extended = Answer<'POST /v1/leases/{lease}/extend'>;
 
 type AnyResult = NonNullable<Body<'POST /v1/leases/{lease}/complete'>['results']>[number];
 
-/** Tasks that a task leaves behind; with `wait` it goes on when those have ended. */
-export type Spawn = Given<Omit<NonNullable<AnyResult['spawn']>, 'tasks'>> & { tasks: NewTask[] };
-/** `stage` of a pipeline: where the task goes on; null ends it. */
+/** Child tasks; with `wait` the task continues once they have ended. */
+export type Spawn = NonNullFields<Omit<NonNullable<AnyResult['spawn']>, 'tasks'>> & {
+  tasks: NewTask[];
+};
+/** `stage` is the next stage of a pipeline; null ends the task. */
 export type Result = Omit<AnyResult, 'spawn'> & { spawn?: Spawn };
 
 type AnyFailure = Extract<Body<'POST /v1/leases/{lease}/fail'>, { failures: unknown }>;
-export type Failure = Given<AnyFailure['failures'][number]>;
+export type Failure = NonNullFields<AnyFailure['failures'][number]>;
 export type Outcome = Omit<Failure, 'id'>;
 
 type AnyProgress = NonNullable<Body<'POST /v1/leases/{lease}/extend'>['progress']>;
-export type ProgressOf = Given<Extract<AnyProgress, unknown[]>[number]>;
+export type ProgressOf = NonNullFields<Extract<AnyProgress, unknown[]>[number]>;
 export type Progress = Omit<ProgressOf, 'id'>;
 
 export type Parent = Answer<'GET /v1/tasks/{id}/parents'>['parents'][number];
-export type Changes<P = unknown> = Omit<Wanted, 'payload'> & { payload?: P };
-/** `state` as it was found, or after a cancel: cancelled. */
-export type Changed = Answer<'PATCH /v1/tasks/{id}'>;
+export type Changes<P = unknown> = Omit<WireChanges, 'payload'> & { payload?: P };
+/** `state` is the task's state before the change, or `cancelled` after a cancel. */
+export type ChangedTask = Answer<'PATCH /v1/tasks/{id}'>;
 export type Rerun = Answer<'POST /v1/tasks/rerun'>['tasks'][number];
 
-/** Tasks of one queue or of all, the newest first. `from` and `to` are instants in ISO 8601. */
-export type Filter = Query<'GET /v1/tasks'>;
-/** `cursor` is where the next call goes on; null when nothing is left to look at. */
-export type Page = Answer<'GET /v1/tasks'>;
-export type Listed = Page['tasks'][number];
+/** Filters of a task listing. `from` and `to` are ISO 8601 instants. */
+export type TaskFilter = Query<'GET /v1/tasks'>;
+/** `cursor` is where the next page starts; null on the last page. */
+export type TaskPage = Answer<'GET /v1/tasks'>;
+export type ListedTask = TaskPage['tasks'][number];
 
-export type Archived = Partial<Query<'GET /v1/archive/tasks'>>;
-export type Found = Answer<'GET /v1/archive/tasks'>;
+export type ArchiveFilter = Partial<Query<'GET /v1/archive/tasks'>>;
+export type ArchivePage = Answer<'GET /v1/archive/tasks'>;
 
-/** An open lease, without its token, or what is of one stream of it; `tasks` are up to ten of those that have not ended. */
-export type Running = Answer<'GET /v1/leases'>['leases'][number];
-/** Why tasks of a queue are late, and what to do. */
-export type Reason = Answer<'GET /v1/queues/{queue}/why'>['reasons'][number];
+/** An open lease without its token, or its part in one stream; `tasks` has up to ten of its unfinished tasks. */
+export type OpenLease = Answer<'GET /v1/leases'>['leases'][number];
+/** Why tasks of a queue are late, and what to do about it. */
+export type DelayReason = Answer<'GET /v1/queues/{queue}/why'>['reasons'][number];
 
-export type Redrive = Given<Body<'POST /v1/queues/{queue}/redrive'>>;
-export type Redriven = Answer<'POST /v1/queues/{queue}/redrive'>;
-export type Where = Given<Body<'POST /v1/queues/{queue}/cancel'>>;
-export type Part = Answer<'POST /v1/queues/{queue}/cancel'>;
+export type RedriveOptions = NonNullFields<Body<'POST /v1/queues/{queue}/redrive'>>;
+export type RedrivePage = Answer<'POST /v1/queues/{queue}/redrive'>;
+export type BulkFilter = NonNullFields<Body<'POST /v1/queues/{queue}/cancel'>>;
+export type BulkPage = Answer<'POST /v1/queues/{queue}/cancel'>;

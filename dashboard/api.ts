@@ -1,6 +1,6 @@
 import type { Problem } from '../client/errors.ts';
 import { parseLossless } from '../client/lossless_json.ts';
-import { addressOf, type Given } from '../client/route.ts';
+import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 
 /** What the server refused, with its own words; status 0 when it wasn't reached. */
@@ -39,10 +39,10 @@ type More = { signal?: AbortSignal | undefined; requestId?: string };
 export async function call<R extends Route>(
   key: string,
   route: R,
-  given: Given<R>,
+  given: RouteInput<R>,
   { signal, requestId }: More = {},
 ): Promise<Answer<R>> {
-  const [method, path] = addressOf(route, given);
+  const [method, path] = requestLine(route, given);
   const body: unknown = given.body;
   const text = typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined);
   const headers = {

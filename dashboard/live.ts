@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { addressOf, type Given } from '../client/route.ts';
+import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
 import { useSession } from './session.tsx';
@@ -21,11 +21,11 @@ const MOST_MS = 30_000;
  */
 export function useLive<R extends Route>(
   route: R,
-  given: Given<R> | null,
+  given: RouteInput<R> | null,
   everyMs = 3000,
 ): Live<Answer<R>> {
   type T = Answer<R>;
-  const path = given && addressOf(route, given)[1];
+  const path = given && requestLine(route, given)[1];
   const { key, refused } = useSession();
   const [state, setState] = useState<{ path: string | null } & Omit<Live<T>, 'refresh'>>({
     path,
@@ -53,7 +53,7 @@ export function useLive<R extends Route>(
       const own = new AbortController();
       control = own;
       try {
-        const data = await call(key, route, given as Given<R>, { signal: own.signal });
+        const data = await call(key, route, given as RouteInput<R>, { signal: own.signal });
         if (own.signal.aborted) return;
         failures = 0;
         setState({ path, data, error: null, at: Date.now() });

@@ -1,6 +1,6 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useCallback, useContext, useState } from 'preact/hooks';
-import type { Given } from '../client/route.ts';
+import type { RouteInput } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
 import { useSession } from './session.tsx';
@@ -46,7 +46,7 @@ export const sentences = ({ message, problem }: Refused) =>
 
 type Act = <R extends Route>(
   route: R,
-  given: Given<R>,
+  given: RouteInput<R>,
   done: string | ((answer: Answer<R>) => string),
 ) => Promise<Answer<R> | null>;
 

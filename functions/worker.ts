@@ -1,11 +1,11 @@
-import { type Around, surrounded } from '../client/worker/handlers.ts';
-import { type AlarmClass, alarmOf } from './alarm/alarm.ts';
+import { type Middleware, withMiddleware } from '../client/worker/handlers.ts';
+import { type AlarmClass, createAlarm } from './alarm/alarm.ts';
 import { alarmNotifier } from './alarm/notify.ts';
-import { toArchive, wantArchive } from './archive/step.ts';
+import { enableArchive, runArchive } from './archive/step.ts';
 import { borrowedConnections } from './consumers/borrowed_connections.ts';
 import type { Consumer } from './consumers/define.ts';
-import { drain, enoughOf } from './consumers/drain.ts';
-import { enqueuedTo, holdOf, wakeAfterRequest } from './consumers/wake_after_request.ts';
+import { drain, enoughSeconds } from './consumers/drain.ts';
+import { enqueuedTo, keepAliveOf, wakeAfterRequest } from './consumers/wake_after_request.ts';
 import { connect as open } from './database/connect.ts';
 import type { Connect } from './database/types.ts';
 import type { Bindings } from './env.ts';
@@ -13,7 +13,7 @@ import { createApp } from './http/app.ts';
 import { andPush } from './push/consumers.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from '../client/errors.ts';
-export type { Around, Trace } from '../client/worker/handlers.ts';
+export type { Middleware, Trace } from '../client/worker/handlers.ts';
 export type { ConsumerContext, ConsumerHandler } from './consumers/context.ts';
 export { type Consumer, defineConsumer } from './consumers/define.ts';
 export type { Bindings } from './env.ts';
@@ -21,7 +21,7 @@ export type { Bindings } from './env.ts';
 export type WorkerOptions = {
   consumers?: readonly Consumer[];
   /** Goes around each attempt, as a span of its trace does. */
-  around?: Around;
+  middleware?: Middleware;
   /** How long one invocation works: up to 28, as a Worker has 30 s after its answer. */
   seconds?: number;
   /** The way to the database; by its bindings, unless it is said. */
@@ -49,13 +49,13 @@ async function each(...duties: (() => Promise<unknown>)[]): Promise<void> {
 /** The HTTP door, the duties for a cron trigger, and consumers that are woken by what is enqueued. */
 export function createWorker({
   consumers: given = [],
-  around,
+  middleware,
   seconds = 25,
   connect = open,
 }: WorkerOptions = {}): Worker {
   if (!(seconds >= 3 && seconds <= 28)) throw new RangeError('createWorker: seconds is 3 to 28');
   const consumers = given.map((one) =>
-    around ? { ...one, handler: surrounded(one.handler, around) } : one,
+    middleware ? { ...one, handler: withMiddleware(one.handler, middleware) } : one,
   );
   const twice = consumers.find(
     ({ queue }, n) => consumers.findIndex((one) => one.queue === queue) < n,
@@ -63,14 +63,18 @@ export function createWorker({
   if (twice) throw new RangeError(`createWorker: ${twice.queue} has two consumers`);
   const tell = alarmNotifier();
   const lending = borrowedConnections(connect);
-  const wake = wakeAfterRequest(connect, consumers, { seconds, loans: lending, tell });
+  const wake = wakeAfterRequest(connect, consumers, {
+    seconds,
+    borrowed: lending,
+    notifyAlarm: tell,
+  });
   const app = createApp(lending.connect, (c) => {
     wake(c);
-    if (c.env.ALARM) holdOf(c)?.(tell(c.env));
+    if (c.env.ALARM) keepAliveOf(c)?.(tell(c.env));
   });
   const queues = new Set(consumers.map(({ queue }) => queue));
   const all = andPush(consumers);
-  const enough_seconds = enoughOf(seconds);
+  const enough_seconds = enoughSeconds(seconds);
   return {
     async fetch(request, env, execution) {
       // A queue may have push.
@@ -88,12 +92,12 @@ export function createWorker({
     },
     scheduled: (_event, env) =>
       each(
-        () => wantArchive(connect, env),
+        () => enableArchive(connect, env),
         () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
         () => drain(connect, env, all, { seconds, enough_seconds, worker: 'scheduled' }),
-        () => toArchive(connect, env),
+        () => runArchive(connect, env),
         () => tell(env),
       ),
-    Alarm: alarmOf(connect, all, seconds),
+    Alarm: createAlarm(connect, all, seconds),
   };
 }

@@ -1,5 +1,5 @@
-/** What the server would refuse, thrown. */
-export class Refused extends Error {
+/** A refusal, as the server would send it. */
+export class RefusedError extends Error {
   readonly status: number;
   readonly field: string | undefined;
   readonly hint: string | undefined;
@@ -12,8 +12,8 @@ export class Refused extends Error {
   }
 }
 
-export const leaseOver = () =>
-  new Refused(
+export const leaseEnded = () =>
+  new RefusedError(
     409,
     'This lease is no longer yours: it is unknown, has ended or was given to another.',
     undefined,
@@ -21,4 +21,9 @@ export const leaseOver = () =>
   );
 
 export const noTask = () =>
-  new Refused(404, 'There is no task with this id.', undefined, 'Use an id that enqueue gave.');
+  new RefusedError(
+    404,
+    'There is no task with this id.',
+    undefined,
+    'Use an id that enqueue gave.',
+  );

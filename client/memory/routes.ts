@@ -1,47 +1,47 @@
 import type { ClaimAnswer, ClaimOptions, NewTask } from '../types.ts';
 import { checkClaim, checkId, checkIds, checkPolicy, checkQueue, checkTasks } from './checks.ts';
-import { noTask, Refused } from './problem.ts';
-import type { Store, Stored, StoredLease } from './store.ts';
+import { noTask, RefusedError } from './problem.ts';
+import type { Store, StoredLease, StoredTask } from './store.ts';
 import { leaseVerbs } from './verbs.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: JSON of the client's own
+// biome-ignore lint/suspicious/noExplicitAny: the client's own JSON
 type Body = any;
 type Route = (names: string[], body: Body) => unknown;
 
 const ended = ['done', 'dead', 'cancelled'];
 
-/** The routes of the HTTP door that the in-memory Tock has, each by its method and path. */
-export function routesOf(store: Store): [route: RegExp, answer: Route][] {
+/** The HTTP routes that the in-memory Tock supports, by method and path. */
+export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
   const verbs = leaseVerbs(store);
-  /** Answers by request id, with what was asked. */
-  const answers = new Map<string, { asked: string; answer: unknown }>();
+  /** Answers by request id, with the request's parameters. */
+  const answers = new Map<string, { parameters: string; answer: unknown }>();
 
-  /** The answer that such a call had before; of another one under its id nothing. */
-  function before(name: string, asked: string): unknown {
+  /** Returns the earlier answer of a repeated call; another call under the same request id is refused. */
+  function earlierAnswer(name: string, parameters: string): unknown {
     const known = answers.get(name);
-    if (known && known.asked !== asked) {
-      throw new Refused(422, 'request_id: it was used for another call', 'request_id');
+    if (known && known.parameters !== parameters) {
+      throw new RefusedError(422, 'request_id: it was used for another call', 'request_id');
     }
     return known?.answer;
   }
 
-  const tasksOf = (lease: StoredLease) =>
+  const leasedTasks = (lease: StoredLease) =>
     [...lease.runs.values()].map(({ task, run }) => {
       const { id, max_attempts, priority, tenant, created_at, payload, headers } = task;
       const { attempt } = run;
-      const beside = { tenant, created_at, payload, headers, push_url: null };
-      return { id, run_id: run.id, attempt, max_attempts, priority, ...beside };
+      const details = { tenant, created_at, payload, headers, push_url: null };
+      return { id, run_id: run.id, attempt, max_attempts, priority, ...details };
     });
 
-  function claimed(queues: string[], options: ClaimOptions): ClaimAnswer {
-    let left = options.limit ?? 1;
+  function claimAll(queues: string[], options: ClaimOptions): ClaimAnswer {
+    let remaining = options.limit ?? 1;
     const leases = [];
     for (const queue of queues) {
-      const lease = left > 0 ? store.claim(queue, { ...options, limit: left }) : null;
+      const lease = remaining > 0 ? store.claim(queue, { ...options, limit: remaining }) : null;
       if (!lease) continue;
-      left -= lease.runs.size;
+      remaining -= lease.runs.size;
       const leased_until = store.instant(lease.until);
-      leases.push({ queue, lease: lease.lease, leased_until, tasks: tasksOf(lease) as never });
+      leases.push({ queue, lease: lease.lease, leased_until, tasks: leasedTasks(lease) as never });
     }
     const state =
       leases.length > 0 ? 'found' : queues.every((q) => store.paused.has(q)) ? 'paused' : 'empty';
@@ -49,49 +49,57 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
   }
 
   function claimOne([queue = '']: string[], body: Body) {
-    const { leases, ...said } = claimed([queue], body);
+    const { leases, ...rest } = claimAll([queue], body);
     const { lease = null, leased_until = null, tasks = [] } = leases[0] ?? {};
-    return { lease, leased_until, tasks, ...said };
+    return { lease, leased_until, tasks, ...rest };
   }
 
   const isOpen = (lease: string) =>
     [...(store.leases.get(lease)?.runs.values() ?? [])].some(({ ended }) => ended === undefined);
 
-  /** One that found nothing may be asked again under its request id. */
-  function claim(queues: string[], body: Body, make: () => Body) {
+  /** A claim without tasks may be repeated under its request id. */
+  function claim(queues: string[], body: Body, handle: () => Body) {
     checkClaim(queues, body);
     const name = `claim ${body.request_id}`;
-    const known = before(name, `${queues}`) as Body;
+    const known = earlierAnswer(name, `${queues}`) as Body;
     if (known) {
       const leases: Body[] = known.leases ?? [known];
-      if (leases.some((one) => isOpen(one.lease))) return known;
-      const said = 'request_id: the lease of the claim with this request_id has ended';
-      throw new Refused(409, said, 'request_id');
+      if (leases.some((task) => isOpen(task.lease))) return known;
+      const message = 'request_id: the lease of the claim with this request_id has ended';
+      throw new RefusedError(409, message, 'request_id');
     }
-    const answer = make();
-    const found = body.request_id !== undefined && answer.state === 'found';
-    if (found) answers.set(name, { asked: `${queues}`, answer });
+    const answer = handle();
+    const hasTasks = body.request_id !== undefined && answer.state === 'found';
+    if (hasTasks) answers.set(name, { parameters: `${queues}`, answer });
     return answer;
   }
 
   function enqueue([queue = '']: string[], body: Body) {
     const { request_id, tasks, ...one } = body;
-    const given: NewTask[] = tasks ?? [one];
+    const newTasks: NewTask[] = tasks ?? [one];
     checkQueue(queue);
-    checkTasks(given, tasks ? 'tasks' : null);
+    checkTasks(newTasks, tasks ? 'tasks' : null);
     const name = `enqueue ${request_id}`;
-    const asked = JSON.stringify([queue, given]);
-    const known = request_id === undefined ? undefined : before(name, asked);
+    const asked = JSON.stringify([queue, newTasks]);
+    const known = request_id === undefined ? undefined : earlierAnswer(name, asked);
     if (known) return known;
-    const answer = { ids: given.map((task) => store.add(queue, task)) };
-    if (request_id !== undefined) answers.set(name, { asked, answer });
+    const answer = { ids: newTasks.map((task) => store.add(queue, task)) };
+    if (request_id !== undefined) answers.set(name, { parameters: asked, answer });
     return answer;
   }
 
-  function shown({ order, due, unique_key, headers, cancel_requested, failed, ...task }: Stored) {
-    const kept = { ...(unique_key && { unique_key }), ...(headers && { headers }) };
-    const options = Object.keys(kept).length > 0 ? kept : null;
-    return { ...task, options, rerun_of: null, reruns: [] };
+  function taskView({
+    order,
+    due,
+    unique_key,
+    headers,
+    cancel_requested,
+    failed,
+    ...task
+  }: StoredTask) {
+    const options = { ...(unique_key && { unique_key }), ...(headers && { headers }) };
+    const optionsOrNull = Object.keys(options).length > 0 ? options : null;
+    return { ...task, options: optionsOrNull, rerun_of: null, reruns: [] };
   }
 
   function cancel(id: string) {
@@ -122,7 +130,7 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
       /^POST \/v1\/claim$/,
       (_, body) => {
         const names: string[] = body.queues.map((one: Body) => one.queue ?? one);
-        return claim(names, body, () => claimed(names, body));
+        return claim(names, body, () => claimAll(names, body));
       },
     ],
     [lease('complete'), ([token = ''], body) => verbs.complete(token, body.results)],
@@ -142,7 +150,7 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
         checkId(id);
         const task = store.tasks.get(id);
         if (!task) throw noTask();
-        return shown(task);
+        return taskView(task);
       },
     ],
     [
@@ -158,25 +166,26 @@ export function routesOf(store: Store): [route: RegExp, answer: Route][] {
   ];
 }
 
-/** Answers a request as the HTTP door would. */
+/** Answers a request as the HTTP API would. */
 export function answer(
   store: Store,
-  routes: ReturnType<typeof routesOf>,
+  routes: ReturnType<typeof createRoutes>,
   asked: string,
   text: string,
 ): Response {
   const headers = { 'content-type': 'application/json' };
   try {
-    store.settle();
-    for (const [route, make] of routes) {
+    store.advance();
+    for (const [route, handle] of routes) {
       const names = route.exec(asked)?.slice(1).map(decodeURIComponent);
-      if (names) return new Response(JSON.stringify(make(names, JSON.parse(text))), { headers });
+      if (names) return new Response(JSON.stringify(handle(names, JSON.parse(text))), { headers });
     }
-    throw new Refused(501, `The in-memory Tock does not know ${asked}.`);
+    throw new RefusedError(501, `The in-memory Tock does not support ${asked}.`);
   } catch (error) {
-    // A status that is not tried again: it would be refused each time.
-    const refused = error instanceof Refused ? error : new Refused(501, (error as Error).message);
-    const { status, message: detail, field, hint } = refused;
+    // 501 is not retried: the call would be refused each time.
+    const refusal =
+      error instanceof RefusedError ? error : new RefusedError(501, (error as Error).message);
+    const { status, message: detail, field, hint } = refusal;
     return new Response(JSON.stringify({ status, detail, field, hint }), { status, headers });
   }
 }

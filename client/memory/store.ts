@@ -1,23 +1,28 @@
 import type { ClaimOptions, NewTask, Run, Task } from '../types.ts';
 
-export type Stored = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
-  /** Each attempt that was begun, then the one that is ready. */
+export type StoredTask = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
+  /** Every attempt that started, then the ready run. */
   runs: Run[];
-  /** Its place among those that are ready. */
+  /** Its position among ready tasks. */
   order: number;
   due: number;
   unique_key: string | undefined;
   headers: Record<string, string> | null;
   cancel_requested: boolean;
-  /** How often it has. */
+  /** Number of failed attempts. */
   failed: number;
 };
 
-export type StoredLease = { lease: string; queue: string; until: number; runs: Map<string, Held> };
-/** A run of a lease: how it ended, as JSON, so that the same call again is known. */
-export type Held = { task: Stored; run: Run; ended: string | undefined };
+export type StoredLease = {
+  lease: string;
+  queue: string;
+  until: number;
+  runs: Map<string, LeasedRun>;
+};
+/** A run of a lease. `ended` is its outcome as JSON, so that a repeated call is recognized. */
+export type LeasedRun = { task: StoredTask; run: Run; ended: string | undefined };
 
-/** As a queue is when nobody has said otherwise, but that waits have no jitter. */
+/** The default queue policy, but with backoff without jitter. */
 const policy = { lease_seconds: 60, max_attempts: 10, max_lost: 10, priority: 5 };
 export const backoffSeconds = (attempt: number) => Math.min(3600, 5 * 2 ** (attempt - 1));
 
@@ -25,67 +30,73 @@ export type Store = ReturnType<typeof createStore>;
 
 const ended = new Set(['done', 'dead', 'cancelled', 'expired']);
 
-/** Tasks and leases in memory, by a clock that others move. */
+/** Tasks and leases in memory, with an injected clock. */
 export function createStore(now: () => number) {
-  const tasks = new Map<string, Stored>();
+  const tasks = new Map<string, StoredTask>();
   const leases = new Map<string, StoredLease>();
   const paused = new Set<string>();
   let last = 0;
   const next = () => String(++last);
   const instant = (ms: number) => new Date(ms).toISOString();
 
-  /** Ready, or when its time has come: then it has a run. */
-  function ready(task: Stored, due: number): void {
+  /** Makes a task ready, or waiting until it is due. */
+  function schedule(task: StoredTask, due: number): void {
     task.due = due;
     task.progress = task.note = null;
     task.attempt = task.failed + task.lost + 1;
     task.state = due > now() ? 'waiting' : 'ready';
     task.run_at = task.state === 'waiting' ? instant(due) : null;
-    if (task.state === 'ready') begin(task);
+    if (task.state === 'ready') makeReady(task);
   }
 
-  function begin(task: Stored): void {
+  function makeReady(task: StoredTask): void {
     task.order = ++last;
     task.state = 'ready';
     task.run_at = null;
     const id = task.runs.length === 0 ? task.id : next();
-    const nothing = { worker: null, started_at: null, leased_until: null, ended_at: null };
+    const unclaimed = { worker: null, started_at: null, leased_until: null, ended_at: null };
     const { queue, attempt } = task;
-    const rest = { cancel_requested: false, progress: null, note: null, result: null, error: null };
-    task.runs.push({ id, queue, attempt, state: task.state, ...nothing, ...rest });
+    const empty = {
+      cancel_requested: false,
+      progress: null,
+      note: null,
+      result: null,
+      error: null,
+    };
+    task.runs.push({ id, queue, attempt, state: task.state, ...unclaimed, ...empty });
   }
 
-  function end(task: Stored, state: Stored['state']): void {
+  function end(task: StoredTask, state: StoredTask['state']): void {
     task.state = state;
     task.ended_at = instant(now());
     task.progress = task.note = null;
     task.cancel_requested = false;
   }
 
-  const holder = (queue: string, key: string) =>
+  const unfinishedTask = (queue: string, key: string) =>
     [...tasks.values()].find(
       (one) => one.queue === queue && one.unique_key === key && !ended.has(one.state),
     );
 
-  function add(queue: string, given: NewTask): string {
-    const { unique_key } = given;
-    const same = unique_key === undefined ? undefined : holder(queue, unique_key);
-    if (same) return same.id;
+  function add(queue: string, options: NewTask): string {
+    const { unique_key } = options;
+    const existing = unique_key === undefined ? undefined : unfinishedTask(queue, unique_key);
+    if (existing) return existing.id;
     const id = next();
-    const { priority = policy.priority, max_attempts = policy.max_attempts } = given;
-    const task: Stored = {
+    const { priority = policy.priority, max_attempts = policy.max_attempts } = options;
+    const task: StoredTask = {
       id,
       queue,
       priority,
       max_attempts,
       state: 'ready',
-      tenant: given.tenant ?? null,
+      tenant: options.tenant ?? null,
       attempt: 1,
       lost: 0,
       created_at: instant(now()),
       run_at: null,
       ended_at: null,
-      payload: given.payload ?? null,
+      payload: options.payload ?? null,
       result: null,
       error: null,
       progress: null,
@@ -94,21 +105,23 @@ export function createStore(now: () => number) {
       order: 0,
       due: 0,
       unique_key,
-      headers: given.headers ?? null,
+      headers: options.headers ?? null,
       cancel_requested: false,
       failed: 0,
     };
-    const at = given.run_at ? Date.parse(given.run_at) : now() + (given.delay_seconds ?? 0) * 1000;
+    const due_ms = options.run_at
+      ? Date.parse(options.run_at)
+      : now() + (options.delay_seconds ?? 0) * 1000;
     tasks.set(id, task);
-    ready(task, at);
+    schedule(task, due_ms);
     return id;
   }
 
-  /** Whose time has come is ready; whose lease has run out is ready again. */
-  function settle(): void {
+  /** Makes due tasks ready, and reaps expired leases. */
+  function advance(): void {
     for (const lease of leases.values()) if (lease.until <= now()) reap(lease);
     for (const task of tasks.values()) {
-      if (task.state === 'waiting' && task.due <= now()) begin(task);
+      if (task.state === 'waiting' && task.due <= now()) makeReady(task);
     }
   }
 
@@ -121,7 +134,7 @@ export function createStore(now: () => number) {
       Object.assign(run, { state: 'lost', ended_at: instant(now()), error });
       task.lost += 1;
       if (task.cancel_requested) end(task, 'cancelled');
-      else if (task.lost < policy.max_lost) ready(task, now());
+      else if (task.lost < policy.max_lost) schedule(task, now());
       else {
         task.error = error;
         end(task, 'dead');
@@ -131,14 +144,14 @@ export function createStore(now: () => number) {
 
   function claim(queue: string, options: ClaimOptions): StoredLease | null {
     const { limit = 1, worker = null, lease_seconds = policy.lease_seconds } = options;
-    const found = [...tasks.values()]
+    const readyTasks = [...tasks.values()]
       .filter((task) => task.queue === queue && task.state === 'ready')
       .sort((a, b) => a.priority - b.priority || a.order - b.order)
       .slice(0, limit);
-    if (found.length === 0 || paused.has(queue)) return null;
+    if (readyTasks.length === 0 || paused.has(queue)) return null;
     const until = now() + lease_seconds * 1000;
-    const lease = { lease: crypto.randomUUID(), queue, until, runs: new Map<string, Held>() };
-    for (const task of found) {
+    const lease = { lease: crypto.randomUUID(), queue, until, runs: new Map<string, LeasedRun>() };
+    for (const task of readyTasks) {
       task.state = 'running';
       const run = task.runs.at(-1) as Run;
       const times = { started_at: instant(now()), leased_until: instant(until) };
@@ -149,5 +162,5 @@ export function createStore(now: () => number) {
     return lease;
   }
 
-  return { tasks, leases, paused, now, instant, settle, add, claim, ready, end };
+  return { tasks, leases, paused, now, instant, advance, add, claim, ready: schedule, end };
 }

@@ -3,62 +3,63 @@ import { LeaseLost } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
 import type { ClaimAnswer, ClaimOptions, LeasedTasks } from '../types.ts';
-import { ask, type SqlClient } from './ask.ts';
+import { queryWithRetry, type SqlClient } from './query.ts';
 import * as statements from './statements.ts';
 
 type Row = Omit<ClaimAnswer, 'leases'> & { leases: string };
 
-export const over = () =>
+export const leaseEnded = () =>
   new LeaseLost(409, {
     detail: 'This lease is no longer yours: it is unknown, has ended or was given to another.',
   });
 
-const FIRST_LOOK_MS = 50;
-const LAST_LOOK_MS = 1000;
+const FIRST_POLL_MS = 50;
+const MAX_POLL_MS = 1000;
 
-function answerOf({ leases, ...said }: Row): ClaimAnswer {
+function parseClaim({ leases, ...rest }: Row): ClaimAnswer {
   const all = JSON.parse(leases) as LeasedTasks[];
-  const named = all.map((one) => ({
+  const withQueueNames = all.map((one) => ({
     ...one,
     tasks: one.tasks.map((task) => ({ ...task, queue: one.queue })),
   }));
-  return { ...said, leases: named };
+  return { ...rest, leases: withQueueNames };
 }
 
-/** The verbs of claims and leases, each a statement of its own. One that waits asks again: nothing sleeps in the database. */
+/** Claims and lease operations, one statement each. A waiting claim polls: no backend sleeps in the database. */
 export function sqlSource(client: SqlClient): Claims & Leases {
   const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
-  const ofLease = async <T>(text: string, values: unknown[], signal?: AbortSignal): Promise<T> => {
-    const row = await ask<T>(client, text, values, signal);
-    if (!row) throw over();
+  const onLease = async <T>(text: string, values: unknown[], signal?: AbortSignal): Promise<T> => {
+    const row = await queryWithRetry<T>(client, text, values, signal);
+    if (!row) throw leaseEnded();
     return row;
   };
-  const once = async (text: string, values: unknown[]) =>
-    answerOf((await ask<Row>(client, text, values)) as Row);
+  const claimOnceBy = async (text: string, values: unknown[]) =>
+    parseClaim((await queryWithRetry<Row>(client, text, values)) as Row);
   return {
     async claim(queues, options: ClaimOptions = {}, signal) {
       const { worker, limit = 1, lease_seconds, wait_seconds = 0 } = options;
       const names = queues.map((one) => (typeof one === 'string' ? one : one.queue));
       const weights = queues.map((one) => (typeof one === 'string' ? 1 : one.weight));
-      const drawn = queues.some((one) => typeof one !== 'string');
+      const hasWeights = queues.some((one) => typeof one !== 'string');
       const end = performance.now() + wait_seconds * 1000;
-      for (let ms = FIRST_LOOK_MS; ; ms = Math.min(LAST_LOOK_MS, ms * 1.2)) {
+      for (let ms = FIRST_POLL_MS; ; ms = Math.min(MAX_POLL_MS, ms * 1.2)) {
         const answer = await claimOnce(options, (request_id) => {
           const values = [worker, limit, lease_seconds, request_id];
           return names.length === 1
-            ? once(statements.claimedOne, [names[0], ...values])
-            : once(statements.claimedAny, [names, ...values, drawn ? weights : null]);
+            ? claimOnceBy(statements.claim, [names[0], ...values])
+            : claimOnceBy(statements.claimAny, [names, ...values, hasWeights ? weights : null]);
         });
-        const left = end - performance.now();
-        if (answer.state === 'found' || left <= 0 || signal?.aborted) return answer;
-        await pause(answer.state === 'passing' ? 0 : Math.min(ms, left), signal);
+        const left_ms = end - performance.now();
+        if (answer.state === 'found' || left_ms <= 0 || signal?.aborted) return answer;
+        await pause(answer.state === 'passing' ? 0 : Math.min(ms, left_ms), signal);
       }
     },
-    claimOwn: (queue, worker, seconds) => once(statements.claimedOwn, [queue, worker, seconds]),
-    complete: (lease, results) => ofLease(statements.complete, [lease, json(results)]),
-    fail: (lease, failures) => ofLease(statements.fail, [lease, json(failures)]),
-    release: (lease, ids) => ofLease(statements.release, [lease, ids]),
+    claimForWorker: (queue, worker, seconds) =>
+      claimOnceBy(statements.claimForWorker, [queue, worker, seconds]),
+    complete: (lease, results) => onLease(statements.complete, [lease, json(results)]),
+    fail: (lease, failures) => onLease(statements.fail, [lease, json(failures)]),
+    release: (lease, ids) => onLease(statements.release, [lease, ids]),
     extend: (lease, seconds, progress, signal) =>
-      ofLease(statements.extend, [lease, seconds, json(progress)], signal),
+      onLease(statements.extend, [lease, seconds, json(progress)], signal),
   };
 }

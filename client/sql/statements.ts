@@ -1,7 +1,7 @@
-const wished =
+const claimOptions =
   'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_alone => true';
 
-const claimed = (rows: string, queues: string) => `with claimed as materialized (
+const claimSql = (rows: string, queues: string) => `with claimed as materialized (
     ${rows}
   ), told as materialized (
     select d.lease, tock.lease_headers(p_lease => d.lease) as told from (select distinct c.lease from claimed c) d
@@ -22,30 +22,30 @@ const claimed = (rows: string, queues: string) => `with claimed as materialized 
     coalesce(s.retry_after_seconds, 0) as retry_after_seconds
   from answer a left join lateral tock.claim_state(${queues}) s on a.leases is null`;
 
-/** Claims, each a statement of its own, whose leases are JSON text. */
-export const claimedOne = claimed(
-  `select $1::text as queue, c.* from tock.claim(p_queue => $1, ${wished}) with ordinality c`,
+/** Claims, one statement each, whose leases are JSON text. */
+export const claim = claimSql(
+  `select $1::text as queue, c.* from tock.claim(p_queue => $1, ${claimOptions}) with ordinality c`,
   'array[$1::text]',
 );
 
-export const claimedOwn = claimed(
+export const claimForWorker = claimSql(
   `select $1::text as queue, c.* from tock.claim_own(p_queue => $1, p_worker => $2, p_lease_seconds => $3) with ordinality c`,
   'array[$1::text]',
 );
 
-export const claimedAny = claimed(
-  `select c.* from tock.claim_any(p_queues => $1, ${wished}, p_weights => $6) with ordinality c`,
+export const claimAny = claimSql(
+  `select c.* from tock.claim_any(p_queues => $1, ${claimOptions}, p_weights => $6) with ordinality c`,
   '$1::text[]',
 );
 
 export const complete =
   'select completed, refused::text[] as refused from tock.complete(p_lease => $1, p_results => $2)';
 
-/** Begins a handler's transaction, which a setting that ends with it tells from any other. */
-export const beginOf = (run_id: string) =>
+/** Begins a handler's transaction; a local setting identifies it until it ends. */
+export const beginFor = (run_id: string) =>
   `begin; set local tock_client.run = '${run_id.replaceAll(/\D/g, '')}'`;
 
-export const completeWithin = `select w.within, c.completed, c.refused::text[] as refused
+export const completeInTransaction = `select w.within, c.completed, c.refused::text[] as refused
   from (select pg_catalog.current_setting('tock_client.run', true) is not distinct from $3 as within) w
     left join lateral tock.complete(p_lease => case when w.within then $1::uuid end, p_results => $2) c on w.within`;
 

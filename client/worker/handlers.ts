@@ -1,41 +1,44 @@
 import type { AnyQueues, Claimed, Name, Spawn } from '../types.ts';
 
-/** Of W3C Trace Context and Baggage, as the task's headers have it. */
+/** W3C Trace Context and Baggage from the task's headers. */
 export type Trace = { traceparent?: string; tracestate?: string; baggage?: string };
 
-/** What a handler has beside its task. */
+/** What a handler receives in addition to its task. */
 export type Context = {
-  /** What the task is part of: of whoever enqueued it. */
+  /** The trace of the caller that enqueued the task. */
   trace: Trace;
-  /** Aborts when the lease is lost, the task is to be cancelled, or the worker stops; its reason says which. */
+  /** Aborts when the lease is lost, cancellation is requested, or the worker stops; the reason tells which. */
   signal: AbortSignal;
-  /** How far it is, 0 to 100, told with the next heartbeat, a second later at most. */
+  /** Reports progress, 0 to 100, with the next heartbeat, within a second. */
   progress(progress?: number, note?: string): void;
-  /** Tasks to add in the transaction that completes this one; with `wait` it goes on when those have ended. */
+  /** Tasks to add in the transaction that completes this one; with `wait` the task continues once they have ended. */
   spawn(spawn: Spawn): void;
-  /** Of a task with a pipeline: the stage where it goes on; null ends it. */
+  /** The next stage of a task with a pipeline; null ends it. */
   stage(stage: string | null): void;
 };
 
-/** What it returns is the task's result; what it throws is its failure (see Fatal and RetryIn). */
+/** The return value is the task's result; a thrown error is its failure (see Fatal and RetryIn). */
 export type Handler<P = unknown, C = Context> = (task: Claimed<P>, context: C) => unknown;
 
 /**
- * Goes around each attempt, as a span of its trace does: `run` is the handler, what this returns is the task's result,
- * and what it throws its failure.
+ * Wraps each attempt, for example in a trace span. `run` runs the handler; the return value is the task's result, and a
+ * thrown error its failure.
  */
-export type Around = (task: Claimed, run: () => Promise<unknown>) => unknown;
+export type Middleware = (task: Claimed, run: () => Promise<unknown>) => unknown;
 
-/** A handler with what goes around it. */
-export function surrounded<C>(handler: Handler<unknown, C>, around: Around): Handler<unknown, C> {
-  return (task, context) => around(task, async () => handler(task, context));
+/** Wraps a handler in middleware. */
+export function withMiddleware<C>(
+  handler: Handler<unknown, C>,
+  middleware: Middleware,
+): Handler<unknown, C> {
+  return (task, context) => middleware(task, async () => handler(task, context));
 }
 
-/** A handler for each queue that is worked on. */
+/** One handler for each queue. */
 export type Handlers<Q = AnyQueues, C = Context> = { [N in Name<Q>]?: Handler<Q[N], C> };
 
-/** One queue and its handler, or several, in one form. */
-export function handlersOf<O>(
+/** Normalizes the two call forms: one queue with its handler, or several. */
+export function normalizeHandlers<O>(
   first: string | Handlers<AnyQueues, never>,
   second: Handler<never, never> | O | undefined,
   third: O | undefined,
@@ -43,6 +46,6 @@ export function handlersOf<O>(
   if (typeof first === 'string') {
     return [new Map([[first, second as Handler<unknown, never>]]), third];
   }
-  const given = Object.entries(first).filter(([, handler]) => handler !== undefined);
-  return [new Map(given as [string, Handler<unknown, never>][]), second as O | undefined];
+  const entries = Object.entries(first).filter(([, handler]) => handler !== undefined);
+  return [new Map(entries as [string, Handler<unknown, never>][]), second as O | undefined];
 }

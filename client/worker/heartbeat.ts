@@ -2,17 +2,17 @@ import { LeaseLost } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import type { LeasedTasks, Progress } from '../types.ts';
 
-type Hears = {
-  /** The tasks that somebody wants cancelled. */
+type LeaseEvents = {
+  /** Tasks with requested cancellation. */
   cancel(ids: string[]): void;
   lost(error: LeaseLost): void;
-  /** Its time is over, as far as can be told from here. */
-  ranOut(): void;
+  /** The lease has expired by the local clock. */
+  expired(): void;
   error(error: unknown): void;
 };
 
 export type Heartbeat = {
-  progress(id: string, said: Progress): void;
+  progress(id: string, update: Progress): void;
   forget(id: string): void;
   stop(): void;
 };
@@ -20,72 +20,73 @@ export type Heartbeat = {
 const PROGRESS_WITHIN_MS = 1000;
 
 /**
- * Extends a lease at each third of it. The end is reckoned by how far the server says that it moved: the two clocks
- * need not agree. `late` is of a claim that was repeated: nobody knows when its lease began.
+ * Extends a lease at each third of its duration. The local end moves by as much as the server's end moved, so the two
+ * clocks need not agree. `late` marks a claim that was retried: the start of its lease is unknown.
  */
 export function heartbeat(
   source: Leases,
   { lease, leased_until }: LeasedTasks,
   lease_seconds: number,
   late: boolean,
-  hears: Hears,
+  events: LeaseEvents,
 ): Heartbeat {
-  const every = (lease_seconds * 1000) / 3;
-  const said = new Map<string, Progress>();
-  const quiet = new AbortController();
-  let beating = false;
-  let soon = false;
-  let theirEnd = Date.parse(leased_until);
-  let end = performance.now() + lease_seconds * 1000;
-  let next = setTimeout(beat, late ? 0 : every);
-  let over = setTimeout(hears.ranOut, lease_seconds * 1000);
+  const interval_ms = (lease_seconds * 1000) / 3;
+  const pending = new Map<string, Progress>();
+  const stopped = new AbortController();
+  let isBeating = false;
+  let isSoon = false;
+  let serverEnd = Date.parse(leased_until);
+  let localEnd = performance.now() + lease_seconds * 1000;
+  let next = setTimeout(beat, late ? 0 : interval_ms);
+  let expiry = setTimeout(events.expired, lease_seconds * 1000);
 
-  function movedTo(until: number): void {
-    end += until - theirEnd;
-    theirEnd = until;
-    clearTimeout(over);
-    over = setTimeout(hears.ranOut, Math.max(0, end - performance.now()));
+  function moveEnd(until: number): void {
+    localEnd += until - serverEnd;
+    serverEnd = until;
+    clearTimeout(expiry);
+    expiry = setTimeout(events.expired, Math.max(0, localEnd - performance.now()));
   }
 
   async function beat(): Promise<void> {
-    beating = true;
-    const progress = [...said].map(([id, one]) => ({ id, ...one }));
-    said.clear();
+    isBeating = true;
+    const progress = [...pending].map(([id, update]) => ({ id, ...update }));
+    pending.clear();
     try {
-      const told = progress.length > 0 ? progress : undefined;
+      const reported = progress.length > 0 ? progress : undefined;
       const { leased_until, cancel } = await source.extend(
         lease,
         lease_seconds,
-        told,
-        quiet.signal,
+        reported,
+        stopped.signal,
       );
-      if (quiet.signal.aborted) return;
-      movedTo(Date.parse(leased_until));
-      hears.cancel(cancel);
+      if (stopped.signal.aborted) return;
+      moveEnd(Date.parse(leased_until));
+      events.cancel(cancel);
     } catch (error) {
-      if (quiet.signal.aborted) return;
-      if (error instanceof LeaseLost) return hears.lost(error);
-      hears.error(error);
+      if (stopped.signal.aborted) return;
+      if (error instanceof LeaseLost) return events.lost(error);
+      events.error(error);
     } finally {
-      beating = false;
-      soon = said.size > 0;
-      if (!quiet.signal.aborted) next = setTimeout(beat, soon ? PROGRESS_WITHIN_MS : every);
+      isBeating = false;
+      isSoon = pending.size > 0;
+      if (!stopped.signal.aborted)
+        next = setTimeout(beat, isSoon ? PROGRESS_WITHIN_MS : interval_ms);
     }
   }
 
   return {
-    progress(id, one) {
-      said.set(id, { ...said.get(id), ...one });
-      if (soon || beating || quiet.signal.aborted) return;
-      soon = true;
+    progress(id, update) {
+      pending.set(id, { ...pending.get(id), ...update });
+      if (isSoon || isBeating || stopped.signal.aborted) return;
+      isSoon = true;
       clearTimeout(next);
-      next = setTimeout(beat, Math.min(PROGRESS_WITHIN_MS, every));
+      next = setTimeout(beat, Math.min(PROGRESS_WITHIN_MS, interval_ms));
     },
-    forget: (id) => void said.delete(id),
+    forget: (id) => void pending.delete(id),
     stop() {
-      quiet.abort();
+      stopped.abort();
       clearTimeout(next);
-      clearTimeout(over);
+      clearTimeout(expiry);
     },
   };
 }

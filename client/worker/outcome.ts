@@ -1,50 +1,50 @@
 import { Fatal, RetryIn, TaskCancelled, WorkerStopped } from '../errors.ts';
 import type { Outcome, Result } from '../types.ts';
 
-/** What is to be told of a task; told: its handler's transaction has done it. */
-export type End =
-  | { kind: 'done'; said: Omit<Result, 'id'> }
-  | { kind: 'failed'; said: Outcome }
+/** How a task ended. `reported` means that the handler's transaction has already reported it. */
+export type TaskOutcome =
+  | { kind: 'done'; report: Omit<Result, 'id'> }
+  | { kind: 'failed'; report: Outcome }
   | { kind: 'released' | 'cancelled' }
-  | { kind: 'told'; as: 'done' | 'lost' };
+  | { kind: 'reported'; as: 'done' | 'lost' };
 
-const LONGEST_MESSAGE = 2_000;
-const LONGEST_STACK = 8_000;
+const MAX_MESSAGE = 2_000;
+const MAX_STACK = 8_000;
 
-/** Text of so many characters at most. Half a surrogate pair, or NUL, is not for JSON in PostgreSQL. */
-export const clean = (text: unknown, most: number) =>
+/** Truncates text, and replaces lone surrogates and NUL, which PostgreSQL's JSON refuses. */
+export const truncate = (text: unknown, max: number) =>
   String(text ?? '')
-    .slice(0, most)
+    .slice(0, max)
     .toWellFormed()
     .replaceAll('\0', '\uFFFD');
 
-export type Told = { name: string; message: string; stack?: string };
+export type ErrorJson = { name: string; message: string; stack?: string };
 
-/** An error that has more to say than its stack: what `told` holds is kept beside its name and message. */
-export type Telling = Error & { told?: Record<string, unknown> };
+/** An error with more to report than its stack: `details` is stored beside its name and message. */
+export type ErrorWithDetails = Error & { details?: Record<string, unknown> };
 
-/** An error as a failure's data: a message of megabytes would be kept for each attempt. */
-export function told(error: unknown): Told {
+/** Converts an error to a failure's data. It limits the message, which is stored for each attempt. */
+export function errorToJson(error: unknown): ErrorJson {
   try {
-    return spelled(error);
+    return describe(error);
   } catch {
-    // Text that isn't, getters that throw, a Proxy that was revoked.
-    return { name: 'Thrown', message: 'What was thrown can not be told.' };
+    // toString() or a getter that throws, or a revoked Proxy.
+    return { name: 'Thrown', message: 'The thrown value cannot be converted to text.' };
   }
 }
 
-function spelled(error: unknown): Told {
-  if (!(error instanceof Error)) return { name: 'Thrown', message: clean(error, LONGEST_MESSAGE) };
-  const { name, message, stack, told } = error as Telling;
+function describe(error: unknown): ErrorJson {
+  if (!(error instanceof Error)) return { name: 'Thrown', message: truncate(error, MAX_MESSAGE) };
+  const { name, message, stack, details } = error as ErrorWithDetails;
   return {
-    name: clean(name, 200),
-    message: clean(message, LONGEST_MESSAGE),
-    ...(told ?? (stack && { stack: clean(stack, LONGEST_STACK) })),
+    name: truncate(name, 200),
+    message: truncate(message, MAX_MESSAGE),
+    ...(details ?? (stack && { stack: truncate(stack, MAX_STACK) })),
   };
 }
 
-/** What beside its error is said of a failure. */
-function wished(error: unknown): Omit<Outcome, 'error'> {
+/** The options of a failure in addition to its error. */
+function failureOptions(error: unknown): Omit<Outcome, 'error'> {
   try {
     if (error instanceof Fatal) return { fatal: true };
     return error instanceof RetryIn ? { retry_in_seconds: Number(error.seconds) } : {};
@@ -53,19 +53,19 @@ function wished(error: unknown): Omit<Outcome, 'error'> {
   }
 }
 
-/** How a task ended whose handler threw, whatever it threw. */
-export function endOf(error: unknown, signal: AbortSignal): End {
+/** The outcome of a task whose handler threw. */
+export function outcomeOfError(error: unknown, signal: AbortSignal): TaskOutcome {
   if (signal.reason instanceof TaskCancelled) return { kind: 'cancelled' };
   if (signal.reason instanceof WorkerStopped) return { kind: 'released' };
-  return { kind: 'failed', said: { error: told(error), ...wished(error) } };
+  return { kind: 'failed', report: { error: errorToJson(error), ...failureOptions(error) } };
 }
 
-/** Of what can't be JSON its task fails, and not whatever is told along with it. */
-export function doneWith(said: Omit<Result, 'id'>): End {
+/** A result that cannot be serialized fails its own task only, not the tasks reported with it. */
+export function outcomeOfResult(report: Omit<Result, 'id'>): TaskOutcome {
   try {
-    JSON.stringify(said);
-    return { kind: 'done', said };
+    JSON.stringify(report);
+    return { kind: 'done', report };
   } catch (error) {
-    return { kind: 'failed', said: { error: told(error) } };
+    return { kind: 'failed', report: { error: errorToJson(error) } };
   }
 }

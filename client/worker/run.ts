@@ -1,26 +1,26 @@
 import type { Progress, Spawn } from '../types.ts';
 import type { Context, Handler, Trace } from './handlers.ts';
-import type { HeldTask } from './held.ts';
-import { clean, doneWith, type End, endOf } from './outcome.ts';
+import type { LeasedTask } from './leased_tasks.ts';
+import { outcomeOfError, outcomeOfResult, type TaskOutcome, truncate } from './outcome.ts';
 
-/** Runs a handler; what it throws is given to `error`. */
+/** Runs a handler; `error` receives what it throws. */
 export type RunTask = (
-  held: HeldTask,
+  leased: LeasedTask,
   handler: Handler<unknown, never>,
   error: (error: unknown) => void,
-) => Promise<End>;
+) => Promise<TaskOutcome>;
 
-export type Said = { stage?: string | null; spawn?: Spawn };
+export type ResultOptions = { stage?: string | null; spawn?: Spawn };
 
-const LONGEST_NOTE = 500;
+const MAX_NOTE = 500;
 
-/** What a heartbeat can say: one that is refused would keep no lease. */
-const fitting = (progress?: number, note?: string): Progress => ({
+/** Clamps progress to what a heartbeat accepts: a refused heartbeat would not extend the lease. */
+const clampProgress = (progress?: number, note?: string): Progress => ({
   ...(progress !== undefined && { progress: Math.min(100, Math.max(0, progress)) || 0 }),
-  ...(note !== undefined && { note: clean(note, LONGEST_NOTE) }),
+  ...(note !== undefined && { note: truncate(note, MAX_NOTE) }),
 });
 
-function traceOf({ headers }: HeldTask['task']): Trace {
+function traceOf({ headers }: LeasedTask['task']): Trace {
   const { traceparent, tracestate, baggage } = headers ?? {};
   return {
     ...(traceparent && { traceparent }),
@@ -29,34 +29,36 @@ function traceOf({ headers }: HeldTask['task']): Trace {
   };
 }
 
-/** The context of a task, and where it notes what its handler says beside a result. */
-export function contextOf(held: HeldTask): [context: Context, said: Said] {
-  const said: Said = {};
+/** The context of a task, and the object that collects what its handler adds to the result. */
+export function createContext(
+  leased: LeasedTask,
+): [context: Context, resultOptions: ResultOptions] {
+  const resultOptions: ResultOptions = {};
   const context: Context = {
-    trace: traceOf(held.task),
-    signal: held.abort.signal,
+    trace: traceOf(leased.task),
+    signal: leased.abort.signal,
     progress(progress, note) {
-      const said = fitting(progress, note);
-      if (Object.keys(said).length > 0) held.progress(said);
+      const update = clampProgress(progress, note);
+      if (Object.keys(update).length > 0) leased.progress(update);
     },
     spawn(spawn) {
-      said.spawn = spawn;
+      resultOptions.spawn = spawn;
     },
     stage(stage) {
-      said.stage = stage;
+      resultOptions.stage = stage;
     },
   };
-  return [context, said];
+  return [context, resultOptions];
 }
 
-/** The handler runs, and what it came to is told afterwards, with others: at least once. */
-export const runTask: RunTask = async (held, handler, error) => {
-  const [context, said] = contextOf(held);
+/** Runs the handler; its outcome is reported afterwards, together with others: at least once. */
+export const runTask: RunTask = async (leased, handler, error) => {
+  const [context, resultOptions] = createContext(leased);
   try {
-    const result = await handler(held.task, context as never);
-    return doneWith({ ...(result !== undefined && { result }), ...said });
+    const result = await handler(leased.task, context as never);
+    return outcomeOfResult({ ...(result !== undefined && { result }), ...resultOptions });
   } catch (thrown) {
     error(thrown);
-    return endOf(thrown, held.abort.signal);
+    return outcomeOfError(thrown, leased.abort.signal);
   }
 };

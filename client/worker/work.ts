@@ -3,108 +3,111 @@ import { TockError } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
 import type { ClaimAnswer } from '../types.ts';
-import { type Around, type Handler, surrounded } from './handlers.ts';
-import { type Hands, type Hear, hands, type Worked } from './hands.ts';
+import { createExecutor, type ErrorListener, type Executor, type WorkCounts } from './executor.ts';
+import { type Handler, type Middleware, withMiddleware } from './handlers.ts';
 import type { RunTask } from './run.ts';
-import { type Stopping, stopAt } from './stop.ts';
+import { createStopSignal, type StopSignal } from './stop.ts';
 
-export type { Worked } from './hands.ts';
+export type { WorkCounts } from './executor.ts';
 
 export type WorkOptions = {
-  /** Its name, as tasks show it. */
+  /** The worker's name, which task listings show. */
   worker?: string;
-  /** How many handlers run at once. */
+  /** Maximum number of handlers that run at once. */
   concurrency?: number;
-  /** With `low` tasks or fewer in hand it claims as many as make `high`; unsaid, one for each handler that is free. */
+  /** With `low` or fewer leased tasks it claims up to `high`. Default: one task for each free handler. */
   prefetch?: { low: number; high: number };
-  /** empty: until a claim finds nothing. Without it, until the signal or the time. */
+  /** empty: stops when a claim finds no task. Default: runs until the signal or the deadline. */
   until?: 'empty' | Date;
-  /** The same as `until` a time so many seconds from now. */
+  /** The same as `until` with a time this many seconds from now. */
   for_seconds?: number;
-  /** Aborted, the worker stops: see stop_seconds. */
+  /** Stops the worker when aborted: see stop_seconds. */
   signal?: AbortSignal;
-  /** How long those that run have when it stops; then their signals abort, and a second later they are given back. */
+  /** How long running handlers may finish after the stop; then their signals abort, and one second later their tasks are released. */
   stop_seconds?: number;
   lease_seconds?: number;
-  /** How long a claim waits for something to come, 0 to 30; a worker that stops waits for it to end. */
+  /** How long a claim waits for tasks, 0 to 30. A stopping worker waits for its claim to end. */
   wait_seconds?: number;
-  /** Of queues by name: each claim draws their order by these. */
+  /** Weights of queues by name: each claim draws the queue order by them. */
   weights?: Record<string, number>;
-  /** How long the end of a task may wait to be told with others, while there is more to do. */
-  tell_within_ms?: number;
-  /** Goes around each attempt, as a span of its trace does. */
-  around?: Around;
-  /** Hears what handlers throw, with the task, and of calls that came to nothing. */
-  on_error?: Hear;
+  /** Maximum delay of reporting an outcome together with others, while more tasks are leased. */
+  report_within_ms?: number;
+  /** Wraps each attempt, for example in a trace span. */
+  middleware?: Middleware;
+  /** Receives errors of handlers with their task, and errors of calls without one. */
+  on_error?: ErrorListener;
 };
 
-/** Tells a worker that would end, or waits for its handlers to, that there is more to claim. */
-export type Knocks = { count(): number; next(): Promise<void> };
+/** Tells a worker that is about to end, or waits for its handlers, that there are more tasks to claim. */
+export type Wakeups = { count(): number; next(): Promise<void> };
 
-/** One that runs its tasks in transactions says how, and makes their completions itself. */
+/** A source that runs handlers in transactions provides `run`, and completes the tasks itself. */
 export type Source = Claims & Leases & { run?: RunTask };
 
-/** How a worker claims, and when it has enough. */
-type Feeding = {
+/** How a worker claims, and when it has enough tasks. */
+type ClaimLoop = {
   source: Claims;
   queues: Weighted[];
-  inHands: Hands;
-  stopping: Stopping;
-  hear: Hear;
+  executor: Executor;
+  stopping: StopSignal;
+  onError: ErrorListener;
   low: number;
   high: number;
-  toTheEnd: boolean;
+  untilEmpty: boolean;
   lease_seconds: number;
   wait_seconds: number;
   worker: string | undefined;
-  knocks: Knocks | undefined;
+  wakeups: Wakeups | undefined;
 };
 
-const MOST_A_CLAIM = 10_000;
-/** However long a server that is busy says: it may have been mistaken. */
-const LONGEST_REST_SECONDS = 300;
+const MAX_CLAIM = 10_000;
+/** Limits Retry-After of a busy server, which may be wrong. */
+const MAX_RETRY_SECONDS = 300;
 
-/** Whoever listens must not break the work, neither at once nor later. */
-function carefully(hear: Hear = () => {}): Hear {
+/** Errors of the listener must not break the worker, whether thrown at once or later. */
+function safeListener(onError: ErrorListener = () => {}): ErrorListener {
   return async (error, task) => {
     try {
-      await hear(error, task);
+      await onError(error, task);
     } catch {}
   };
 }
 
 function check(handlers: Map<string, unknown>, concurrency: number, low: number, high: number) {
   for (const [queue, handler] of handlers) {
-    // Each task would fail with all its attempts.
-    if (typeof handler !== 'function') throw new TypeError(`work: ${queue} has no handler`);
+    // Otherwise each task would use up all its attempts.
+    if (typeof handler !== 'function')
+      throw new TypeError(`work: ${queue} needs a function as its handler`);
   }
   if (!(concurrency >= 1 && low >= 0 && high > low)) {
-    throw new RangeError('work: concurrency is 1 or more, and prefetch has 0 <= low < high');
+    throw new RangeError(
+      'work: concurrency must be 1 or more, and prefetch must have 0 <= low < high',
+    );
   }
 }
 
-/** Null when nobody answers: a worker that goes on anyway comes again. Late: when its lease began nobody knows. */
-async function claim(f: Feeding): Promise<{ answer: ClaimAnswer; late: boolean } | null> {
-  const { worker, lease_seconds, stopping } = f;
-  const wait_seconds = Math.min(f.wait_seconds, Math.ceil(stopping.left()));
-  const limit = Math.min(MOST_A_CLAIM, f.high - f.inHands.count());
+/** Null without an answer: a long-running worker retries. `late`: the start of the lease is unknown. */
+async function claim(loop: ClaimLoop): Promise<{ answer: ClaimAnswer; late: boolean } | null> {
+  const { worker, lease_seconds, stopping } = loop;
+  const wait_seconds = Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
+  const limit = Math.min(MAX_CLAIM, loop.high - loop.executor.count());
   const sent = performance.now();
   try {
     const options = { worker, limit, lease_seconds, wait_seconds };
-    const answer = await f.source.claim(f.queues, options, stopping);
+    const answer = await loop.source.claim(loop.queues, options, stopping);
     return { answer, late: performance.now() - sent > (wait_seconds + lease_seconds / 3) * 1000 };
   } catch (error) {
-    const passing = error instanceof TockError && (error.status === 0 || error.status >= 429);
-    if (f.toTheEnd || !passing) throw error;
-    f.hear(error);
+    const isRetryable = error instanceof TockError && (error.status === 0 || error.status >= 429);
+    if (loop.untilEmpty || !isRetryable) throw error;
+    loop.onError(error);
     const { retry_after_seconds } = error;
-    await pause(1000 * Math.min(LONGEST_REST_SECONDS, Math.max(1, retry_after_seconds)), stopping);
+    await pause(1000 * Math.min(MAX_RETRY_SECONDS, Math.max(1, retry_after_seconds)), stopping);
     return null;
   }
 }
 
-/** After a claim that found nothing: one that waited has done so already; where others are at it, soon. */
-function restMs({ wait_seconds }: Feeding, { state, retry_after_seconds }: ClaimAnswer): number {
+/** The pause after a claim without tasks. A claim that waited needs little more; contention needs a short one. */
+function pauseMs({ wait_seconds }: ClaimLoop, { state, retry_after_seconds }: ClaimAnswer): number {
   if (state === 'passing') return 0;
   if (wait_seconds > 0) return 50;
   return 1000 * (state === 'busy' ? Math.min(1, retry_after_seconds) : retry_after_seconds);
@@ -115,61 +118,81 @@ const stopped = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve());
   });
 
-/** Claims whenever there is room, until it is to stop; or, to the end, until there is nothing more. */
-async function feed(f: Feeding): Promise<void> {
-  const { inHands, stopping } = f;
+/** Claims while there is room, until the worker stops or, with `until: 'empty'`, no task is left. */
+async function claimLoop(loop: ClaimLoop): Promise<void> {
+  const { executor, stopping } = loop;
   while (!stopping.aborted) {
-    while (inHands.count() > f.low && !stopping.aborted) await inHands.next();
+    while (executor.count() > loop.low && !stopping.aborted) await executor.next();
     if (stopping.aborted) return;
-    const alone = inHands.count() === 0;
-    const knocks = f.knocks?.count();
-    const claimed = await claim(f);
+    const wasIdle = executor.count() === 0;
+    const wakeupsBefore = loop.wakeups?.count();
+    const claimed = await claim(loop);
     if (!claimed) continue;
     const { leases, state } = claimed.answer;
-    for (const leased of leases) inHands.take(leased, claimed.late);
+    for (const leased of leases) executor.add(leased, claimed.late);
     if (leases.length > 0) continue;
-    if (f.toTheEnd && (state === 'empty' || state === 'paused')) {
-      const knocked = () => f.knocks?.count() !== knocks;
-      if (alone && !knocked()) return;
-      // What runs may leave something behind.
-      while (inHands.count() > 0 && !knocked() && !stopping.aborted) {
-        await Promise.race([inHands.next(), ...(f.knocks ? [f.knocks.next()] : [])]);
+    if (loop.untilEmpty && (state === 'empty' || state === 'paused')) {
+      const wasWoken = () => loop.wakeups?.count() !== wakeupsBefore;
+      if (wasIdle && !wasWoken()) return;
+      // Running tasks may add new ones.
+      while (executor.count() > 0 && !wasWoken() && !stopping.aborted) {
+        await Promise.race([executor.next(), ...(loop.wakeups ? [loop.wakeups.next()] : [])]);
       }
-    } else await pause(restMs(f, claimed.answer), stopping);
+    } else await pause(pauseMs(loop, claimed.answer), stopping);
   }
 }
 
-const aroundAll = (handlers: Map<string, Handler<unknown, never>>, around: Around) =>
-  new Map([...handlers].map(([queue, handler]) => [queue, surrounded(handler, around)]));
+const wrapAll = (handlers: Map<string, Handler<unknown, never>>, middleware: Middleware) =>
+  new Map([...handlers].map(([queue, handler]) => [queue, withMiddleware(handler, middleware)]));
 
-/** Works until it is to stop. Rejects when a claim is refused, after what was begun has ended. */
+/** Works until it is stopped. Rejects when a claim is refused, after started tasks have ended. */
 export async function work(
   source: Source,
   handlers: Map<string, Handler<unknown, never>>,
-  options: WorkOptions & { knocks?: Knocks } = {},
-): Promise<Worked> {
-  const { concurrency = 1, lease_seconds = 60, stop_seconds = 20, tell_within_ms = 200 } = options;
+  options: WorkOptions & { wakeups?: Wakeups } = {},
+): Promise<WorkCounts> {
+  const {
+    concurrency = 1,
+    lease_seconds = 60,
+    stop_seconds = 20,
+    report_within_ms = 200,
+  } = options;
   const { low, high } = options.prefetch ?? { low: concurrency - 1, high: concurrency };
   check(handlers, concurrency, low, high);
-  const toTheEnd = options.until === 'empty';
-  const { wait_seconds = toTheEnd ? 0 : 5, weights, worker, knocks, around } = options;
-  const hear = carefully(options.on_error);
-  const stopping = stopAt(options);
+  const untilEmpty = options.until === 'empty';
+  const { wait_seconds = untilEmpty ? 0 : 5, weights, worker, wakeups, middleware } = options;
+  const onError = safeListener(options.on_error);
+  const stopping = createStopSignal(options);
   const queues = [...handlers.keys()].map((queue) =>
     weights ? { queue, weight: weights[queue] ?? 1 } : queue,
   );
-  const shared = { source, lease_seconds, stopping, hear };
-  const all = around ? aroundAll(handlers, around) : handlers;
-  const inHands = hands({ ...shared, handlers: all, concurrency, tell_within_ms });
-  const finished = stopped(stopping).then(() => inHands.finish(stop_seconds));
-  if (stopping.aborted) return inHands.worked;
+  const common = { source, lease_seconds, stopping, onError };
+  const wrapped = middleware ? wrapAll(handlers, middleware) : handlers;
+  const executor = createExecutor({
+    ...common,
+    handlers: wrapped,
+    concurrency,
+    report_within_ms,
+  });
+  const finished = stopped(stopping).then(() => executor.finish(stop_seconds));
+  if (stopping.aborted) return executor.counts;
   try {
-    await feed({ ...shared, queues, inHands, low, high, toTheEnd, wait_seconds, worker, knocks });
+    await claimLoop({
+      ...common,
+      queues,
+      executor,
+      low,
+      high,
+      untilEmpty,
+      wait_seconds,
+      worker,
+      wakeups,
+    });
   } finally {
     stopping.stop();
     await finished;
-    // What a claim brought that was under way.
-    await inHands.empty();
+    // Tasks of a claim that was in flight.
+    await executor.whenEmpty();
   }
-  return inHands.worked;
+  return executor.counts;
 }

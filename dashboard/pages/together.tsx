@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Place as Held } from '../../client/pools.ts';
+import type { PoolMember as Held } from '../../client/pools.ts';
 import { call } from '../api.ts';
 import { count } from '../format.ts';
 import { useLive } from '../live.ts';

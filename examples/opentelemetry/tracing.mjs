@@ -55,7 +55,7 @@ export function enqueue(tock, queue, payload, options) {
 }
 
 /** For work() and createWorker(): each attempt is a span below the enqueue's. */
-export function around(task, run) {
+export function middleware(task, run) {
   const attributes = {
     ...about('process', task.queue),
     'messaging.message.id': task.id,

@@ -1,7 +1,7 @@
 // Sends orders to a warehouse: each attempt is a span in the trace of the order's request, and the warehouse hears of it.
 import { createTock } from 'tock/client';
 import { stopSignal } from 'tock/client/node';
-import { around, headers } from './tracing.mjs';
+import { headers, middleware } from './tracing.mjs';
 
 const { TOCK_URL = '', TOCK_KEY = '', TOCK_UNTIL, WAREHOUSE_URL = '' } = process.env;
 const tock = createTock({ url: TOCK_URL, key: TOCK_KEY, headers });
@@ -15,7 +15,7 @@ async function send({ id, payload }, { signal }) {
 
 // With TOCK_UNTIL=empty it ends when nothing is left; who exports spans in batches then calls the SDK's shutdown().
 await tock.work('orders', send, {
-  around,
+  middleware,
   ...(TOCK_UNTIL === 'empty' && { until: 'empty' }),
   concurrency: 10,
   signal: stopSignal(),

@@ -1,10 +1,10 @@
-import { toArchive, wantArchive } from '../archive/step.ts';
+import { enableArchive, runArchive } from '../archive/step.ts';
 import { type Consumers, logError } from '../consumers/drain.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { alarmCycle } from './cycle.ts';
 
-/** What of a Durable Object's state is needed. */
+/** The part of a Durable Object's state that the alarm uses. */
 export type AlarmState = {
   storage: {
     getAlarm(): Promise<number | null>;
@@ -19,36 +19,36 @@ export type AlarmState = {
 export type AlarmObject = { fetch(): Promise<Response>; alarm(): Promise<void> };
 export type AlarmClass = new (state: AlarmState, env: Bindings) => AlarmObject;
 
-/** From what is heard to the ring for it: whoever tells says it only each half second. */
+/** Delay between a notification and its alarm; notifiers send one each half second. */
 const SETTLE_MS = 1000;
-/** Not before its time by the database's clock. */
-const AFTER_MS = 5;
+/** Margin against the database's clock. */
+const MARGIN_MS = 5;
 const FIRST_BACKOFF_MS = 1000;
-const LONGEST_BACKOFF_MS = 5 * 60_000;
-/** When it rings again should it be killed at work: more than a ring takes. */
-const KILLED_MS = 60_000;
-/** So many rings for what has passed already may be of use: duties have a time of their own, ten seconds at most. */
-const LATE_RINGS = 10;
-/** From one look whether history is to go to the archive to the next; no ring is for that alone, but for more of it. */
+const MAX_BACKOFF_MS = 5 * 60_000;
+/** When the alarm fires again if the object is killed during a run; longer than any run. */
+const RETRY_IF_KILLED_MS = 60_000;
+/** Number of alarms at once for a time that has passed; maintenance jobs are due within ten seconds anyway. */
+const MAX_LATE_ALARMS = 10;
+/** Interval between checks for history to archive. No alarm is set for the check alone, only for remaining work. */
 const ARCHIVE_MS = 60_000;
 
-/** Rings without success until now, and those for one time that has passed; kept, as an idle object is dropped. */
-type Past = { failures: number; late: number; passed_at: string | null };
-const unharmed: Past = { failures: 0, late: 0, passed_at: null };
+/** Failures in a row, and alarms in a row for one passed time; stored, because an idle object is evicted. */
+type AlarmHistory = { failures: number; late: number; passed_at: string | null };
+const noFailures: AlarmHistory = { failures: 0, late: 0, passed_at: null };
 
 const backoff = (times: number) =>
-  Math.min(LONGEST_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(20, times));
+  Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(20, times));
 
 /**
- * The Durable Object that wakes the database when something is due, and only then: its alarm is next_wake_at().
- * The alarm is kept in its storage. It never throws, for Cloudflare would give up after six times, and has another set
- * while it is at work, for the same is true of one that is killed.
+ * The Durable Object that wakes the database when something is due, and only then: its alarm is next_wake_at(), kept in
+ * its storage. alarm() never throws, because Cloudflare gives up after six failures. It sets the next alarm before it
+ * starts, because a killed run counts as a failure too.
  */
-export function alarmOf(connect: Connect, consumers: Consumers, seconds: number): AlarmClass {
+export function createAlarm(connect: Connect, consumers: Consumers, seconds: number): AlarmClass {
   return class Alarm implements AlarmObject {
     readonly #storage: AlarmState['storage'];
     readonly #env: Bindings;
-    #past: Past = unharmed;
+    #past: AlarmHistory = noFailures;
     #wantsArchive = false;
     #archivedAt = Number.NEGATIVE_INFINITY;
 
@@ -57,47 +57,54 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
       this.#env = env;
     }
 
-    /** Hears that something may have become due sooner. */
+    /** Receives the notification that something may have become due sooner. */
     async fetch(): Promise<Response> {
       const at = Date.now() + SETTLE_MS;
-      const held = await this.#storage.getAlarm();
-      if (held === null || held > at) await this.#storage.setAlarm(at);
-      // That ring may be too soon for what goes untold as this was told.
+      const scheduled = await this.#storage.getAlarm();
+      if (scheduled === null || scheduled > at) await this.#storage.setAlarm(at);
+      // The pending alarm may be too early for later requests that this notification covers.
       else await this.#storage.put('again', at);
       return new Response(null, { status: 204 });
     }
 
     async alarm(): Promise<void> {
       const started = Date.now();
-      const ifKilled = started + KILLED_MS;
-      await this.#storage.setAlarm(ifKilled);
-      const past = ((await this.#storage.get('past')) as Past | undefined) ?? unharmed;
+      const retryIfKilled = started + RETRY_IF_KILLED_MS;
+      await this.#storage.setAlarm(retryIfKilled);
+      const past = ((await this.#storage.get('past')) as AlarmHistory | undefined) ?? noFailures;
       this.#past = { ...past };
       if (!this.#wantsArchive) {
-        await wantArchive(connect, this.#env).then(() => {
+        await enableArchive(connect, this.#env).then(() => {
           this.#wantsArchive = true;
         }, logError);
       }
       const next = earlier(await this.#ring(), await this.#archive());
-      if (Object.entries(this.#past).some(([name, value]) => past[name as keyof Past] !== value)) {
+      if (
+        Object.entries(this.#past).some(
+          ([name, value]) => past[name as keyof AlarmHistory] !== value,
+        )
+      ) {
         await this.#storage.put('past', this.#past);
       }
       const again = ((await this.#storage.get('again')) as number | undefined) ?? null;
       if (again !== null && again <= started) await this.#storage.delete('again');
       const after = again !== null && again > started ? again : null;
-      const held = await this.#storage.getAlarm();
-      const at = [next, after].reduce<number | null>(earlier, held === ifKilled ? null : held);
+      const scheduled = await this.#storage.getAlarm();
+      const at = [next, after].reduce<number | null>(
+        earlier,
+        scheduled === retryIfKilled ? null : scheduled,
+      );
       if (at === null) await this.#storage.deleteAlarm();
-      else if (at !== held) await this.#storage.setAlarm(at);
+      else if (at !== scheduled) await this.#storage.setAlarm(at);
     }
 
-    /** When to ring again. */
+    /** Runs a cycle and returns when to wake next. */
     async #ring(): Promise<number | null> {
       try {
         const { ms, passed_at, errors } = await alarmCycle(connect, this.#env, consumers, seconds);
         for (const error of errors) logError(error);
         const next = ms === null ? null : this.#unlessStuck(ms, passed_at);
-        const at = next === null ? null : Date.now() + next + AFTER_MS;
+        const at = next === null ? null : Date.now() + next + MARGIN_MS;
         return errors.length > 0 ? earlier(at, this.#failed()) : this.#worked(at);
       } catch (error) {
         logError(error);
@@ -105,11 +112,11 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
       }
     }
 
-    /** When to ring for what is left of it. */
+    /** Archives, and returns when to continue with the rest. */
     async #archive(): Promise<number | null> {
       if (Date.now() < this.#archivedAt + ARCHIVE_MS) return null;
       this.#archivedAt = Date.now();
-      const more = await toArchive(connect, this.#env).catch((error) => {
+      const more = await runArchive(connect, this.#env).catch((error) => {
         logError(error);
         return true;
       });
@@ -125,12 +132,12 @@ export function alarmOf(connect: Connect, consumers: Consumers, seconds: number)
       return Date.now() + backoff(this.#past.failures++);
     }
 
-    /** What stays due whatever a ring does, as its duty fails, keeps no database awake. */
+    /** Backs off for work that stays due after each run, such as a failing maintenance job, so that the database can sleep. */
     #unlessStuck(ms: number, passed_at: string | null): number {
       const same = passed_at !== null && passed_at === this.#past.passed_at;
       const late = same ? this.#past.late + 1 : 0;
       Object.assign(this.#past, { late, passed_at });
-      return late < LATE_RINGS ? ms : Math.max(ms, backoff(late - LATE_RINGS));
+      return late < MAX_LATE_ALARMS ? ms : Math.max(ms, backoff(late - MAX_LATE_ALARMS));
     }
   };
 }

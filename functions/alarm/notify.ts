@@ -3,29 +3,29 @@ import { logError } from '../consumers/drain.ts';
 import type { Bindings } from '../env.ts';
 import { NOTIFY_ALARM_MS } from '../timeouts.ts';
 
-/** Of the second after which an alarm that has been told rings, for all that came up to here. */
-const TOLD_MS = 500;
+/** One notification covers all requests within this time; the alarm fires a second later. */
+const QUIET_MS = 500;
 
-/** An object that is moved or overloaded comes to itself soon; a Worker has 30 s after its answer. */
+/** A moved or overloaded object recovers soon; a Worker has 30 s after its response. */
 const RETRY_MS = [100, 500, 2000, 8000];
 
-/** Tells the Durable Object that something may be due sooner than it knows, several times if need be. */
+/** Notifies the Durable Object that something may be due sooner than its alarm; retries on failure. */
 export function alarmNotifier() {
-  let told = Number.NEGATIVE_INFINITY;
+  let notified_at = Number.NEGATIVE_INFINITY;
   return async ({ ALARM }: Bindings): Promise<void> => {
-    if (!ALARM || performance.now() < told + TOLD_MS) return;
-    for (const wait of [...RETRY_MS, null]) {
-      told = performance.now();
+    if (!ALARM || performance.now() < notified_at + QUIET_MS) return;
+    for (const delay_ms of [...RETRY_MS, null]) {
+      notified_at = performance.now();
       try {
         const stub = ALARM.get(ALARM.idFromName('tock') as never);
         const signal = AbortSignal.timeout(NOTIFY_ALARM_MS);
         await stub.fetch('https://alarm/', { method: 'POST', signal });
         return;
       } catch (error) {
-        // Meanwhile the next call tells.
-        told = Number.NEGATIVE_INFINITY;
-        if (wait === null) logError(error);
-        else await pause(wait);
+        // In the meantime the next call notifies.
+        notified_at = Number.NEGATIVE_INFINITY;
+        if (delay_ms === null) logError(error);
+        else await pause(delay_ms);
       }
     }
   };

@@ -2,7 +2,7 @@ import type { SchemaElement } from 'hyparquet';
 
 type Kind = 'id' | 'whole' | 'text' | 'micros' | 'real' | 'flag';
 
-/** What a run is in the archive, in the order of sql/features/archive/runs_to_archive.segment.sql; `?` may be null. */
+/** The columns of an archived run, in the order of sql/features/archive/runs_to_archive.segment.sql; `?` is nullable. */
 export const columns = [
   ['id', 'id'],
   ['task_id', 'id'],
@@ -31,12 +31,12 @@ export const columns = [
 
 export type Column = (typeof columns)[number][0];
 
-/** A run as SQL writes it: a text or null for each column. */
-export type Texts = (string | null)[];
+/** A run as SQL writes it: one text or null for each column. */
+export type RunTexts = (string | null)[];
 
-const places = new Map<string, number>(columns.map(([name], place) => [name, place]));
+const indexes = new Map<string, number>(columns.map(([name], index) => [name, index]));
 
-export const placeOf = (name: Column): number => places.get(name) as number;
+export const indexOf = (name: Column): number => indexes.get(name) as number;
 
 const kindOf = (kind: string) => kind.replace('?', '') as Kind;
 
@@ -44,7 +44,7 @@ const physical: Record<Kind, Omit<SchemaElement, 'name'>> = {
   id: { type: 'INT64' },
   whole: { type: 'INT32' },
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
-  // Both, as older readers know the first only: it does not say that they are in UTC.
+  // Both types: older readers know only the first, which does not state UTC.
   micros: {
     type: 'INT64',
     converted_type: 'TIMESTAMP_MICROS',
@@ -63,8 +63,8 @@ export const schema: SchemaElement[] = [
       repetition_type: kind.endsWith('?') ? 'OPTIONAL' : 'REQUIRED',
     }),
   ),
-  // For who reads the files: of the last run of a task how that ended, which tells dead from failed. It is made of
-  // the others, so neither SQL nor the digest knows it, and older files don't have it.
+  // For readers of the files: on the last run of a task, how the task ended (dead or failed). It is derived from the
+  // other columns, so SQL and the digest don't include it, and older files don't have it.
   { name: 'task_state', ...physical.text, repetition_type: 'OPTIONAL' },
 ];
 
@@ -77,18 +77,18 @@ const toValue: Record<Kind, (text: string) => unknown> = {
   flag: (text) => text === 'true',
 };
 
-/** PostgreSQL writes small ones as 1e-05, JavaScript those under 1e-6 as 1e-7. */
+/** PostgreSQL writes small numbers as 1e-05; JavaScript writes those below 1e-6 as 1e-7. */
 function realText(value: number): string {
-  const [digits = '', power = '0'] = value.toExponential().split('e');
-  const small = value !== 0 && Number(power) < -4;
-  return small ? `${digits}e-${String(-Number(power)).padStart(2, '0')}` : String(value);
+  const [digits = '', exponent = '0'] = value.toExponential().split('e');
+  const isSmall = value !== 0 && Number(exponent) < -4;
+  return isSmall ? `${digits}e-${String(-Number(exponent)).padStart(2, '0')}` : String(value);
 }
 
-export const fromText = (place: number, text: string | null): unknown =>
-  text === null ? null : toValue[kindOf((columns[place] as readonly string[])[1] ?? '')](text);
+export const fromText = (index: number, text: string | null): unknown =>
+  text === null ? null : toValue[kindOf((columns[index] as readonly string[])[1] ?? '')](text);
 
-export function toText(place: number, value: unknown): string | null {
+export function toText(index: number, value: unknown): string | null {
   if (value === null || value === undefined) return null;
-  const [, kind = ''] = columns[place] as readonly string[];
+  const [, kind = ''] = columns[index] as readonly string[];
   return kindOf(kind) === 'real' ? realText(value as number) : String(value);
 }

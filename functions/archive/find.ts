@@ -1,13 +1,13 @@
 import { refusal } from '../http/problem.ts';
-import { type Column, placeOf, type Texts } from './columns.ts';
-import { rowsOf } from './parquet.ts';
+import { type Column, indexOf, type RunTexts } from './columns.ts';
+import { readRows } from './parquet.ts';
 import { isLast, stateOf } from './state.ts';
 import type { Store } from './store.ts';
 
 export type File = { epoch: number; part: number; path: string; bytes: number; rows: number };
 
-/** What a search asks of a task; from and to in microseconds, as texts, null for any. */
-export type Wish = {
+/** The filters of a search; from and to are microseconds as text, null for no limit. */
+export type ArchiveQuery = {
   queue: string;
   state: string | null;
   tenant: string | null;
@@ -18,7 +18,7 @@ export type Wish = {
   to: string | null;
 };
 
-export type Found = {
+export type ArchivedTask = {
   id: string;
   run_id: string;
   queue: string;
@@ -33,15 +33,15 @@ export type Found = {
   error: string | null;
 };
 
-const MOST_TEXT = 200;
+const MAX_TEXT = 200;
 
-/** What to do where the store does not have a file: an erasure that puts another in its place takes it away. */
-export const gone =
-  'Ask again, as a task may just have been erased from it. Where it stays so, see what became of it: what is archived lies nowhere else.';
+/** Hint for a file that is missing in the store: an erasure may have replaced it. */
+export const missingFileHint =
+  'Retry: an erasure may just have replaced the file. If the error stays, look for the file in the bucket; archived runs are stored nowhere else.';
 
-const at = (row: Texts, column: Column) => row[placeOf(column)] ?? null;
+const textOf = (row: RunTexts, column: Column) => row[indexOf(column)] ?? null;
 
-/** As PostgreSQL writes it in JSON: to the microsecond, without zeros at its end. */
+/** As PostgreSQL writes it in JSON: microseconds, without trailing zeros. */
 function instant(micros: string | null): string | null {
   if (micros === null) return null;
   const seconds = new Date(Number(BigInt(micros) / 1000n)).toISOString().slice(0, 19);
@@ -49,15 +49,15 @@ function instant(micros: string | null): string | null {
   return `${seconds}${fraction && `.${fraction}`}+00:00`;
 }
 
-/** What an error says, as tock.error_text() has it. */
+/** The text of an error, as tock.error_text() returns it. */
 function errorText(json: string | null): string | null {
   if (json === null) return null;
   const error: unknown = JSON.parse(json);
   const message = (error as { message?: unknown } | null)?.message ?? error;
-  const said = message === error ? json : JSON.stringify(message);
-  const text = typeof message === 'string' ? message : said;
-  return Array.from(text.slice(0, 2 * MOST_TEXT))
-    .slice(0, MOST_TEXT)
+  const errorJson = message === error ? json : JSON.stringify(message);
+  const text = typeof message === 'string' ? message : errorJson;
+  return Array.from(text.slice(0, 2 * MAX_TEXT))
+    .slice(0, MAX_TEXT)
     .join('');
 }
 
@@ -66,58 +66,61 @@ function uniqueKey(options: string | null): string | null {
   return unique_key;
 }
 
-const saidBy = (row: Texts, isErased: boolean) =>
-  stateOf(row) === 'dead' && !isErased ? errorText(at(row, 'error')) : null;
+const errorOf = (row: RunTexts, isErased: boolean) =>
+  stateOf(row) === 'dead' && !isErased ? errorText(textOf(row, 'error')) : null;
 
-function foundOf(row: Texts, isErased: boolean): Found {
+function toArchivedTask(row: RunTexts, isErased: boolean): ArchivedTask {
   return {
-    id: at(row, 'task_id') ?? '',
-    run_id: at(row, 'id') ?? '',
-    queue: at(row, 'queue') ?? '',
+    id: textOf(row, 'task_id') ?? '',
+    run_id: textOf(row, 'id') ?? '',
+    queue: textOf(row, 'queue') ?? '',
     state: stateOf(row),
-    priority: Number(at(row, 'priority')),
-    tenant: at(row, 'tenant'),
-    attempt: Number(at(row, 'attempt')),
-    created_at: instant(at(row, 'created_at')) ?? '',
+    priority: Number(textOf(row, 'priority')),
+    tenant: textOf(row, 'tenant'),
+    attempt: Number(textOf(row, 'attempt')),
+    created_at: instant(textOf(row, 'created_at')) ?? '',
     run_at: null,
-    ended_at: instant(at(row, 'ended_at')),
-    worker: at(row, 'worker'),
-    error: saidBy(row, isErased),
+    ended_at: instant(textOf(row, 'ended_at')),
+    worker: textOf(row, 'worker'),
+    error: errorOf(row, isErased),
   };
 }
 
-/** What was erased is found by nothing that was in it. */
-function fits(row: Texts, wish: Wish, isErased: boolean): boolean {
-  const { state, tenant, worker, error, from, to } = wish;
-  const created = BigInt(at(row, 'created_at') ?? 0);
+/** Filters never match erased data. */
+function matches(row: RunTexts, query: ArchiveQuery, isErased: boolean): boolean {
+  const { state, tenant, worker, error, from, to } = query;
+  const created = BigInt(textOf(row, 'created_at') ?? 0);
   return (
     isLast(row) &&
     (state === null || stateOf(row) === state) &&
-    (tenant === null || at(row, 'tenant') === tenant) &&
-    (worker === null || at(row, 'worker') === worker) &&
-    (error === null || saidBy(row, isErased) === error) &&
-    (wish.unique_key === null ||
-      (!isErased && uniqueKey(at(row, 'options')) === wish.unique_key)) &&
+    (tenant === null || textOf(row, 'tenant') === tenant) &&
+    (worker === null || textOf(row, 'worker') === worker) &&
+    (error === null || errorOf(row, isErased) === error) &&
+    (query.unique_key === null ||
+      (!isErased && uniqueKey(textOf(row, 'options')) === query.unique_key)) &&
     (from === null || created >= BigInt(from)) &&
     (to === null || created < BigInt(to))
   );
 }
 
-/** The tasks of a file that fit, the newest run first, each by its last run; and how many runs of the queue it has. */
+/** The matching tasks of a file, newest run first, each by its last run; and the file's number of runs of the queue. */
 export async function tasksIn(
   store: Store,
   file: File,
-  wish: Wish,
+  query: ArchiveQuery,
   isErased: (taskId: string) => boolean,
-): Promise<{ tasks: Found[]; looked: number }> {
+): Promise<{ tasks: ArchivedTask[]; looked: number }> {
   const bytes = await store.get(file.path);
   if (!bytes) {
     throw refusal(503, `The archive's store does not have ${file.path}.`, {
-      hint: gone,
+      hint: missingFileHint,
     });
   }
-  const rows = (await rowsOf(bytes)).filter((row) => at(row, 'queue') === wish.queue);
-  const judged = rows.map((row) => ({ row, erased: isErased(at(row, 'task_id') ?? '') }));
-  const found = judged.filter(({ row, erased }) => fits(row, wish, erased)).reverse();
-  return { tasks: found.map(({ row, erased }) => foundOf(row, erased)), looked: rows.length };
+  const rows = (await readRows(bytes)).filter((row) => textOf(row, 'queue') === query.queue);
+  const candidates = rows.map((row) => ({ row, erased: isErased(textOf(row, 'task_id') ?? '') }));
+  const matching = candidates.filter(({ row, erased }) => matches(row, query, erased)).reverse();
+  return {
+    tasks: matching.map(({ row, erased }) => toArchivedTask(row, erased)),
+    looked: rows.length,
+  };
 }

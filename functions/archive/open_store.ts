@@ -10,8 +10,8 @@ const settings = [
   'TOCK_ARCHIVE_SECRET',
 ] as const satisfies readonly (keyof Bindings)[];
 
-/** The store that the bindings name; null where they name none. */
-export function storeOf(env: Bindings): Store | null {
+/** The store that the bindings configure; null if they configure none. */
+export function openStore(env: Bindings): Store | null {
   if (env.ARCHIVE) return r2(env.ARCHIVE);
   const missing = settings.filter((name) => !env[name]);
   if (missing.length === settings.length) return null;
@@ -19,7 +19,7 @@ export function storeOf(env: Bindings): Store | null {
   if (missing.length > 0) {
     throw misconfigured(
       `The archive's store has no ${missing.join(' and no ')}.`,
-      `set them with wrangler secret put, or none of ${settings.join(', ')}`,
+      `set them with wrangler secret put, or remove all of ${settings.join(', ')}`,
     );
   }
   return s3(url, id, secret, env.TOCK_ARCHIVE_REGION || 'auto');

@@ -8,15 +8,23 @@ import {
   type RowGroup,
 } from 'hyparquet';
 import { ByteWriter, parquetWrite } from 'hyparquet-writer';
-import { type Column, columns, fromText, placeOf, schema, type Texts, toText } from './columns.ts';
+import {
+  type Column,
+  columns,
+  fromText,
+  indexOf,
+  type RunTexts,
+  schema,
+  toText,
+} from './columns.ts';
 import { isLast, stateOf } from './state.ts';
 
-/** A look-up reads one group: small ones make it short. */
+/** A lookup reads one row group: small groups make it short. */
 const GROUP_ROWS = 2000;
-/** Of what is read first, from the end: the footer of a file of 10,000 runs is about 20 kB. */
+/** Size of the first read, at the end of the file: the footer of a file of 10,000 runs is about 20 kB. */
 const FOOTER_BYTES = 65_536;
 
-// A text that begins with U+FEFF keeps it.
+// Keeps a leading U+FEFF in texts.
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 const parsers: Partial<ParquetParsers> = {
@@ -24,20 +32,20 @@ const parsers: Partial<ParquetParsers> = {
   stringFromBytes: (bytes) => bytes && utf8.decode(bytes),
 };
 
-const ids = (rows: readonly Texts[]) =>
+const byId = (rows: readonly RunTexts[]) =>
   rows
-    .map((row) => ({ row, id: BigInt(row[placeOf('id')] ?? 0) }))
+    .map((row) => ({ row, id: BigInt(row[indexOf('id')] ?? 0) }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 
-/** Runs in the order of their ids, so of time, as one Parquet file. */
-export function parquetOf(rows: readonly Texts[]): Uint8Array {
-  const sorted = ids(rows).map(({ row }) => row);
+/** Runs as one Parquet file, ordered by id and so by time. */
+export function toParquet(rows: readonly RunTexts[]): Uint8Array {
+  const sorted = byId(rows).map(({ row }) => row);
   const columnData: { name: string; data: unknown[] }[] = columns.map(([name], place) => ({
     name,
     data: sorted.map((row) => fromText(place, row[place] ?? null)),
   }));
-  const ends = sorted.map((row) => (isLast(row) ? stateOf(row) : null));
-  columnData.push({ name: 'task_state', data: ends });
+  const taskStates = sorted.map((row) => (isLast(row) ? stateOf(row) : null));
+  columnData.push({ name: 'task_state', data: taskStates });
   const writer = new ByteWriter();
   parquetWrite({ writer, columnData, schema, rowGroupSize: GROUP_ROWS, createdBy: 'tock' });
   return writer.getBytes();
@@ -48,8 +56,8 @@ async function read(
   metadata: FileMetaData,
   from: number,
   to: number,
-): Promise<Texts[]> {
-  const rows: Texts[] = [];
+): Promise<RunTexts[]> {
+  const rows: RunTexts[] = [];
   await parquetRead({
     file,
     metadata,
@@ -64,23 +72,23 @@ async function read(
   return rows;
 }
 
-/** A whole file's runs; throws where it is none. */
-export async function rowsOf(bytes: Uint8Array): Promise<Texts[]> {
+/** All runs of a file; throws if it is not a Parquet file. */
+export async function readRows(bytes: Uint8Array): Promise<RunTexts[]> {
   const { buffer, byteOffset, byteLength } = bytes;
-  const own = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
-  const file = { byteLength, slice: (start: number, end?: number) => own.slice(start, end) };
-  const metadata = parquetMetadata(own, { parsers });
+  const contents = buffer.slice(byteOffset, byteOffset + byteLength) as ArrayBuffer;
+  const file = { byteLength, slice: (start: number, end?: number) => contents.slice(start, end) };
+  const metadata = parquetMetadata(contents, { parsers });
   return read(file, metadata, 0, Number(metadata.num_rows));
 }
 
-/** Whether a group may have a value, by its statistics. */
+/** Whether the group may contain the value, by its statistics. */
 function mayHave(group: RowGroup, column: Column, value: bigint): boolean {
   const found = group.columns.find(({ meta_data: data }) => data?.path_in_schema[0] === column);
   const { min_value: min, max_value: max } = found?.meta_data?.statistics ?? {};
   return typeof min !== 'bigint' || typeof max !== 'bigint' || (min <= value && value <= max);
 }
 
-/** The bytes of all columns of a group, which lie together. */
+/** The byte range of all columns of a group, which lie next to each other. */
 function extentOf(group: RowGroup): [start: number, end: number] {
   let start = Number.POSITIVE_INFINITY;
   let end = 0;
@@ -93,26 +101,30 @@ function extentOf(group: RowGroup): [start: number, end: number] {
   return [start, end];
 }
 
-/** Serves from one range that is read at once. */
-async function ahead(file: AsyncBuffer, start: number, end: number): Promise<AsyncBuffer> {
-  const held = await file.slice(start, end);
+/** Reads a range at once and serves later reads from it. */
+async function readAhead(file: AsyncBuffer, start: number, end: number): Promise<AsyncBuffer> {
+  const buffered = await file.slice(start, end);
   return {
     byteLength: file.byteLength,
     slice: (from, to = file.byteLength) =>
-      from >= start && to <= end ? held.slice(from - start, to - start) : file.slice(from, to),
+      from >= start && to <= end ? buffered.slice(from - start, to - start) : file.slice(from, to),
   };
 }
 
-/** Runs that have this value, out of the groups that may have it. */
-export async function rowsWith(file: AsyncBuffer, column: Column, value: bigint): Promise<Texts[]> {
+/** Runs with this value, from the groups that may contain it. */
+export async function findRows(
+  file: AsyncBuffer,
+  column: Column,
+  value: bigint,
+): Promise<RunTexts[]> {
   const metadata = await parquetMetadataAsync(file, { initialFetchSize: FOOTER_BYTES, parsers });
-  const found: Texts[] = [];
+  const found: RunTexts[] = [];
   let from = 0;
   for (const group of metadata.row_groups) {
     const to = from + Number(group.num_rows);
     if (mayHave(group, column, value)) {
-      const rows = await read(await ahead(file, ...extentOf(group)), metadata, from, to);
-      found.push(...rows.filter((row) => row[placeOf(column)] === String(value)));
+      const rows = await read(await readAhead(file, ...extentOf(group)), metadata, from, to);
+      found.push(...rows.filter((row) => row[indexOf(column)] === String(value)));
     }
     from = to;
   }

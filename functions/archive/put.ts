@@ -1,33 +1,34 @@
-import type { Texts } from './columns.ts';
+import type { RunTexts } from './columns.ts';
 import { digestOf, sha256 } from './digest.ts';
-import { parquetOf, rowsOf } from './parquet.ts';
+import { readRows, toParquet } from './parquet.ts';
 import type { Store } from './store.ts';
 
-/** What the database says where somebody else was first. */
+/** Whether another process was first. */
 export const isConflict = (error: unknown) => (error as { code?: string }).code === 'TK409';
 
 export type Written = { bytes: number; sha256: string };
 
-/** Writes runs to the store and reads them back: throws unless what came back is what they come to. */
+/** Writes runs to the store and reads them back; throws if the digest differs. */
 export async function putVerified(
   store: Store,
   path: string,
-  rows: readonly Texts[],
+  rows: readonly RunTexts[],
   digest: string,
 ): Promise<Written> {
-  const bytes = parquetOf(rows);
+  const bytes = toParquet(rows);
   const hash = await sha256(bytes);
   await store.put(path, bytes, hash);
-  const back = await store.get(path);
-  if (!back) throw new Error(`the store does not have ${path}, which was just put there`);
-  const read = await rowsOf(back).catch((error) => {
-    throw new Error(`${path} came back from the store as no Parquet file: ${error}`);
+  const stored = await store.get(path);
+  if (!stored)
+    throw new Error(`the archive's store does not return ${path}, which was just written`);
+  const read = await readRows(stored).catch((error) => {
+    throw new Error(`the archive's store returned ${path} as an invalid Parquet file: ${error}`);
   });
   if (read.length !== rows.length || (await digestOf(read)) !== digest) {
-    throw new Error(`${path} came back from the store with other runs than were put there`);
+    throw new Error(`the archive's store returned ${path} with different runs than were written`);
   }
-  if ((await sha256(back)) !== hash) {
-    throw new Error(`${path} came back from the store as other bytes than were put there`);
+  if ((await sha256(stored)) !== hash) {
+    throw new Error(`the archive's store returned ${path} with different bytes than were written`);
   }
   return { bytes: bytes.length, sha256: hash };
 }

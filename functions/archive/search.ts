@@ -1,15 +1,15 @@
 import { refusal } from '../http/problem.ts';
-import { type File, type Found, tasksIn, type Wish } from './find.ts';
+import { type ArchivedTask, type ArchiveQuery, type File, tasksIn } from './find.ts';
 import type { Store } from './store.ts';
 
-/** Files that one call reads at most: of some 10,000 runs each. */
-export const MOST_FILES = 4;
+/** Maximum number of files that one call reads, of about 10,000 runs each. */
+export const MAX_FILES = 4;
 
-/** Where to go on: a file, and how many of its tasks have been given. */
-type Place = [epoch: number, part: number, skip: number];
+/** The position of the next page: a file, and how many of its tasks have been returned. */
+type Position = [epoch: number, part: number, skip: number];
 
-/** Of archive_search(), with what was asked; who may not hear how much others have `counts` what was given. */
-export type Search = Wish & {
+/** The result of archive_search(), with the query. `counts` is false for keys that may not learn how much others have. */
+export type Search = ArchiveQuery & {
   files: File[];
   erased: string[] | null;
   counts: boolean;
@@ -22,48 +22,48 @@ const hex = (text: string) =>
 const fromHex = (text: string) =>
   (text.match(/../g) ?? []).map((two) => String.fromCharCode(Number.parseInt(two, 16))).join('');
 
-export function placeOf(cursor: string | undefined): Place | null {
+export function parseCursor(cursor: string | undefined): Position | null {
   if (cursor === undefined) return null;
   const [, ...parts] = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$/.exec(fromHex(cursor)) ?? [];
-  if (parts.length === 3) return parts.map(Number) as Place;
-  throw refusal(422, 'cursor: the cursor that the call before gave', { field: 'cursor' });
+  if (parts.length === 3) return parts.map(Number) as Position;
+  throw refusal(422, 'cursor: use the cursor of the previous answer', { field: 'cursor' });
 }
 
-const cursorOf = (...place: Place) => hex(place.join('.'));
+const toCursor = (...position: Position) => hex(position.join('.'));
 
-/** As many tasks as were asked for out of the files, and where to go on. */
-export async function searchFiles(store: Store, asked: Search) {
-  const { files, limit } = asked;
-  const erased = asked.erased && new Set(asked.erased);
-  if (!erased && (asked.unique_key ?? asked.error) !== null) {
+/** Reads up to `limit` tasks from the files, and returns the cursor of the next page. */
+export async function searchFiles(store: Store, query: Search) {
+  const { files, limit } = query;
+  const erased = query.erased && new Set(query.erased);
+  if (!erased && (query.unique_key ?? query.error) !== null) {
     throw refusal(
       503,
-      'So many tasks are to be erased that no key or error can be looked for now.',
+      'Too many tasks wait for erasure: searching by key or error is not possible now.',
       {
-        hint: 'Ask again when tock archive status, or GET /v1/archive, shows fewer of them.',
+        hint: 'Retry when tock archive status, or GET /v1/archive, shows fewer tasks to erase.',
       },
     );
   }
   const isErased = (id: string) => erased?.has(id) ?? true;
-  const tasks: Found[] = [];
-  let seen = 0;
+  const tasks: ArchivedTask[] = [];
+  let readRows = 0;
   const page = (cursor: string | null) => ({
     tasks,
     cursor,
-    looked_at: asked.counts ? seen : tasks.length,
+    looked_at: query.counts ? readRows : tasks.length,
   });
   for (const [n, file] of files.entries()) {
-    const { tasks: all, looked } = await tasksIn(store, file, asked, isErased);
-    const skip = n === 0 ? asked.skip : 0;
-    const upto = Math.min(all.length, skip + limit - tasks.length);
-    tasks.push(...all.slice(skip, upto));
-    seen += looked;
-    if (upto < all.length) return page(cursorOf(file.epoch, file.part, upto));
+    const { tasks: all, looked: rowsRead } = await tasksIn(store, file, query, isErased);
+    const skip = n === 0 ? query.skip : 0;
+    const end = Math.min(all.length, skip + limit - tasks.length);
+    tasks.push(...all.slice(skip, end));
+    readRows += rowsRead;
+    if (end < all.length) return page(toCursor(file.epoch, file.part, end));
     const next = files[n + 1];
-    if (next && tasks.length >= limit) return page(cursorOf(next.epoch, next.part, 0));
+    if (next && tasks.length >= limit) return page(toCursor(next.epoch, next.part, 0));
   }
   const last = files.at(-1);
-  // Those before its part; of part 0 none, so of the epochs before.
-  const more = last && files.length === MOST_FILES;
-  return page(more ? cursorOf(last.epoch, last.part - 1, 0) : null);
+  // Continues before its part; before part 0 there is only an earlier segment.
+  const hasMore = last && files.length === MAX_FILES;
+  return page(hasMore ? toCursor(last.epoch, last.part - 1, 0) : null);
 }

@@ -1,13 +1,13 @@
 import { roomy } from '../database/connect.ts';
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import type { Texts } from './columns.ts';
-import { eraseFrom } from './erase.ts';
-import { storeOf } from './open_store.ts';
+import type { RunTexts } from './columns.ts';
+import { eraseNext } from './erase.ts';
+import { openStore } from './open_store.ts';
 import { isConflict, putVerified } from './put.ts';
 import type { Store } from './store.ts';
 
-/** What a step did; `more`, where another would go on at once. */
+/** The result of a step; `more` if another step has work at once. */
 export type Step = {
   epoch: number | null;
   part: number | null;
@@ -29,26 +29,27 @@ type Part = {
   rows: string;
 };
 
-/** Takes away objects that are no files of the archive; what a store refuses is left for the next step, and thrown. */
-async function clear(query: Query, store: Store): Promise<number> {
+/** Deletes objects that are not files of the archive. It retries failed deletions in the next step, and throws. */
+async function deleteUnwanted(query: Query, store: Store): Promise<number> {
   const [row] = await query('select tock.archive_unwanted() as paths');
-  const gone: string[] = [];
+  const deletedPaths: string[] = [];
   const failures: unknown[] = [];
   for (const path of (row?.paths ?? []) as string[]) {
     await store.delete(path).then(
-      () => gone.push(path),
+      () => deletedPaths.push(path),
       (error) => failures.push(error),
     );
   }
-  if (gone.length > 0) await query('select tock.archive_deleted(p_paths => $1)', [gone]);
+  if (deletedPaths.length > 0)
+    await query('select tock.archive_deleted(p_paths => $1)', [deletedPaths]);
   if (failures.length > 0) throw failures[0];
-  return gone.length;
+  return deletedPaths.length;
 }
 
-/** The next part, written and read back; false where it has changed meanwhile, or somebody else was first. */
+/** Writes the next part and reads it back; false if the part has changed meanwhile, or another process was first. */
 async function writePart(query: Query, store: Store, part: Part): Promise<number | false> {
   try {
-    const rows = JSON.parse(part.rows) as Texts[];
+    const rows = JSON.parse(part.rows) as RunTexts[];
     const { bytes, sha256 } = await putVerified(store, part.path, rows, part.digest);
     await query(
       'select tock.archived(p_path => $1, p_bytes => $2, p_sha256 => $3, p_rows => $4, p_digest => $5)',
@@ -80,19 +81,19 @@ async function nextPart(
 }
 
 /**
- * One bounded step: what is unwanted goes, an erased task is erased from a few files, a part is exported. What fails keeps none of the others
- * from being done; it is noted, and thrown where a part was not exported.
+ * One bounded step: deletes unwanted objects, erases a task from a few files, exports a part. A failure does not stop the
+ * other actions; it is recorded, and thrown if no part was exported.
  */
 export async function archiveStep(query: Query, store: Store, bounds: Bounds = {}): Promise<Step> {
   const failures: unknown[] = [];
   const failed = (error: unknown) => void failures.push(error);
-  const deleted = (await clear(query, store).catch(failed)) ?? 0;
-  const erased = (await eraseFrom(query, store).catch(failed)) ?? null;
+  const deleted = (await deleteUnwanted(query, store).catch(failed)) ?? 0;
+  const erased = (await eraseNext(query, store).catch(failed)) ?? null;
   const part = (await nextPart(query, store, bounds).catch(failed)) ?? {};
   const [failure] = failures;
   if (failures.length > 0) {
-    const said = failure instanceof Error ? failure.message : String(failure);
-    await query('select tock.archive_stepped(p_error => $1)', [said]).catch(() => {});
+    const message = failure instanceof Error ? failure.message : String(failure);
+    await query('select tock.archive_stepped(p_error => $1)', [message]).catch(() => {});
     if (!part.more) throw failure;
   } else await query('select tock.archive_stepped()');
   const more = part.more === true || erased !== null;
@@ -108,18 +109,18 @@ export async function archiveStep(query: Query, store: Store, bounds: Bounds = {
   };
 }
 
-/** Before history is dropped by who has a store: it goes there, unless somebody has turned that off, or will turn it on by hand. */
-export async function wantArchive(connect: Connect, env: Bindings): Promise<void> {
-  if (env.TOCK_ARCHIVE !== 'manual' && storeOf(env))
+/** Turns the archive on before history is dropped, if a store is configured, unless TOCK_ARCHIVE is manual or an operator has turned it off. */
+export async function enableArchive(connect: Connect, env: Bindings): Promise<void> {
+  if (env.TOCK_ARCHIVE !== 'manual' && openStore(env))
     await connect(env, (query) => query('select tock.want_archive()'));
 }
 
-/** Seconds of an invocation that go to the archive. */
+/** Seconds of an invocation that archiving may take. */
 const ARCHIVE_SECONDS = 10;
 
-/** Steps until nothing is left to do, or the time is up: whether there is more. Nothing where there is no store. */
-export async function toArchive(connect: Connect, env: Bindings): Promise<boolean> {
-  const store = storeOf(env);
+/** Runs steps until no work is left or the time is up; true if work is left. Does nothing without a store. */
+export async function runArchive(connect: Connect, env: Bindings): Promise<boolean> {
+  const store = openStore(env);
   if (!store) return false;
   const until = performance.now() + ARCHIVE_SECONDS * 1000;
   let more = true;

@@ -1,4 +1,4 @@
-/** Object storage: keys are paths, a range's end is not included, what isn't there is null. */
+/** Object storage: keys are paths, a range excludes its end, and a missing object is null. */
 export type Store = {
   put(key: string, bytes: Uint8Array, sha256: string): Promise<void>;
   get(key: string): Promise<Uint8Array | null>;

@@ -1,39 +1,39 @@
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import { type Open, open } from './serial_connection.ts';
+import { type OpenConnection, openConnection } from './serial_connection.ts';
 
-/** Connections that outlive their answer: whoever goes on with what was enqueued need not open another. */
+/** Keeps a request's connection open after its response, so that a drain need not open another. */
 export type BorrowedConnections = {
   connect: Connect;
   /** Bindings of one request, whose connection stays open. */
   lend(env: Bindings): Bindings;
-  of(env: Bindings): Open | undefined;
-  /** It is somebody's now, who closes it. */
+  connectionOf(env: Bindings): OpenConnection | undefined;
+  /** Transfers ownership: the new owner closes the connection. */
   taken(env: Bindings): void;
-  /** Closes what nobody has taken. */
+  /** Closes a connection that was not taken. */
   settle(env: Bindings): Promise<unknown>;
 };
 
 export function borrowedConnections(connect: Connect): BorrowedConnections {
-  const all = new WeakMap<Bindings, Open | null>();
+  const all = new WeakMap<Bindings, OpenConnection | null>();
   return {
     async connect(env, use) {
       if (!all.has(env)) return connect(env, use);
-      const way = await open(connect, env);
-      all.set(env, way);
-      return use(way.query, way.most);
+      const connection = await openConnection(connect, env);
+      all.set(env, connection);
+      return use(connection.query, connection.max);
     },
     lend(env) {
-      const own = { ...env };
-      all.set(own, null);
-      return own;
+      const requestEnv = { ...env };
+      all.set(requestEnv, null);
+      return requestEnv;
     },
-    of: (env) => all.get(env) ?? undefined,
+    connectionOf: (env) => all.get(env) ?? undefined,
     taken: (env) => void all.delete(env),
     async settle(env) {
-      const way = all.get(env);
-      way?.close();
-      await way?.closed.catch(() => {});
+      const connection = all.get(env);
+      connection?.close();
+      await connection?.closed.catch(() => {});
     },
   };
 }

@@ -1,61 +1,60 @@
 import { pause } from '../../client/pause.ts';
 import type { ClaimAnswer } from '../../client/types.ts';
-import type { HeldTask } from '../../client/worker/held.ts';
+import type { LeasedTask } from '../../client/worker/leased_tasks.ts';
 import type { Source } from '../../client/worker/work.ts';
 import type { Query } from '../database/types.ts';
 import type { SerialConnection } from './serial_connection.ts';
 
-/** Of the statements that a request may send, those kept to tell what became of its tasks, beside one for each lease. */
-const KEPT_STATEMENTS = 15;
-/** Then ends that come so soon one after another are told together. */
-const TOGETHER_MS = 300;
+/** Statements of a request reserved for reporting outcomes, in addition to one for each lease. */
+const RESERVED_STATEMENTS = 15;
+/** With few statements left, outcomes within this time are reported together. */
+const BATCH_MS = 300;
 
 type Run = NonNullable<Source['run']>;
 
-/** All that are left, unless they are named. */
-const countOf = (named: unknown) =>
-  Array.isArray(named) ? named.length : Number.POSITIVE_INFINITY;
+/** Named tasks, or all remaining ones. */
+const countOf = (ids: unknown) => (Array.isArray(ids) ? ids.length : Number.POSITIVE_INFINITY);
 
-/** Counts the leases that a drain has in hand, and stops it while it has statements to tell of all of them. */
-export function budget(way: SerialConnection, stop: () => void) {
+/** Counts the leases of a drain, and stops it while enough statements are left to report them all. */
+export function budget(connection: SerialConnection, stop: () => void) {
   const leases = new Map<string, number>();
-  const isShort = () => way.left() <= KEPT_STATEMENTS + leases.size;
+  const isShort = () => connection.left() <= RESERVED_STATEMENTS + leases.size;
 
-  function gone(lease: string, count: number): void {
-    const left = (leases.get(lease) ?? 0) - count;
-    if (left > 0) leases.set(lease, left);
+  function forget(lease: string, count: number): void {
+    const remaining = (leases.get(lease) ?? 0) - count;
+    if (remaining > 0) leases.set(lease, remaining);
     else leases.delete(lease);
   }
 
-  async function telling<A>(lease: string, count: number, tell: () => Promise<A>): Promise<A> {
-    if (isShort()) await pause(TOGETHER_MS);
+  async function reporting<A>(lease: string, count: number, report: () => Promise<A>): Promise<A> {
+    if (isShort()) await pause(BATCH_MS);
     try {
-      return await tell();
+      return await report();
     } finally {
-      gone(lease, count);
+      forget(lease, count);
     }
   }
 
   const query: Query = (text, values) => {
     if (isShort()) stop();
-    return way.query(text, values);
+    return connection.query(text, values);
   };
 
   const run =
-    (runs: Run): Run =>
-    async (held: HeldTask, ...rest) => {
-      const end = await runs(held, ...rest);
-      if (end.kind === 'told') gone(held.lease, 1);
-      return end;
+    (runTask: Run): Run =>
+    async (leased: LeasedTask, ...rest) => {
+      const outcome = await runTask(leased, ...rest);
+      if (outcome.kind === 'reported') forget(leased.lease, 1);
+      return outcome;
     };
 
   const of = (source: Source): Source => ({
     ...source,
     complete: (lease, results) =>
-      telling(lease, countOf(results), () => source.complete(lease, results)),
+      reporting(lease, countOf(results), () => source.complete(lease, results)),
     fail: (lease, failures) =>
-      telling(lease, countOf(failures), () => source.fail(lease, failures)),
-    release: (lease, ids) => telling(lease, countOf(ids), () => source.release(lease, ids)),
+      reporting(lease, countOf(failures), () => source.fail(lease, failures)),
+    release: (lease, ids) => reporting(lease, countOf(ids), () => source.release(lease, ids)),
   });
 
   return {

@@ -1,34 +1,34 @@
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import type { Context, Handler } from '../../client/worker/handlers.ts';
-import type { HeldTask } from '../../client/worker/held.ts';
+import type { LeasedTask } from '../../client/worker/leased_tasks.ts';
 import type { Bindings } from '../env.ts';
 
-/** What a consumer's handler has beside its task. */
+/** What a consumer's handler receives in addition to its task. */
 export type ConsumerContext = Context & {
-  /** The Worker's bindings, secrets among them. */
+  /** The Worker's bindings, including secrets. */
   env: Bindings & Record<string, unknown>;
-  /** From 1. */
+  /** Starts at 1. */
   attempt: number;
   fail: {
-    /** Trying again would not help: the task is dead. Throws. */
+    /** Throws: retries are useless, so the task becomes dead. */
     fatal(message: string): never;
   };
-  /** Failed, to be tried again after so many seconds rather than after its backoff. Throws. */
+  /** Throws: the attempt failed, and the next one starts after this delay instead of the backoff. */
   retryIn(seconds: number, message?: string): never;
-  /** Seconds until its signal aborts, as the time of its Worker is over. */
+  /** Seconds until the handler's signal aborts because its Worker's time is up. */
   left(): number;
   /**
-   * Does one statement and completes the task in the same one: both are there or neither, whoever is killed when.
-   * It is the last that a handler does, and throws when the task is no longer its own. Parameters are $1 and on.
+   * Runs one statement that also completes the task: both take effect or neither, at any crash. It must be the handler's
+   * last action, and it throws if the lease is lost. Parameters start at $1.
    */
   completeWith(text: string, values?: unknown[], result?: unknown): Promise<void>;
 };
 
 export type ConsumerHandler<P = unknown> = Handler<P, ConsumerContext>;
 
-/** All that needs no database. */
+/** The part of the context that needs no database. */
 export function plainContext(
-  { task }: HeldTask,
+  { task }: LeasedTask,
   env: ConsumerContext['env'],
   left: () => number,
 ): Omit<ConsumerContext, keyof Context | 'completeWith'> {

@@ -1,14 +1,14 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import type { Claimed } from '../../client/types.ts';
 import type { ConsumerHandler } from './context.ts';
-import { fitting } from './payload.ts';
+import { parsePayload } from './payload.ts';
 
-/** What works on the tasks of a queue, as drain() takes it. */
+/** A consumer of a queue, as drain() takes it. */
 export type Consumer = {
   queue: string;
-  /** How many tasks a claim takes at most. */
+  /** Maximum number of tasks of one claim. */
   batch: number;
-  /** How many handlers run at once. */
+  /** Maximum number of handlers that run at once. */
   concurrency: number;
   lease_seconds: number;
   handler: ConsumerHandler<unknown>;
@@ -17,14 +17,16 @@ export type Consumer = {
 type Options = Pick<Consumer, 'queue'> &
   Partial<Pick<Consumer, 'batch' | 'concurrency' | 'lease_seconds'>>;
 
-const whole = (name: string, value: number, most: number) => {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return;
-  throw new RangeError(`defineConsumer: ${name} is a whole number from 1 to ${most}`);
+const checkInteger = (name: string, value: number, max: number) => {
+  if (Number.isInteger(value) && value >= 1 && value <= max) return;
+  throw new RangeError(
+    `defineConsumer: ${name} must be a whole number from 1 to ${max}, not ${value}`,
+  );
 };
 
 /**
- * A queue's consumer. With a `schema` (zod, valibot, arktype, whatever speaks Standard Schema) its handler gets
- * what that makes of the payload; a payload that doesn't fit fails its task for good, and no handler runs.
+ * Defines a queue's consumer. With a `schema` (zod, valibot, arktype: any Standard Schema) the handler gets the parsed
+ * payload. An invalid payload makes its task dead without running the handler.
  */
 export function defineConsumer<S extends StandardSchemaV1>(
   options: Options & { schema: S; handler: ConsumerHandler<StandardSchemaV1.InferOutput<S>> },
@@ -40,19 +42,22 @@ export function defineConsumer({
   schema,
   handler,
 }: Options & { schema?: StandardSchemaV1; handler: ConsumerHandler<never> }): Consumer {
-  if (typeof handler !== 'function') throw new TypeError(`defineConsumer: ${queue} has no handler`);
+  if (typeof handler !== 'function')
+    throw new TypeError(`defineConsumer: ${queue} needs a function as its handler`);
   if (schema && typeof schema['~standard']?.validate !== 'function') {
-    throw new TypeError(`defineConsumer: the schema of ${queue} speaks no Standard Schema`);
+    throw new TypeError(
+      `defineConsumer: the schema of ${queue} does not implement Standard Schema; use zod, valibot or arktype`,
+    );
   }
-  if (!queue) throw new RangeError('defineConsumer: queue is the name of a queue');
-  whole('concurrency', concurrency, 1000);
-  whole('batch', batch, 10_000);
-  whole('lease_seconds', lease_seconds, 86_400);
-  const any = handler as ConsumerHandler<unknown>;
+  if (!queue) throw new RangeError('defineConsumer: queue must be the name of a queue');
+  checkInteger('concurrency', concurrency, 1000);
+  checkInteger('batch', batch, 10_000);
+  checkInteger('lease_seconds', lease_seconds, 86_400);
+  const runHandler = handler as ConsumerHandler<unknown>;
   const checked: ConsumerHandler<unknown> = async (task, context) => {
-    if (!schema) return any(task, context);
-    const payload = await fitting(schema, task.payload);
-    return any({ ...task, payload } as Claimed, context);
+    if (!schema) return runHandler(task, context);
+    const payload = await parsePayload(schema, task.payload);
+    return runHandler({ ...task, payload } as Claimed, context);
   };
   return { queue, batch, concurrency, lease_seconds, handler: checked };
 }

@@ -1,50 +1,54 @@
 import { pause } from '../../client/pause.ts';
 import { sqlSource } from '../../client/sql/source.ts';
 import type { ClaimAnswer, Claimed } from '../../client/types.ts';
-import { type Bell, bell } from '../../client/worker/bell.ts';
-import { type Knocks, type Source, type Worked, work } from '../../client/worker/work.ts';
+import { createNotifier, type Notifier } from '../../client/worker/notifier.ts';
+import { type Source, type Wakeups, type WorkCounts, work } from '../../client/worker/work.ts';
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
-import { runner } from './run.ts';
-import { type Open, type SerialConnection, serialConnection } from './serial_connection.ts';
+import { createRunner } from './run.ts';
+import {
+  type OpenConnection,
+  type SerialConnection,
+  serialConnection,
+} from './serial_connection.ts';
 
-/** Consumers, or what finds them in the database. */
+/** Consumers, or a function that reads them from the database. */
 export type Consumers =
   | readonly Consumer[]
   | ((query: Query, env: Bindings) => Promise<readonly Consumer[]>);
 
 export type DrainOptions = {
-  /** It takes no longer than that, the closing of its connection included. */
+  /** Time limit, which includes closing the connection. */
   seconds?: number;
-  /** A handler that is cut short by the end of it has failed if it had so many, else it is given back. */
+  /** A handler that is cut off after this many seconds has failed; before that its task is released. */
   enough_seconds?: number;
-  /** As tasks show it. */
+  /** The worker's name, which task listings show. */
   worker?: string;
-  /** A way that is open already; the drain closes it. */
-  open?: Open | undefined;
-  /** Of whoever has brought more meanwhile. */
-  knocks?: Knocks;
+  /** An open connection; the drain closes it. */
+  open?: OpenConnection | undefined;
+  /** Announces tasks that were added meanwhile. */
+  wakeups?: Wakeups;
   on_error?: (error: unknown, task?: Claimed) => void;
 };
 
-/** What became of the tasks, and when to come again: null when nothing was left that could be claimed. */
-export type Drained = Worked & { again_seconds: number | null };
+/** Outcomes of the tasks, and when to drain again: null when no claimable task was left. */
+export type DrainResult = WorkCounts & { again_seconds: number | null };
 
-/** Of its seconds: the end of the connection, then of what is told last. */
+/** Reserved for closing the connection, then for the last reports. */
 const CLOSE_SECONDS = 0.5;
-const TELL_SECONDS = 0.5;
-/** work() gives back what runs a second after it has aborted its signal. */
+const REPORT_SECONDS = 0.5;
+/** work() releases running tasks one second after it has aborted their signals. */
 const GRACE_SECONDS = 1;
-/** A limit that lets a task through within so many seconds is waited for. */
-const WORTH_WAITING_SECONDS = 2;
+/** A claim waits for a limit that admits a task within this many seconds. */
+const MAX_LIMIT_WAIT_SECONDS = 2;
 
 const SECONDS = 25;
-/** One that needs more would be begun for ever, and keep others and the database from their rest. */
-export const enoughOf = (seconds: number) => seconds * 0.6;
+/** A longer handler would be restarted for ever, and keep other tasks and the database from their rest. */
+export const enoughSeconds = (seconds: number) => seconds * 0.6;
 
-const nothing = (): Drained => ({
+const emptyResult = (): DrainResult => ({
   done: 0,
   failed: 0,
   released: 0,
@@ -53,8 +57,9 @@ const nothing = (): Drained => ({
   again_seconds: null,
 });
 
-/** How many of its tasks came to something. */
-export const total = ({ done, failed, released, lost }: Worked) => done + failed + released + lost;
+/** Number of tasks with an outcome. */
+export const total = ({ done, failed: reasons, released, lost }: WorkCounts) =>
+  done + reasons + released + lost;
 
 const sooner = (a: number | null, b: number) => (a === null ? b : Math.min(a, b));
 
@@ -63,160 +68,165 @@ export function logError(error: unknown, task?: Claimed): void {
   console.error(`${task ? `task ${task.id} of ${task.queue}: ` : ''}${name} ${message}`);
 }
 
-type Draining = {
+type DrainState = {
   budget: Budget;
   env: Bindings;
-  drained: Drained;
+  result: DrainResult;
   /** Seconds until signals abort. */
   left(): number;
   stop: AbortSignal;
-  /** It has no more statements to go on with. */
-  stopShort(): void;
-  /** Consumers that have something to do; it rings when one has no more. */
+  /** Stops because no statements are left. */
+  stopOutOfStatements(): void;
+  /** Number of consumers with work; `idle` notifies when one runs out of it. */
   working: number;
-  idle: Bell;
+  idleNotifier: Notifier;
   options: DrainOptions;
 };
 
-/** A queue's claims: as few as its batch, and none that wait long for a limit. */
-function sourceOf(d: Draining, { batch }: Consumer): Source {
-  const { query, isShort, of, run, claimed } = d.budget;
-  const { enough_seconds = enoughOf(SECONDS) } = d.options;
+/** A queue's claims: at most its batch, and no long wait for a limit. */
+function createSource(drain: DrainState, { batch }: Consumer): Source {
+  const { query, isShort, of, run, claimed } = drain.budget;
+  const { enough_seconds = enoughSeconds(SECONDS) } = drain.options;
   const source = of(
     sqlSource({ query: async (text, values) => ({ rows: await query(text, values) }) }),
   );
   return {
     ...source,
-    run: run(runner(query, d.env as never, d.left, enough_seconds)),
+    run: run(createRunner(query, drain.env as never, drain.left, enough_seconds)),
     async claim(queues, options, signal): Promise<ClaimAnswer> {
       if (isShort()) {
-        d.stopShort();
+        drain.stopOutOfStatements();
         return { leases: [], state: 'empty', retry_after_seconds: 0 };
       }
       const limit = Math.min(batch, options?.limit ?? 1);
       const answer = await source.claim(queues, { ...options, limit }, signal);
       claimed(answer);
       const { state, retry_after_seconds } = answer;
-      if (state !== 'limited' || retry_after_seconds <= WORTH_WAITING_SECONDS) return answer;
-      d.drained.again_seconds = sooner(d.drained.again_seconds, retry_after_seconds);
+      if (state !== 'limited' || retry_after_seconds <= MAX_LIMIT_WAIT_SECONDS) return answer;
+      drain.result.again_seconds = sooner(drain.result.again_seconds, retry_after_seconds);
       return { ...answer, state: 'empty' };
     },
   };
 }
 
-async function consume(d: Draining, consumer: Consumer): Promise<void> {
+async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
   const { queue, handler, batch, concurrency, lease_seconds } = consumer;
-  const { seconds = SECONDS, worker = 'worker', knocks, on_error = logError } = d.options;
+  const { seconds = SECONDS, worker = 'worker', wakeups, on_error = logError } = drain.options;
   const stop_seconds = Math.min(5, seconds / 4);
-  const for_seconds = Math.max(0, d.left() - stop_seconds);
-  const worked = await work(sourceOf(d, consumer), new Map([[queue, handler as never]]), {
+  const for_seconds = Math.max(0, drain.left() - stop_seconds);
+  const counts = await work(createSource(drain, consumer), new Map([[queue, handler as never]]), {
     worker,
     concurrency,
     prefetch: { low: concurrency - 1, high: Math.max(batch, concurrency) },
     until: 'empty',
     for_seconds,
     stop_seconds,
-    signal: d.stop,
+    signal: drain.stop,
     lease_seconds,
     on_error,
-    ...(knocks && { knocks }),
+    ...(wakeups && { wakeups }),
   });
-  for (const kind of Object.keys(worked) as (keyof Worked)[]) d.drained[kind] += worked[kind];
-  if (d.left() <= stop_seconds) d.drained.again_seconds = 0;
+  for (const kind of Object.keys(counts) as (keyof WorkCounts)[])
+    drain.result[kind] += counts[kind];
+  if (drain.left() <= stop_seconds) drain.result.again_seconds = 0;
 }
 
-/** One whose queue is empty stays for what others may be told of, as long as one of them works. */
-async function stay(d: Draining, consumer: Consumer): Promise<void> {
-  const { knocks } = d.options;
+/** A consumer with an empty queue stays while another one works, because that may add tasks. */
+async function consumeWhileOthersWork(drain: DrainState, consumer: Consumer): Promise<void> {
+  const { wakeups } = drain.options;
   while (true) {
-    const seen = knocks?.count();
-    const knocked = () => knocks?.count() !== seen;
-    await consume(d, consumer).finally(() => {
-      d.working--;
-      d.idle.ring();
+    const wakeupsBefore = wakeups?.count();
+    const wasWoken = () => wakeups?.count() !== wakeupsBefore;
+    await consume(drain, consumer).finally(() => {
+      drain.working--;
+      drain.idleNotifier.notify();
     });
-    while (knocks && d.working > 0 && !knocked() && d.left() > 0) {
-      await Promise.race([knocks.next(), d.idle.next()]);
+    while (wakeups && drain.working > 0 && !wasWoken() && drain.left() > 0) {
+      await Promise.race([wakeups.next(), drain.idleNotifier.next()]);
     }
-    if (!knocked() || d.working === 0 || d.left() === 0) return;
-    d.working++;
+    if (!wasWoken() || drain.working === 0 || drain.left() === 0) return;
+    drain.working++;
   }
 }
 
-/** Rejections of several that were all given their time. */
-async function all(works: Promise<void>[]): Promise<void> {
-  const failed = (await Promise.allSettled(works)).flatMap((one) =>
+/** Waits for all, then throws the rejections. */
+async function awaitAll(promises: Promise<void>[]): Promise<void> {
+  const reasons = (await Promise.allSettled(promises)).flatMap((one) =>
     one.status === 'rejected' ? [one.reason] : [],
   );
-  if (failed.length > 1) throw new AggregateError(failed, String(failed[0]?.message));
-  if (failed.length > 0) throw failed[0];
+  if (reasons.length > 1) throw new AggregateError(reasons, String(reasons[0]?.message));
+  if (reasons.length > 0) throw reasons[0];
 }
 
-/** As drain(), over a way that stays open: it takes `seconds` without the end of that. */
+/** Like drain(), over a connection that stays open: `seconds` does not include closing it. */
 export async function drainOver(
-  way: SerialConnection,
+  connection: SerialConnection,
   env: Bindings,
   consumers: Consumers,
   options: DrainOptions = {},
-): Promise<Drained> {
+): Promise<DrainResult> {
   const end = performance.now() + (options.seconds ?? SECONDS) * 1000;
   const secondsTo = (at: number) => Math.max(0, (at - performance.now()) / 1000);
-  const left = () => secondsTo(end - (TELL_SECONDS + GRACE_SECONDS) * 1000);
-  const drained = nothing();
+  const left = () => secondsTo(end - (REPORT_SECONDS + GRACE_SECONDS) * 1000);
+  const result = emptyResult();
   const stop = new AbortController();
-  const stopShort = () => {
-    drained.again_seconds = 0;
+  const stopOutOfStatements = () => {
+    result.again_seconds = 0;
     stop.abort();
   };
-  const d: Draining = {
-    budget: budget(way, stopShort),
+  const drain: DrainState = {
+    budget: budget(connection, stopOutOfStatements),
     env,
-    drained,
+    result,
     left,
     stop: stop.signal,
-    stopShort,
+    stopOutOfStatements,
     working: 0,
-    idle: bell(),
+    idleNotifier: createNotifier(),
     options,
   };
-  async function go(): Promise<void> {
-    // What one leaves behind may be another's, whose queue was empty then, was none of these, or beyond what a look finds.
-    for (let before = -1; total(drained) > before && left() > 0; ) {
-      before = total(drained);
-      const list = typeof consumers === 'function' ? await consumers(way.query, env) : consumers;
-      d.working = list.length;
-      await all(list.map((one) => stay(d, one)));
+  async function drainAll(): Promise<void> {
+    // Handlers may have added tasks to a queue that was empty, is not listed, or was beyond the lookup's limit.
+    for (let doneBefore = -1; total(result) > doneBefore && left() > 0; ) {
+      doneBefore = total(result);
+      const list =
+        typeof consumers === 'function' ? await consumers(connection.query, env) : consumers;
+      drain.working = list.length;
+      await awaitAll(list.map((one) => consumeWhileOthersWork(drain, one)));
       if (list === consumers && list.length === 1) return;
     }
   }
-  const over = new AbortController();
-  const late = pause(secondsTo(end) * 1000, over.signal).then(() => 'late');
+  const timer = new AbortController();
+  const late = pause(secondsTo(end) * 1000, timer.signal).then(() => 'late');
   try {
-    const gone = go();
-    gone.catch(() => {});
-    if (await Promise.race([gone, late])) drained.again_seconds = 0;
-    return drained;
+    const draining = drainAll();
+    draining.catch(() => {});
+    if (await Promise.race([draining, late])) result.again_seconds = 0;
+    return result;
   } finally {
-    over.abort();
+    timer.abort();
   }
 }
 
 /**
- * Works on the consumers' queues until they are empty or its time is nearly up. It stops claiming before that,
- * gives back what has not begun, aborts the signals of what runs, gives that back too, and leaves: a handler that
- * takes no notice is left behind. Rejects when a claim does, after the other consumers have ended.
+ * Works on the consumers' queues until they are empty or the time is nearly up. Before that it stops claiming, releases
+ * tasks that have not started, aborts the signals of running handlers and releases their tasks. It abandons a handler
+ * that ignores its signal. Rejects when a claim does, after the other consumers have ended.
  */
 export async function drain(
   connect: Connect,
   env: Bindings,
   consumers: Consumers,
   options: DrainOptions = {},
-): Promise<Drained> {
+): Promise<DrainResult> {
   const { seconds = SECONDS } = options;
-  const way = serialConnection(connect, env, options.open);
+  const connection = serialConnection(connect, env, options.open);
   try {
-    return await drainOver(way, env, consumers, { ...options, seconds: seconds - CLOSE_SECONDS });
+    return await drainOver(connection, env, consumers, {
+      ...options,
+      seconds: seconds - CLOSE_SECONDS,
+    });
   } finally {
-    await Promise.race([way.close(), pause(CLOSE_SECONDS * 1000)]);
+    await Promise.race([connection.close(), pause(CLOSE_SECONDS * 1000)]);
   }
 }

@@ -1,7 +1,7 @@
 import type { Consumer } from './define.ts';
 
 /**
- * What this Worker works on. Each consumer has a file here, exported by defineConsumer(), and stands in this list:
- * `[mail, reports]`. Without any the Worker is the HTTP door alone.
+ * The consumers of this Worker. Each one is a file in this folder that exports defineConsumer(), and is listed here:
+ * `[mail, reports]`. Without consumers the Worker serves the HTTP API only.
  */
 export const consumers: readonly Consumer[] = [];

@@ -1,119 +1,133 @@
 import { LeaseLost, WorkerStopped } from '../../client/errors.ts';
 import { pause } from '../../client/pause.ts';
-import type { HeldTask } from '../../client/worker/held.ts';
-import { doneWith, type End, endOf, told as toldOf } from '../../client/worker/outcome.ts';
-import { contextOf, type RunTask, type Said } from '../../client/worker/run.ts';
+import type { LeasedTask } from '../../client/worker/leased_tasks.ts';
+import {
+  errorToJson,
+  outcomeOfError,
+  outcomeOfResult,
+  type TaskOutcome,
+} from '../../client/worker/outcome.ts';
+import { createContext, type ResultOptions, type RunTask } from '../../client/worker/run.ts';
 import type { Query } from '../database/types.ts';
 import { type ConsumerContext, plainContext } from './context.ts';
 import { transactionalStatement } from './transactional_statement.ts';
 
-const notOurs = 'this task is no longer ours';
+const leaseLostText = 'this task is no longer ours';
 
-/** No number is made of that text: the error undoes the effect. */
-function completing(statement: string, at: number): string {
+/** The cast of this text to a number fails, and the error undoes the effect. */
+function completingStatement(statement: string, at: number): string {
   const { text, read } = transactionalStatement(statement, at);
-  // A comment may stand at the end of it.
+  // The statement may end with a comment.
   return `with effect as ${read ? 'materialized ' : ''}(${text}
   ), ours as materialized (
     select c.completed from tock.complete(p_lease => $${at + 1}::uuid, p_results => $${at + 2}::jsonb) c
   )
-  select case when coalesce(sum(o.completed), 0) <> 1 then ('${notOurs}' || count(*))::integer end as done${
+  select case when coalesce(sum(o.completed), 0) <> 1 then ('${leaseLostText}' || count(*))::integer end as done${
     read ? ', (select count(*) from effect) as read' : ''
   }
   from ours o`;
 }
 
-// Class 08 and the driver's own: whether the statement was done is not known.
+// Class 08 and driver errors: the statement's outcome is unknown.
 const isUnknown = ({ code = '' }: { code?: string }) => !code || /^(08|57P0|E[A-Z]+$)/.test(code);
 
-/** Null as long as no call of completeWith() may have completed the task. */
-type Told = Extract<End, { kind: 'told' }> | null;
+/** Null until a call of completeWith() may have completed the task. */
+type ReportedOutcome = Extract<TaskOutcome, { kind: 'reported' }> | null;
 
-/** A handler that sends it again, as its answer was lost, would have its effect twice: a second completion is answered like the first. */
-function completer(query: Query, held: HeldTask, said: Said) {
-  let told: Told = null;
-  let going: Promise<void> | null = null;
+/** Completes at most once: repeating the statement after a lost answer would repeat its effect. */
+function createCompleter(query: Query, leased: LeasedTask, resultOptions: ResultOptions) {
+  let reported: ReportedOutcome = null;
+  let pending: Promise<void> | null = null;
 
   async function send(text: string, values: unknown[]): Promise<void> {
     try {
       await query(text, values);
-      told = { kind: 'told', as: 'done' };
+      reported = { kind: 'reported', as: 'done' };
     } catch (error) {
-      const lost = (error as Error).message.includes(notOurs);
-      if (lost || isUnknown(error as { code?: string })) told = { kind: 'told', as: 'lost' };
-      throw lost ? new LeaseLost(409, { detail: 'This task is no longer yours.' }) : error;
+      const lost = (error as Error).message.includes(leaseLostText);
+      if (lost || isUnknown(error as { code?: string }))
+        reported = { kind: 'reported', as: 'lost' };
+      throw lost ? new LeaseLost(409, { detail: 'The lease of this task has ended.' }) : error;
     } finally {
-      going = null;
+      pending = null;
     }
   }
 
   async function complete(text: string, values: unknown[], result: unknown): Promise<void> {
-    const statement = completing(text, values.length);
-    const results = [{ id: held.task.id, ...(result !== undefined && { result }), ...said }];
-    const all = [...values, held.lease, JSON.stringify(results)];
-    if (told || going) throw new Error('completeWith: it may have completed this task already');
-    going = send(statement, all);
-    await going;
+    const statement = completingStatement(text, values.length);
+    const results = [
+      { id: leased.task.id, ...(result !== undefined && { result }), ...resultOptions },
+    ];
+    const parameters = [...values, leased.lease, JSON.stringify(results)];
+    if (reported || pending)
+      throw new Error('completeWith: an earlier call may have completed this task; call it once');
+    pending = send(statement, parameters);
+    await pending;
   }
 
   const completeWith: ConsumerContext['completeWith'] = (text, values = [], result) => {
     const completed = complete(text, values, result);
-    // Of a handler that doesn't wait for it, the runner does.
+    // If the handler does not await it, the runner does.
     completed.catch(() => {});
     return completed;
   };
-  return { completeWith, told: () => told, settled: async () => going };
+  return { completeWith, reported: () => reported, settled: async () => pending };
 }
 
-/** A handler that hears of its Worker's end has a second; then it is given back. */
+/** A handler may run this long after its Worker's end is signalled; then its task is released. */
 const GRACE_MS = 800;
 
-/** Rejects for a handler that has not ended with its Worker, though it had as much of its time as any can have. */
-function tooLong(signal: AbortSignal, enough_seconds: number) {
-  const began = performance.now();
-  const over = new AbortController();
+/** Rejects for a handler that ignores its Worker's end although it had the most time that a handler can have. */
+function watchTimeout(signal: AbortSignal, enough_seconds: number) {
+  const started_at = performance.now();
+  const controller = new AbortController();
   let error: Error | null = null;
   const stopped = new Promise<never>((_, reject) => {
     const stop = () => {
-      const seconds = (performance.now() - began) / 1000;
+      const seconds = (performance.now() - started_at) / 1000;
       if (!(signal.reason instanceof WorkerStopped) || seconds < enough_seconds) return;
-      const message = `not ended within ${Math.round(seconds)} s, when the time of its Worker was over`;
-      const late = Object.assign(new Error(message), { name: 'TimedOut' });
-      error = late;
-      void pause(GRACE_MS, over.signal).then(() => reject(late));
+      const message = `not ended within ${Math.round(seconds)} s, the time limit of its Worker`;
+      const timeout = Object.assign(new Error(message), { name: 'TimedOut' });
+      error = timeout;
+      void pause(GRACE_MS, controller.signal).then(() => reject(timeout));
     };
-    signal.addEventListener('abort', stop, { once: true, signal: over.signal });
+    signal.addEventListener('abort', stop, { once: true, signal: controller.signal });
   });
   stopped.catch(() => {});
-  return { stopped, error: () => error, end: () => over.abort() };
+  return { stopped, error: () => error, end: () => controller.abort() };
 }
 
-const failed = (error: Error): End => ({ kind: 'failed', said: { error: toldOf(error) } });
+const failed = (error: Error): TaskOutcome => ({
+  kind: 'failed',
+  report: { error: errorToJson(error) },
+});
 
-/** Runs a consumer's handler with all that its context has. */
-export function runner(
+/** Runs a consumer's handler with its full context. */
+export function createRunner(
   query: Query,
   env: ConsumerContext['env'],
   left: () => number,
   enough_seconds: number,
 ): RunTask {
-  return async (held, handler, error) => {
-    const [plain, said] = contextOf(held);
-    const { completeWith, told, settled } = completer(query, held, said);
-    const context = { ...plain, ...plainContext(held, env, left), completeWith };
-    const late = tooLong(held.abort.signal, enough_seconds);
-    const handled = async () => handler(held.task, context as never);
+  return async (leased, handler, error) => {
+    const [workerContext, resultOptions] = createContext(leased);
+    const { completeWith, reported, settled } = createCompleter(query, leased, resultOptions);
+    const context = { ...workerContext, ...plainContext(leased, env, left), completeWith };
+    const timeout = watchTimeout(leased.abort.signal, enough_seconds);
+    const runHandler = async () => handler(leased.task, context as never);
     try {
-      const result = await Promise.race([handled(), late.stopped]);
+      const result = await Promise.race([runHandler(), timeout.stopped]);
       await settled();
-      return told() ?? doneWith({ ...(result !== undefined && { result }), ...said });
+      return (
+        reported() ?? outcomeOfResult({ ...(result !== undefined && { result }), ...resultOptions })
+      );
     } catch (thrown) {
       error(thrown);
       await settled().catch(() => {});
-      const cause = late.error();
-      return told() ?? (cause ? failed(cause) : endOf(thrown, held.abort.signal));
+      const cause = timeout.error();
+      return reported() ?? (cause ? failed(cause) : outcomeOfError(thrown, leased.abort.signal));
     } finally {
-      late.end();
+      timeout.end();
     }
   };
 }

@@ -1,46 +1,50 @@
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
-/** A way to the database for a while: statements one after another, and a new connection after one that broke. */
+/** A database connection for a while: one statement at a time, and a new connection after one broke. */
 export type SerialConnection = {
   query: Query;
-  /** How many statements may still be sent. */
+  /** Number of statements that may still be sent. */
   left(): number;
   close(): Promise<void>;
 };
 
-/** What connect() has opened, until close(). */
-export type Open = { query: Query; most: number; close(): void; closed: Promise<unknown> };
+/** An open connection, until close(). */
+export type OpenConnection = { query: Query; max: number; close(): void; closed: Promise<unknown> };
 
-const broken = (error: unknown) => /^(08|57P0)/.test((error as { code?: string }).code ?? '');
+const isBroken = (error: unknown) => /^(08|57P0)/.test((error as { code?: string }).code ?? '');
 
-// Not one of those that ask() repeats.
-const over = () =>
-  Object.assign(new Error('This Worker may send no more statements.'), { code: '54000' });
+// A code that queryWithRetry() does not retry.
+const limitError = () =>
+  Object.assign(new Error('This Worker has reached its limit of statements.'), { code: '54000' });
 
-export function open(connect: Connect, env: Bindings): Promise<Open> {
+export function openConnection(connect: Connect, env: Bindings): Promise<OpenConnection> {
   return new Promise((resolve, reject) => {
-    const closed = connect(env, async (query, most = Number.POSITIVE_INFINITY) => {
-      // Some ways are open at once.
+    const closed = connect(env, async (query, max = Number.POSITIVE_INFINITY) => {
+      // Some drivers call back synchronously.
       await null;
-      return new Promise<void>((close) => resolve({ query, most, close, closed }));
+      return new Promise<void>((close) => resolve({ query, max, close, closed }));
     });
     closed.catch(reject);
   });
 }
 
-/** Begins with `first`, if it is given, and closes that too. */
-export function serialConnection(connect: Connect, env: Bindings, first?: Open): SerialConnection {
+/** Starts with `first` if given, and closes it at the end too. */
+export function serialConnection(
+  connect: Connect,
+  env: Bindings,
+  first?: OpenConnection,
+): SerialConnection {
   let last: Promise<unknown> = Promise.resolve();
-  let at: Promise<Open> | null = first ? Promise.resolve(first) : null;
+  let current: Promise<OpenConnection> | null = first ? Promise.resolve(first) : null;
   let sent = 0;
-  let most = Number.POSITIVE_INFINITY;
+  let max = Number.POSITIVE_INFINITY;
   let ended = false;
 
-  function drop(): Promise<unknown> | undefined {
-    const was = at;
-    at = null;
-    return was?.then(
+  function disconnect(): Promise<unknown> | undefined {
+    const previous = current;
+    current = null;
+    return previous?.then(
       ({ close, closed }) => {
         close();
         return closed.catch(() => {});
@@ -50,16 +54,16 @@ export function serialConnection(connect: Connect, env: Bindings, first?: Open):
   }
 
   async function send(text: string, values?: unknown[]) {
-    if (ended) throw over();
+    if (ended) throw limitError();
     try {
-      at ??= open(connect, env);
-      const way = await at;
-      most = way.most;
-      if (ended || sent >= most) throw over();
+      current ??= openConnection(connect, env);
+      const connection = await current;
+      max = connection.max;
+      if (ended || sent >= max) throw limitError();
       sent++;
-      return await way.query(text, values);
+      return await connection.query(text, values);
     } catch (error) {
-      if (broken(error)) void drop();
+      if (isBroken(error)) void disconnect();
       throw error;
     }
   }
@@ -70,10 +74,10 @@ export function serialConnection(connect: Connect, env: Bindings, first?: Open):
       last = answer.catch(() => {});
       return answer;
     },
-    left: () => most - sent,
+    left: () => max - sent,
     async close() {
       ended = true;
-      await drop();
+      await disconnect();
     },
   };
 }

@@ -1,87 +1,91 @@
 import { pause } from '../../client/pause.ts';
-import type { Knocks } from '../../client/worker/work.ts';
+import type { Wakeups } from '../../client/worker/work.ts';
 
-/** Keeps an invocation alive until a promise has settled; waitUntil is one. */
-export type Hold = (promise: Promise<unknown>) => void;
+/** Keeps an invocation alive until a promise settles; waitUntil is one. */
+export type KeepAlive = (promise: Promise<unknown>) => void;
 
-/** Works for up to so many seconds, and claims again at each knock. It gets what came with the wake that began it. */
+/** Works for up to this many seconds, and claims again at each wakeup. `given` came with the wakeup that started it. */
 export type Work<With> = (
   seconds: number,
-  knocks: Knocks,
-  hold: Hold,
+  wakeups: Wakeups,
+  keepAlive: KeepAlive,
   given?: With,
 ) => Promise<unknown>;
 
 type Options = {
-  /** How long one turn may take. A Worker has 30 s after its answer. */
+  /** How long one turn may take. A Worker has 30 s after its response. */
   seconds?: number;
-  /** From the beginning of one work to the next. */
+  /** Minimum time from one start of work to the next. */
   quiet_ms?: number;
 };
 
-/** `until`: it begins nothing after that, whether it lives or not, and leaves what it has not heard to its heir. */
-type Turn = { until: number; heir: boolean; unheard: boolean };
+/** After `until` the turn starts nothing, whether it is alive or not, and leaves wakeups that it missed to its successor. */
+type Turn = { until: number; hasSuccessor: boolean; missedWakeups: boolean };
 
-/** The least of its time that a turn has for what it begins. */
-const LEAST_SHARE = 0.4;
-const FIRST_LOOK_MS = 10;
+/** The minimum share of its time that a turn leaves for what it starts. */
+const MIN_SHARE = 0.4;
+const FIRST_POLL_MS = 10;
 
-/** Looks often at first. Promises of other requests are not for a Worker to wait for. */
-const looks = (since: number, longest: number) =>
-  pause(Math.min(longest, Math.max(FIRST_LOOK_MS, (performance.now() - since) / 10)));
+/** Polls often at first. A Worker cannot await promises of other requests. */
+const poll = (since: number, longest: number) =>
+  pause(Math.min(longest, Math.max(FIRST_POLL_MS, (performance.now() - since) / 10)));
 
 /**
- * Wakes that come while one is at work make no other: it hears a knock, or looks once more at its end. There is no
- * await between that last look and its being over, so none goes unheard. The first of them stays as its heir, should
- * it be busy with other things to the end of its time, or have been killed. Returns whether a wake began to work.
+ * Wakeups during a turn start no second turn: the current turn sees them, or checks once more at its end. No await lies
+ * between that last check and the end, so no wakeup is missed. The first such wakeup waits as the successor, in case the
+ * turn is busy until its end or is killed. Returns whether this wakeup started to work.
  */
 export function singleFlight<With = never>(
   work: Work<With>,
   { seconds = 25, quiet_ms = 0 }: Options = {},
 ) {
-  let knocks = 0;
+  let wakeups = 0;
   let last = Number.NEGATIVE_INFINITY;
   let current: Turn | null = null;
 
-  /** For what is left of the time of whoever takes it. */
-  async function take(end: number, hold: Hold, given?: With): Promise<void> {
-    const turn: Turn = { until: end - seconds * LEAST_SHARE * 1000, heir: false, unheard: false };
+  /** Runs a turn for the remaining time of this invocation. */
+  async function runTurn(end: number, keepAlive: KeepAlive, given?: With): Promise<void> {
+    const turn: Turn = {
+      until: end - seconds * MIN_SHARE * 1000,
+      hasSuccessor: false,
+      missedWakeups: false,
+    };
     current = turn;
     try {
       for (let first = true; ; first = false) {
-        const rest = last + quiet_ms - performance.now();
-        if (rest > 0) await pause(rest);
+        const delay_ms = last + quiet_ms - performance.now();
+        if (delay_ms > 0) await pause(delay_ms);
         last = performance.now();
-        const began = last;
-        const seen = knocks;
-        const told = { count: () => knocks, next: () => looks(began, 200) };
-        await work((end - began) / 1000, told, hold, first ? given : undefined);
-        if (knocks === seen || current !== turn) return;
-        turn.unheard = performance.now() >= turn.until;
-        if (turn.unheard) return;
+        const started_at = last;
+        const wakeupsBefore = wakeups;
+        const handle = { count: () => wakeups, next: () => poll(started_at, 200) };
+        await work((end - started_at) / 1000, handle, keepAlive, first ? given : undefined);
+        if (wakeups === wakeupsBefore || current !== turn) return;
+        turn.missedWakeups = performance.now() >= turn.until;
+        if (turn.missedWakeups) return;
       }
     } finally {
       if (current === turn) current = null;
     }
   }
 
-  async function inherit(turn: Turn, end: number, hold: Hold): Promise<void> {
-    const began = performance.now();
-    while (current === turn && performance.now() < turn.until) await looks(began, 1000);
-    if (current === turn || (turn.unheard && !current)) await take(end, hold);
+  async function succeed(turn: Turn, end: number, keepAlive: KeepAlive): Promise<void> {
+    const started_at = performance.now();
+    while (current === turn && performance.now() < turn.until) await poll(started_at, 1000);
+    if (current === turn || (turn.missedWakeups && !current)) await runTurn(end, keepAlive);
   }
 
-  return (hold: Hold, own_seconds = seconds, given?: With): boolean => {
+  return (keepAlive: KeepAlive, own_seconds = seconds, given?: With): boolean => {
     const now = performance.now();
     const end = now + own_seconds * 1000;
-    knocks++;
+    wakeups++;
     if (!current || now >= current.until) {
-      hold(take(end, hold, given));
+      keepAlive(runTurn(end, keepAlive, given));
       return true;
     }
-    if (!current.heir) {
-      current.heir = true;
-      hold(inherit(current, end, hold));
+    if (!current.hasSuccessor) {
+      current.hasSuccessor = true;
+      keepAlive(succeed(current, end, keepAlive));
     }
     return false;
   };

@@ -1,20 +1,20 @@
-/** Quoted text keeps its place as quotes, a comment as spaces: what stands in them is no part of a statement's form. */
-function bare(text: string): string {
+/** Replaces quoted text by quotes and comments by spaces of the same length: their content is not part of the syntax. */
+function maskLiterals(text: string): string {
   const quoted =
     /--[^\n]*|\/\*|(?<![\w$])e'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w$])\$([a-z_]\w*)?\$[\s\S]*?\$\1\$/gi;
   let form = '';
-  for (let at = 0; ; ) {
-    quoted.lastIndex = at;
-    const found = quoted.exec(text);
-    if (!found) return form + text.slice(at);
-    const long = found[0] === '/*' ? commentLength(text.slice(found.index)) : found[0].length;
-    const kept = /^(--|\/\*)/.test(found[0]) ? ' ' : "'";
-    form += text.slice(at, found.index) + kept.repeat(long);
-    at = found.index + long;
+  for (let position = 0; ; ) {
+    quoted.lastIndex = position;
+    const match = quoted.exec(text);
+    if (!match) return form + text.slice(position);
+    const length = match[0] === '/*' ? commentLength(text.slice(match.index)) : match[0].length;
+    const mask = /^(--|\/\*)/.test(match[0]) ? ' ' : "'";
+    form += text.slice(position, match.index) + mask.repeat(length);
+    position = match.index + length;
   }
 }
 
-/** They stand in one another. */
+/** Comments nest. */
 function commentLength(text: string): number {
   let depth = 0;
   for (const { 0: mark, index } of text.matchAll(/\/\*|\*\//g)) {
@@ -25,30 +25,35 @@ function commentLength(text: string): number {
 }
 
 function outsideParentheses(form: string): string {
-  const less = form.replace(/\([^()]*\)/g, ' ');
-  return less === form ? form : outsideParentheses(less);
+  const shorter = form.replace(/\([^()]*\)/g, ' ');
+  return shorter === form ? form : outsideParentheses(shorter);
 }
 
 export type TransactionalStatement = {
-  /** Without a semicolon at its end. */
+  /** Without a trailing semicolon. */
   text: string;
-  /** It is done only as far as somebody reads from it, unlike one that writes by itself. */
+  /** PostgreSQL runs it only as far as it is read, unlike a data-modifying statement. */
   read: boolean;
 };
 
-/** One statement, with as many parameters as values; throws a RangeError for anything else. */
+/** Checks for one statement, with as many parameters as values; throws a RangeError otherwise. */
 export function transactionalStatement(statement: string, values: number): TransactionalStatement {
-  const form = bare(statement).replace(/[;\s]+$/, '');
+  const form = maskLiterals(statement).replace(/[;\s]+$/, '');
   if (!/\S/.test(form) || form.includes(';')) {
-    throw new RangeError('completeWith: it does one statement');
+    throw new RangeError('completeWith: pass exactly one statement');
   }
-  const most = Math.max(0, ...[...form.matchAll(/(?<![\w$])\$(\d+)/g)].map(([, n]) => Number(n)));
-  if (most !== values) {
-    throw new RangeError(`completeWith: parameters up to $${most}, and ${values} values`);
+  const highest = Math.max(
+    0,
+    ...[...form.matchAll(/(?<![\w$])\$(\d+)/g)].map(([, n]) => Number(n)),
+  );
+  if (highest !== values) {
+    throw new RangeError(
+      `completeWith: the statement uses parameters up to $${highest}, but ${values} values were passed`,
+    );
   }
-  // A `with` may stand before it, whose name may be that of a verb.
+  // A `with` list may precede the verb, with names like those of verbs.
   const verb = /\b(select|values|table|(insert|merge)\s+into|delete\s+from|update\s+(?!as\b))/i;
-  const [found = ''] = verb.exec(outsideParentheses(form)) ?? [];
+  const [keyword = ''] = verb.exec(outsideParentheses(form)) ?? [];
   const text = statement.slice(0, form.length);
-  return { text, read: !/^(insert|merge|delete|update)/i.test(found) };
+  return { text, read: !/^(insert|merge|delete|update)/i.test(keyword) };
 }

@@ -1,4 +1,4 @@
-import { clean } from '../../client/worker/outcome.ts';
+import { truncate } from '../../client/worker/outcome.ts';
 
 /** What of an answer is kept. */
 export const MOST_BYTES = 65_536;
@@ -35,12 +35,12 @@ async function partOf(response: Response): Promise<Part> {
 /** Throws for what lies too deep. */
 function storable(value: unknown, depth = 0): unknown {
   if (depth > DEEPEST) throw new RangeError('too deep');
-  if (typeof value === 'string') return clean(value, value.length);
+  if (typeof value === 'string') return truncate(value, value.length);
   if (Array.isArray(value)) return value.map((one) => storable(one, depth + 1));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
-      clean(name, name.length),
+      truncate(name, name.length),
       storable(one, depth + 1),
     ]),
   );
@@ -68,7 +68,7 @@ function jsonOf(type: string, { text, cut }: Part): unknown {
 
 /** A control character takes six bytes as JSON. */
 function textOf({ text, cut }: Part): Part {
-  const kept = clean(text, text.length);
+  const kept = truncate(text, text.length);
   if (bytesOf(JSON.stringify(kept)) <= MOST_STORED) return { text: kept, cut };
   return textOf({ text: kept.slice(0, kept.length / 2), cut: true });
 }

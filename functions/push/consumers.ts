@@ -39,7 +39,7 @@ const aborted = (signal: AbortSignal) =>
 
 function timeoutOf(seconds: number) {
   const error = new Error(`no answer within ${Math.round(seconds * 10) / 10} s`);
-  return Object.assign(error, { name: 'TimedOut', told: {} });
+  return Object.assign(error, { name: 'TimedOut', details: {} });
 }
 
 /**

@@ -1,6 +1,6 @@
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import type { Claimed } from '../../client/types.ts';
-import { type Telling, told } from '../../client/worker/outcome.ts';
+import { type ErrorWithDetails, errorToJson } from '../../client/worker/outcome.ts';
 import type { Bindings } from '../env.ts';
 import { type Answered, answered, retryAfter } from './answer.ts';
 import { objection } from './guard.ts';
@@ -27,7 +27,7 @@ type Said = { name: string; status?: number; body?: unknown };
 
 /** An error with what the endpoint said, and no stack. */
 function failing<E extends Error>(error: E, { name, ...more }: Said): E {
-  const telling: Telling = Object.assign(error, { name, told: more });
+  const telling: ErrorWithDetails = Object.assign(error, { name, details: more });
   return telling as E;
 }
 
@@ -83,7 +83,7 @@ function unreached(url: string, error: unknown, signal: AbortSignal): Error {
   if (signal.aborted) return signal.reason;
   const why =
     (error as { cause?: unknown }).cause instanceof NotPublic ? (error as Error).cause : error;
-  const { message } = told(why);
+  const { message } = errorToJson(why);
   if (why instanceof NotPublic) {
     return notAllowed(message, placeOf(url));
   }
@@ -125,7 +125,7 @@ export async function deliver(first: string, task: Claimed, delivery: Delivery):
       void response.body?.cancel().catch(() => {});
       [from, url] = [url, to];
     } catch (error) {
-      if ((error as Telling).told) throw error;
+      if ((error as ErrorWithDetails).details) throw error;
       throw unreached(url, error, signal);
     }
   }

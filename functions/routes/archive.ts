@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { storeOf } from '../archive/open_store.ts';
-import { MOST_FILES, placeOf, type Search, searchFiles } from '../archive/search.ts';
+import { openStore } from '../archive/open_store.ts';
+import { MAX_FILES, parseCursor, type Search, searchFiles } from '../archive/search.ts';
 import { archiveStep } from '../archive/step.ts';
 import type { Store } from '../archive/store.ts';
 import { roomy } from '../database/connect.ts';
@@ -54,7 +54,7 @@ const found = z.strictObject({
 });
 
 function storeIn(env: Bindings): Store {
-  const store = storeOf(env);
+  const store = openStore(env);
   if (store) return store;
   throw refusal(409, 'This Worker has no store for an archive.', {
     hint: 'Bind an R2 bucket as ARCHIVE, or set TOCK_ARCHIVE_URL, TOCK_ARCHIVE_KEY_ID and TOCK_ARCHIVE_SECRET.',
@@ -142,7 +142,7 @@ export function archive(app: App, connect: Connect): void {
     method: 'get',
     path: '/v1/archive/tasks',
     summary: 'Archived tasks of a queue, from the newest files on, a part at a time',
-    description: `Each by its last run. A call reads up to ${MOST_FILES} files of some 10,000 runs and may find none in them: go on while there is a cursor. What is still in the database is found by /v1/tasks.`,
+    description: `Each by its last run. A call reads up to ${MAX_FILES} files of some 10,000 runs and may find none in them: go on while there is a cursor. What is still in the database is found by /v1/tasks.`,
     params: s.noParams,
     query: s.options({
       queue: s.queueName,
@@ -162,11 +162,11 @@ export function archive(app: App, connect: Connect): void {
       `f.files, f.erased, tock.tenants_of_key(p_key => $1) is null as counts, $2::text as queue, ${ownTenant('$3')} as tenant, $4::text as state, f.from_micros as "from", f.to_micros as "to",
         $11::text as unique_key, $12::text as worker, $13::text as error, coalesce($9::integer, 0) as skip, coalesce($10::integer, 100) as limit`,
       `tock.archive_search(p_queue => $2, p_from => $5::text::timestamptz, p_to => $6::text::timestamptz,
-        p_epoch => $7::integer, p_part => $8::integer, p_limit => ${MOST_FILES}) as f`,
+        p_epoch => $7::integer, p_part => $8::integer, p_limit => ${MAX_FILES}) as f`,
       'own tasks',
     ),
     values: ({ query: q }) => {
-      const [epoch, part, skip] = placeOf(q.cursor) ?? [null, null, null];
+      const [epoch, part, skip] = parseCursor(q.cursor) ?? [null, null, null];
       const place = [epoch, part, skip, q.limit];
       return [q.queue, q.tenant, q.state, q.from, q.to, ...place, q.unique_key, q.worker, q.error];
     },

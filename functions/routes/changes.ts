@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { through } from '../archive/look.ts';
-import { storeOf } from '../archive/open_store.ts';
+import { openStore } from '../archive/open_store.ts';
+import { readMissing } from '../archive/read_missing.ts';
 import type { Connect } from '../database/types.ts';
 import { authorizedForTasks } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
@@ -113,10 +113,10 @@ export function changes(app: App, connect: Connect): void {
     values: ({ params }) => [[params.id]],
     // What only the archive has is read there first, as it says whose it is.
     further: async (body, { params, env }, run) => {
-      const store = body === null ? storeOf(env) : null;
+      const store = body === null ? openStore(env) : null;
       if (!store) return body;
       const ask = (rows: string, looked: string[]) => run(eraseArchived, [params.id, rows, looked]);
-      return through(await ask('[]', []), store, ask);
+      return readMissing(await ask('[]', []), store, ask);
     },
     answer: z.strictObject({ erased: s.count }),
     none,

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
-import { isMissing, through } from '../archive/look.ts';
-import { storeOf } from '../archive/open_store.ts';
+import { openStore } from '../archive/open_store.ts';
+import { isMissing, readMissing } from '../archive/read_missing.ts';
 import type { Connect } from '../database/types.ts';
 import { authorized, checked, ownTask, queueOfTask } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
@@ -174,13 +174,13 @@ export function tasks(app: App, connect: Connect): void {
     params: z.strictObject({ id: s.id }),
     query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
     // A look that is not the last needs no more than the state of what goes on.
-    statement: (env) => (storeOf(env) ? { ...live, key: archivedToo } : live),
-    values: ({ params, env }, last) => [params.id, last, ...(storeOf(env) ? ['[]', []] : [])],
+    statement: (env) => (openStore(env) ? { ...live, key: archivedToo } : live),
+    values: ({ params, env }, last) => [params.id, last, ...(openStore(env) ? ['[]', []] : [])],
     further: async (body, { params, env }, run) => {
-      const store = storeOf(env);
+      const store = openStore(env);
       const ask = (rows: string, looked: string[]) =>
         run(archivedToo, [params.id, true, rows, looked]);
-      return store ? through(body, store, ask) : body;
+      return store ? readMissing(body, store, ask) : body;
     },
     repeat: async (once, { query, look, gone }, most = Number.POSITIVE_INFINITY) => {
       const seconds = query.wait_seconds ?? 0;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { columns, type Texts } from '../../functions/archive/columns.ts';
-import { parquetOf, rowsOf } from '../../functions/archive/parquet.ts';
+import { columns, type RunTexts } from '../../functions/archive/columns.ts';
+import { readRows, toParquet } from '../../functions/archive/parquet.ts';
 
 /** What PostgreSQL may have in a text: any Unicode but U+0000. */
 const text = fc.oneof(
@@ -27,14 +27,14 @@ const row = fc.tuple(
     const some = of[kind.replace('?', '')] as fc.Arbitrary<string>;
     return kind.endsWith('?') ? fc.option(some) : some;
   }),
-) as fc.Arbitrary<Texts>;
+) as fc.Arbitrary<RunTexts>;
 
 test('runs are read as they were written, whatever is in them', async () => {
   const rows = fc.uniqueArray(row, { minLength: 1, maxLength: 20, selector: ([id]) => id });
   await fc.assert(
     fc.asyncProperty(rows, async (given) => {
       const sorted = given.toSorted((a, b) => (BigInt(a[0] ?? 0) < BigInt(b[0] ?? 0) ? -1 : 1));
-      expect(await rowsOf(parquetOf(given))).toEqual(sorted);
+      expect(await readRows(toParquet(given))).toEqual(sorted);
     }),
   );
 });

@@ -117,5 +117,5 @@ test('a wrong key, a bucket that is not there and a server that is gone say so',
   await expect(nowhere.get('x')).rejects.toThrow(/NoSuchBucket/);
   expect(await open().get('no-such-object')).toBeNull();
   await open().delete('no-such-object');
-  expect(() => s3('http://s3.example/bucket', 'a', 'b', 'c')).toThrow(/no place/);
+  expect(() => s3('http://s3.example/bucket', 'a', 'b', 'c')).toThrow(/not a valid bucket URL/);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect } from 'vitest';
-import { rowsOf } from '../../functions/archive/parquet.ts';
+import { readRows } from '../../functions/archive/parquet.ts';
 import { type Service, service } from '../http/service.ts';
 import { MemoryBucket } from './bucket.ts';
 
@@ -40,7 +40,7 @@ export async function archive(body = {}): Promise<void> {
 
 /** All that can be read out of the bucket, as text: Parquet is compressed. */
 export async function everythingStored(): Promise<string> {
-  const files = await Promise.all([...bucket.objects.values()].map(rowsOf));
+  const files = await Promise.all([...bucket.objects.values()].map(readRows));
   return JSON.stringify(files);
 }
 

@@ -2,7 +2,7 @@
 // usage: npm run archive:week [-- <tasks a day, 100000>]
 import { parseArgs } from 'node:util';
 import pg from 'pg';
-import { rowsOf } from '../../functions/archive/parquet.ts';
+import { readRows } from '../../functions/archive/parquet.ts';
 import { s3 } from '../../functions/archive/s3.ts';
 import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
@@ -120,7 +120,7 @@ async function readBack(): Promise<number> {
   for (const { path } of rows) {
     const bytes = await files.get(path);
     if (!bytes) throw new Error(`${path} is missing`);
-    const texts = (await rowsOf(bytes)).map((row) => columns.map((n) => row[n] ?? null));
+    const texts = (await readRows(bytes)).map((row) => columns.map((n) => row[n] ?? null));
     await client.query(
       `insert into public.after select (t ->> 0)::bigint, (t ->> 1)::bigint, t ->> 2, t ->> 3, t ->> 4, (t ->> 5)::int, (t ->> 6)::bigint
        from jsonb_array_elements($1::jsonb) t`,

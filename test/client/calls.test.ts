@@ -196,7 +196,7 @@ test('what stands in the way and answers is said to be no Tock', async () => {
     await expect(call).rejects.toMatchObject({
       name: 'TockError',
       status: 0,
-      message: `http://else answers what is not Tock's: ${text}`,
+      message: `http://else does not answer like a Tock server: ${text}`,
     });
   }
 });
@@ -262,9 +262,9 @@ test('tasks are searched for, over all queues too, and who runs what and why the
   expect(found.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
   expect((await tock.tasks({ limit: 1 })).tasks).toMatchObject([{ id: other }]);
   await tock.claim(q, { worker: 'one' });
-  const { leases } = await tock.running({ queue: q, worker: 'one' });
+  const { leases } = await tock.openLeases({ queue: q, worker: 'one' });
   expect(leases).toMatchObject([{ queue: q, worker: 'one', runs: 1, late: false }]);
-  expect(await tock.running({ queue: q, worker: 'two' })).toMatchObject({ leases: [] });
+  expect(await tock.openLeases({ queue: q, worker: 'two' })).toMatchObject({ leases: [] });
   expect(await tock.why(q)).toEqual([]);
   await tock.call('PUT', `/v1/queues/${q}`, { paused: true });
   await tock.enqueue(q, 3);

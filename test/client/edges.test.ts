@@ -84,7 +84,9 @@ test('who listens and fails later breaks nothing either', async () => {
 test('a worker without a handler claims nothing', async () => {
   const tock = createTestTock();
   const id = await tock.enqueue('q', 1);
-  await expect(tock.work('q', undefined as never)).rejects.toThrow('work: q has no handler');
+  await expect(tock.work('q', undefined as never)).rejects.toThrow(
+    'work: q needs a function as its handler',
+  );
   expect(await tock.task(id)).toMatchObject({ state: 'ready' });
 });
 

@@ -87,7 +87,7 @@ test('a worker that reaches nobody drops its tasks when their lease is over', as
     },
     { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
   );
-  expect(reasons).toMatchObject([{ message: 'The time of this lease is over.' }]);
+  expect(reasons).toMatchObject([{ message: 'This lease has expired.' }]);
   // What had begun could still say how it ended: nobody has taken it back yet.
   expect(worked).toEqual({ ...noTasksDone, failed: 1, lost: 1 });
 });
@@ -199,8 +199,8 @@ test('a lease in hand is ended by its own methods, and says when it is lost', as
 test('a worker has one task of its own, the same until its lease is over', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloadTasks(2));
-  const first = await tock.claimOwn(q, 'me', 60);
-  const again = await tock.claimOwn(q, 'me', 60);
+  const first = await tock.claimForWorker(q, 'me', 60);
+  const again = await tock.claimForWorker(q, 'me', 60);
   expect(first?.tasks).toHaveLength(1);
   expect(again).toMatchObject({ lease: first?.lease, tasks: first?.tasks });
   expect(await tock.claim(queue())).toBeNull();

@@ -262,7 +262,7 @@ test('what the in-memory Tock does not know it refuses, rather than to pretend',
   const wait = { tasks: [{ payload: 2 }], wait: true };
   await tock.drain({ q: (_, { spawn }) => spawn(wait) });
   expect((await tock.task(id))?.runs[0]?.error).toMatchObject({
-    message: 'results[0].spawn.wait: the in-memory Tock does not know this option',
+    message: 'results[0].spawn.wait: the in-memory Tock does not support this option',
   });
-  await expect(tock.pools.all()).rejects.toMatchObject({ status: 501 });
+  await expect(tock.pools.listPools()).rejects.toMatchObject({ status: 501 });
 });

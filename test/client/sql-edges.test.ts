@@ -202,7 +202,7 @@ test('a worker outlasts idle connections that break in a pool that nobody listen
 test('a pool without a connection for heartbeats is refused before anything is claimed', async () => {
   const [queue, ids] = await enqueue(1007);
   await expect(worked(queue, add, pool, { concurrency: 3 })).rejects.toThrow(
-    'workSql: the pool has 3 connections and needs 4: one for each handler, and one for heartbeats',
+    'workSql: the pool has 3 connections; increase its max to 4: one for each handler, and one for heartbeats',
   );
   expect(await runs(ids[0])).toMatchObject([{ state: 'ready' }]);
 });

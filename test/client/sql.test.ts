@@ -76,7 +76,7 @@ test('what goes around a run is within its transaction', async () => {
     ({ payload }, { client }) => client.query(add, [payload]).then(() => payload),
     {
       ...toTheEnd,
-      async around({ payload }, run) {
+      async middleware({ payload }, run) {
         const end = await run();
         if (payload === 14) throw new RetryIn(60, 'not yet');
         return { end };

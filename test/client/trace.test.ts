@@ -49,7 +49,7 @@ test.each(['the database', 'memory'])('what goes around a run has its end in %s'
     },
     {
       until: 'empty',
-      async around(task, run) {
+      async middleware(task, run) {
         if (task.payload === 3) throw new Fatal('not even begun');
         try {
           return { within: await run() };

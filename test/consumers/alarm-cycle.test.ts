@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { type AlarmState, alarmOf } from '../../functions/alarm/alarm.ts';
+import { type AlarmState, createAlarm } from '../../functions/alarm/alarm.ts';
 import type { Consumer } from '../../functions/consumers/define.ts';
 import { defineConsumer } from '../../functions/consumers/define.ts';
 import type { Connect } from '../../functions/database/types.ts';
@@ -53,7 +53,7 @@ function state() {
 
 function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
   const held = state();
-  const Alarm = alarmOf(connect, consumers, 25);
+  const Alarm = createAlarm(connect, consumers, 25);
   const alarm = new Alarm(held, {});
   /** Of an object that had nothing to do meanwhile, and was dropped. */
   const ring = async () => {

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import type { Connect } from '../../functions/database/types.ts';
 import type { Bindings } from '../../functions/env.ts';
 import {
-  type Around,
   type ConsumerHandler,
   createWorker,
   defineConsumer,
+  type Middleware,
 } from '../../functions/worker.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { type ConsumerService, startConsumerService } from './service.ts';
@@ -164,7 +164,7 @@ test('an alarm that could not be told is told again, by the same call and by the
 test('what goes around runs goes around those of consumers, their schemas too', async () => {
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const heard: unknown[] = [];
-  const around: Around = async (task, run) => {
+  const middleware: Middleware = async (task, run) => {
     const end = await run().catch((error: Error) => error.message);
     heard.push([task.headers, end]);
     return { end };
@@ -172,7 +172,7 @@ test('what goes around runs goes around those of consumers, their schemas too', 
   const handler: ConsumerHandler = (_task, { trace }) => trace;
   const schema = z.object({ to: z.string() });
   const consumers = [defineConsumer({ queue: 'around', schema, handler })];
-  const worker = createWorker({ consumers, around, connect: there.connect });
+  const worker = createWorker({ consumers, middleware, connect: there.connect });
   const headers = { traceparent, baggage: 'a=1', other: 'x' };
   const id = await there.tock.enqueue('around', { to: 'ann' }, { headers });
   await there.tock.enqueue('around', {});

@@ -152,7 +152,9 @@ test('a consumer that can not be one is refused when it is defined', () => {
   expect(() => defineConsumer({ queue: 'q', batch: 1.5, handler })).toThrow('batch');
   expect(() => defineConsumer({ queue: 'q', lease_seconds: -1, handler })).toThrow('lease_seconds');
   // Each task would fail with all its attempts.
-  expect(() => defineConsumer({ queue: 'q', handler: undefined as never })).toThrow('no handler');
+  expect(() => defineConsumer({ queue: 'q', handler: undefined as never })).toThrow(
+    'a function as its handler',
+  );
   const schema = { parse: (payload: unknown) => payload } as never;
   expect(() => defineConsumer({ queue: 'q', schema, handler })).toThrow('Standard Schema');
 });

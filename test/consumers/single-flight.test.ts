@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { Hold } from '../../functions/consumers/single_flight.ts';
+import type { KeepAlive } from '../../functions/consumers/single_flight.ts';
 import { singleFlight } from '../../functions/consumers/single_flight.ts';
 import { deferred } from '../client/service.ts';
 
@@ -8,7 +8,7 @@ const never = () => new Promise<void>(() => {});
 /** What keeps an invocation alive, and whether it has ended. */
 function invocation() {
   const held: Promise<unknown>[] = [];
-  const hold: Hold = (promise) => held.push(promise);
+  const hold: KeepAlive = (promise) => held.push(promise);
   return { hold, over: () => Promise.all(held) };
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { toArchive, wantArchive } from '../../functions/archive/step.ts';
+import { enableArchive, runArchive } from '../../functions/archive/step.ts';
 import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { MemoryBucket } from '../archive/bucket.ts';
@@ -33,9 +33,9 @@ test.each(driverNames)(
     await closeSegments(owner);
     await passAllRetentions(owner);
     const env = { ...made.env(way), ARCHIVE: new MemoryBucket() };
-    await wantArchive(connect, env);
+    await enableArchive(connect, env);
     // a step that runs out of time says that there is more
-    for (let steps = 0; await toArchive(connect, env); steps++) expect(steps).toBeLessThan(20);
+    for (let steps = 0; await runArchive(connect, env); steps++) expect(steps).toBeLessThan(20);
     const { rows } = await owner.query('select waiting, failures, last_error from tock.archive()');
     expect(rows).toEqual([{ waiting: 0, failures: 0, last_error: null }]);
     await dropExpiredSegments(owner);

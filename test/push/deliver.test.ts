@@ -137,7 +137,7 @@ test.each([
   [304, 'again', 'Redirected'],
 ])('%i is %s', async (status, what, name) => {
   const error = await failed(push(there.on('/status', status)));
-  expect([kind(error), error.name, error.told.status]).toEqual([what, name, status]);
+  expect([kind(error), error.name, error.details.status]).toEqual([what, name, status]);
   expect(error.message).toContain(`${status} from ${there.url}/status`);
 });
 
@@ -146,7 +146,11 @@ test('an endpoint may say of any failure that it is for good', async () => {
     return (response) => response.writeHead(503, { 'NonRetryable-Error': value }).end('no such');
   };
   const error = await failed(push(there.on('/never', saying('true'))));
-  expect([kind(error), error.name, error.told.body]).toEqual(['fatal', 'NonRetryable', 'no such']);
+  expect([kind(error), error.name, error.details.body]).toEqual([
+    'fatal',
+    'NonRetryable',
+    'no such',
+  ]);
   expect(kind(await failed(push(there.on('/never', saying('false')))))).toBe('again');
 });
 
@@ -173,7 +177,7 @@ test.each([
 test('what an error says of an answer is bounded, and without the query string', async () => {
   const url = there.on('/long', (response) => response.writeHead(400).end('x'.repeat(100_000)));
   const error = await failed(push(`${url}?token=secret`));
-  expect(error.told.body).toHaveLength(2000);
+  expect(error.details.body).toHaveLength(2000);
   expect(error.message).not.toContain('secret');
 });
 
@@ -237,7 +241,7 @@ test.each([
       .write('x', () => response.destroy());
   });
   const error = await failed(push(broken));
-  expect([error.name, kind(error), error.told]).toEqual([name, what, { status, body: null }]);
+  expect([error.name, kind(error), error.details]).toEqual([name, what, { status, body: null }]);
 });
 
 test('no error shows the user or the fragment of where a redirect leads', async () => {

@@ -1,0 +1,160 @@
+import { LeaseLost, TaskCancelled } from '../errors.ts';
+import type { Leases } from '../lease.ts';
+import type { Claimed, LeasedTasks, Progress } from '../types.ts';
+import { heartbeat } from './heartbeat.ts';
+import type { TaskOutcome } from './outcome.ts';
+import {
+  createReporter,
+  type OutcomeKind,
+  type ReportEvents,
+  type TaskEnd,
+} from './report_outcomes.ts';
+
+/** A leased task of a worker. */
+export type LeasedTask = {
+  task: Claimed;
+  lease: string;
+  abort: AbortController;
+  started: boolean;
+  ended: boolean;
+  progress(progress: Progress): void;
+  /** Later outcomes of the same task are dropped. */
+  end(outcome: TaskOutcome): void;
+};
+
+/** A lease of a worker: kept alive and reported until none of its tasks is left. */
+export type LeasedBatch = {
+  tasks: LeasedTask[];
+  /** Releases tasks that have not started; with a reason also running ones, whose signals it aborts. */
+  release(reason?: Error): void;
+  /** Aborts the signals of tasks that have not ended. */
+  abort(reason: Error): void;
+};
+
+export type BatchOptions = {
+  lease_seconds: number;
+  late: boolean;
+  report_within_ms: number;
+  /** Whether reports may wait for more outcomes of this lease, because no handler is idle. */
+  canWait(): boolean;
+  counted(kind: OutcomeKind, count: number): void;
+  /** None of its tasks is left. */
+  onEmpty(): void;
+  error(error: unknown): void;
+};
+
+const expiredError = () => new LeaseLost(409, { detail: 'This lease has expired.' });
+
+export function leaseBatch(
+  source: Leases,
+  leased: LeasedTasks,
+  options: BatchOptions,
+): LeasedBatch {
+  const { counted, onEmpty, error } = options;
+  const tasks = leased.tasks.map(leasedTask);
+  let left = tasks.length;
+  // A counter: searching at each outcome takes a second for a lease of 10,000 tasks.
+  let unfinished = tasks.length;
+  let lost = false;
+  let outcomes: TaskEnd[] = [];
+  let isReporting = false;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+
+  const events: ReportEvents = { counted: count, lost: loseLease, error };
+  const report = createReporter(source, leased, events);
+  const { lease_seconds, late } = options;
+  const heartbeats = heartbeat(source, leased, lease_seconds, late, {
+    cancel: (ids) => {
+      for (const entry of unfinishedTasks(ids)) entry.abort.abort(new TaskCancelled());
+    },
+    lost: loseLease,
+    expired() {
+      heartbeats.stop();
+      drop(expiredError());
+    },
+    error,
+  });
+
+  function leasedTask(task: Claimed): LeasedTask {
+    const entry: LeasedTask = {
+      task,
+      lease: leased.lease,
+      abort: new AbortController(),
+      started: false,
+      ended: false,
+      progress: (progress) => heartbeats.progress(task.id, progress),
+      end(outcome) {
+        recordOutcome(entry, outcome);
+        if (unfinished === 0 || outcome.kind === 'reported' || !options.canWait()) void reportAll();
+        else timer ??= setTimeout(reportAll, options.report_within_ms);
+      },
+    };
+    return entry;
+  }
+
+  function recordOutcome(entry: LeasedTask, outcome: TaskOutcome): void {
+    if (entry.ended) return;
+    entry.ended = true;
+    unfinished--;
+    heartbeats.forget(entry.task.id);
+    if (lost && outcome.kind !== 'reported') count('lost', 1);
+    else outcomes.push({ id: entry.task.id, end: outcome });
+  }
+
+  const unfinishedTasks = (ids?: string[]) =>
+    tasks.filter(({ task, ended }) => !ended && (ids?.includes(task.id) ?? true));
+
+  function count(kind: OutcomeKind, n: number): void {
+    left -= n;
+    counted(kind, n);
+    if (left > 0) return;
+    heartbeats.stop();
+    onEmpty();
+  }
+
+  async function reportAll(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    if (isReporting) return;
+    isReporting = true;
+    while (outcomes.length > 0) {
+      const batch = outcomes;
+      outcomes = [];
+      await report(batch);
+    }
+    isReporting = false;
+  }
+
+  /** Aborts running tasks, and counts those that have not started as lost. */
+  function drop(reason: Error): void {
+    for (const entry of unfinishedTasks()) {
+      entry.abort.abort(reason);
+      if (entry.started) continue;
+      entry.ended = true;
+      unfinished--;
+      count('lost', 1);
+    }
+  }
+
+  function loseLease(reason: LeaseLost): void {
+    if (lost) return;
+    lost = true;
+    heartbeats.stop();
+    drop(reason);
+  }
+
+  return {
+    tasks,
+    abort(reason) {
+      for (const entry of unfinishedTasks()) entry.abort.abort(reason);
+    },
+    release(reason) {
+      for (const entry of unfinishedTasks()) {
+        if (entry.started && !reason) continue;
+        if (reason) entry.abort.abort(reason);
+        recordOutcome(entry, { kind: 'released' });
+      }
+      void reportAll();
+    },
+  };
+}

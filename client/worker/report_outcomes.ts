@@ -1,0 +1,96 @@
+import { LeaseLost, TockError } from '../errors.ts';
+import type { Leases } from '../lease.ts';
+import type { LeasedTasks } from '../types.ts';
+import { errorToJson, type TaskOutcome } from './outcome.ts';
+
+export type OutcomeKind = 'done' | 'failed' | 'released' | 'cancelled' | 'lost';
+
+export type TaskEnd = { id: string; end: TaskOutcome };
+
+/** Events of reporting: outcomes, a lost lease, and errors. */
+export type ReportEvents = {
+  counted(kind: OutcomeKind, count: number): void;
+  lost(error: LeaseLost): void;
+  error(error: unknown): void;
+};
+
+// The result is too large or not storable, or the key may not add the tasks.
+const isRefusal = (error: unknown) =>
+  error instanceof TockError && [400, 403, 413, 422].includes(error.status);
+
+const hasNoResult = ({ end }: TaskEnd) =>
+  end.kind === 'done' && Object.values(end.report).every((value) => value === undefined);
+
+const hasNoOptions = ({ end }: TaskEnd) =>
+  end.kind !== 'done' && !(end.kind === 'failed' && end.report.retry_in_seconds !== undefined);
+
+const kindOf = ({ end }: TaskEnd): OutcomeKind => (end.kind === 'reported' ? end.as : end.kind);
+
+/** Reports the outcomes of a lease's tasks: all done tasks in one call, then failed ones, then released ones. */
+export function createReporter(
+  source: Leases,
+  { lease, tasks }: LeasedTasks,
+  events: ReportEvents,
+) {
+  const complete = (outcomes: TaskEnd[]) =>
+    // The server updates one row, whatever the number of tasks.
+    outcomes.length === tasks.length && outcomes.every(hasNoResult)
+      ? source.complete(lease)
+      : source.complete(
+          lease,
+          outcomes.map(({ id, end }) => ({ id, ...(end.kind === 'done' && end.report) })),
+        );
+  const fail = (outcomes: TaskEnd[]) =>
+    source.fail(
+      lease,
+      outcomes.map(({ id, end }) => ({ id, ...(end.kind === 'failed' && end.report) })),
+    );
+  const release = (outcomes: TaskEnd[]) =>
+    source.release(
+      lease,
+      outcomes.map(({ id }) => id),
+    );
+
+  type PostOutcomes = (outcomes: TaskEnd[]) => Promise<{ refused: string[] }>;
+
+  async function send(outcomes: TaskEnd[], post: PostOutcomes): Promise<void> {
+    if (outcomes.length === 0) return;
+    try {
+      const refused = new Set((await post(outcomes)).refused);
+      for (const end of outcomes) events.counted(refused.has(end.id) ? 'lost' : kindOf(end), 1);
+    } catch (error) {
+      await splitRefused(error, outcomes, post);
+    }
+  }
+
+  /** A refused outcome must not block the others: halves the batch down to the refused one, which then fails. */
+  async function splitRefused(
+    error: unknown,
+    outcomes: TaskEnd[],
+    post: PostOutcomes,
+  ): Promise<void> {
+    const [end] = outcomes;
+    if (end && isRefusal(error) && outcomes.length > 1) {
+      const half = Math.ceil(outcomes.length / 2);
+      await send(outcomes.slice(0, half), post);
+      return send(outcomes.slice(half), post);
+    }
+    const failure: TaskOutcome = { kind: 'failed', report: { error: errorToJson(error) } };
+    if (end && isRefusal(error) && !hasNoOptions(end)) {
+      events.error(error);
+      return send([{ id: end.id, end: failure }], fail);
+    }
+    events.counted('lost', outcomes.length);
+    if (error instanceof LeaseLost) events.lost(error);
+    else events.error(error);
+  }
+
+  return async (outcomes: TaskEnd[]): Promise<void> => {
+    const ofKind = (...kinds: TaskOutcome['kind'][]) =>
+      outcomes.filter(({ end }) => kinds.includes(end.kind));
+    for (const end of ofKind('reported')) events.counted(kindOf(end), 1);
+    await send(ofKind('done'), complete);
+    await send(ofKind('failed'), fail);
+    await send(ofKind('released', 'cancelled'), release);
+  };
+}
