@@ -1,39 +1,39 @@
 export type Bindings = {
-  /** postgres://… of a transaction pooler or of Neon, as the role tock_edge; a secret. */
+  /** postgres://… of a transaction pooler or of Neon, with the role tock_edge; a secret. */
   DATABASE_URL?: string;
-  /** pg, neon-http or neon-ws; by default neon-http for a host in neon.tech, pg for any other. */
+  /** pg, neon-http or neon-ws. Default: neon-http for a host in neon.tech, else pg. */
   TOCK_DRIVER?: string;
-  /** https://host[:port] of a proxy that speaks Neon's protocols, for a Neon of one's own. */
+  /** https://host[:port] of a proxy with Neon's protocols, for a self-hosted Neon. */
   TOCK_NEON_PROXY?: string;
-  /** Origins whose pages may call from a browser, by commas; none without it. */
+  /** Origins whose pages may call from a browser, separated by commas. Default: none. */
   TOCK_ORIGINS?: string;
-  /** Comes before all of them. */
+  /** Takes precedence over the settings above. */
   HYPERDRIVE?: { connectionString: string };
-  /** As DATABASE_URL and HYPERDRIVE, for the calls on leases: another pool, which a flood of enqueues can't fill. */
+  /** Like DATABASE_URL and HYPERDRIVE, for calls on leases: a separate pool that enqueues cannot exhaust. */
   DATABASE_URL_ENDS?: string;
   HYPERDRIVE_ENDS?: { connectionString: string };
-  /** How many enqueues, claims and other calls an isolate has under way, of each; 300 by default. */
+  /** Maximum number of concurrent enqueues, claims and other calls of an isolate, of each kind. Default: 300. */
   TOCK_MOST_AT_ONCE?: string;
-  /** What the secrets of queues with push are made of; several, newest first, by spaces. Without it nothing is pushed. */
+  /** The master secrets of queues with push, newest first, separated by spaces. Without it nothing is pushed. */
   TOCK_PUSH_SECRET?: string;
-  /** allow: push to http:// and to private addresses too, for work on one's own machine. */
+  /** allow: also push to http:// and to private addresses, for local development. */
   TOCK_PUSH_PRIVATE?: string;
-  /** Which traces tasks keep of the requests that enqueue them: sampled, unless it is all or off. */
+  /** Which traces of enqueuing requests tasks keep: sampled (default), all or off. */
   TOCK_TRACE?: string;
-  /** The Durable Object that holds when something is next due; see alarm/alarm.ts. */
+  /** The Durable Object that knows when the next work is due; see alarm/alarm.ts. */
   ALARM?: AlarmNamespace;
   /** The R2 bucket of the archive. */
   ARCHIVE?: Bucket;
-  /** `manual`: only where it is turned on by hand. */
+  /** `manual`: an operator turns the archive on and off. */
   TOCK_ARCHIVE?: string;
-  /** Where the archive lies in a store that speaks S3: https://host/bucket[/folder]; with its key, and its region (auto). */
+  /** The archive's bucket in an S3-compatible store: https://host/bucket[/folder]; with key, and region (default: auto). */
   TOCK_ARCHIVE_URL?: string;
   TOCK_ARCHIVE_KEY_ID?: string;
   TOCK_ARCHIVE_SECRET?: string;
   TOCK_ARCHIVE_REGION?: string;
 };
 
-/** What of a Durable Object's namespace is needed. */
+/** The part of a Durable Object namespace that the Worker uses. */
 export type AlarmNamespace = {
   idFromName(name: string): unknown;
   get(id: never): { fetch(url: string, init?: RequestInit): Promise<Response> };
@@ -41,7 +41,7 @@ export type AlarmNamespace = {
 
 type R2Object = { arrayBuffer(): Promise<ArrayBuffer> };
 
-/** What of an R2 bucket is needed. */
+/** The part of an R2 bucket that the archive uses. */
 export type Bucket = {
   put(key: string, bytes: Uint8Array, options: { sha256: string }): Promise<unknown>;
   get(

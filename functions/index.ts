@@ -3,8 +3,8 @@ import { createWorker } from './worker.ts';
 
 const worker = createWorker({ consumers });
 
-/** The Worker: HTTP, for a cron trigger the duties that are due, and its consumers. */
+/** The Worker: the HTTP API, maintenance for a cron trigger, and its consumers. */
 export default { fetch: worker.fetch, scheduled: worker.scheduled };
 
-/** Used where wrangler.toml binds it. */
+/** Used if wrangler.toml binds it. */
 export const { Alarm } = worker;

@@ -10,7 +10,7 @@ import { connect as open } from './database/connect.ts';
 import type { Connect } from './database/types.ts';
 import type { Bindings } from './env.ts';
 import { createApp } from './http/app.ts';
-import { andPush } from './push/consumers.ts';
+import { withPush } from './push/consumers.ts';
 
 export { Fatal, LeaseLost, RetryIn, TaskCancelled, WorkerStopped } from '../client/errors.ts';
 export type { Middleware, Trace } from '../client/worker/handlers.ts';
@@ -20,84 +20,88 @@ export type { Bindings } from './env.ts';
 
 export type WorkerOptions = {
   consumers?: readonly Consumer[];
-  /** Goes around each attempt, as a span of its trace does. */
+  /** Wraps each attempt, for example in a trace span. */
   middleware?: Middleware;
-  /** How long one invocation works: up to 28, as a Worker has 30 s after its answer. */
+  /** How long one invocation works: up to 28, because a Worker has 30 s after its response. */
   seconds?: number;
-  /** The way to the database; by its bindings, unless it is said. */
+  /** The database driver. Default: by the bindings. */
   connect?: Connect;
 };
 
-/** What of an invocation's context is needed. */
+/** The part of an invocation's context that the Worker uses. */
 type Execution = { waitUntil(promise: Promise<unknown>): void; passThroughOnException(): void };
 
 export type Worker = {
   fetch(request: Request, env: Bindings, execution?: Execution): Response | Promise<Response>;
   scheduled(event: unknown, env: Bindings): Promise<void>;
-  /** To be exported under this name where wrangler.toml binds it. */
+  /** Export it under this name if wrangler.toml binds it. */
   Alarm: AlarmClass;
 };
 
-/** All of it, whatever fails; what failed is thrown at the end. */
-async function each(...duties: (() => Promise<unknown>)[]): Promise<void> {
-  const failed: unknown[] = [];
-  for (const duty of duties) await duty().catch((error) => failed.push(error));
-  if (failed.length > 1) throw new AggregateError(failed, failed.map(String).join('; '));
-  if (failed.length > 0) throw failed[0];
+/** Runs all functions, and throws their errors at the end. */
+async function runAll(...jobs: (() => Promise<unknown>)[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (const job of jobs) await job().catch((error) => errors.push(error));
+  if (errors.length > 1) throw new AggregateError(errors, errors.map(String).join('; '));
+  if (errors.length > 0) throw errors[0];
 }
 
-/** The HTTP door, the duties for a cron trigger, and consumers that are woken by what is enqueued. */
+/** The HTTP API, maintenance for a cron trigger, and consumers that an enqueue wakes. */
 export function createWorker({
-  consumers: given = [],
+  consumers: definitions = [],
   middleware,
   seconds = 25,
   connect = open,
 }: WorkerOptions = {}): Worker {
-  if (!(seconds >= 3 && seconds <= 28)) throw new RangeError('createWorker: seconds is 3 to 28');
-  const consumers = given.map((one) =>
+  if (!(seconds >= 3 && seconds <= 28))
+    throw new RangeError('createWorker: seconds must be 3 to 28');
+  const consumers = definitions.map((one) =>
     middleware ? { ...one, handler: withMiddleware(one.handler, middleware) } : one,
   );
-  const twice = consumers.find(
+  const duplicate = consumers.find(
     ({ queue }, n) => consumers.findIndex((one) => one.queue === queue) < n,
   );
-  if (twice) throw new RangeError(`createWorker: ${twice.queue} has two consumers`);
-  const tell = alarmNotifier();
-  const lending = borrowedConnections(connect);
-  const wake = wakeAfterRequest(connect, consumers, {
+  if (duplicate)
+    throw new RangeError(
+      `createWorker: ${duplicate.queue} has two consumers; define one for each queue`,
+    );
+  const notifyAlarm = alarmNotifier();
+  const borrowed = borrowedConnections(connect);
+  const wakeConsumers = wakeAfterRequest(connect, consumers, {
     seconds,
-    borrowed: lending,
-    notifyAlarm: tell,
+    borrowed,
+    notifyAlarm,
   });
-  const app = createApp(lending.connect, (c) => {
-    wake(c);
-    if (c.env.ALARM) keepAliveOf(c)?.(tell(c.env));
+  const app = createApp(borrowed.connect, (c) => {
+    wakeConsumers(c);
+    if (c.env.ALARM) keepAliveOf(c)?.(notifyAlarm(c.env));
   });
   const queues = new Set(consumers.map(({ queue }) => queue));
-  const all = andPush(consumers);
+  const allConsumers = withPush(consumers);
   const enough_seconds = enoughSeconds(seconds);
   return {
     async fetch(request, env, execution) {
-      // A queue may have push.
-      const asked = execution && (queues.size > 0 || env.TOCK_PUSH_SECRET);
-      const queue = enqueuedTo(request.method, asked ? new URL(request.url).pathname : '');
+      // The queue may have push.
+      const mayEnqueue = execution && (queues.size > 0 || env.TOCK_PUSH_SECRET);
+      const queue = enqueuedTo(request.method, mayEnqueue ? new URL(request.url).pathname : '');
       if (!execution || queue === null || !(queues.has(queue) || env.TOCK_PUSH_SECRET)) {
         return app.fetch(request, env, execution as never);
       }
-      const own = lending.lend(env);
+      const ownEnv = borrowed.lend(env);
       try {
-        return await app.fetch(request, own, execution as never);
+        return await app.fetch(request, ownEnv, execution as never);
       } finally {
-        execution.waitUntil(lending.settle(own));
+        execution.waitUntil(borrowed.settle(ownEnv));
       }
     },
     scheduled: (_event, env) =>
-      each(
+      runAll(
         () => enableArchive(connect, env),
         () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
-        () => drain(connect, env, all, { seconds, enough_seconds, worker: 'scheduled' }),
+        () => drain(connect, env, allConsumers, { seconds, enough_seconds, worker: 'scheduled' }),
         () => runArchive(connect, env),
-        () => tell(env),
+        () => notifyAlarm(env),
       ),
-    Alarm: createAlarm(connect, all, seconds),
+    Alarm: createAlarm(connect, allConsumers, seconds),
   };
 }

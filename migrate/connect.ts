@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { lacksTls, sayTls } from '../functions/database/tls.ts';
+import { lacksTls, tlsHint } from '../functions/database/tls.ts';
 import { Failure } from './failure.ts';
 import { CONNECT_MS, END_MS, STATEMENT_MS } from './timeouts.ts';
 
@@ -64,7 +64,7 @@ export function clientOf(url: string, options: pg.ClientConfig): pg.Client {
   }
   if (!lacksTls(client, url)) return client;
   const what = `The database URL leads to ${client.host} without TLS.`;
-  throw new Failure(what, `${sayTls[0]?.toUpperCase()}${sayTls.slice(1)}.`, 2);
+  throw new Failure(what, `${tlsHint[0]?.toUpperCase()}${tlsHint.slice(1)}.`, 2);
 }
 
 /**

@@ -1,4 +1,4 @@
-import { roomy } from '../database/connect.ts';
+import { unlimitedAnswers } from '../database/connect.ts';
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import type { RunTexts } from './columns.ts';
@@ -124,7 +124,7 @@ export async function runArchive(connect: Connect, env: Bindings): Promise<boole
   if (!store) return false;
   const until = performance.now() + ARCHIVE_SECONDS * 1000;
   let more = true;
-  await connect(roomy(env), async (query) => {
+  await connect(unlimitedAnswers(env), async (query) => {
     while (more && performance.now() < until) ({ more } = await archiveStep(query, store));
   });
   return more;

@@ -2,9 +2,9 @@ import type { Context } from 'hono';
 import type { Wakeups } from '../../client/worker/work.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
-import type { Changed } from '../http/app.ts';
+import type { OnChange } from '../http/app.ts';
 import type { Env } from '../http/endpoint.ts';
-import { andPush, pushConsumers } from '../push/consumers.ts';
+import { pushConsumers, withPush } from '../push/consumers.ts';
 import type { BorrowedConnections } from './borrowed_connections.ts';
 import type { Consumer } from './define.ts';
 import { type Consumers, drain, enoughSeconds, logError, total } from './drain.ts';
@@ -58,7 +58,7 @@ export function wakeAfterRequest(
   connect: Connect,
   consumers: readonly Consumer[],
   { seconds, borrowed, notifyAlarm }: Options,
-): Changed {
+): OnChange {
   let env: Bindings = {};
   const createWake = (consumerList: Consumers, quiet_ms = 0) => {
     const work = async (
@@ -92,7 +92,7 @@ export function wakeAfterRequest(
   const names = new Set(consumers.map(({ queue }) => queue));
   const consumersOf = (name: string) => consumers.filter(({ queue }) => queue === name);
   const queues = new Map([...names].map((name) => [name, createWake(consumersOf(name))]));
-  const wakeAll = createWake(andPush(consumers), QUIET_MS);
+  const wakeAll = createWake(withPush(consumers), QUIET_MS);
   // One entry for each queue with push, so the map stays small.
   const wakeForPush = (queue: string) => {
     const existing =

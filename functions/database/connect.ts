@@ -16,20 +16,20 @@ function isNeon(url: string): boolean {
   return URL.canParse(url) && new URL(url).hostname.endsWith('.neon.tech');
 }
 
-/** The driver that the bindings ask for; throws when there is none of that name. */
+/** The driver that the bindings choose; throws for an unknown name. */
 export function chooseDriver(env: Bindings): Connect {
   if (env.HYPERDRIVE) return connectHyperdrive;
   if (!env.DATABASE_URL) {
     throw misconfigured(
-      'The Worker has no DATABASE_URL.',
+      'DATABASE_URL is not set.',
       'set it with: wrangler secret put DATABASE_URL; or bind HYPERDRIVE',
     );
   }
   const driver = drivers.get(driverOf(env));
   if (driver) return driver;
-  // Not what it is: somebody may have put a secret there.
+  // The message omits the value: it may be a misplaced secret.
   throw misconfigured(
-    'The Worker knows no driver of the name in TOCK_DRIVER.',
+    'TOCK_DRIVER is not the name of a driver.',
     `set TOCK_DRIVER to one of ${[...drivers.keys()].join(', ')}, or leave it out`,
   );
 }
@@ -37,17 +37,17 @@ export function chooseDriver(env: Bindings): Connect {
 const driverOf = ({ TOCK_DRIVER, DATABASE_URL = '' }: Bindings) =>
   TOCK_DRIVER || (isNeon(DATABASE_URL) ? 'neon-http' : 'pg');
 
-/** To the same database, for answers of any size: over HTTPS Neon gives 10 MiB. (Node has WebSocket from 22 on.) */
-export function roomy(env: Bindings): Bindings {
-  const isByHttps = !env.HYPERDRIVE && driverOf(env) === 'neon-http';
-  return isByHttps && 'WebSocket' in globalThis ? { ...env, TOCK_DRIVER: 'neon-ws' } : env;
+/** Bindings for answers of any size: over HTTPS Neon limits them to 10 MiB. (Node has WebSocket since 22.) */
+export function unlimitedAnswers(env: Bindings): Bindings {
+  const usesHttps = !env.HYPERDRIVE && driverOf(env) === 'neon-http';
+  return usesHttps && 'WebSocket' in globalThis ? { ...env, TOCK_DRIVER: 'neon-ws' } : env;
 }
 
-/** By the driver that the bindings ask for. */
+/** Connects with the driver that the bindings choose. */
 export const connect: Connect = async (env, use) => chooseDriver(env)(env, use);
 
-/** The way of calls that end work: a pool of their own, where one is given, which no enqueue can fill. */
-export function forEnds(env: Bindings): Bindings {
+/** Bindings for calls on leases: with a separate pool, a flood of enqueues cannot block them. */
+export function forLeaseCalls(env: Bindings): Bindings {
   const { DATABASE_URL_ENDS, HYPERDRIVE_ENDS, HYPERDRIVE, ...others } = env;
   if (HYPERDRIVE_ENDS) return { ...env, HYPERDRIVE: HYPERDRIVE_ENDS };
   return DATABASE_URL_ENDS ? { ...others, DATABASE_URL: DATABASE_URL_ENDS } : env;

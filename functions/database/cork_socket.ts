@@ -7,21 +7,21 @@ type Stream = {
 };
 
 /**
- * Of a client of pg. It corks its stream while it writes a statement's five messages; workerd's stream
- * can't be corked, and each message would be a write, a packet and a read at the other end.
+ * Adds cork() to the stream of a pg client. pg corks its stream while it writes the five messages of a statement; workerd
+ * has no cork, so each message would be one write, one packet and one read at the server.
  */
 export function corkSocket<T extends object>(client: T): T {
   const { stream } = (client as unknown as { connection: { stream: Stream } }).connection;
   if (stream.cork) return client;
   const write = stream.write.bind(stream);
-  let held: Uint8Array[] | null = null;
+  let corked: Uint8Array[] | null = null;
   stream.cork = () => {
-    held = [];
+    corked = [];
   };
-  stream.write = (bytes, ...rest) => (held ? held.push(bytes) > 0 : write(bytes, ...rest));
+  stream.write = (bytes, ...rest) => (corked ? corked.push(bytes) > 0 : write(bytes, ...rest));
   stream.uncork = () => {
-    const bytes = Buffer.concat(held ?? []);
-    held = null;
+    const bytes = Buffer.concat(corked ?? []);
+    corked = null;
     write(bytes);
   };
   return client;

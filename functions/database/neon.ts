@@ -3,17 +3,17 @@ import { misconfigured } from './errors.ts';
 
 type Neon = { url: string; proxy: URL | undefined };
 
-/** Where Neon is; the driver would put an unreadable URL, with its password, into its error. */
+/** Neon's address; checked here because the driver's error would contain an invalid URL with its password. */
 export function neonOf({ DATABASE_URL: url = '', TOCK_NEON_PROXY: proxy }: Bindings): Neon {
   if (!/^postgres(ql)?:/.test(url) || !URL.canParse(url.replace(/^\w+:/, 'http:'))) {
     throw misconfigured(
-      'DATABASE_URL is no URL.',
-      'set it to postgres://user:password@host/database; characters like / # ? in it are escaped',
+      'DATABASE_URL is not a valid URL.',
+      'set it to postgres://user:password@host/database; escape characters like / # ? in the password',
     );
   }
   if (proxy && !/^https?:\/\/[^/]+\/?$/.test(proxy)) {
     throw misconfigured(
-      'TOCK_NEON_PROXY is not the address of a proxy.',
+      'TOCK_NEON_PROXY is not a valid proxy URL.',
       'set it to https://host or https://host:port, or leave it out',
     );
   }

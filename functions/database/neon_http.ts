@@ -4,32 +4,34 @@ import { withSqlstate } from './errors.ts';
 import { neonOf } from './neon.ts';
 import type { Connect, Query } from './types.ts';
 
-// A Worker's request may make 50 of its own on the free plan.
-const MOST_STATEMENTS = 45;
+// A Worker's request may make 50 subrequests on the free plan.
+const MAX_STATEMENTS = 45;
 
-const ownEndpoint = neonConfig.fetchEndpoint;
+const defaultEndpoint = neonConfig.fetchEndpoint;
 
 const tooLarge: Record<string, { code: string; message: string; detail: string; hint: string }> = {
   413: {
     code: 'TK413',
-    message: 'The request is over the 10 MiB that Neon takes over HTTPS, with its quotes escaped.',
+    message:
+      'The request is over 10 MiB, which Neon allows over HTTPS (escaped quotes count twice).',
     detail: 'body',
     hint: 'split it into several calls',
   },
   507: {
     code: 'TK507',
-    message: 'The answer is over the 10 MiB that Neon gives over HTTPS, with its quotes escaped.',
+    message:
+      'The answer is over 10 MiB, which Neon allows over HTTPS (escaped quotes count twice).',
     detail: 'limit',
-    hint: 'ask for less at once; what a claim leased in vain comes back when its lease ends',
+    hint: 'request less at once; tasks that this claim has leased return when their lease ends',
   },
 };
 
-/** Neon's proxy says with a status, and only with it, what it has to say itself. */
-function told(error: unknown): Error {
+/** Neon's proxy reports its own errors only by the HTTP status in the message. */
+function errorFromProxy(error: unknown): Error {
   const { message = '', sourceError } = error as { message?: string; sourceError?: Error };
   const [, status = ''] = /^Server error \(HTTP status (\d+)\)/.exec(message) ?? [];
-  const large = tooLarge[status];
-  if (large) return Object.assign(new Error(), large);
+  const sizeError = tooLarge[status];
+  if (sizeError) return Object.assign(new Error(), sizeError);
   if (status === '429') return withSqlstate(error, '53300');
   return withSqlstate(
     error,
@@ -37,20 +39,20 @@ function told(error: unknown): Error {
   );
 }
 
-/** Over HTTPS, each statement on its own: one round trip, no session, 10 MiB in and out. */
+/** One HTTPS request per statement: one round trip, no session, 10 MiB in each direction. */
 export const connectNeonHttp: Connect = async (env, use) => {
   const { url, proxy } = neonOf(env);
   const sql = neon(url, { fullResults: true });
   const query: Query = (text, values) => {
     const fetchOptions = { signal: AbortSignal.timeout(NEON_HTTP_MS) };
-    // There is but this one setting for all; then() reads it at once.
-    neonConfig.fetchEndpoint = proxy ? new URL('/sql', proxy).href : ownEndpoint;
+    // This setting is global; the driver reads it synchronously.
+    neonConfig.fetchEndpoint = proxy ? new URL('/sql', proxy).href : defaultEndpoint;
     return sql.query(text, values, { fetchOptions }).then(
       ({ rows }) => rows,
       (error) => {
-        throw told(error);
+        throw errorFromProxy(error);
       },
     );
   };
-  return use(query, MOST_STATEMENTS);
+  return use(query, MAX_STATEMENTS);
 };

@@ -4,7 +4,7 @@ import { neonOf } from './neon.ts';
 import { session } from './session.ts';
 import type { Connect } from './types.ts';
 
-/** Over a WebSocket of the request's own: a few round trips more than HTTPS, but no 10 MiB. */
+/** One WebSocket per request: a few more round trips than HTTPS, but no size limit. */
 export const connectNeonWs: Connect = async (env, use) => {
   const { url, proxy } = neonOf(env);
   return session(() => {

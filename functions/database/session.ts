@@ -2,7 +2,7 @@ import { END_MS } from '../timeouts.ts';
 import { withSqlstate } from './errors.ts';
 import type { Query } from './types.ts';
 
-/** What pg's client and Neon's have in common. */
+/** The common part of pg's client and Neon's. */
 type Client = {
   connect(): Promise<unknown>;
   query(text: string, values?: unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
@@ -12,23 +12,23 @@ type Client = {
 
 type Open = { client: Client; over: Promise<void> };
 
-/** Waits no longer than it takes: a dead network must not hold the answer up. */
+/** Ends a connection with a time limit: a dead network must not delay the response. */
 async function end({ client, over }: Open): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<void>((resolve) => {
+  const timeout = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, END_MS);
   });
-  // Neon's client never answers end() when its WebSocket has closed before.
-  await Promise.race([client.end().catch(() => {}), over, late]);
+  // Neon's client never resolves end() if its WebSocket is already closed.
+  await Promise.race([client.end().catch(() => {}), over, timeout]);
   clearTimeout(timer);
 }
 
-async function connected(make: () => Client): Promise<Open> {
+async function openConnection(createClient: () => Client): Promise<Open> {
   let open: Open | undefined;
   try {
-    const client = make();
+    const client = createClient();
     open = { client, over: new Promise((resolve) => client.on('end', resolve)) };
-    // A connection that breaks between two statements is told by the next one.
+    // The next statement reports a broken connection.
     client.on('error', () => {});
     await client.connect();
     return open;
@@ -38,12 +38,12 @@ async function connected(make: () => Client): Promise<Open> {
   }
 }
 
-/** Workers share no socket between requests, so each opens and closes its own. */
+/** Opens a connection for one request: Workers cannot share sockets between requests. */
 export async function session<T>(
-  make: () => Client,
+  createClient: () => Client,
   use: (query: Query) => Promise<T>,
 ): Promise<T> {
-  const open = await connected(make);
+  const open = await openConnection(createClient);
   try {
     return await use(async (text, values) => {
       try {

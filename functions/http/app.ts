@@ -37,8 +37,8 @@ import type { App, Env } from './endpoint.ts';
 import { problem, refusal } from './problem.ts';
 import { securityHeaders } from './security_headers.ts';
 
-const work = [tasks, parents, changes, moves, reruns, listing, looks, claim, leases, pools];
-const rule = [
+const taskRoutes = [tasks, parents, changes, moves, reruns, listing, looks, claim, leases, pools];
+const adminRoutes = [
   queues,
   push,
   schedules,
@@ -59,32 +59,32 @@ const rule = [
   openapi,
 ];
 
-const reading = ['GET', 'HEAD', 'OPTIONS'];
+const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
-const MOST_ADDRESS = 8192;
+const MAX_URL = 8192;
 
-/** Headers are bounded by what serves the app: Cloudflare, workerd, Node. */
-function refuseLong({ length }: string): void {
-  if (length > MOST_ADDRESS) throw refusal(414, `An address is up to ${MOST_ADDRESS} characters.`);
+/** The server (Cloudflare, workerd, Node) limits the headers. */
+function refuseLongUrl({ length }: string): void {
+  if (length > MAX_URL) throw refusal(414, `The URL is longer than ${MAX_URL} characters.`);
 }
-/** The path, cut where it is longer than any of ours. */
-const shown = (c: Context<Env>) =>
+/** The path, truncated if it is longer than any route. */
+const displayPath = (c: Context<Env>) =>
   c.req.path.length > 500 ? `${c.req.path.slice(0, 500)}…` : c.req.path;
 
-/** Hears of each call that has changed something, before its answer goes out. */
-export type Changed = (c: Context<Env>) => void;
+/** Called after each successful change, before the response is sent. */
+export type OnChange = (c: Context<Env>) => void;
 
-/** The HTTP door; `connect` is its way to the database. Only code says by whose rights it acts, no request and no binding. */
+/** Creates the HTTP API on a database connection. Only code chooses `rights`, never a request or a binding. */
 export function createApp(
   connect: Connect,
-  changed: Changed = () => {},
+  onChange: OnChange = () => {},
   rights: Rights = 'key',
 ): App {
   const app: App = new OpenAPIHono<Env>();
   app.onError(problem);
   app.notFound((c) => {
     const hint = 'GET /openapi.json lists the routes.';
-    return problem(refusal(404, `There is no ${shown(c)}.`, { hint }), c);
+    return problem(refusal(404, `There is no route ${displayPath(c)}.`, { hint }), c);
   });
   app.use(requestId());
   app.use(async (c, next) => {
@@ -94,20 +94,23 @@ export function createApp(
   app.use(securityHeaders);
   app.use(cors);
   app.use(async (c, next) => {
-    refuseLong(c.req.url);
+    refuseLongUrl(c.req.url);
     await next();
-    if (c.res.ok && !reading.includes(c.req.method)) changed(c);
+    if (c.res.ok && !safeMethods.includes(c.req.method)) onChange(c);
   });
   app.use(
     methodNotAllowed({
       app,
       onMethodNotAllowed: (c, methods) => {
         const headers = { Allow: methods.join(', ') };
-        const hint = `It takes ${headers.Allow}.`;
-        return problem(refusal(405, `${shown(c)} takes no ${c.req.method}.`, { hint, headers }), c);
+        const hint = `Use ${headers.Allow}.`;
+        return problem(
+          refusal(405, `${displayPath(c)} does not accept ${c.req.method}.`, { hint, headers }),
+          c,
+        );
       },
     }),
   );
-  for (const route of [...work, ...rule]) route(app, connect);
+  for (const route of [...taskRoutes, ...adminRoutes]) route(app, connect);
   return app;
 }

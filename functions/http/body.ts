@@ -1,31 +1,34 @@
 import type { Context } from 'hono';
 import { BODY_MS, BODY_STALL_MS } from '../timeouts.ts';
-import type { Grown } from './concurrency_limits.ts';
+import type { OnGrowth } from './concurrency_limits.ts';
 import { refusal } from './problem.ts';
 import { findUnsafeJson } from './unsafe_json.ts';
 
-/** The text goes to SQL as it came, so that no number passes through a double. */
+/** SQL gets the original text, so that no number passes through a double. */
 export type Body = { text: string; json: object };
 
 const MAX_BYTES = 5 * 1024 * 1024;
-/** A larger body is read when its key is known. */
+/** A larger body is read only after its key is known. */
 const UNKNOWN_BYTES = 8 * 1024;
-/** In each BODY_STALL_MS: 1 kB a second. */
-const LEAST_BYTES = 5 * 1024;
+/** Minimum for each BODY_STALL_MS: 1 kB a second. */
+const MIN_BYTES = 5 * 1024;
 export const MAX_ITEMS = 10_000;
 
 const tooLarge = () =>
-  refusal(413, `A body is up to ${MAX_BYTES} bytes.`, {
+  refusal(413, `The body is larger than ${MAX_BYTES} bytes.`, {
     field: 'body',
     hint: 'Split it into several calls.',
   });
 
 const tooSlow = (detail: string) =>
-  refusal(408, detail, { field: 'body', hint: 'Send less in a call, or from nearer by.' });
+  refusal(408, detail, {
+    field: 'body',
+    hint: 'Send fewer tasks in a call, or use a faster connection.',
+  });
 
-const brokenOff = () => refusal(400, 'The body broke off.', { field: 'body' });
+const interrupted = () => refusal(400, 'The body ended early.', { field: 'body' });
 
-function joined(chunks: Uint8Array[], size: number): Uint8Array {
+function concatenate(chunks: Uint8Array[], size: number): Uint8Array {
   const [first] = chunks;
   if (chunks.length === 1 && first) return first;
   const bytes = new Uint8Array(size);
@@ -37,63 +40,63 @@ function joined(chunks: Uint8Array[], size: number): Uint8Array {
   return bytes;
 }
 
-/** Refuses a key that is not known. */
-export type Known = () => Promise<void>;
+/** Refuses an unknown key. */
+export type CheckKey = () => Promise<void>;
 
-/** Rejects when a body was not there in time, or came too slowly; `size` is how much of it is there. */
-function watched(size: () => number) {
+/** Rejects when a body is late or too slow; `size` returns the number of bytes received. */
+function watchProgress(size: () => number) {
   let timer: ReturnType<typeof setInterval> | undefined;
-  const end = performance.now() + BODY_MS;
-  let before = 0;
-  // Two halves in a row: where the process itself stood still, a timer comes before what was sent meanwhile.
-  let slow = 0;
-  const late = new Promise<never>((_, reject) => {
+  const deadline = performance.now() + BODY_MS;
+  let previous = 0;
+  // Two slow halves in a row: after a stall of the process itself, the timer fires before pending data is read.
+  let slowHalves = 0;
+  const timeout = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
-      const came = size() - before;
-      before += came;
-      slow = came < LEAST_BYTES / 2 ? slow + 1 : 0;
-      if (performance.now() >= end) {
-        reject(tooSlow(`The body was not there within ${BODY_MS / 1000} seconds.`));
-      } else if (slow === 2) {
-        const stall = `less than ${LEAST_BYTES} bytes of it came in ${BODY_STALL_MS / 1000} seconds`;
-        reject(tooSlow(`The body came too slowly: ${stall}.`));
+      const received = size() - previous;
+      previous += received;
+      slowHalves = received < MIN_BYTES / 2 ? slowHalves + 1 : 0;
+      if (performance.now() >= deadline) {
+        reject(tooSlow(`The body did not arrive within ${BODY_MS / 1000} seconds.`));
+      } else if (slowHalves === 2) {
+        const stall = `less than ${MIN_BYTES} bytes arrived in ${BODY_STALL_MS / 1000} seconds`;
+        reject(tooSlow(`The body arrived too slowly: ${stall}.`));
       }
     }, BODY_STALL_MS / 2);
   });
-  late.catch(() => {});
-  return { late, stop: () => clearInterval(timer) };
+  timeout.catch(() => {});
+  return { late: timeout, stop: () => clearInterval(timer) };
 }
 
-/** All bytes of a body, which is read up to 5 MiB and for 30 seconds, and no further; over 8 KiB of a known key only. */
-async function bytesOf(
+/** Reads a body of up to 5 MiB within 30 seconds; more than 8 KiB only with a known key. */
+async function readBytes(
   { headers, body }: Request,
-  known: Known,
-  grown: Grown,
+  checkKey: CheckKey,
+  onGrowth: OnGrowth,
 ): Promise<Uint8Array> {
   const length = Number(headers.get('content-length'));
   if (length > MAX_BYTES) throw tooLarge();
   if (!body) return new Uint8Array();
-  let asked = length > UNKNOWN_BYTES;
-  if (asked) await known();
+  let isChecked = length > UNKNOWN_BYTES;
+  if (isChecked) await checkKey();
   const reader = body.getReader();
   const chunks: Uint8Array[] = [];
   let size = 0;
-  let watch = watched(() => size);
-  const read = () => reader.read().catch(() => Promise.reject(brokenOff()));
+  let watch = watchProgress(() => size);
+  const read = () => reader.read().catch(() => Promise.reject(interrupted()));
   try {
     for (;;) {
       const { done, value } = await Promise.race([read(), watch.late]);
-      if (done) return joined(chunks, size);
+      if (done) return concatenate(chunks, size);
       size += value.length;
       if (size > MAX_BYTES) throw tooLarge();
-      if (!asked && size > UNKNOWN_BYTES) {
-        asked = true;
-        // The database's time is not the sender's.
+      if (!isChecked && size > UNKNOWN_BYTES) {
+        isChecked = true;
+        // The time of the key check does not count as the sender's.
         watch.stop();
-        await known();
-        watch = watched(() => size);
+        await checkKey();
+        watch = watchProgress(() => size);
       }
-      grown(size);
+      onGrowth(size);
       chunks.push(value);
     }
   } catch (error) {
@@ -120,7 +123,7 @@ function parse(text: string): unknown {
   }
 }
 
-// Before validation, which would describe each of a million wrong items.
+// Before validation, which would report each of a million invalid items.
 function refuseMany(json: object): void {
   for (const [field, value] of Object.entries(json)) {
     if (Array.isArray(value) && value.length > MAX_ITEMS) {
@@ -132,28 +135,28 @@ function refuseMany(json: object): void {
   }
 }
 
-/** The body of a request; none at all is an empty object, where that will do. */
+/** The body of a request. An empty one is an empty object, unless the route requires a body. */
 export async function readBody(
   c: Context,
   needed: boolean,
-  known: Known,
-  grown: Grown,
+  checkKey: CheckKey,
+  onGrowth: OnGrowth,
 ): Promise<Body> {
-  const text = decode(await bytesOf(c.req.raw, known, grown));
+  const text = decode(await readBytes(c.req.raw, checkKey, onGrowth));
   if (text.trim() === '') {
-    if (needed) throw refusal(400, 'There is no body.', { field: 'body' });
+    if (needed) throw refusal(400, 'The request has no body.', { field: 'body' });
     return { text: '{}', json: {} };
   }
   const type = c.req.header('content-type');
   if (type && !/^application\/([\w.-]+\+)?json *(;|$)/i.test(type)) {
-    throw refusal(415, 'The body has to be JSON.', {
+    throw refusal(415, 'The body must be JSON.', {
       field: 'Content-Type',
       hint: 'Send Content-Type: application/json.',
     });
   }
   const json = parse(text);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw refusal(422, 'The body has to be a JSON object.', { field: 'body' });
+    throw refusal(422, 'The body must be a JSON object.', { field: 'body' });
   }
   refuseMany(json);
   const unsafe = findUnsafeJson(text);

@@ -14,24 +14,24 @@ const allow = honoCors({
     'baggage',
   ],
   exposeHeaders: ['Retry-After', 'X-Request-Id'],
-  // As long as Chrome keeps it: an origin that is struck off is soon asked again.
+  // Chrome's maximum: a removed origin is checked again within this time.
   maxAge: 7200,
 });
 
-/** As browsers say it: without a path, in small letters. */
-const said = (origin: string) => origin.trim().replace(/\/+$/, '').toLowerCase();
+/** As browsers send it: without a path, in lower case. */
+const normalize = (origin: string) => origin.trim().replace(/\/+$/, '').toLowerCase();
 
-/** An address: not `*`, and not `null`, which any page in a sandbox is. */
-const isSome = (origin: string) => origin.includes('://');
+/** A URL: not `*`, and not `null`, which any sandboxed page sends. */
+const isUrl = (origin: string) => origin.includes('://');
 
 /**
- * Lets pages of the origins in TOCK_ORIGINS call, also by the browser's question before; of others it knows nothing.
- * Never with cookies: a key is sent by a page's own doing.
+ * Allows calls from pages of the origins in TOCK_ORIGINS, including preflight requests. It never allows cookies: a page
+ * must send the key itself.
  */
 export const cors: MiddlewareHandler<Env> = async (c, next) => {
-  const listed = c.env?.TOCK_ORIGINS?.split(',').map(said).filter(isSome) ?? [];
+  const allowed = c.env?.TOCK_ORIGINS?.split(',').map(normalize).filter(isUrl) ?? [];
   const origin = c.req.header('origin');
-  if (origin !== undefined && listed.includes(origin)) return allow(c, next);
+  if (origin !== undefined && allowed.includes(origin)) return allow(c, next);
   await next();
-  if (listed.length > 0) c.header('Vary', 'Origin', { append: true });
+  if (allowed.length > 0) c.header('Vary', 'Origin', { append: true });
 };

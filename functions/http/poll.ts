@@ -1,54 +1,53 @@
 import type { Answer, Once } from './endpoint.ts';
 
-const EVERY_MS = 20;
-/** Claims that only passed over cancelled runs, 10,000 each, are repeated at once so many times. */
-const MOST_PASSES = 100;
+const POLL_MS = 20;
+/** Claims that only skipped cancelled runs, 10,000 each, are repeated at once up to this number. */
+const MAX_SKIPS = 100;
 
 type Wait = {
   seconds: number;
-  /** How often it may ask in all, where there is a limit. */
+  /** Maximum number of statements, if there is a limit. */
   most?: number | undefined;
-  /** Each pause is at least so large a share of the time waited so far. */
+  /** Minimum of each pause, as a share of the time waited so far. */
   share?: number;
-  /** Seconds in which a queue that is at its limit says it will be so no more, rounded up. */
-  laterOf?: (body: string) => number;
-  /** Takes a place for a look after the first, and returns what gives it back; null when there is none. */
+  /** Seconds, rounded up, after which the limit of a queue admits the next task. */
+  secondsToAdmission?: (body: string) => number;
+  /** Takes a slot for a poll after the first; returns the function that releases it, null without a free slot. */
   look?: () => (() => void) | null;
   gone: AbortSignal;
 };
 
-const nothing = () => {};
+const noop = () => {};
 
-/** Resolves after some time, or at once when the client goes. */
+/** Resolves after a delay, or at once when the client disconnects. */
 function pause(ms: number, gone: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const over = () => {
+    const done = () => {
       clearTimeout(timer);
-      gone.removeEventListener('abort', over);
+      gone.removeEventListener('abort', done);
       resolve();
     };
-    const timer = setTimeout(over, ms);
-    gone.addEventListener('abort', over);
+    const timer = setTimeout(done, ms);
+    gone.addEventListener('abort', done);
   });
 }
 
-/** A place for a look, as soon as one is free; null when the time is up. */
-async function placed(look: () => (() => void) | null, end: number, gone: AbortSignal) {
+/** Waits for a slot; null when the time is up. */
+async function waitForSlot(look: () => (() => void) | null, deadline: number, gone: AbortSignal) {
   for (;;) {
-    // What it found would go to nobody.
+    // The client has disconnected.
     if (gone.aborted) return null;
     const leave = look();
-    if (leave || Date.now() >= end) return leave;
-    await pause(EVERY_MS * (1 + Math.random()), gone);
+    if (leave || Date.now() >= deadline) return leave;
+    await pause(POLL_MS * (1 + Math.random()), gone);
   }
 }
 
 /**
- * Repeats a statement until it has found something, the time is up or the client has gone: fifty times a
- * second, never asleep inside the database; less often where that is slow, so that those who wait don't
- * keep it so, or where there is a limit: then its looks are spread over the time. Without a pause while it
- * passes over much, and not before it can be of use while a queue's rate holds it up. Those who wait in one isolate
- * share a few places to look from.
+ * Repeats a statement until it finds a task, the time is up, or the client disconnects: fifty times a second, and never
+ * asleep inside the database. It polls less often if the database is slow or the number of statements is limited. It does
+ * not pause while a claim skips cancelled runs, and pauses until a rate limit admits a task. Waiting calls of one isolate
+ * share a few slots for their polls.
  */
 export async function poll(
   once: Once,
@@ -57,34 +56,40 @@ export async function poll(
     seconds,
     most = Number.POSITIVE_INFINITY,
     share = 0,
-    laterOf = () => 0,
-    look = () => nothing,
+    secondsToAdmission = () => 0,
+    look = () => noop,
     gone,
   }: Wait,
 ): Promise<Answer> {
   const start = Date.now();
-  const end = start + seconds * 1000;
+  const deadline = start + seconds * 1000;
   let now = start;
-  let passes = 0;
-  let leave: (() => void) | null = nothing;
-  for (let left = most - 1; ; left--) {
-    const asked = now;
+  let skips = 0;
+  let leave: (() => void) | null = noop;
+  for (let remaining = most - 1; ; remaining--) {
+    const asked_at = now;
     const answer: Answer = await once().finally(leave);
     now = Date.now();
-    if (!answer || now >= end || left <= 0 || gone.aborted) return answer;
+    if (!answer || now >= deadline || remaining <= 0 || gone.aborted) return answer;
     const state = stateOf(answer.body);
     if (state === 'found') return answer;
-    leave = nothing;
-    if (state === 'passing' && passes++ < MOST_PASSES) continue;
-    const took = now - asked;
-    const spread = (end - now) / left;
-    // Apart from each other, or all who wait would ask in step.
-    const turn =
-      Math.max(EVERY_MS - took, spread, share * (now - start)) * (0.8 + 0.4 * Math.random());
-    const vain = state === 'limited' ? (laterOf(answer.body) - 1) * 1000 : 0;
-    // The last look is at the end.
-    await pause(left === 1 ? end - now : Math.min(end - now, Math.max(turn, took, vain)), gone);
-    leave = await placed(look, end, gone);
+    leave = noop;
+    if (state === 'passing' && skips++ < MAX_SKIPS) continue;
+    const duration_ms = now - asked_at;
+    const interval_ms = (deadline - now) / remaining;
+    // Jitter: otherwise all waiting calls would poll in step.
+    const pause_ms =
+      Math.max(POLL_MS - duration_ms, interval_ms, share * (now - start)) *
+      (0.8 + 0.4 * Math.random());
+    const limited_ms = state === 'limited' ? (secondsToAdmission(answer.body) - 1) * 1000 : 0;
+    // The last poll runs at the deadline.
+    await pause(
+      remaining === 1
+        ? deadline - now
+        : Math.min(deadline - now, Math.max(pause_ms, duration_ms, limited_ms)),
+      gone,
+    );
+    leave = await waitForSlot(look, deadline, gone);
     if (!leave) return answer;
     now = Date.now();
   }

@@ -1,30 +1,30 @@
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
-/** A key that was known so lately is not asked for again. Every call's own statement judges the key, revoked ones too. */
-const KNOWN_MS = 10_000;
-const MOST_KEPT = 1000;
+/** How long a known key is not checked again. Every call's own statement checks the key too, including revocation. */
+const CACHE_MS = 10_000;
+const MAX_CACHED = 1000;
 
-/** Digests of known keys, and until when they are taken as such; the first to end comes first. */
-const known = new WeakMap<Connect, Map<string, number>>();
+/** Digests of known keys with their expiry; the earliest comes first. */
+const knownKeys = new WeakMap<Connect, Map<string, number>>();
 
 async function digest(key: string): Promise<string> {
   const bytes = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(key));
   return String.fromCharCode(...new Uint8Array(bytes));
 }
 
-/** Refuses a key that is not known, before anything of a large body is read; throws TK401 then. */
+/** Refuses an unknown key with TK401, before a large body is read. */
 export async function requireKnownKey(connect: Connect, env: Bindings, key: string): Promise<void> {
-  const kept = known.get(connect) ?? new Map<string, number>();
-  known.set(connect, kept);
+  const cache = knownKeys.get(connect) ?? new Map<string, number>();
+  knownKeys.set(connect, cache);
   const now = performance.now();
-  for (const [one, until] of kept) {
-    if (until > now && kept.size < MOST_KEPT) break;
-    kept.delete(one);
+  for (const [cached, until] of cache) {
+    if (until > now && cache.size < MAX_CACHED) break;
+    cache.delete(cached);
   }
-  const one = await digest(`${env.DATABASE_URL ?? ''} ${key}`);
-  if (kept.has(one)) return;
+  const hash = await digest(`${env.DATABASE_URL ?? ''} ${key}`);
+  if (cache.has(hash)) return;
   await connect(env, (query) => query('select tock.known_key(p_key => $1) as known', [key]));
-  kept.delete(one);
-  kept.set(one, performance.now() + KNOWN_MS);
+  cache.delete(hash);
+  cache.set(hash, performance.now() + CACHE_MS);
 }

@@ -3,7 +3,7 @@ import { MAX_ITEMS } from './body.ts';
 
 const TEN_YEARS = 315_360_000;
 
-/** A whole number; the message says what is allowed. */
+/** A whole number; the error says what is allowed. */
 export function whole(min: number, max: number) {
   const error = `a whole number from ${min} to ${max}`;
   return z.int({ error }).min(min, { error }).max(max, { error });
@@ -33,31 +33,31 @@ export function list<T extends z.ZodType>(
   return z.array(item, { error }).min(min, { error }).max(MAX_ITEMS, { error });
 }
 
-/** What a body or a thing in it holds; `others` are the names that another form of it has. */
+/** An object with known options; `others` are names from another form of it. */
 export function options<S extends z.ZodRawShape>(shape: S, ...others: string[]) {
   const names = [...Object.keys(shape), ...others].join(', ') || 'none';
   return z.strictObject(shape, {
     error: ({ code }) =>
       code === 'unrecognized_keys'
-        ? `there is no such option; options: ${names}`
+        ? `unknown option; options: ${names}`
         : `an object; options: ${names}`,
   });
 }
 
-function shaped(pattern: RegExp, error: string) {
+function matching(pattern: RegExp, error: string) {
   return z.string({ error }).regex(pattern, { error });
 }
 
 export const flag = z.boolean({ error: 'true or false' });
 
-const idError = 'a whole number in a string, as enqueue and claim gave it';
+const idError = 'a whole number in a string, as returned by enqueue and claim';
 
-/** Strings on the wire: a bigint is more than a double can hold. */
-export const id = shaped(/^[1-9]\d{0,18}$/, idError)
+/** Strings on the wire: a bigint exceeds a double. */
+export const id = matching(/^[1-9]\d{0,18}$/, idError)
   .refine((value) => value.length < 19 || value <= '9223372036854775807', { error: idError })
   .openapi({ example: '1048577' });
 
-/** What a task comes after: ids, names of tasks in the same call, or * for all before it. */
+/** What a task depends on: ids, names of tasks in the same call, or * for all before it. */
 const parentError = 'an id of a task, the name of one in this call, or *';
 const parentsError = 'an array of up to 10,000 ids of tasks, names of tasks in this call, or *';
 export const parents = z
@@ -74,26 +74,26 @@ export const parents = z
   .max(10_000, { error: parentsError })
   .openapi({ example: ['1048577'] });
 
-/** How long a call waits for what it asks for. */
+/** How long a call waits for a result. */
 export const waitSeconds = whole(0, 30);
 
-/** One of a few words. */
+/** One of several words. */
 export function word<const W extends [string, ...string[]]>(...words: W) {
   return z.enum(words, { error: words.join(' or ') });
 }
 
-/** What can be switched off. */
+/** Null turns the option off. */
 export const orNull = <T extends z.ZodType>(schema: T) => schema.nullable();
 
 const nameError = 'a name of 1 to 100 letters, digits and _ . : -, starting with a letter or digit';
-export const queueName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
+export const queueName = matching(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
   example: 'mail',
 });
-const prefixError = 'tock_ and eight hexadecimal digits, as the list of keys gives it';
-export const keyPrefix = shaped(/^tock_[0-9a-f]{8}$/, prefixError).openapi({
+const prefixError = 'tock_ and eight hexadecimal digits, as listed by GET /v1/keys';
+export const keyPrefix = matching(/^tock_[0-9a-f]{8}$/, prefixError).openapi({
   example: 'tock_0123abcd',
 });
-export const queueOrDefault = shaped(
+export const queueOrDefault = matching(
   /^([A-Za-z0-9][A-Za-z0-9_.:-]{0,99}|\*)$/,
   `${nameError}; or * for the default policy`,
 ).openapi({ example: 'mail' });
@@ -104,24 +104,24 @@ export const pipeline = list(queueName, 2, 'a list of 2 to 20 queues, each once'
   .refine((stages) => new Set(stages).size === stages.length, {
     error: 'a list of 2 to 20 queues, each once',
   })
-  .openapi({ description: "A task's stages, in order; the queue it is enqueued into is one." });
+  .openapi({ description: "A task's stages, in order. The queue of the enqueue is one of them." });
 
-export const poolName = shaped(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
+export const poolName = matching(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
   example: 'shard-7',
 });
 
-export const scheduleName = shaped(
+export const scheduleName = matching(
   /^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$/,
   'a name of 1 to 200 letters, digits and _ . : -, starting with a letter or digit',
 ).openapi({ example: 'nightly' });
 
-export const leaseToken = shaped(
-  // No flag: the document would have it in the pattern.
+export const leaseToken = matching(
+  // No flag, because the document would show it in the pattern.
   /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
-  'a UUID, as claim gave it',
+  'a UUID, as returned by claim',
 ).openapi({ format: 'uuid', example: '5e1f7c0a-3b6d-4d58-9a52-7c1e00000000' });
 
-export const priority = whole(0, 9).openapi({ description: '0 is first; 5 by default.' });
+export const priority = whole(0, 9).openapi({ description: '0 runs first. Default: 5.' });
 export const taskState = z.enum([
   'waiting',
   'ready',
@@ -147,56 +147,56 @@ const headersError =
   'an object of up to 20 strings of printable ASCII, names of a-z, 0-9 and -, in up to 8,192 bytes';
 const strings = z.record(z.string(), z.string({ error: headersError }), { error: headersError });
 const example = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
-/** What a task carries beside its payload, such as traceparent. */
+/** A task's headers, such as traceparent. */
 export const keptHeaders = strings.openapi({ example });
-// Counted first: each of 300,000 wrong ones would be an issue, more than fit on a stack.
-const few = (given: unknown) =>
-  given && typeof given === 'object' && Object.keys(given).length > 20 ? null : given;
-/** Those of a task that is enqueued. */
+// The count comes first: 300,000 invalid ones would each raise an issue and overflow the stack.
+const limitHeaders = (value: unknown) =>
+  value && typeof value === 'object' && Object.keys(value).length > 20 ? null : value;
+/** Headers of an enqueued task. */
 export const headers = z
-  .preprocess(few, strings)
+  .preprocess(limitHeaders, strings)
   .nullish()
   .openapi({ type: ['object', 'null'], additionalProperties: { type: 'string' }, example });
 
 const urlError =
   'a URL of up to 2,000 characters, https://host/path, without user, password, fragment and backslash';
 const urlShape =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: none may be in it
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are excluded
   /^https?:\/\/([^[\]/?#@:\\\s\0-\x1f\x7f]+|\[[0-9a-f:.]+\])(:\d{0,5})?([/?][^#\\\s\0-\x1f\x7f]*)?$/i;
-/** Of an endpoint; whether anything may be sent there, push/guard.ts says. */
+/** The URL of an endpoint; push/guard.ts decides whether it is allowed. */
 export const url = z
   .string({ error: urlError })
   .max(2000, { error: urlError })
   .refine((value) => urlShape.test(value), { error: urlError })
   .openapi({ example: 'https://example.com/hooks' });
 
-/** Of a queue whose tasks are sent to an endpoint. */
+/** Push settings of a queue. */
 export const push = options({ url: url.nullable(), timeout_seconds: whole(1, 300).nullable() });
 export const webhook = options({ url });
 
 export const retentionSeconds = whole(60, TEN_YEARS);
 export const leaseSeconds = whole(1, 86_400);
 
-/** Repeating a call with its request id, within 24 hours, gives the same answer and does nothing twice. */
+/** A call repeated with the same request id within 24 hours returns the same answer and has no further effect. */
 export const requestId = text(200);
 export const repeatHeaders = z.object({ 'Idempotency-Key': requestId.optional() });
 
 const instantError = 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z';
-// PostgreSQL knows no year 0, and zones up to 15:59 from UTC.
-const known = /^(?!0000).*(Z|[+-](0\d|1[0-5]):\d\d)$/;
+// PostgreSQL has no year 0, and zones up to 15:59 from UTC.
+const hasValidZone = /^(?!0000).*(Z|[+-](0\d|1[0-5]):\d\d)$/;
 export const instant = z.iso
   .datetime({ offset: true, error: instantError })
-  .refine((value) => known.test(value), { error: instantError });
+  .refine((value) => hasValidZone.test(value), { error: instantError });
 
 type When = { delay_seconds?: number | null | undefined; run_at?: string | null | undefined };
 
-/** For refine(). */
+/** Arguments of refine(). */
 export const oneTime: [check: (task: When) => boolean, said: { error: string; path: string[] }] = [
   (task) => task.delay_seconds == null || task.run_at == null,
-  { error: 'give delay_seconds or run_at, not both', path: ['delay_seconds'] },
+  { error: 'give either delay_seconds or run_at, not both', path: ['delay_seconds'] },
 ];
 
-/** In answers; null where there is none. */
+/** An instant in answers. */
 export const moment = z.string().openapi({ format: 'date-time' });
 export const count = z.int().min(0);
 /** Any JSON. */
@@ -204,25 +204,25 @@ export const anything = z.unknown().openapi({ description: 'Any JSON.' });
 
 export const noParams = z.strictObject({});
 export const queueParams = z.strictObject({ queue: queueName });
-/** Of a route without options in its query string: whatever is in it is a mistake. */
+/** For a route without query string options: any option is a mistake. */
 export const noQuery = z.strictObject(
   {},
   { error: 'this route has no options in its query string' },
 );
 
-/** A whole number in a query string, where all is text. */
+/** A whole number in a query string, where all values are text. */
 export function inQuery(schema: ReturnType<typeof whole>) {
-  const read = (given: unknown) => (/^-?\d{1,15}$/.test(`${given}`) ? Number(given) : given);
+  const parse = (value: unknown) => (/^-?\d{1,15}$/.test(`${value}`) ? Number(value) : value);
   const [minimum, maximum] = [Number(schema.minValue), Number(schema.maxValue)];
-  return z.preprocess(read, schema).openapi({ type: 'integer', minimum, maximum });
+  return z.preprocess(parse, schema).openapi({ type: 'integer', minimum, maximum });
 }
 
 const numeral = /^\d{1,9}$/;
 
-/** A whole number in a query string; it goes on as the text that it is. */
+/** A whole number in a query string, passed on as text. */
 export function wholeText(min: number, max: number) {
   const error = `a whole number from ${min} to ${max}`;
-  return shaped(numeral, error)
+  return matching(numeral, error)
     .refine((value) => Number(value) >= min && Number(value) <= max, { error })
     .openapi({ example: String(max) });
 }
@@ -230,15 +230,15 @@ export function wholeText(min: number, max: number) {
 /** In a query string. */
 export const flagText = word('true', 'false');
 
-/** Where a call before ended; the next goes on from there. */
-export const cursor = shaped(/^[0-9a-f]{2,400}$/, 'the cursor that the call before gave').openapi({
+/** The position after the previous page. */
+export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous answer').openapi({
   example: '5b5d',
 });
-/** Null when there is nothing more. */
+/** Null on the last page. */
 export const nextCursor = z
   .string()
   .nullable()
-  .openapi({ description: 'To go on with; null when nothing is left to look at.' });
+  .openapi({ description: 'Where the next page starts; null on the last page.' });
 
 export const problemSchema = z
   .strictObject({
@@ -246,7 +246,10 @@ export const problemSchema = z
     title: z.string(),
     status: z.int(),
     detail: z.string(),
-    field: z.string().optional().openapi({ description: 'What is wrong, like tasks[3].priority.' }),
+    field: z
+      .string()
+      .optional()
+      .openapi({ description: 'The invalid field, like tasks[3].priority.' }),
     hint: z.string().optional().openapi({ description: 'What to do next.' }),
     errors: z.array(z.strictObject({ field: z.string(), detail: z.string() })).optional(),
   })

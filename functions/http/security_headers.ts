@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Env } from './endpoint.ts';
 
-/** For answers that are data: whoever shows one as a page gets nothing to run, to frame or to send on. */
+/** For answers that are data: a browser that shows one can run, frame or send nothing. */
 const forData = {
   contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
   crossOriginResourcePolicy: 'same-origin',
@@ -16,15 +16,15 @@ const forData = {
   xPermittedCrossDomainPolicies: false,
   xXssProtection: false,
   removePoweredBy: false,
-  // A page of our own says itself what it may do.
+  // The dashboard's page sets its own policy.
   overwrite: false,
 };
 
 const overHttp = secureHeaders({ ...forData, strictTransportSecurity: false });
-// Without includeSubDomains: the others of its domain are not Tock's to decide on.
+// Without includeSubDomains: other hosts of the domain are not Tock's.
 const overHttps = secureHeaders({ ...forData, strictTransportSecurity: 'max-age=31536000' });
 
-/** What keeps browsers from misusing an answer, a refusal too. */
+/** Keeps browsers from misusing an answer, including refusals. */
 export const securityHeaders: MiddlewareHandler<Env> = async (c, next) => {
   await (c.req.url.startsWith('https:') ? overHttps : overHttp)(c, next);
   if (!c.res.headers.has('Cache-Control')) c.header('Cache-Control', 'no-store');

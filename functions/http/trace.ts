@@ -1,18 +1,18 @@
 import type { Bindings } from '../env.ts';
 
-/** What a task keeps of the request that enqueued it. */
+/** The trace that a task keeps of its enqueuing request. */
 export type Trace = { traceparent: string; tracestate?: string; baggage?: string };
 
-/** A task's headers have 8 KiB in all. */
-const MOST_STATE = 512;
-const MOST_BAGGAGE = 4096;
-const MOST_MEMBERS = 32;
+/** A task's headers have a limit of 8 KiB. */
+const MAX_STATE = 512;
+const MAX_BAGGAGE = 4096;
+const MAX_MEMBERS = 32;
 
-/** Of version 00; one of a later version begins the same. */
+/** Version 00; later versions begin the same way. */
 const parent =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-[\x20-\x7e]{0,200})?$/;
 
-/** No text is matched in two ways, here and below: hostile headers take no longer than others. */
+/** The patterns here and below are unambiguous: hostile headers take no longer than others. */
 const stateMember =
   /^[ \t]*([a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e][ \t]*$/;
 
@@ -31,19 +31,19 @@ const isSampled = (traceparent: string) => (Number.parseInt(traceparent.slice(53
 const membersOf = (text: string) => text.split(',').filter((one) => /[^ \t]/.test(one));
 
 function isState(text: string): boolean {
-  if (text.length > MOST_STATE) return false;
+  if (text.length > MAX_STATE) return false;
   const members = membersOf(text);
   const keys = members.map((one) => stateMember.exec(one)?.[1]);
   return (
     keys.length > 0 &&
-    keys.length <= MOST_MEMBERS &&
+    keys.length <= MAX_MEMBERS &&
     !keys.includes(undefined) &&
     new Set(keys).size === keys.length
   );
 }
 
 function isBaggage(text: string): boolean {
-  if (text.length > MOST_BAGGAGE) return false;
+  if (text.length > MAX_BAGGAGE) return false;
   const members = membersOf(text).map((one) => one.split(';'));
   return (
     members.length > 0 &&
@@ -55,8 +55,8 @@ function isBaggage(text: string): boolean {
 }
 
 /**
- * The trace that a request is part of, by W3C Trace Context and Baggage, as far as TOCK_TRACE has tasks keep it. What is
- * no such thing is left out, as the specification has it: nobody's task is refused for what stands around it.
+ * The trace of a request by W3C Trace Context and Baggage, as far as TOCK_TRACE keeps it. Invalid headers are ignored, as
+ * the specification says, and never refuse a task.
  */
 export function traceOf(
   header: (name: string) => string | undefined,

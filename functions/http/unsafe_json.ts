@@ -1,4 +1,4 @@
-/** Where valid JSON holds something that PostgreSQL or a worker can't bear, and what. */
+/** Valid JSON that PostgreSQL or a worker cannot handle: where, and why. */
 export type UnsafeJson = { field: string; detail: string };
 
 const MAX_DEPTH = 512;
@@ -13,7 +13,7 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-// Per level: an array's index, or in an object the complement of its key's offset, -1 before the first.
+// Per level: the index in an array, or in an object the complement of the key's offset, -1 before the first key.
 type Path = number[];
 
 function fieldOf(text: string, path: Path): string {
@@ -27,13 +27,13 @@ function fieldOf(text: string, path: Path): string {
 function unsafeText(token: string): string | null {
   if (!suspect.test(token)) return null;
   const value: string = JSON.parse(token);
-  if (value.includes('\0')) return 'PostgreSQL stores no NUL character (\\u0000)';
-  return value.isWellFormed() ? null : 'half of a surrogate pair is no character';
+  if (value.includes('\0')) return 'PostgreSQL cannot store the NUL character (\\u0000)';
+  return value.isWellFormed() ? null : 'a lone surrogate is not a valid character';
 }
 
-/** Looks once over text that JSON.parse took: NUL, lone surrogates, huge exponents, deep nesting. */
+/** Scans text that JSON.parse accepts: NUL, lone surrogates, huge exponents, deep nesting. */
 export function findUnsafeJson(text: string): UnsafeJson | null {
-  // Not includes(): V8's optimizer takes that for free and moves it into the loop, a search of the
+  // Not includes(): V8's optimizer considers it free and moves it into the loop, a search of the
   // whole text at each string (115 s for 4.5 MB of backslashes, Node 24.21).
   const escapes = /\\u/.test(text);
   const path: Path = [];
@@ -70,9 +70,9 @@ export function findUnsafeJson(text: string): UnsafeJson | null {
         break;
       case 0x45: // E
       case 0x65: // e, also of true and false
-        // PostgreSQL writes such a number out, with all its zeros.
+        // PostgreSQL expands such a number with all its zeros.
         if (/^\d[eE][+-]?\d{3}/.test(text.slice(at - 1, at + 5))) {
-          return { field: fieldOf(text, path), detail: 'an exponent has up to two digits' };
+          return { field: fieldOf(text, path), detail: 'an exponent may have at most two digits' };
         }
     }
   }

@@ -1,40 +1,40 @@
 import { truncate } from '../../client/worker/outcome.ts';
 
-/** What of an answer is kept. */
-export const MOST_BYTES = 65_536;
-const DEEPEST = 64;
-/** The database takes results of up to 262,144 bytes of JSON; the rest is for the status. */
-const MOST_STORED = 261_000;
+/** The part of an answer that is kept. */
+export const MAX_BYTES = 65_536;
+const MAX_DEPTH = 64;
+/** The database accepts results of up to 262,144 bytes of JSON; the rest is for the status. */
+const MAX_STORED = 261_000;
 /** A number with an exponent is stored with all its digits. */
-const MOST_DIGITS = 345;
+const MAX_DIGITS = 345;
 
-/** `cut`: there was more. */
-export type Answered = { status: number; body: unknown; cut?: true };
+/** `cut`: the answer was longer. */
+export type PushResult = { status: number; body: unknown; cut?: true };
 
 type Part = { text: string; cut: boolean };
 
-/** Reads no further than what is kept. */
-async function partOf(response: Response): Promise<Part> {
+/** Reads only the part that is kept. */
+async function readStart(response: Response): Promise<Part> {
   if (!response.body) return { text: '', cut: false };
   const reader = response.body.getReader();
-  const bytes = new Uint8Array(MOST_BYTES);
+  const bytes = new Uint8Array(MAX_BYTES);
   let length = 0;
   while (true) {
     const { done, value } = await reader.read();
     if (done) return { text: new TextDecoder().decode(bytes.subarray(0, length)), cut: false };
-    const some = value.subarray(0, MOST_BYTES - length);
-    bytes.set(some, length);
-    length += some.length;
-    if (some.length < value.length) {
+    const chunk = value.subarray(0, MAX_BYTES - length);
+    bytes.set(chunk, length);
+    length += chunk.length;
+    if (chunk.length < value.length) {
       void reader.cancel().catch(() => {});
       return { text: new TextDecoder().decode(bytes.subarray(0, length)), cut: true };
     }
   }
 }
 
-/** Throws for what lies too deep. */
+/** Throws if the value is nested too deep. */
 function storable(value: unknown, depth = 0): unknown {
-  if (depth > DEEPEST) throw new RangeError('too deep');
+  if (depth > MAX_DEPTH) throw new RangeError('too deep');
   if (typeof value === 'string') return truncate(value, value.length);
   if (Array.isArray(value)) return value.map((one) => storable(one, depth + 1));
   if (typeof value !== 'object' || value === null) return value;
@@ -48,51 +48,51 @@ function storable(value: unknown, depth = 0): unknown {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
-/** No less than it takes in the database, which writes a space after each comma and colon. */
+/** At least the stored size: the database writes a space after each comma and colon. */
 function storedBytes(value: unknown): number {
   const json = JSON.stringify(value);
   const count = (what: RegExp) => json.match(what)?.length ?? 0;
-  return bytesOf(json) + count(/[,:]/g) + MOST_DIGITS * count(/\de[+-]\d/g);
+  return bytesOf(json) + count(/[,:]/g) + MAX_DIGITS * count(/\de[+-]\d/g);
 }
 
-/** Undefined for what is no JSON, or can't be stored as such. */
-function jsonOf(type: string, { text, cut }: Part): unknown {
+/** Undefined if the answer is not JSON, or cannot be stored. */
+function parseJson(type: string, { text, cut }: Part): unknown {
   if (cut || !/^application\/([\w.+-]+\+)?json\b/i.test(type)) return undefined;
   try {
     const value = storable(JSON.parse(text));
-    return storedBytes(value) <= MOST_STORED ? value : undefined;
+    return storedBytes(value) <= MAX_STORED ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** A control character takes six bytes as JSON. */
-function textOf({ text, cut }: Part): Part {
+function storableText({ text, cut }: Part): Part {
   const kept = truncate(text, text.length);
-  if (bytesOf(JSON.stringify(kept)) <= MOST_STORED) return { text: kept, cut };
-  return textOf({ text: kept.slice(0, kept.length / 2), cut: true });
+  if (bytesOf(JSON.stringify(kept)) <= MAX_STORED) return { text: kept, cut };
+  return storableText({ text: kept.slice(0, kept.length / 2), cut: true });
 }
 
 /**
- * An answer as a result: JSON where it says that it is, else text, without what can't be stored. It always can be:
- * a task that was delivered must not be sent again for what its endpoint said.
+ * Converts an answer to a result: JSON if its content type says so, else text, without unstorable characters. It never
+ * fails: a delivered task must not be sent again because of its answer.
  */
-export async function answered(response: Response): Promise<Answered> {
-  const part = await partOf(response);
+export async function toResult(response: Response): Promise<PushResult> {
+  const part = await readStart(response);
   const { status } = response;
   if (part.text === '') return { status, body: null };
-  const json = jsonOf(response.headers.get('content-type') ?? '', part);
+  const json = parseJson(response.headers.get('content-type') ?? '', part);
   if (json !== undefined) return { status, body: json };
-  const { text, cut } = textOf(part);
+  const { text, cut } = storableText(part);
   return { status, body: text, ...(cut && { cut }) };
 }
 
-/** Seconds that an answer asks to wait, at least 0: a number of them, or an HTTP date. */
+/** Seconds from Retry-After, at least 0: a number or an HTTP date. */
 export function retryAfter({ headers }: Response): number | null {
-  const said = headers.get('retry-after')?.trim() ?? '';
-  const date = /^[A-Z][a-z]{2,8},? /.test(said)
-    ? (Date.parse(said) - Date.now()) / 1000
+  const value = headers.get('retry-after')?.trim() ?? '';
+  const date = /^[A-Z][a-z]{2,8},? /.test(value)
+    ? (Date.parse(value) - Date.now()) / 1000
     : Number.NaN;
-  const seconds = /^\d{1,15}$/.test(said) ? Number(said) : Math.ceil(date);
+  const seconds = /^\d{1,15}$/.test(value) ? Number(value) : Math.ceil(date);
   return Number.isFinite(seconds) ? Math.max(0, seconds) : null;
 }

@@ -8,52 +8,52 @@ import { deliver } from './deliver.ts';
 import { allowsPrivate } from './guard.ts';
 import { postGuarded } from './node.ts';
 import { isWorkers, type Post, postByFetch } from './post.ts';
-import { type Generation, mastersOf, type Secrets, secretsOf } from './secret.ts';
-import { slots } from './slots.ts';
+import { type Generation, masterSecrets, type Secrets, secretsOf } from './secret.ts';
+import { createSemaphore } from './slots.ts';
 
-/** A queue with push, as the database knows it. */
+/** A queue with push, as stored in the database. */
 type PushQueue = Generation & { push: { url?: string | null; timeout_seconds?: number | null } };
 
-/** A Worker has six connections at once, and the database is one of them. */
-const MOST_AT_ONCE = 5;
+/** A Worker may have six connections; the database uses one of them. */
+const MAX_CONCURRENT = 5;
 const DEFAULT_TIMEOUT = 15;
-/** With less than that of its Worker's time, a push is not begun. */
-const LEAST_SECONDS = 1;
-/** Of what is left to the Worker, for its last words. */
+/** A push does not start with less of the Worker's time left. */
+const MIN_SECONDS = 1;
+/** Reserved for the last reports of the Worker. */
 const MARGIN_SECONDS = 0.25;
 const LEASE_SECONDS = 60;
 
-const found = `select queue, push, generation, to_json(previous_until) #>> '{}' as previous_until
+const pushQueuesSql = `select queue, push, generation, to_json(previous_until) #>> '{}' as previous_until
   from tock.push_queues(p_queue => $1)`;
 
-/** A name is looked up and judged here, unless the runtime does so or nobody is to. */
-const postOf = (env: Bindings): Post =>
+/** Checks addresses here, unless the runtime does it or private addresses are allowed. */
+const choosePost = (env: Bindings): Post =>
   isWorkers() || allowsPrivate(env) ? postByFetch : postGuarded();
 
-const aborted = (signal: AbortSignal) =>
+const rejectOnAbort = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => {
-    const go = () => reject(signal.reason);
-    if (signal.aborted) go();
-    else signal.addEventListener('abort', go, { once: true });
+    const rejectNow = () => reject(signal.reason);
+    if (signal.aborted) rejectNow();
+    else signal.addEventListener('abort', rejectNow, { once: true });
   });
 
-function timeoutOf(seconds: number) {
+function timeoutError(seconds: number) {
   const error = new Error(`no answer within ${Math.round(seconds * 10) / 10} s`);
   return Object.assign(error, { name: 'TimedOut', details: {} });
 }
 
 /**
- * How long a push may take. One that its Worker's time cuts short has had no fair chance and is given back; but
- * with as much as the default it had, or an endpoint that is always too slow would be asked for ever.
+ * The time limit of a push. A push cut off by its Worker's time is released, not failed; but with at least the default
+ * timeout it fails, or an endpoint that is always too slow would be tried for ever.
  */
-function limitOf(wanted: number, left: number): number | null {
+function timeLimit(wanted: number, left: number): number | null {
   const granted = Math.min(wanted, left - MARGIN_SECONDS);
   return granted >= Math.min(wanted, DEFAULT_TIMEOUT) ? granted : null;
 }
 
-type Enter = ReturnType<typeof slots>;
+type Enter = ReturnType<typeof createSemaphore>;
 
-function handlerOf(
+function createHandler(
   { push }: PushQueue,
   secrets: Secrets,
   post: Post,
@@ -64,53 +64,53 @@ function handlerOf(
     const timer = new AbortController();
     let late: ReturnType<typeof setTimeout> | undefined;
     try {
-      if (left() < LEAST_SECONDS) return await aborted(signal);
+      if (left() < MIN_SECONDS) return await rejectOnAbort(signal);
       const url = task.push_url ?? push.url;
-      if (!url) throw new Fatal('neither this task nor its queue says where to push it');
-      const limit = limitOf(push.timeout_seconds ?? DEFAULT_TIMEOUT, left());
-      if (limit !== null) late = setTimeout(() => timer.abort(timeoutOf(limit)), limit * 1000);
+      if (!url) throw new Fatal('neither this task nor its queue has a push URL');
+      const limit = timeLimit(push.timeout_seconds ?? DEFAULT_TIMEOUT, left());
+      if (limit !== null) late = setTimeout(() => timer.abort(timeoutError(limit)), limit * 1000);
       const both = AbortSignal.any([signal, timer.signal]);
       const sent = deliver(url, task, { env, post, secrets, signal: both });
-      return await Promise.race([sent, aborted(both)]);
+      return await Promise.race([sent, rejectOnAbort(both)]);
     } finally {
       clearTimeout(late);
-      // What an answer still sends that nobody reads.
+      // Stops the rest of a response that is not read.
       timer.abort();
       leave();
     }
   };
 }
 
-/** A consumer for each queue with push that may have something, or for the one that is named. */
+/** A consumer for each queue with push that may have tasks, or for the named queue. */
 export async function pushConsumers(
   query: Query,
   env: Bindings,
   queue: string | null = null,
-  post: Post = postOf(env),
+  post: Post = choosePost(env),
 ): Promise<Consumer[]> {
-  if (mastersOf(env).length === 0) return [];
-  const queues = (await query(found, [queue])) as PushQueue[];
-  const enter = slots(MOST_AT_ONCE);
-  const concurrency = Math.max(1, Math.floor(MOST_AT_ONCE / Math.max(1, queues.length)));
-  const consumers = queues.map(async (one) => ({
-    queue: one.queue,
+  if (masterSecrets(env).length === 0) return [];
+  const queues = (await query(pushQueuesSql, [queue])) as PushQueue[];
+  const enter = createSemaphore(MAX_CONCURRENT);
+  const concurrency = Math.max(1, Math.floor(MAX_CONCURRENT / Math.max(1, queues.length)));
+  const consumers = queues.map(async (pushQueue) => ({
+    queue: pushQueue.queue,
     batch: concurrency,
     concurrency,
     lease_seconds: LEASE_SECONDS,
-    handler: handlerOf(one, await secretsOf(env, one), post, enter),
+    handler: createHandler(pushQueue, await secretsOf(env, pushQueue), post, enter),
   }));
   return Promise.all(consumers);
 }
 
-/** A Worker's own consumers, and those that push; a queue that has one of its own is that one's. */
-export function andPush(consumers: readonly Consumer[]): Consumers {
-  const own = new Set(consumers.map(({ queue }) => queue));
+/** A Worker's own consumers and the push consumers; its own consumer takes precedence for a queue. */
+export function withPush(consumers: readonly Consumer[]): Consumers {
+  const ownQueues = new Set(consumers.map(({ queue }) => queue));
   return async (query, env) => {
-    // What is wrong with push must not keep the others from working.
+    // A failure of push must not stop the other consumers.
     const pushing = await pushConsumers(query, env).catch((error): Consumer[] => {
       logError(error);
       return [];
     });
-    return [...consumers, ...pushing.filter(({ queue }) => !own.has(queue))];
+    return [...consumers, ...pushing.filter(({ queue }) => !ownQueues.has(queue))];
   };
 }

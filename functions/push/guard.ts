@@ -2,16 +2,16 @@ import ipaddr from 'ipaddr.js';
 import type { Bindings } from '../env.ts';
 import { refusal } from '../http/problem.ts';
 
-/** Names that only a network of one's own knows. */
-const ownNames =
+/** Names that only a private network resolves. */
+const privateNames =
   /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
-/** The default of https is '': on any other port there may be something else than what takes pushes. */
+/** The default port of https is ''; other ports may belong to unrelated services. */
 const ports = ['', '8443'];
 
 const global6 = ipaddr.parseCIDR('2000::/3');
 
-/** Whether an address is one of the public Internet: all that is special is not, also what hides an IPv4 address. */
+/** Whether an address is on the public Internet: special ranges are not, including those that embed an IPv4 address. */
 export function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
@@ -20,28 +20,27 @@ export function isPublic(address: string): boolean {
 
 export const allowsPrivate = ({ TOCK_PUSH_PRIVATE }: Bindings) => TOCK_PUSH_PRIVATE === 'allow';
 
-/** Why nothing is sent to a URL, as far as it shows without looking its name up; null when it may be. */
-export function objection(url: string, env: Bindings): string | null {
-  if (!URL.canParse(url)) return 'it is no URL';
+/** Why a URL is refused, without resolving its name; null if it is allowed. */
+export function refusalReason(url: string, env: Bindings): string | null {
+  if (!URL.canParse(url)) return 'it is not a valid URL';
   const { protocol, username, password, hostname, port } = new URL(url);
-  if (username || password) return 'it names a user';
+  if (username || password) return 'it contains a user name or password';
   if (allowsPrivate(env)) return /^https?:$/.test(protocol) ? null : 'it is neither https nor http';
   if (protocol !== 'https:') return 'it is not https';
   if (!ports.includes(port)) return `port ${port} is not 443 or 8443`;
-  // URL has made plain numbers of 0x7f.1 and the like.
+  // URL has normalized forms like 0x7f.1.
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
-  if (ipaddr.isValid(host)) return isPublic(host) ? null : `${host} is no public address`;
-  if (ownNames.test(host) || !host.includes('.')) return `${host} is no public name`;
+  if (ipaddr.isValid(host)) return isPublic(host) ? null : `${host} is not a public address`;
+  if (privateNames.test(host) || !host.includes('.')) return `${host} is not a public name`;
   return null;
 }
 
-const hint =
-  'Give a public https URL; a Worker on your own machine may have TOCK_PUSH_PRIVATE=allow.';
+const hint = 'Use a public https URL; for local development set TOCK_PUSH_PRIVATE=allow.';
 
-/** A 422 on the field of a URL that nothing would be sent to. Where its name leads is judged at each delivery. */
+/** Throws a 422 for a forbidden URL. The resolved address is checked at each delivery. */
 export function checkTarget(field: string, url: unknown, env: Bindings): void {
-  const why = typeof url === 'string' ? objection(url, env) : null;
-  if (why) throw refusal(422, `${field}: ${why}`, { field, hint });
+  const reason = typeof url === 'string' ? refusalReason(url, env) : null;
+  if (reason) throw refusal(422, `${field}: ${reason}`, { field, hint });
 }
 
 /** The same for the push_url of each task. */

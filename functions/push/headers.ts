@@ -1,7 +1,7 @@
 import type { Claimed } from '../../client/types.ts';
 
-/** Of the request itself, of its way, or of who is asking: no task says these. */
-const notATasks = new Set([
+/** Headers of the request itself, the connection or the client: a task cannot set these. */
+const reserved = new Set([
   'accept-encoding',
   'authorization',
   'connection',
@@ -22,15 +22,15 @@ const notATasks = new Set([
   'user-agent',
   'via',
 ]);
-const prefixes = /^(webhook|tock|proxy|sec|cf|x-forwarded|x-real)-/;
+const reservedPrefixes = /^(webhook|tock|proxy|sec|cf|x-forwarded|x-real)-/;
 
-/** A task's headers as far as they may go out, and those that say what it is. */
+/** A task's permitted headers, and those that describe it. */
 export function headersOf({ headers, queue, run_id, attempt, max_attempts }: Claimed) {
-  const own = Object.entries(headers ?? {}).filter(
-    ([name]) => !notATasks.has(name) && !prefixes.test(name),
+  const permitted = Object.entries(headers ?? {}).filter(
+    ([name]) => !reserved.has(name) && !reservedPrefixes.test(name),
   );
   return {
-    ...Object.fromEntries(own),
+    ...Object.fromEntries(permitted),
     'content-type': 'application/json',
     'user-agent': 'Tock',
     'tock-queue': queue,

@@ -4,15 +4,15 @@ import type { LookupFunction } from 'node:net';
 import { isPublic } from './guard.ts';
 import type { Post, PostInit } from './post.ts';
 
-/** All addresses of a name. */
+/** Returns all addresses of a name. */
 export type Lookup = (host: string) => Promise<LookupAddress[]>;
 
-/** A name that leads into a network of one's own. */
+/** A name that resolves to a private network. */
 export class NotPublic extends Error {
   override name = 'NotPublic';
 }
 
-// Not imported: the Worker's bundle has none of them.
+// Not imported, because the Worker's bundle has none of them.
 const node = () => ({
   dns: process.getBuiltinModule('node:dns/promises'),
   http: process.getBuiltinModule('node:http'),
@@ -23,19 +23,19 @@ const node = () => ({
 
 const lookUp: Lookup = (host) => node().dns.lookup(host, { all: true });
 
-/** Looks a name up once, judges each address, and gives those to connect to: nobody asks again. */
-function guarded(lookup: Lookup, allowed: (address: string) => boolean): LookupFunction {
+/** Resolves a name once, checks each address, and returns the checked ones: no second lookup can differ. */
+function guardedLookup(lookup: Lookup, allowed: (address: string) => boolean): LookupFunction {
   return (host, { all }, done) => {
     lookup(host).then(
-      (found) => {
-        const bad = found.find(({ address }) => !allowed(address));
-        const [first] = found;
-        if (bad || !first) {
-          const why = bad
-            ? `${host} is ${bad.address}, which is no public address`
+      (addresses) => {
+        const forbidden = addresses.find(({ address }) => !allowed(address));
+        const [first] = addresses;
+        if (forbidden || !first) {
+          const reason = forbidden
+            ? `${host} is ${forbidden.address}, which is not a public address`
             : `${host} has no address`;
-          done(new NotPublic(why), '', 4);
-        } else if (all) done(null, found);
+          done(new NotPublic(reason), '', 4);
+        } else if (all) done(null, addresses);
         else done(null, first.address, first.family);
       },
       (error) => done(error, '', 4),
@@ -43,44 +43,49 @@ function guarded(lookup: Lookup, allowed: (address: string) => boolean): LookupF
   };
 }
 
-function answerOf(incoming: IncomingMessage): Response {
+function toResponse(incoming: IncomingMessage): Response {
   const { statusCode = 502, headers } = incoming;
-  const named = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
-  const none = [204, 205, 304].includes(statusCode);
-  // Some send a body all the same, without end.
-  if (none) incoming.destroy();
-  const body = none ? null : (node().stream.Readable.toWeb(incoming) as ReadableStream);
+  const entries = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
+  const hasNoBody = [204, 205, 304].includes(statusCode);
+  // Some servers send an endless body nevertheless.
+  if (hasNoBody) incoming.destroy();
+  const body = hasNoBody ? null : (node().stream.Readable.toWeb(incoming) as ReadableStream);
   return new Response(body, {
     status: statusCode,
-    headers: new Headers(Object.fromEntries(named)),
+    headers: new Headers(Object.fromEntries(entries)),
   });
 }
 
-/** As postByFetch, on Node: it connects to an address that was judged, and to no other. */
+/** Like postByFetch, on Node: connects only to checked addresses. */
 export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
   return (url: string, { headers, body, signal }: PostInit) =>
     new Promise((resolve, reject) => {
       const { http, https, net } = node();
-      // An address itself is not looked up.
+      // A literal address is not looked up.
       const host = new URL(url).hostname.replace(/^\[(.*)\]$/, '$1');
       if (net.isIP(host) && !allowed(host)) {
-        reject(new NotPublic(`${host} is no public address`));
+        reject(new NotPublic(`${host} is not a public address`));
         return;
       }
       const { request } = url.startsWith('https:') ? https : http;
       const length = { 'content-length': String(new TextEncoder().encode(body).length) };
-      const options = { method: 'POST', agent: false, signal, lookup: guarded(lookup, allowed) };
+      const options = {
+        method: 'POST',
+        agent: false,
+        signal,
+        lookup: guardedLookup(lookup, allowed),
+      };
       const sent = request(url, { ...options, headers: { ...headers, ...length } }, (incoming) => {
-        // An answer of a status that no Response can have.
+        // The status may be one that Response does not accept.
         try {
-          resolve(answerOf(incoming));
+          resolve(toResponse(incoming));
         } catch (error) {
           incoming.destroy();
           reject(error);
         }
       });
       sent.on('error', reject);
-      // Without an error too, as where it is to become another protocol.
+      // Also without an error, for example after an upgrade to another protocol.
       sent.on('close', () => reject(new Error('the connection was closed')));
       sent.end(body);
     });

@@ -1,9 +1,9 @@
-/** One POST and the head of its answer; a redirect is an answer. Rejects when none came. */
+/** Sends one POST and returns the head of its answer; a redirect is an answer. Rejects without an answer. */
 export type Post = (url: string, init: PostInit) => Promise<Response>;
 
 export type PostInit = { headers: Record<string, string>; body: string; signal: AbortSignal };
 
-/** Where the runtime itself keeps to public addresses (see wrangler.toml), or nobody needs it to. */
+/** For runtimes that allow only public addresses (see wrangler.toml), or if private ones are allowed. */
 export const postByFetch: Post = (url, init) =>
   fetch(url, { method: 'POST', redirect: 'manual', ...init });
 

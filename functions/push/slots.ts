@@ -1,15 +1,15 @@
-/** Lets so many go at once, the others in the order in which they came. */
-export function slots(count: number) {
-  const line: (() => void)[] = [];
+/** A FIFO semaphore. */
+export function createSemaphore(count: number) {
+  const waiters: (() => void)[] = [];
   let free = count;
 
   function leave(): void {
-    const next = line.shift();
+    const next = waiters.shift();
     if (next) next();
     else free++;
   }
 
-  /** Resolves to what gives the place back; rejects when the signal aborts first. */
+  /** Takes a slot and resolves to the function that releases it; rejects if the signal aborts first. */
   return async function enter(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (free > 0) {
@@ -17,16 +17,16 @@ export function slots(count: number) {
       return leave;
     }
     return new Promise((resolve, reject) => {
-      const come = () => {
-        signal.removeEventListener('abort', go);
+      const admit = () => {
+        signal.removeEventListener('abort', cancel);
         resolve(leave);
       };
-      const go = () => {
-        line.splice(line.indexOf(come), 1);
+      const cancel = () => {
+        waiters.splice(waiters.indexOf(admit), 1);
         reject(signal.reason);
       };
-      line.push(come);
-      signal.addEventListener('abort', go, { once: true });
+      waiters.push(admit);
+      signal.addEventListener('abort', cancel, { once: true });
     });
   };
 }

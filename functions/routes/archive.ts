@@ -3,7 +3,7 @@ import { openStore } from '../archive/open_store.ts';
 import { MAX_FILES, parseCursor, type Search, searchFiles } from '../archive/search.ts';
 import { archiveStep } from '../archive/step.ts';
 import type { Store } from '../archive/store.ts';
-import { roomy } from '../database/connect.ts';
+import { unlimitedAnswers } from '../database/connect.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { authorized, everyQueue, ownTenant } from '../http/authorize.ts';
@@ -132,7 +132,9 @@ export function archive(app: App, connect: Connect): void {
     finish: async (body, env) => {
       const { rows } = JSON.parse(body) as { rows: number | null };
       const bounds = { rows: rows ?? undefined };
-      const work = connect(roomy(env), (query) => archiveStep(query, storeIn(env), bounds));
+      const work = connect(unlimitedAnswers(env), (query) =>
+        archiveStep(query, storeIn(env), bounds),
+      );
       return JSON.stringify(await work.catch(failed));
     },
     answer: step,

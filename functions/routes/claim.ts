@@ -79,7 +79,14 @@ const repeat: Endpoint<z.ZodObject, z.ZodType<Asked>>['repeat'] = (
   once,
   { body, look, gone },
   most,
-) => poll(once, stateOf, { seconds: body.wait_seconds, most, laterOf, look, gone });
+) =>
+  poll(once, stateOf, {
+    seconds: body.wait_seconds,
+    most,
+    secondsToAdmission: laterOf,
+    look,
+    gone,
+  });
 
 const description =
   'A claim that waits looks every 20 ms, less often where the database is slow, or where the queue is limited by its rate; over HTTPS to Neon 45 times in all.';

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi';
-import { forEnds } from '../database/connect.ts';
+import { forLeaseCalls } from '../database/connect.ts';
 import type { Connect } from '../database/types.ts';
 import { authorized } from '../http/authorize.ts';
 import { type App, type Endpoint, serve } from '../http/endpoint.ts';
@@ -68,7 +68,7 @@ const ofLease = (select: string, from: string) =>
 
 /** /v1/leases/:lease/… : no row means that the lease is unknown or somebody else's by now. */
 export function leases(app: App, connect: Connect): void {
-  const own: Connect = (env, use) => connect(forEnds(env ?? {}), use);
+  const own: Connect = (env, use) => connect(forLeaseCalls(env ?? {}), use);
   const verb = <B extends z.ZodType>({ name, ...endpoint }: Verb<B>) =>
     serve(app, own, {
       ...endpoint,

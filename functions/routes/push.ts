@@ -5,7 +5,7 @@ import type { Bindings } from '../env.ts';
 import { authorized } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
-import { mastersOf, secretsOf } from '../push/secret.ts';
+import { masterSecrets, secretsOf } from '../push/secret.ts';
 
 const columns = 'p.queue, p.generation, p.previous_until';
 
@@ -29,7 +29,7 @@ const none = {
 };
 
 function check(_call: unknown, env: Bindings): void {
-  if (mastersOf(env).length > 0) return;
+  if (masterSecrets(env).length > 0) return;
   throw misconfigured(
     'This Worker has no TOCK_PUSH_SECRET, so it pushes nothing.',
     'set it with: wrangler secret put TOCK_PUSH_SECRET',

@@ -5,7 +5,7 @@ import { type App, serve } from '../http/endpoint.ts';
 import { refusal } from '../http/problem.ts';
 import * as s from '../http/schemas.ts';
 import { checkTarget } from '../push/guard.ts';
-import { mastersOf } from '../push/secret.ts';
+import { masterSecrets } from '../push/secret.ts';
 
 const policy = s
   .options({
@@ -77,7 +77,7 @@ export function queues(app: App, connect: Connect): void {
     check({ body }, env) {
       for (const name of ['push', 'dead_webhook'] as const) {
         checkTarget(`${name}.url`, body[name]?.url, env);
-        if (!body[name] || mastersOf(env).length > 0) continue;
+        if (!body[name] || masterSecrets(env).length > 0) continue;
         throw refusal(422, `${name}: ${unsigned}`, { field: name, hint: secretHint });
       }
     },

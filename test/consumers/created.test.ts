@@ -51,7 +51,9 @@ test('consumers that fail keep no duty from being done, and both are heard of', 
 
 test('a queue has one consumer', () => {
   const consumers = ['a', 'b', 'a'].map((queue) => consumer(queue));
-  expect(() => createWorker({ consumers })).toThrow('a has two consumers');
+  expect(() => createWorker({ consumers })).toThrow(
+    'a has two consumers; define one for each queue',
+  );
 });
 
 function post(path: string, body: object = {}): Request {

@@ -141,7 +141,7 @@ test('a pool that is full is a 503 that says so and when to come again', async (
     const { status, headers, body } = await send(env, '/v1/queues/other/tasks');
     expect({ status, detail: body.detail }).toEqual({
       status: 503,
-      detail: 'All connections to the database are taken.',
+      detail: 'All database connections are in use.',
     });
     expect(body.hint).toMatch(/send more tasks a call/);
     expect(headers.get('retry-after')).toMatch(/^[123]$/);
@@ -166,7 +166,7 @@ test("so is PostgreSQL's last connection, with a pooler and without", async () =
     const { status, headers, body } = await send(env, '/v1/queues/other/tasks');
     expect({ status, detail: body.detail }).toEqual({
       status: 503,
-      detail: 'All connections to the database are taken.',
+      detail: 'All database connections are in use.',
     });
     expect(headers.get('retry-after')).toMatch(/^[123]$/);
   }

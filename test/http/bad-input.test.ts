@@ -11,7 +11,7 @@ testRefusals('POST /v1/queues/q/tasks', [
   ['nothing at all', 400, 'body', {}],
   ['malformed JSON', 400, 'body', raw('{"payload": ')],
   ['JSON with a trailing comma', 400, 'body', raw('{"payload": 1,}')],
-  ['bytes that are not UTF-8', 400, 'body', raw(new Uint8Array([0x22, 0xff, 0x22]))],
+  ['bytes that are must be UTF-8', 400, 'body', raw(new Uint8Array([0x22, 0xff, 0x22]))],
   ['a list', 422, 'body', raw('[]')],
   ['null', 422, 'body', raw('null')],
   [

@@ -98,7 +98,7 @@ test.each(forms)('%s names its options where there is none of a name', async (ro
   const { errors = [] } = body;
   const said = errors.filter(({ field }) => field === 'foo');
   expect(said).toHaveLength(1);
-  expect(said[0]?.detail).toMatch(/^there is no such option; options: /);
+  expect(said[0]?.detail).toMatch(/^unknown option; options: /);
   const named = said[0]?.detail.split(': ')[1]?.split(', ');
   expect(named?.sort()).toEqual([...names].sort());
 });
@@ -124,10 +124,10 @@ test('an option in the query string is told that none belongs there', async () =
 });
 
 test('a body that is missing or no JSON is told what to send, in our words', async () => {
-  const hint = 'Send one JSON object in UTF-8; GET /openapi.json says what this route takes.';
+  const hint = 'Send one JSON object in UTF-8; GET /openapi.json describes the route.';
   for (const [body, detail] of [
-    [undefined, 'There is no body.'],
-    [' ', 'There is no body.'],
+    [undefined, 'The request has no body.'],
+    [' ', 'The request has no body.'],
     ['{"payload": ', 'The body is not JSON.'],
     ['payload=1', 'The body is not JSON.'],
   ] as const) {

@@ -146,7 +146,9 @@ test('who waits for long may look less often the longer it has waited', async ()
 test('a claim that a rate holds up looks again when there can be a start, no sooner', async () => {
   const { once, asked } = answers(['limited', 'limited', 'found']);
   const laterOf = () => 4;
-  expect(await waited(poll(once, stateOf, { seconds: 30, laterOf, gone }))).toEqual({
+  expect(
+    await waited(poll(once, stateOf, { seconds: 30, secondsToAdmission: laterOf, gone })),
+  ).toEqual({
     body: 'found',
   });
   for (const gap of gaps(asked)) expect(gap).toBe(3000);
@@ -155,13 +157,13 @@ test('a claim that a rate holds up looks again when there can be a start, no soo
 test('it looks once more at the end where its time is up before that', async () => {
   const { once, asked } = answers(['limited']);
   const started = Date.now();
-  await waited(poll(once, stateOf, { seconds: 10, laterOf: () => 60, gone }));
+  await waited(poll(once, stateOf, { seconds: 10, secondsToAdmission: () => 60, gone }));
   expect(asked).toEqual([started, started + 10_000]);
 });
 
 test('a claim that waits for another task to end looks as one that found nothing', async () => {
   const { once, asked } = answers(['limited']);
-  await waited(poll(once, stateOf, { seconds: 1, laterOf: () => 1, gone }));
+  await waited(poll(once, stateOf, { seconds: 1, secondsToAdmission: () => 1, gone }));
   for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
 });
 

@@ -26,7 +26,7 @@ test.each([
 ])('a pool that is full says so, in whatever words: %s %s', async (code, message) => {
   expect(await answer(code, message)).toEqual({
     status: 503,
-    detail: 'All connections to the database are taken.',
+    detail: 'All database connections are in use.',
     after: expect.stringMatching(/^[123]$/),
   });
 });
@@ -39,7 +39,7 @@ test.each([
 ])('what else may pass says only when to come again: %s %s', async (code, message) => {
   expect(await answer(code, message)).toMatchObject({
     status: 503,
-    detail: 'The database is out of reach, or too busy.',
+    detail: 'The database is unreachable or overloaded.',
     after: '1',
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { objection } from '../../functions/push/guard.ts';
+import { refusalReason } from '../../functions/push/guard.ts';
 import { json, serviceForRefusals, testRefusals } from './refusals.ts';
 import { type Service, service } from './service.ts';
 
@@ -84,9 +84,9 @@ test.each<[string, string, (url: string) => object]>([
   ]) {
     const refused = await send(route, body(url));
     expect(refused, url).toMatchObject({ status: 422, body: { field } });
-    expect(refused.body.detail).toContain(objection(url, {}));
+    expect(refused.body.detail).toContain(refusalReason(url, {}));
     const allowed = await send(route, body(url), { ...master, TOCK_PUSH_PRIVATE: 'allow' });
-    expect(allowed.body.detail ?? '', url).not.toContain(objection(url, {}));
+    expect(allowed.body.detail ?? '', url).not.toContain(refusalReason(url, {}));
   }
 });
 

@@ -90,7 +90,7 @@ test('a body that comes too slowly is given up, and no connection was held for i
   const { status, said, cancel } = await upload(slow, key);
   expect(status).toBe(408);
   expect(said).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
-  expect(said.detail).toMatch(/^The body came too slowly/);
+  expect(said.detail).toMatch(/^The body arrived too slowly/);
   expect(cancel).toHaveBeenCalled();
   expect(connected).not.toHaveBeenCalled();
 });
@@ -103,7 +103,7 @@ test('a body that comes without pause is given up too, when its time is over', a
   };
   const { status, said } = await upload(enough, key);
   expect(status).toBe(408);
-  expect(said.detail).toMatch(/^The body was not there within 30 seconds/);
+  expect(said.detail).toMatch(/^The body did not arrive within 30 seconds/);
 });
 
 test('a body that breaks off is a 400, one in pieces is put together', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { drain } from '../../functions/consumers/drain.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { andPush } from '../../functions/push/consumers.ts';
+import { withPush } from '../../functions/push/consumers.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
 import { type Service, service } from '../http/service.ts';
 import { makeDue, promote, value } from '../sql/verbs.ts';
@@ -30,7 +30,7 @@ async function put(queue: string, policy: object, bindings: object) {
   return { status: answer.status, body: (await answer.json()) as any };
 }
 
-const pushed = () => drain(tock.connect, env, andPush([]), { on_error: () => {} });
+const pushed = () => drain(tock.connect, env, withPush([]), { on_error: () => {} });
 
 test('a webhook is refused where it could not be sent, and shown where it can', async () => {
   const dead_webhook = { url: `${there.url}/died` };

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DrainOptions, drain } from '../../functions/consumers/drain.ts';
-import { andPush } from '../../functions/push/consumers.ts';
+import { withPush } from '../../functions/push/consumers.ts';
 import { defineConsumer } from '../../functions/worker.ts';
 import { type Service, service } from '../http/service.ts';
 import { sleep } from '../sleep.ts';
@@ -23,7 +23,7 @@ afterAll(async () => {
 
 const quiet = { on_error: () => {} };
 const drained = (options: DrainOptions = {}, bindings: object = env) =>
-  drain(tock.connect, bindings, andPush([]), { ...quiet, ...options });
+  drain(tock.connect, bindings, withPush([]), { ...quiet, ...options });
 
 /** Puts a queue with a push to a path of its own, and gives it tasks. */
 async function pushed(queue: string, tasks: object[], policy: object = {}, push: object = {}) {
@@ -231,7 +231,7 @@ test('a queue that has a consumer of its own is not pushed', async () => {
   await pushed('both', [{ payload: 1 }]);
   const seen: unknown[] = [];
   const own = defineConsumer({ queue: 'both', handler: (task) => void seen.push(task.payload) });
-  await drain(tock.connect, env, andPush([own]), quiet);
+  await drain(tock.connect, env, withPush([own]), quiet);
   expect([seen, there.at('/both')]).toEqual([[1], []]);
 });
 
@@ -242,7 +242,7 @@ test('without a secret nothing is pushed, and with a bad one the consumers go on
   await tock.send('POST /v1/queues/own/tasks', { body: { payload: 1 } });
   const own = defineConsumer({ queue: 'own', handler: () => {} });
   const bad = { TOCK_PUSH_SECRET: 'short' };
-  expect(await drain(tock.connect, bad, andPush([own]), quiet)).toMatchObject({ done: 1 });
+  expect(await drain(tock.connect, bad, withPush([own]), quiet)).toMatchObject({ done: 1 });
   await drained();
 });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isPublic, objection } from '../../functions/push/guard.ts';
+import { isPublic, refusalReason } from '../../functions/push/guard.ts';
 
 test.each([
   'https://example.com/hook',
@@ -8,7 +8,7 @@ test.each([
   'https://[2606:4700:4700::1111]/',
   'https://bücher.example/',
 ])('%s may be pushed to', (url) => {
-  expect(objection(url, {})).toBeNull();
+  expect(refusalReason(url, {})).toBeNull();
 });
 
 test.each([
@@ -68,16 +68,16 @@ test.each([
   'not a url',
   '',
 ])('%s may not', (url) => {
-  expect(objection(url, {})).toEqual(expect.any(String));
+  expect(refusalReason(url, {})).toEqual(expect.any(String));
 });
 
 test("on one's own machine private addresses and http may, and nothing else", () => {
   const env = { TOCK_PUSH_PRIVATE: 'allow' };
-  expect(objection('http://127.0.0.1:8080/', env)).toBeNull();
-  expect(objection('http://redis/', env)).toBeNull();
-  expect(objection('ftp://example.com/', env)).not.toBeNull();
-  expect(objection('http://user@localhost/', env)).not.toBeNull();
-  expect(objection('http://127.0.0.1/', { TOCK_PUSH_PRIVATE: 'yes' })).not.toBeNull();
+  expect(refusalReason('http://127.0.0.1:8080/', env)).toBeNull();
+  expect(refusalReason('http://redis/', env)).toBeNull();
+  expect(refusalReason('ftp://example.com/', env)).not.toBeNull();
+  expect(refusalReason('http://user@localhost/', env)).not.toBeNull();
+  expect(refusalReason('http://127.0.0.1/', { TOCK_PUSH_PRIVATE: 'yes' })).not.toBeNull();
 });
 
 test('an address is public only when it is one', () => {

@@ -42,7 +42,7 @@ test('a name that leads into a private network is not connected to', async () =>
   const before = there.got.length;
   const { lookup } = rebinding('127.0.0.1');
   await expect(postGuarded(lookup)(named(), init())).rejects.toThrow(
-    'hook.example is 127.0.0.1, which is no public address',
+    'hook.example is 127.0.0.1, which is not a public address',
   );
   expect(there.got).toHaveLength(before);
 });

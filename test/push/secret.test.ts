@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Generation, secretsOf, signed } from '../../functions/push/secret.ts';
+import { type Generation, secretsOf, signatureHeaders } from '../../functions/push/secret.ts';
 import { verify } from './receiver.ts';
 
 const master = (letter: string) => letter.repeat(32);
@@ -34,7 +34,7 @@ test('each queue, generation and master has a secret of its own, and always the 
 test('a receiver verifies with its secret, and with no other', async () => {
   const mine = await secrets(master('a'), of(1));
   const other = await secrets(master('a'), of(2));
-  const got = sent(signed(mine, '123', '{"a":1}'));
+  const got = sent(signatureHeaders(mine, '123', '{"a":1}'));
   expect(verify(mine.current[0] as string, got)).toEqual({ a: 1 });
   expect(() => verify(other.current[0] as string, got)).toThrow('No matching signature');
   const changed = { ...got, body: '{"a":2}' };
@@ -46,10 +46,10 @@ test('a receiver verifies with its secret, and with no other', async () => {
 test('while a rotation overlaps both secrets verify, and then the new one only', async () => {
   const [old] = (await secrets(master('a'), of(1))).current as [string];
   const [fresh] = (await secrets(master('a'), of(2))).current as [string];
-  const during = sent(signed(await secrets(master('a'), of(2, soon())), '1', '{"a":1}'));
+  const during = sent(signatureHeaders(await secrets(master('a'), of(2, soon())), '1', '{"a":1}'));
   for (const one of [old, fresh]) expect(verify(one, during)).toEqual({ a: 1 });
   const past = new Date(Date.now() - 1).toISOString();
-  const after = sent(signed(await secrets(master('a'), of(2, past)), '1', '{"a":1}'));
+  const after = sent(signatureHeaders(await secrets(master('a'), of(2, past)), '1', '{"a":1}'));
   expect(verify(fresh, after)).toEqual({ a: 1 });
   expect(() => verify(old, after)).toThrow('No matching signature');
 });
@@ -58,7 +58,7 @@ test("the Worker's own secret is rotated alike: with both, both verify", async (
   const [old] = (await secrets(master('a'), of(1))).current as [string];
   const both = await secrets(`${master('b')} ${master('a')}`, of(1));
   expect(both.current[0]).toBe((await secrets(master('b'), of(1))).current[0]);
-  const got = sent(signed(both, '1', '{"a":1}'));
+  const got = sent(signatureHeaders(both, '1', '{"a":1}'));
   for (const one of [old, both.current[0] as string]) expect(verify(one, got)).toEqual({ a: 1 });
 });
 
