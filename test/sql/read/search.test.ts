@@ -242,7 +242,8 @@ test('a task that is promoted during a search is listed once', async () => {
   await other.query('begin');
   await other.query('lock table tock.waiting in access exclusive mode');
   await makeDue(other, 'turn');
-  expect(await promote(other)).toBe(30);
+  // Tasks of the tests above may have become due as well.
+  expect(await promote(other)).toBeGreaterThanOrEqual(30);
   // It has begun when it comes to the line, and goes on when that has become runs.
   const pid = await pidOf(client);
   const looking = search(client, { queue: 'turn' });

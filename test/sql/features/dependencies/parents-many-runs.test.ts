@@ -24,6 +24,8 @@ test('a check of a parent reads as little after 200 runs as after 20', async () 
   for (let n = 0; n < 10; n++) {
     for (let jump = 0; jump < 20; jump++)
       await completeRun(await claimNext('fetch'), { stage: 'fetch' });
+    // An autovacuum that is under way keeps what is dead: that is not what is counted here.
+    await client.query('vacuum tock.waiting, tock.watches');
     await pages(child);
     counts.push(await pages(child));
   }
