@@ -25,7 +25,7 @@ const tasks = (count: number) =>
   `'[${Array(count).fill('{"payload": {"user": 12345, "template": "welcome"}}').join(', ')}]'::jsonb`;
 const enqueue = (count: number) => `select cardinality(tock.enqueue('q', ${tasks(count)}));\n`;
 const cycle = (count: number) =>
-  `select lease, id from tock.claim(p_queue => 'q', p_limit => ${count}, p_alone => true) \\aset\n` +
+  `select lease, id from tock.claim(p_queue => 'q', p_limit => ${count}, p_own_transaction => true) \\aset\n` +
   'select * from tock.complete(:lease::uuid);\n';
 
 const cases = [
@@ -33,7 +33,11 @@ const cases = [
   { name: 'enqueue 100', batch: 100, script: enqueue(100) },
   { name: 'claim + complete 1', batch: 1, script: cycle(1), ready: 10_000 },
   { name: 'claim + complete 100', batch: 100, script: cycle(100), ready: 400_000 },
-  { name: 'empty claim', batch: 1, script: "select * from tock.claim('none', p_alone => true);\n" },
+  {
+    name: 'empty claim',
+    batch: 1,
+    script: "select * from tock.claim('none', p_own_transaction => true);\n",
+  },
 ];
 const median = (all: number[]) =>
   [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] as number;

@@ -49,13 +49,14 @@ async function measured(on: Client, held: () => Promise<unknown>): Promise<Row[]
     'fail 500 and promote',
     'claim 100 and reap',
   ) as [Row, Row, Row, Row, Row, Row];
-  // the sweep is the duty's: a claim that rides along does it only when that is late
-  const notLate = "update tock.duties set last_started_at = clock_timestamp() + interval '1 day'";
+  // the sweep is the maintenance_job's: a claim that rides along does it only when that is late
+  const notLate =
+    "update tock.maintenance_jobs set last_started_at = clock_timestamp() + interval '1 day'";
   await on.query(notLate);
   // a claim that promotes on its way: before there was anything to promote, and when all of it is
   const claims = async () => {
     for (let call = 0; call < 100; call++) {
-      look.times.push(await timed(on, "select tock.claim('other', p_alone => true)"));
+      look.times.push(await timed(on, "select tock.claim('other', p_own_transaction => true)"));
     }
   };
   await claims();
@@ -104,7 +105,7 @@ try {
     for (const row of await measured(on, hold)) console.log(`  ${described(row)}`);
     await holder.end();
     await on.query(
-      'truncate tock.waiting, tock.runs, tock.leases, tock.results, tock.marks, tock.promotions',
+      'truncate tock.waiting, tock.runs, tock.leases, tock.results, tock.run_overrides, tock.promotions',
     );
     await on.end();
   }

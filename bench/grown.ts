@@ -3,46 +3,46 @@ import type pg from 'pg';
 const value = async (client: pg.Client, sql: string, values: unknown[] = []) =>
   Object.values((await client.query(sql, values)).rows[0] ?? {})[0];
 
-/** Positions go on in the next epoch, for which everything is ready. */
+/** Positions go on in the next segment, for which everything is ready. */
 async function pass(client: pg.Client, steps = 1): Promise<void> {
   await client.query(
-    `select setval('tock.positions', (select end_position from tock.epochs
-       where number = tock.newest_epoch() + $1 - 1))`,
+    `select setval('tock.positions', (select end_position from tock.segments
+       where number = tock.newest_segment() + $1 - 1))`,
     [steps],
   );
 }
 
 /**
- * Lets a database come to its `count`th epoch but two. Every fourth of those before holds a task of a
+ * Lets a database come to its `count`th segment but two. Every fourth of those before holds a task of a
  * paused queue for ever, the others are settled. The last ones are wide.
  */
 export async function grow(client: pg.Client, count: number): Promise<string> {
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
-  const numbers = 'select max(number) from tock.epochs';
+  const numbers = 'select max(number) from tock.segments';
   for (;;) {
     const more = Math.min(10, count - 3 - Number(await value(client, numbers)));
     if (more <= 0) break;
-    const ahead = 'max(number) - tock.newest_epoch() + $1';
+    const ahead = 'max(number) - tock.newest_segment() + $1';
     await client.query(
-      `select tock.rotate(p_ahead => ${ahead}, p_width => 2000) from tock.epochs`,
+      `select tock.create_segments(p_ahead => ${ahead}, p_width => 2000) from tock.segments`,
       [more],
     );
   }
   // rotate() may double these, so the width is said
   await client.query(
-    `select tock.rotate(p_ahead => $1 - tock.newest_epoch(), p_width => 16777216)`,
+    `select tock.create_segments(p_ahead => $1 - tock.newest_segment(), p_width => 16777216)`,
     [count],
   );
   for (;;) {
-    const left = count - 2 - Number(await value(client, 'select tock.newest_epoch()'));
+    const left = count - 2 - Number(await value(client, 'select tock.newest_segment()'));
     if (left <= 0) break;
     await client.query("select tock.enqueue('paused', '[{}]')");
     await pass(client, Math.min(4, left));
   }
   await client.query("select nextval('tock.positions')");
-  const settled = 'select count(*) from tock.epochs where settled_at is not null';
+  const settled = 'select count(*) from tock.segments where closed_at is not null';
   for (let before = -1; ; ) {
-    await client.query('select tock.rest(), tock.rotate()');
+    await client.query('select tock.deactivate_streams(), tock.create_segments()');
     const now = Number(await value(client, settled));
     if (now === before) break;
     before = now;
@@ -50,9 +50,9 @@ export async function grow(client: pg.Client, count: number): Promise<string> {
   return String(
     await value(
       client,
-      `select format('%s epochs, in use %s, settled %s, kept unsettled %s', count(*), tock.newest_epoch(),
-         count(settled_at), count(*) filter (where settled_at is null and number < tock.newest_epoch()))
-       from tock.epochs`,
+      `select format('%s segments, in use %s, settled %s, kept unsettled %s', count(*), tock.newest_segment(),
+         count(closed_at), count(*) filter (where closed_at is null and number < tock.newest_segment()))
+       from tock.segments`,
     ),
   );
 }

@@ -16,7 +16,10 @@ export function mix(batch: number): Work {
   const none = '00000000-0000-0000-0000-000000000000';
   const claim =
     `select coalesce(max(lease::text), '${none}') as lease, sum(length(payload::text)) as bytes
-    from tock.claim(p_queue => 'mix', p_limit => ${batch}, p_alone => true)`.replace(/\s+/g, ' ');
+    from tock.claim(p_queue => 'mix', p_limit => ${batch}, p_own_transaction => true)`.replace(
+      /\s+/g,
+      ' ',
+    );
   const enqueue = (first: number) => `select tock.enqueue('mix', ${tasks(first)});`;
   // one a call: every second call
   const enqueued =

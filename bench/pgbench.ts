@@ -1,5 +1,5 @@
 import type { Host } from '../scripts/stack/host.ts';
-import { shutGate } from './gate.ts';
+import { shutConcurrencyKey } from './concurrency.ts';
 import type { Place, Worker } from './types.ts';
 
 let count = 0;
@@ -23,15 +23,15 @@ export async function startPgbench(
   script: string,
   clients: number,
 ): Promise<Worker> {
-  const gate = await shutGate(place, script, clients);
+  const concurrency_key = await shutConcurrencyKey(place, script, clients);
   const file = `${host.folder}/bench-${++count}.sql`;
   const log = `${file}.log`;
-  await host.write(file, gate.script);
+  await host.write(file, concurrency_key.script);
   const argv = [
     ...[`${host.bin}/pgbench`, '-n', '-M', 'prepared', '-T', '3600', '-f', file],
     ...['-c', String(clients), '-j', String(Math.min(2, clients))],
     ...first.flatMap((value) => ['-D', value]),
-    gate.url,
+    concurrency_key.url,
   ];
   const daemon = await host.start(argv, { log, orphaned: 'SIGKILL' });
   let running = true;
@@ -41,19 +41,19 @@ export async function startPgbench(
     if (wrong) throw new Error(wrong);
   });
   over.catch(() => {});
-  const ready = gate.connected();
+  const ready = concurrency_key.connected();
   ready.catch(() => {});
   return {
     ready,
     over,
-    meet: gate.meet,
-    go: gate.open,
+    meet: concurrency_key.meet,
+    go: concurrency_key.open,
     // as when its -T is over: it ends after the turns that are under way
     stop: () => daemon.signal('SIGALRM'),
     async close() {
       if (running) await daemon.signal('SIGKILL');
       await daemon.ended;
-      await gate.close();
+      await concurrency_key.close();
       for (const path of [file, log]) await host.remove(path);
     },
   };

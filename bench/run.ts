@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 import { alter, connected, cpuSeconds } from './cluster.ts';
-import { attend, type Opened } from './duty.ts';
 import { interleave } from './interleave.ts';
+import { attend, type Opened } from './maintenance_job.ts';
 import { startNode } from './node-work.ts';
 import { startPgbench } from './pgbench.ts';
 import type { Measured, Place, Run, Side, System, Worker } from './types.ts';
@@ -125,7 +125,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     url.username = 'tock';
     url.password = stack.passwords.owner;
     const place = { url: url.href, client: await connected(url.href) };
-    opened.set(place, { place, system, name, open: 0, duties: 0 });
+    opened.set(place, { place, system, name, open: 0, maintenance_jobs: 0 });
     await system.prepare(place);
     return place;
   }

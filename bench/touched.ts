@@ -31,7 +31,7 @@ export async function touched(place: Place): Promise<Touched> {
     const claims: number[] = [];
     const completes: number[] = [];
     for (let n = -15; n < 25; n++) {
-      const call = `tock.claim(p_queue => '${rows[0].queue}', p_worker => 'pages', p_alone => true)`;
+      const call = `tock.claim(p_queue => '${rows[0].queue}', p_worker => 'pages', p_own_transaction => true)`;
       const claim = await pagesOf(client, `select * from ${call}`);
       const token = `select token from tock.leases l where l.closed_at is null and l.worker = 'pages'`;
       const lease = (await client.query(token)).rows[0]?.token;

@@ -64,7 +64,7 @@ export type System = {
   /** What settle runs in its database; `vacuum analyze` unless it is said. */
   upkeep?: string;
   /** What the design wants run every so many seconds; done while its windows are open. */
-  duty?: { sql: string; every: number };
+  maintenance_job?: { sql: string; every: number };
   /** Throws when the database isn't as enqueues and cycles alone must have left it. */
   check?(place: Place): Promise<void>;
   /** What has to stay ready for a call to find all that it asks for; nothing unless it is said. */

@@ -89,7 +89,7 @@ export async function stock(
       if (tries > 3 || !String(error).includes('ran dry')) throw error;
     }
   }
-  // half a second more: until all stand at the gate
+  // half a second more: until all stand at the concurrency key
   const taken = (seen.get(key) ?? 0) * (seconds + warmUp(seconds) + 0.5) * 1.3;
   await fillUp(least + taken + 50 * shape.batch);
   await run.settle(place);

@@ -5,10 +5,10 @@ const escaped = (character: string) =>
 
 /**
  * Text with control characters, but for lines and tabs, and those that turn the direction, as JSON escapes them: what
- * strangers have written moves no cursor and hides nothing. JSON means the same with it.
+ * foreign_lock_holders have written moves no cursor and hides nothing. JSON means the same with it.
  */
 export const visible = (text: string): string =>
   text.replace(unseen, (one) => (one === '\n' || one === '\t' ? one : escaped(one)));
 
 /** The same for a part of a line. */
-export const inLine = (text: string): string => text.replace(unseen, escaped);
+export const lockWaiting = (text: string): string => text.replace(unseen, escaped);

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { Failure } from '../migrate/failure.ts';
-import { addActs } from './commands/acts.ts';
 import { addArchive } from './commands/archive.ts';
+import { addActs } from './commands/audit_log.ts';
 import { addBench } from './commands/bench.ts';
 import { addCancel } from './commands/cancel.ts';
 import { addChange } from './commands/change.ts';
 import { addClaim } from './commands/claim.ts';
+import { addConcurrencyKey } from './commands/concurrency.ts';
 import { addDead } from './commands/dead.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
 import { addExport } from './commands/export.ts';
-import { addGate } from './commands/gate.ts';
 import { addKey } from './commands/key.ts';
 import { addLease } from './commands/lease.ts';
 import { addLimits } from './commands/limits.ts';
@@ -87,7 +87,7 @@ export function program(): Command {
     addChange,
     addMove,
     addErase,
-    addGate,
+    addConcurrencyKey,
   ];
   const work = [addClaim, addLease, addPool, addSchedule];
   const many = [addDead, addRerun, addWhere, addPurge, addExport];

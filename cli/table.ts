@@ -1,8 +1,9 @@
-import { inLine } from './plain.ts';
+import { lockWaiting } from './plain.ts';
 
 export type Cell = string | number | boolean | null | undefined;
 
-const shown = (cell: Cell) => (cell === null || cell === undefined ? '-' : inLine(String(cell)));
+const shown = (cell: Cell) =>
+  cell === null || cell === undefined ? '-' : lockWaiting(String(cell));
 
 /** Pads columns to a width of their own, numbers to the right; `rows[0]` is the heading. */
 export function table(rows: Cell[][]): string {

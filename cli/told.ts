@@ -13,7 +13,7 @@ const options: Record<string, string> = {
   expires_in_seconds: '--expires-in',
   expires_at: '--expires-at',
   timeout_seconds: '--timeout',
-  gate_limit: '--limit',
+  concurrency_limit: '--limit',
   lease_seconds: '--lease',
   retry_in_seconds: '--retry-in',
   request_id: '--request-id',
@@ -41,7 +41,7 @@ export function inOptions(said: string): string {
 
 /** What is a word of its own in a sentence is an option as a field only: progress[0].note, tasks[0].backoff.kind */
 const words =
-  /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|gate|progress|note|backoff|pipeline|stage|cron|overlap|missed)(?:\[\d+\])?(?:\.(\w+))?$/;
+  /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|concurrency_key|progress|note|backoff|pipeline|stage|cron|overlap|missed)(?:\[\d+\])?(?:\.(\w+))?$/;
 
 function named(field: string): string {
   const [, word, part] = words.exec(field) ?? [];

@@ -72,6 +72,6 @@ export function httpClaims(call: Call): Claims {
         return { ...answer, leases: answer.leases.map(withQueueNames) };
       }),
     claimForWorker: (queue, worker, lease_seconds) =>
-      claimFrom(queue, 'claim-own', { worker, lease_seconds }),
+      claimFrom(queue, 'claim-for-worker', { worker, lease_seconds }),
   };
 }

@@ -14,7 +14,7 @@ export type Pools = {
   join(
     pool: string,
     worker: string,
-    options?: { lease_seconds?: number; fence?: string },
+    options?: { lease_seconds?: number; fencing_token?: string },
   ): Promise<TakenTask>;
   /** Returns false if the worker is not in the pool. */
   leave(pool: string, worker: string): Promise<boolean>;
@@ -36,7 +36,7 @@ export type Pools = {
   unassignTask(
     pool: string,
     task: string,
-    options?: { fence?: string; again?: boolean },
+    options?: { fencing_token?: string; again?: boolean },
   ): Promise<boolean>;
   listMembers(pool: string, filter?: PoolMemberFilter): Promise<PoolMember[]>;
   listPools(): Promise<Answer<'GET /v1/pools'>['pools']>;

@@ -35,7 +35,7 @@ export type Tasks<Q = AnyQueues> = {
   /** Open leases, the one that ends first at the top. */
   openLeases(
     filter?: Pick<TaskFilter, 'queue' | 'worker' | 'cursor' | 'limit'>,
-  ): Promise<{ leases: OpenLease[]; cursor: string | null; looked_at: number }>;
+  ): Promise<{ leases: OpenLease[]; cursor: string | null; scanned: number }>;
   /** Why tasks of a queue are late; empty if they aren't. */
   why(queue: Name<Q>): Promise<DelayReason[]>;
   /** Up to 10,000; unknown ids are left out. */

@@ -5,7 +5,7 @@ export type Problem = {
   title: string;
   status: number;
   detail: string;
-  /** What is wrong, like tasks[3].priority. */
+  /** The invalid field, like tasks[3].priority. */
   field?: string;
   /** What to do next. */
   hint?: string;
@@ -19,11 +19,11 @@ export type Task = {
   payload?: unknown;
   delay_seconds?: number | null;
   run_at?: string | null;
-  /** 0 is first; 5 by default. */
+  /** 0 runs first. Default: 5. */
   priority?: number | null;
   tenant?: string | null;
   max_attempts?: number | null;
-  gate?: string | null;
+  concurrency_key?: string | null;
   expires_at?: string | null;
   expires_in_seconds?: number | null;
   timeout_seconds?: number | null;
@@ -41,18 +41,18 @@ export type Task = {
     jitter?: number;
   } | null;
   name?: string | null;
-  after?: (number | string)[] | null;
+  depends_on?: (number | string)[] | null;
   on_parent_failure?: 'cancel' | 'run' | 'wait' | null;
-  gather?: boolean | null;
+  include_results?: boolean | null;
   parent?: string | null;
-  /** A task's stages, in order; the queue it is enqueued into is one. */
+  /** A task's stages, in order. The queue of the enqueue is one of them. */
   pipeline?: string[] | null;
   headers?: Record<string, string> | null;
   push_url?: string | null;
 };
 
 export type Changes = {
-  /** 0 is first; 5 by default. */
+  /** 0 runs first. Default: 5. */
   priority?: number;
   delay_seconds?: number;
   run_at?: string;
@@ -75,11 +75,11 @@ export type Policy = {
   pause_after_restore: boolean;
   timeout_seconds: number | null;
   max_wait_seconds: number | null;
-  gate_limit: number;
-  gate_retry: 'keep' | 'yield';
-  gate_rate_limit: number | null;
-  gate_rate_seconds: number;
-  gate_rate_burst: number | null;
+  concurrency_limit: number;
+  concurrency_retry: 'keep' | 'yield';
+  concurrency_rate_limit: number | null;
+  concurrency_rate_seconds: number;
+  concurrency_rate_burst: number | null;
   max_running: number | null;
   rate_limit: number | null;
   rate_seconds: number;
@@ -111,11 +111,11 @@ export type Routes = {
           payload?: unknown;
           delay_seconds?: number | null;
           run_at?: string | null;
-          /** 0 is first; 5 by default. */
+          /** 0 runs first. Default: 5. */
           priority?: number | null;
           tenant?: string | null;
           max_attempts?: number | null;
-          gate?: string | null;
+          concurrency_key?: string | null;
           expires_at?: string | null;
           expires_in_seconds?: number | null;
           timeout_seconds?: number | null;
@@ -133,11 +133,11 @@ export type Routes = {
             jitter?: number;
           } | null;
           name?: string | null;
-          after?: (number | string)[] | null;
+          depends_on?: (number | string)[] | null;
           on_parent_failure?: 'cancel' | 'run' | 'wait' | null;
-          gather?: boolean | null;
+          include_results?: boolean | null;
           parent?: string | null;
-          /** A task's stages, in order; the queue it is enqueued into is one. */
+          /** A task's stages, in order. The queue of the enqueue is one of them. */
           pipeline?: string[] | null;
           headers?: Record<string, string> | null;
           push_url?: string | null;
@@ -309,9 +309,9 @@ export type Routes = {
     answer: {
       matched: number;
       changed: number;
-      /** To go on with; null when nothing is left to look at. */
+      /** Where the next page starts; null on the last page. */
       cursor: string | null;
-      looked_at: number;
+      scanned: number;
     };
   };
   /** Give tasks of a queue another priority by state and tenant, a part at a time */
@@ -321,7 +321,7 @@ export type Routes = {
     };
     query: unknown;
     body: {
-      /** 0 is first; 5 by default. */
+      /** 0 runs first. Default: 5. */
       priority: number;
       state?: 'waiting' | 'ready' | 'running' | null;
       tenant?: string | null;
@@ -331,9 +331,9 @@ export type Routes = {
     answer: {
       matched: number;
       changed: number;
-      /** To go on with; null when nothing is left to look at. */
+      /** Where the next page starts; null on the last page. */
       cursor: string | null;
-      looked_at: number;
+      scanned: number;
     };
   };
   /** Run an ended task again, as a new task */
@@ -394,9 +394,9 @@ export type Routes = {
     answer: {
       redriven: number;
       ids: string[];
-      /** To go on with; null when nothing is left to look at. */
+      /** Where the next page starts; null on the last page. */
       cursor: string | null;
-      looked_at: number;
+      scanned: number;
     };
   };
   /** Tasks of a queue or of all, the newest first, a part at a time */
@@ -412,7 +412,7 @@ export type Routes = {
       from?: string;
       to?: string;
       unique_key?: string;
-      gate?: string;
+      concurrency_key?: string;
       cursor?: string;
       limit?: number;
     };
@@ -435,9 +435,9 @@ export type Routes = {
         error: string | null;
         rerun: boolean;
       }[];
-      /** To go on with; null when nothing is left to look at. */
+      /** Where the next page starts; null on the last page. */
       cursor: string | null;
-      looked_at: number;
+      scanned: number;
     };
   };
   /** Dead tasks by what their error says, the most frequent first */
@@ -498,18 +498,18 @@ export type Routes = {
         /** Up to ten of those that have not ended. */
         tasks: string[];
       }[];
-      /** To go on with; null when nothing is left to look at. */
+      /** Where the next page starts; null on the last page. */
       cursor: string | null;
-      looked_at: number;
+      scanned: number;
     };
   };
-  /** What goes on inside: duties, the jobs of pg_cron, epochs */
-  'GET /v1/duties': {
+  /** What goes on inside: maintenance jobs, the jobs of pg_cron, segments */
+  'GET /v1/maintenance': {
     path: unknown;
     query: unknown;
     body: undefined;
     answer: {
-      duties: {
+      maintenance_jobs: {
         name: string;
         every_seconds: number;
         last_started_at: string | null;
@@ -527,14 +527,14 @@ export type Routes = {
         last_status: string | null;
         last_at: string | null;
       }[];
-      epochs: {
+      segments: {
         number: number;
         state: 'ahead' | 'in use' | 'ended' | 'settled' | 'audited';
         first_position: number;
         end_position: number;
         started_at: string | null;
-        settled_at: string | null;
-        audited_at: string | null;
+        closed_at: string | null;
+        verified_at: string | null;
         bytes: number | null;
         /** About so many. */
         runs: number | null;
@@ -591,7 +591,7 @@ export type Routes = {
     };
   };
   /** Lease one task for a worker, or the one that it has, with a later end */
-  'POST /v1/queues/{queue}/claim-own': {
+  'POST /v1/queues/{queue}/claim-for-worker': {
     path: {
       queue: string;
     };
@@ -795,7 +795,7 @@ export type Routes = {
         task: string | null;
         state: 'free' | 'held' | 'waiting';
         /** The number of a holding: each one is larger than those before, in any pool. */
-        fence: string | null;
+        fencing_token: string | null;
         since: string;
         leased_until: string | null;
       }[];
@@ -810,13 +810,13 @@ export type Routes = {
     query: unknown;
     body: {
       lease_seconds?: number | null;
-      fence?: string | null;
+      fencing_token?: string | null;
     };
     answer: {
       state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
       task: string | null;
       /** The number of a holding: each one is larger than those before, in any pool. */
-      fence: string | null;
+      fencing_token: string | null;
       leased_until: string | null;
     };
   };
@@ -848,7 +848,7 @@ export type Routes = {
       state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
       worker: string | null;
       /** The number of a holding: each one is larger than those before, in any pool. */
-      fence: string | null;
+      fencing_token: string | null;
       leased_until: string | null;
     };
   };
@@ -867,7 +867,7 @@ export type Routes = {
         state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
         worker: string | null;
         /** The number of a holding: each one is larger than those before, in any pool. */
-        fence: string | null;
+        fencing_token: string | null;
         leased_until: string | null;
         task: string;
       }[];
@@ -900,7 +900,7 @@ export type Routes = {
       state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
       task: string | null;
       /** The number of a holding: each one is larger than those before, in any pool. */
-      fence: string | null;
+      fencing_token: string | null;
       leased_until: string | null;
     };
   };
@@ -912,7 +912,7 @@ export type Routes = {
     query: unknown;
     body: {
       task: string;
-      fence?: string | null;
+      fencing_token?: string | null;
       again?: boolean;
     };
     answer: {
@@ -941,11 +941,11 @@ export type Routes = {
       pause_after_restore?: boolean;
       timeout_seconds?: number | null;
       max_wait_seconds?: number | null;
-      gate_limit?: number;
-      gate_retry?: 'keep' | 'yield';
-      gate_rate_limit?: number | null;
-      gate_rate_seconds?: number;
-      gate_rate_burst?: number | null;
+      concurrency_limit?: number;
+      concurrency_retry?: 'keep' | 'yield';
+      concurrency_rate_limit?: number | null;
+      concurrency_rate_seconds?: number;
+      concurrency_rate_burst?: number | null;
       max_running?: number | null;
       rate_limit?: number | null;
       rate_seconds?: number;
@@ -1332,73 +1332,73 @@ export type Routes = {
       }[];
     };
   };
-  /** Gates of a queue, the first 1,000 by name */
-  'GET /v1/queues/{queue}/gates': {
+  /** Concurrency keys of a queue, the first 1,000 by name */
+  'GET /v1/queues/{queue}/concurrency-keys': {
     path: {
       queue: string;
     };
     query: unknown;
     body: undefined;
     answer: {
-      gates: {
-        gate_limit: number | null;
-        gate_rate_limit: number | null;
-        gate_rate_seconds: number | null;
-        gate_rate_burst: number | null;
+      concurrency_keys: {
+        concurrency_limit: number | null;
+        concurrency_rate_limit: number | null;
+        concurrency_rate_seconds: number | null;
+        concurrency_rate_burst: number | null;
         paused: boolean;
-        gate: string;
-        inside: string[];
+        concurrency_key: string;
+        holders: string[];
         waiting: number;
       }[];
     };
   };
-  /** A gate: who is inside, and how many wait */
-  'GET /v1/queues/{queue}/gates/{gate}': {
+  /** A concurrency key: who is inside, and how many wait */
+  'GET /v1/queues/{queue}/concurrency-keys/{concurrency_key}': {
     path: {
       queue: string;
-      gate: string;
+      concurrency_key: string;
     };
     query: unknown;
     body: undefined;
     answer: {
-      gate_limit: number | null;
-      gate_rate_limit: number | null;
-      gate_rate_seconds: number | null;
-      gate_rate_burst: number | null;
+      concurrency_limit: number | null;
+      concurrency_rate_limit: number | null;
+      concurrency_rate_seconds: number | null;
+      concurrency_rate_burst: number | null;
       paused: boolean;
-      gate: string;
-      inside: string[];
+      concurrency_key: string;
+      holders: string[];
       waiting: number;
     };
   };
-  /** Set a gate's limit or rate, or pause it; null goes by the queue's setting again */
-  'PATCH /v1/queues/{queue}/gates/{gate}': {
+  /** Set a concurrency key's limit or rate, or pause it; null goes by the queue's setting again */
+  'PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}': {
     path: {
       queue: string;
-      gate: string;
+      concurrency_key: string;
     };
     query: unknown;
     body: {
-      gate_limit?: number | null;
-      gate_rate_limit?: number | null;
-      gate_rate_seconds?: number | null;
-      gate_rate_burst?: number | null;
+      concurrency_limit?: number | null;
+      concurrency_rate_limit?: number | null;
+      concurrency_rate_seconds?: number | null;
+      concurrency_rate_burst?: number | null;
       paused?: boolean;
     };
     answer: {
-      gate_limit: number | null;
-      gate_rate_limit: number | null;
-      gate_rate_seconds: number | null;
-      gate_rate_burst: number | null;
+      concurrency_limit: number | null;
+      concurrency_rate_limit: number | null;
+      concurrency_rate_seconds: number | null;
+      concurrency_rate_burst: number | null;
       paused: boolean;
-      gate: string;
+      concurrency_key: string;
     };
   };
-  /** Reset a gate: the queue's settings, not paused, its bucket full; who stands at it stays */
-  'DELETE /v1/queues/{queue}/gates/{gate}': {
+  /** Reset a concurrency key: the queue's settings, not paused, its bucket full; who stands at it stays */
+  'DELETE /v1/queues/{queue}/concurrency-keys/{concurrency_key}': {
     path: {
       queue: string;
-      gate: string;
+      concurrency_key: string;
     };
     query: unknown;
     body: undefined;
@@ -1607,7 +1607,7 @@ export type Routes = {
     };
   };
   /** Who made, changed, emptied or ended what, the newest first */
-  'GET /v1/acts': {
+  'GET /v1/audit-log': {
     path: unknown;
     query: {
       key?: string;
@@ -1748,7 +1748,7 @@ export type Routes = {
         waiting: number;
         dead: number;
         oldest_ready_at: string | null;
-        counted_at: string | null;
+        collected_at: string | null;
         enqueued_per_second: number;
         started_per_second: number;
         done_per_second: number;
@@ -1804,14 +1804,14 @@ export type Routes = {
       prefix: string;
     };
   };
-  /** End the epoch in use, so that it goes to the archive at once */
+  /** End the segment in use, so that it goes to the archive at once */
   'POST /v1/archive/end': {
     path: unknown;
     query: unknown;
     body: undefined;
     answer: {
-      epoch: number;
-      settled_at: string | null;
+      segment: number;
+      closed_at: string | null;
       why: string | null;
     };
   };
@@ -1823,7 +1823,7 @@ export type Routes = {
       rows?: number;
     };
     answer: {
-      epoch: number | null;
+      segment: number | null;
       part: number | null;
       rows: number;
       bytes: number;
@@ -1863,9 +1863,9 @@ export type Routes = {
         worker: string | null;
         error: string | null;
       }[];
-      /** To go on with; null when nothing is left to look at. */
+      /** Where the next page starts; null on the last page. */
       cursor: string | null;
-      looked_at: number;
+      scanned: number;
     };
   };
   /** What is not as it should be; nothing when all is well */

@@ -7,7 +7,7 @@ import { SignIn } from './pages/signin.tsx';
 import { System } from './pages/system.tsx';
 import { Task } from './pages/task.tsx';
 import { Tasks } from './pages/tasks.tsx';
-import { Gates, Leases, Pools } from './pages/together.tsx';
+import { ConcurrencyKeys, Leases, Pools } from './pages/together.tsx';
 import { href, type Place, usePlace } from './route.ts';
 import { SayProvider } from './say.tsx';
 import { type Session, SessionProvider, storedKey, storeKey } from './session.tsx';
@@ -20,7 +20,7 @@ const pages = [
   { path: 'tasks', name: 'Tasks' },
   { path: 'leases', name: 'Leases', all: true },
   { path: 'schedules', name: 'Schedules', all: true },
-  { path: 'gates', name: 'Gates' },
+  { path: 'concurrency_keys', name: 'ConcurrencyKeys' },
   { path: 'pools', name: 'Pools', all: true },
   { path: 'system', name: 'System', all: true },
 ];
@@ -33,7 +33,7 @@ function Page({ place }: { place: Place }) {
   if (first === 'tasks') return <Tasks place={place} />;
   if (first === 'leases') return <Leases place={place} />;
   if (first === 'schedules') return <Schedules />;
-  if (first === 'gates') return <Gates place={place} />;
+  if (first === 'concurrency_keys') return <ConcurrencyKeys place={place} />;
   if (first === 'pools') return <Pools pool={second} />;
   if (first === 'system') return <System />;
   return (

@@ -3,7 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 /** Where in the page one is: `#/queues/mail?range=6h` is [queues, mail] with range. */
 export type Place = { path: string[]; query: URLSearchParams };
 
-export function placeOf(hash: string): Place {
+export function resolveCursor(hash: string): Place {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const decoded = path.split('/').filter(Boolean).map(decode);
   return { path: decoded, query: new URLSearchParams(query) };
@@ -31,5 +31,5 @@ export function usePlace(): Place {
     addEventListener('hashchange', hear);
     return () => removeEventListener('hashchange', hear);
   }, []);
-  return placeOf(hash);
+  return resolveCursor(hash);
 }

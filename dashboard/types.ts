@@ -6,4 +6,5 @@ export type Who = Answer<'GET /v1/key'>;
 export type Finding = Answer<'GET /v1/doctor'>['findings'][number];
 export type Listed = Answer<'GET /v1/tasks' | 'GET /v1/archive/tasks'>['tasks'][number];
 export type Lease = Answer<'GET /v1/leases'>['leases'][number];
-export type Gate = Answer<'GET /v1/queues/{queue}/gates'>['gates'][number];
+export type ConcurrencyKey =
+  Answer<'GET /v1/queues/{queue}/concurrency-keys'>['concurrency_keys'][number];

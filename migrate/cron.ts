@@ -9,9 +9,9 @@ const question = `
     exists (select from pg_catalog.pg_namespace s where s.nspname = 'cron'
       and pg_catalog.has_schema_privilege(s.oid, 'usage')) as usable`;
 
-const duties = `  - promoting delayed and retried tasks when they fall due
+const maintenance_jobs = `  - promoting delayed and retried tasks when they fall due
   - reaping the runs of workers that died
-  - making epochs ahead of need
+  - making segments ahead of need
   - purging request ids and old records`;
 
 /** Null when pg_cron can be used here, else why it can't and what that means. */
@@ -25,7 +25,7 @@ export async function cronMissing(client: pg.Client): Promise<string | null> {
     : [`it is not installed in database ${database}`, `create extension pg_cron; ${grant}`];
   return `pg_cron is not used: ${why}.
 Without it these do not happen by themselves:
-${duties}
+${maintenance_jobs}
 Call "select tock.tick()" from outside every few seconds instead: it does what is due.
 Or have an administrator run "${cure}" and migrate again.`;
 }

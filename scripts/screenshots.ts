@@ -27,7 +27,7 @@ const pages =
         'tasks',
         'leases',
         'schedules',
-        'gates',
+        'concurrency_keys',
         'pools',
         'system',
       ];

@@ -44,64 +44,68 @@ grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 grant execute on function
   tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule,
   tock.queue_of_task, tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive,
-  tock.assign, tock.assign_all, tock.offer
+  tock.assign_task, tock.assign_tasks, tock.add_tasks
   to tock_producer, tock_admin, tock_edge;
 
 -- doing it
 grant execute on function
   tock.claim, tock.claim_any, tock.claim_state, tock.complete, tock.fail,
-  tock.release, tock.extend, tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_own,
-  tock.join_pool, tock.leave_pool, tock.take, tock.lease_headers
+  tock.release, tock.extend, tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_for_worker,
+  tock.join_pool, tock.leave_pool, tock.take_task, tock.lease_headers
   to tock_worker, tock_admin, tock_edge;
 
 -- what a key hides; without a key, which is how a role asks, nothing
 grant execute on function
-  tock.reach, tock.readable, tock.readable_links, tock.own_tenant, tock.own_request_id, tock.tenants_of_key,
-  tock.queues_of_key
+  tock.visible_task, tock.readable, tock.readable_links, tock.own_tenant, tock.own_request_id,
+  tock.tenants_of_key, tock.queues_of_key
   to tock_producer, tock_worker, tock_admin;
 
 -- a claim's answer as JSON
-grant execute on function tock.http_claimed, tock.http_claimed_any to tock_worker, tock_admin;
+grant execute on function tock.http_claim, tock.http_claim_any to tock_worker, tock_admin;
 
 -- asking how it went
-grant execute on function tock.task, tock.parents, tock.pool, tock.unassign to tock_producer, tock_worker,
+grant execute on function tock.task, tock.parents, tock.pool,
+  tock.unassign_task to tock_producer, tock_worker,
   tock_admin, tock_edge;
 grant execute on function
-  tock.tasks, tock.dead_groups, tock.schedule, tock.schedules, tock.last_fires, tock.next_fires
+  tock.tasks, tock.dead_groups, tock.schedule, tock.schedules, tock.schedule_history, tock.next_fires
   to tock_producer, tock_admin, tock_edge;
 
 -- governing
 grant execute on function
-  tock.put_queue, tock.queue, tock.gates, tock.put_gate, tock.reset_gate, tock.limits, tock.reset_limits,
-  tock.queue_stats, tock.series, tock.overview, tock.metrics, tock.running, tock.why,
-  tock.duties_list, tock.cron_jobs_list, tock.epochs_list, tock.purge_queue, tock.drop_queue, tock.doctor,
-  tock.erase, tock.create_key, tock.keys_list, tock.revoke_key, tock.rotate_key, tock.update_key, tock.acts,
-  tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule, tock.drop_schedule,
-  tock.run_schedule, tock.queue_of_schedule, tock.push_queues, tock.has_push, tock.push_secret,
-  tock.rotate_push_secret
+  tock.put_queue, tock.queue, tock.concurrency_keys, tock.put_concurrency_key, tock.reset_concurrency_key,
+  tock.limits, tock.reset_limits, tock.queue_stats, tock.series, tock.overview, tock.metrics,
+  tock.running, tock.why, tock.maintenance_jobs_list, tock.cron_jobs_list, tock.segments_list,
+  tock.purge_queue, tock.drop_queue, tock.doctor,
+  tock.erase, tock.create_key, tock.keys_list, tock.revoke_key, tock.rotate_key, tock.update_key,
+  tock.audit_log, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule,
+  tock.drop_schedule, tock.run_schedule, tock.queue_of_schedule, tock.push_queues, tock.has_push,
+  tock.push_secret, tock.rotate_push_secret
   to tock_admin, tock_edge;
 
 -- the archive, which the edge writes and reads
 grant execute on function
-  tock.put_archive, tock.end_epoch, tock.want_archive, tock.archive, tock.archive_part, tock.archived,
-  tock.archive_stepped, tock.archive_unwanted, tock.archive_deleted, tock.archive_abandoned,
-  tock.archive_erasing, tock.archive_erased, tock.archive_rewriting,
+  tock.put_archive, tock.end_segment, tock.enable_archive_by_default, tock.archive,
+  tock.archive_part, tock.archived, tock.record_archive_step, tock.archive_unwanted, tock.archive_deleted,
+  tock.archive_abandoned, tock.archive_erasing, tock.archive_erased, tock.archive_rewriting,
   tock.archive_rewritten, tock.archive_search, tock.archive_emptied
   to tock_admin, tock_edge;
 
 -- doctor(), for those who look with psql: a view may be read by whoever may call what it calls
 grant select on tock.findings to tock_admin;
 
--- the duties one by one
+-- the maintenance jobs one by one
 grant execute on function
-  tock.run_duty, tock.promote, tock.fire_schedules, tock.reap, tock.reap_pools, tock.rest, tock.rotate,
-  tock.audit, tock.retain, tock.guard, tock.balance, tock.tidy, tock.minutes
+  tock.run_maintenance, tock.promote, tock.fire_schedules, tock.reap, tock.reap_pools,
+  tock.deactivate_streams, tock.create_segments,
+  tock.verify_segments, tock.drop_expired_segments, tock.guard, tock.isolate_tenants, tock.prune,
+  tock.collect_metrics
   to tock_admin;
 
 -- letting a key in, and what the door calls most
 grant execute on function
   tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task,
-  tock.judged_queue, tock.readable, tock.readable_links, tock.reach, tock.own_tenant, tock.own_request_id,
-  tock.http_enqueue, tock.with_trace, tock.http_claimed, tock.http_claimed_any, tock.http_complete,
-  tock.http_task, tock.http_erase_archived
+  tock.queue_for_authorization, tock.readable, tock.readable_links, tock.visible_task, tock.own_tenant,
+  tock.own_request_id, tock.http_enqueue, tock.with_trace, tock.http_claim, tock.http_claim_any,
+  tock.http_complete, tock.http_task, tock.http_erase_archived
   to tock_edge;

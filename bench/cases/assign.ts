@@ -102,7 +102,7 @@ function compared(name: string, ours: Raced, peer: string, theirs: Raced, tasks:
   ];
 }
 
-const pairs = `select count(*)::int as done from tock.places where worker is not null and task is not null`;
+const pairs = `select count(*)::int as done from tock.pool_members where worker is not null and task is not null`;
 
 const joined = async (place: Place, workers: number) =>
   void (await place.client.query(
@@ -114,10 +114,10 @@ const taking = (run: Run, tasks: number): Side => ({
   system: tockOf(run),
   ready: async ({ client }) =>
     void (await client.query(
-      `select tock.offer('p', array(select 't' || n from generate_series(1, ${tasks}) n))`,
+      `select tock.add_tasks('p', array(select 't' || n from generate_series(1, ${tasks}) n))`,
     )),
   race: {
-    script: `\\set tid random(1, 1000000)\nselect * from tock.take('p', :tid::text, 3600);\n`,
+    script: `\\set tid random(1, 1000000)\nselect * from tock.take_task('p', :tid::text, 3600);\n`,
     done: pairs,
   },
 });
@@ -127,7 +127,7 @@ const byTheHundred = (run: Run, tasks: number): Side => ({
   system: tockOf(run),
   ready: (place) => joined(place, tasks),
   race: {
-    script: `select count(fence) from tock.assign_all('p', array(select (random() * 1000000)::integer::text from generate_series(1, 100)));\n`,
+    script: `select count(fencing_token) from tock.assign_tasks('p', array(select (random() * 1000000)::integer::text from generate_series(1, 100)));\n`,
     done: pairs,
   },
 });
@@ -136,7 +136,7 @@ const electing = (run: Run, tasks: number): Side => ({
   system: tockOf(run),
   ready: (place) => joined(place, tasks),
   race: {
-    script: `\\set task random(1, 1000000)\nselect * from tock.assign('p', :task::text);\n`,
+    script: `\\set task random(1, 1000000)\nselect * from tock.assign_task('p', :task::text);\n`,
     done: pairs,
   },
 });
@@ -168,8 +168,8 @@ async function cycling(run: Run): Promise<Case[]> {
       system: tockOf(run),
       ready: "select tock.join_pool('p', 'w' || n, 3600) from generate_series(1, 1000) n",
       script: `\\set task random(100, 100000)
-select * from tock.assign('p', :task::text);
-select tock.unassign('p', :task::text);\n`,
+select * from tock.assign_task('p', :task::text);
+select tock.unassign_task('p', :task::text);\n`,
     },
     {
       system: setMaster(1000),
@@ -189,7 +189,7 @@ update java_pool set taskid=null where tid=:tid and pg_try_advisory_xact_lock(:t
         async window() {
           if (
             n === 1 ||
-            (await place.client.query('select from tock.places limit 1')).rowCount === 0
+            (await place.client.query('select from tock.pool_members limit 1')).rowCount === 0
           )
             await place.client.query(ready);
           await run.settle(place);

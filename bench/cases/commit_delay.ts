@@ -19,7 +19,7 @@ async function oneStream(place: Place): Promise<void> {
 
 const claim = (queue: string, alone: boolean): Work => ({
   by: 'pgbench',
-  script: `select lease, id, payload from tock.claim(p_queue => '${queue}', p_alone => ${alone}) \\aset\n`,
+  script: `select lease, id, payload from tock.claim(p_queue => '${queue}', p_own_transaction => ${alone}) \\aset\n`,
 });
 
 /** Tock, of which only claims are counted: a lease each, as they take one task. */

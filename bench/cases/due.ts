@@ -37,7 +37,8 @@ async function lost(run: Run, place: Place): Promise<void> {
   const queues = await place.client.query('select distinct queue from tock.streams where awake');
   for (const { queue } of queues.rows) {
     for (;;) {
-      const claim = 'select count(*) from tock.claim($1, p_limit => 1000, p_alone => true)';
+      const claim =
+        'select count(*) from tock.claim($1, p_limit => 1000, p_own_transaction => true)';
       const { rows } = await place.client.query(claim, [queue]);
       if (Number(rows[0].count) === 0) break;
     }
@@ -49,7 +50,7 @@ async function lost(run: Run, place: Place): Promise<void> {
   await place.client.query('vacuum tock.leases');
   // the claims may have reaped on their way, up to now
   await place.client.query(
-    "update tock.duties set reached_at = now() - interval '1 hour', swept_at = now() where name = 'reap'",
+    "update tock.maintenance_jobs set reached_at = now() - interval '1 hour', swept_at = now() where name = 'reap'",
   );
 }
 
@@ -75,14 +76,14 @@ export const groups: Group[] = [
       const calls: [name: string, window: () => Promise<number | null>, note: string][] = [
         ['promote 100,000 due', timed('tock.promote()', waiting), 'promote(), 1,000 a call'],
         [
-          "promote 100,000 due by the minute's duty",
-          timed("tock.run_duty('promote', 60)", waiting),
+          "promote 100,000 due by the minute's maintenance job",
+          timed("tock.run_maintenance('promote', 60)", waiting),
           '10,000 a round',
         ],
         ['reap 100,000 lost', timed('tock.reap()', reaping), 'of leases of 1,000; reap()'],
         [
-          "reap 100,000 lost by the minute's duty",
-          timed("tock.run_duty('reap', 60)", reaping),
+          "reap 100,000 lost by the minute's maintenance job",
+          timed("tock.run_maintenance('reap', 60)", reaping),
           'of leases of 1,000',
         ],
       ];

@@ -4,7 +4,7 @@ import { type Side, twinCases } from '../twins.ts';
 import type { Group } from '../types.ts';
 import { tockOf } from '../windows.ts';
 
-/** Calls in a database with many finished runs in many epochs, against a new one. Tock alone. */
+/** Calls in a database with many finished runs in many segments, against a new one. Tock alone. */
 export const groups: Group[] = [
   {
     name: 'history',
@@ -12,15 +12,15 @@ export const groups: Group[] = [
     async run(run) {
       const plain = tockOf(run);
       const tock = jumping(plain);
-      const [runs, epochs] = run.quick ? [500_000, 40] : [10_000_000, 200];
+      const [runs, segments] = run.quick ? [500_000, 40] : [10_000_000, 200];
       const ready = run.quick ? 50_000 : 200_000;
       const small: Side = { label: 'no history', ready, open: () => run.open(tock) };
       const large: Side = {
-        label: `${run.quick ? '500 thousand' : '10 million'} finished, ${epochs} epochs`,
+        label: `${run.quick ? '500 thousand' : '10 million'} finished, ${segments} segments`,
         ready,
         open: async () => {
           const place = await run.open(tock);
-          run.say(`history: ${await live(place, runs, epochs)}`);
+          run.say(`history: ${await live(place, runs, segments)}`);
           await allFinished(plain, place);
           return place;
         },

@@ -34,7 +34,7 @@ async function enqueue(clients: pg.Client[], queue: string, tasks: Task[], perCa
 async function claim(client: pg.Client, queue: string): Promise<Task[]> {
   const { rows } = await client.query({
     name: 'claim',
-    text: 'select lease, tenant, payload from tock.claim($1, null, $2, p_alone => true)',
+    text: 'select lease, tenant, payload from tock.claim($1, null, $2, p_own_transaction => true)',
     values: [queue, perClaim],
   });
   if (rows[0]) await client.query('select * from tock.complete($1)', [rows[0].lease]);
@@ -97,11 +97,11 @@ async function backlogs(place: Place, clients: pg.Client[], each: number): Promi
   await enqueue(clients, 'bulk', shuffled(others(each)), 100);
   const bulk = await drained(place.client, 'bulk', 2 * count);
 
-  // task by task among the others: seen by the duty that looks for it every 5 s
+  // task by task among the others: seen by the maintenance job that looks for it every 5 s
   const mixed = shuffled([...others(each), ...heavyOnes(count)]);
   const early = Math.ceil(mixed.length / 5);
   await enqueue(clients, 'drip', mixed.slice(0, early), 100);
-  await place.client.query('select tock.balance()');
+  await place.client.query('select tock.isolate_tenants()');
   await enqueue(clients, 'drip', mixed.slice(early), 100);
   const drip = await drained(place.client, 'drip', 2 * count);
 

@@ -38,7 +38,7 @@ type Claimed = { lease: string; payload: unknown };
 
 async function claim(client: Client, queue: string, limit: number): Promise<Claimed[]> {
   const text =
-    'select lease, payload from tock.claim(p_queue => $1, p_limit => $2, p_alone => true)';
+    'select lease, payload from tock.claim(p_queue => $1, p_limit => $2, p_own_transaction => true)';
   return (await client.query({ name: 'claim', text, values: [queue, limit] })).rows;
 }
 
@@ -55,7 +55,7 @@ async function connections(run: Run, { url }: Place): Promise<Client[]> {
 }
 
 async function fanOut(client: Client, queue: string): Promise<Out> {
-  const children = times(tasks, { payload: data, after: ['parent'] });
+  const children = times(tasks, { payload: data, depends_on: ['parent'] });
   const after = await seconds(() => enqueue(client, queue, [{ name: 'parent' }, ...children]));
   const delayed = times(tasks, { payload: data, delay_seconds: 3600 });
   const plain = await seconds(() => enqueue(client, `${queue}-delayed`, delayed));
@@ -63,7 +63,7 @@ async function fanOut(client: Client, queue: string): Promise<Out> {
   const ready = await seconds(async () => {
     await complete(client, parent?.lease as string);
     const left = 'select count(*)::int as left from tock.waiting where queue = $1';
-    // a claim promotes a thousand on its way, the duty ten thousand: here it is asked for all the time
+    // a claim promotes a thousand on its way, the maintenance job ten thousand: here it is asked for all the time
     while ((await client.query(left, [queue])).rows[0].left > 0) {
       await client.query('select tock.promote(10000)');
     }
@@ -96,7 +96,7 @@ async function finish(all: Client[], queue: string, callback: boolean) {
 async function fanIn(all: Client[], queue: string): Promise<Into> {
   const [client] = all as [Client];
   const batchOf = times(tasks, { payload: data });
-  await enqueue(client, queue, [...batchOf, { payload: 'sum', after: ['*'] }]);
+  await enqueue(client, queue, [...batchOf, { payload: 'sum', depends_on: ['*'] }]);
   const after = await finish(all, queue, true);
   await enqueue(client, queue, batchOf);
   const plain = await finish(all, queue, false);

@@ -38,6 +38,7 @@ await serve<Options>(async ({ url, clients, options }) => {
   await Promise.all(Array.from({ length: clients }, (_, client) => call(client, 'warm')));
   return {
     turns: clients,
-    run: (gate) => loops(clients, gate, (client) => call(client, next(client))),
+    run: (concurrency_key) =>
+      loops(clients, concurrency_key, (client) => call(client, next(client))),
   };
 });

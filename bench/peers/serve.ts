@@ -11,7 +11,7 @@ export type Options = {
   queues: string[];
 };
 
-export type Gate = {
+export type ConcurrencyKey = {
   /** To be awaited before each turn: those who come while all are called together wait there. */
   pass(): Promise<void> | undefined;
   over(): boolean;
@@ -20,10 +20,10 @@ export type Gate = {
 };
 
 /** Connected: `run` works until it is over, in so many turns at a time. */
-export type Ready = { turns: number; run(gate: Gate): Promise<void> };
+export type Ready = { turns: number; run(concurrency_key: ConcurrencyKey): Promise<void> };
 
 /**
- * Says `ready`, warms up, is called by `meet`, says `met` when all turns stand at the gate, works from
+ * Says `ready`, warms up, is called by `meet`, says `met` when all turns stand at the concurrency key, works from
  * `go` until `stop`, and says `over`.
  */
 export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Promise<void> {
@@ -64,7 +64,7 @@ export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Prom
 /** So many loops of calls side by side; a call gives its number of tasks, 0 when it found none. */
 export async function loops(
   clients: number,
-  { pass, over }: Gate,
+  { pass, over }: ConcurrencyKey,
   call: (client: number) => Promise<number>,
 ): Promise<void> {
   const loop = async (client: number) => {

@@ -21,7 +21,7 @@ await serve<Options>(async ({ url, clients, options }) => {
     const { rows } = await of(client).query({
       name: 'c',
       text: `select lease, id, payload
-        from tock.claim(p_queue => $1, p_limit => $2, p_alone => true)`,
+        from tock.claim(p_queue => $1, p_limit => $2, p_own_transaction => true)`,
       values: [queue, batch],
     });
     const lease = rows[0]?.lease;
@@ -34,6 +34,7 @@ await serve<Options>(async ({ url, clients, options }) => {
   const call = kind === 'enqueue' ? enqueue : cycle;
   return {
     turns: clients,
-    run: (gate) => loops(clients, gate, (client) => call(client, next(client))),
+    run: (concurrency_key) =>
+      loops(clients, concurrency_key, (client) => call(client, next(client))),
   };
 });

@@ -47,11 +47,11 @@ export const tock: System = {
   version: 'this checkout',
   settings: [
     'enqueue: one call of tock.enqueue with JSON text; all ids come back',
-    'claim with p_alone (commits asynchronously), all payloads to the client, then complete by the lease (commits synchronously): two statements',
+    'claim with p_own_transaction (commits asynchronously), all payloads to the client, then complete by the lease (commits synchronously): two statements',
     'no pg_cron: tick() is called every five seconds of its windows instead',
   ],
   lacks: [],
-  duty: { sql: 'select tock.tick()', every: 5 },
+  maintenance_job: { sql: 'select tock.tick()', every: 5 },
   // TOCK_SQL_DIRECTORY: another sql/ to compare with
   prepare: async (place) =>
     void (await migrate(place.url, { directory: process.env.TOCK_SQL_DIRECTORY })),
@@ -62,7 +62,7 @@ export const tock: System = {
     return { by: 'pgbench', script: `${setQueue(shape)}${set}\n${call}\n` };
   },
   cycle(shape) {
-    const args = `p_queue => ${queueOf(shape)}, p_limit => ${shape.batch}, p_alone => true`;
+    const args = `p_queue => ${queueOf(shape)}, p_limit => ${shape.batch}, p_own_transaction => true`;
     // after a claim that found nothing, :lease is the one before, and completing that again adds nothing
     const claim = `select lease, id, payload from tock.claim(${args}) \\aset`;
     const complete = 'select * from tock.complete(:lease::uuid);';

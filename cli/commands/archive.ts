@@ -22,8 +22,8 @@ function describe(all: Answer<'GET /v1/archive'>): string {
   const { enabled, prefix, waiting, exported, files, rows, bytes, failures } = all;
   const lines = [
     `The archive is ${enabled ? 'on' : 'off'}; its files lie under ${prefix}/`,
-    `${some(exported, 'epoch')} in ${some(files, 'file')}: ${some(rows, 'run')}, ${mebibytes(bytes)}`,
-    `${some(waiting, 'epoch waits', 'epochs wait')} for it${waiting ? `, the oldest since ${moment(all.oldest_waiting_at)}` : ''}`,
+    `${some(exported, 'segment')} in ${some(files, 'file')}: ${some(rows, 'run')}, ${mebibytes(bytes)}`,
+    `${some(waiting, 'segment waits', 'segments wait')} for it${waiting ? `, the oldest since ${moment(all.oldest_waiting_at)}` : ''}`,
     `Last step: ${moment(all.last_step_at) ?? 'never'}`,
   ];
   if (all.erasures_pending)
@@ -77,11 +77,11 @@ async function run(options: Options) {
 const end = (options: Options) =>
   withApi(options, async (api) => {
     const ended = await api.call('POST /v1/archive/end');
-    const { epoch, settled_at, why } = ended;
-    const next = settled_at
+    const { segment, closed_at, why } = ended;
+    const next = closed_at
       ? 'all in it is over: tock archive run exports it once it is audited, and it is dropped within minutes.'
       : `it is exported and dropped when all in it is over. It waits for: ${why}.`;
-    print(options, ended, () => `Epoch ${epoch} has ended; ${next}\n`);
+    print(options, ended, () => `Segment ${segment} has ended; ${next}\n`);
   });
 
 /** What is exported is listed there once the database has dropped it. */
@@ -142,7 +142,7 @@ export function addArchive(program: Command): void {
     .action((_given, command: Command) => put({ enabled: false }, optionsOf(command)));
   archive
     .command('end')
-    .description('end the epoch in use, so that it goes there at once and is dropped')
+    .description('end the segment in use, so that it goes there at once and is dropped')
     .action((_given, command: Command) => end(optionsOf(command)));
   archive
     .command('run')
@@ -150,7 +150,7 @@ export function addArchive(program: Command): void {
     .action((_given, command: Command) => run(optionsOf(command)));
   archive
     .command('ls <queue>')
-    .description('archived tasks of a queue, the newest epochs first')
+    .description('archived tasks of a queue, the newest segments first')
     .option('--state <state>', 'done, dead, cancelled or expired')
     .option('--tenant <tenant>', 'whose tasks')
     .option('--unique-key <key>', 'that had this key')

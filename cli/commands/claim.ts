@@ -75,7 +75,7 @@ async function claim(queue: string, others: string[], options: Options<Given>) {
     const path = { queue };
     if (owner !== undefined) {
       const body = { worker: owner, lease_seconds: lease };
-      return api.call('POST /v1/queues/{queue}/claim-own', { path, body, parse });
+      return api.call('POST /v1/queues/{queue}/claim-for-worker', { path, body, parse });
     }
     return waiting<Claimed | ClaimedAny>(wait, (wait_seconds) => {
       const body = { ...wish, wait_seconds };

@@ -6,7 +6,7 @@ import { Failure } from '../../migrate/failure.ts';
 import { withApi } from '../api.ts';
 import { clocks, looked, pooling, versions } from '../diagnosis.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { inLine } from '../plain.ts';
+import { lockWaiting } from '../plain.ts';
 import { beneath } from '../settings.ts';
 
 type Finding = Answer<'GET /v1/doctor'>['findings'][number];
@@ -14,7 +14,7 @@ type Finding = Answer<'GET /v1/doctor'>['findings'][number];
 const LOOK_MS = 15_000;
 
 export function described({ finding, severity, detail, hint }: Finding): string {
-  const said = [detail, hint].flatMap((text) => (text ? `  ${inLine(text)}\n` : []));
+  const said = [detail, hint].flatMap((text) => (text ? `  ${lockWaiting(text)}\n` : []));
   return `${severity}: ${finding}\n${said.join('')}`;
 }
 

@@ -12,7 +12,7 @@ type Given = {
   runAt?: string;
   tenant?: string;
   maxAttempts?: number;
-  gate?: string;
+  concurrencyKey?: string;
   uniqueKey?: string;
   uniquePolicy?: string;
   uniqueSeconds?: number;
@@ -23,9 +23,9 @@ type Given = {
   expiresAt?: string;
   timeout?: number;
   backoff?: unknown;
-  after?: string[];
+  dependsOn?: string[];
   onParentFailure?: string;
-  gather?: boolean;
+  includeResults?: boolean;
   parent?: string;
   tasks?: boolean;
   pipeline?: string[];
@@ -69,7 +69,7 @@ function newTask(payload: string, given: Given): string {
     run_at: given.runAt,
     tenant: given.tenant,
     max_attempts: given.maxAttempts,
-    gate: given.gate,
+    concurrency_key: given.concurrencyKey,
     unique_key: given.uniqueKey,
     unique_policy: given.uniquePolicy,
     unique_seconds: given.uniqueSeconds,
@@ -80,9 +80,9 @@ function newTask(payload: string, given: Given): string {
     expires_at: given.expiresAt,
     timeout_seconds: given.timeout,
     backoff: given.backoff,
-    after: given.after,
+    depends_on: given.dependsOn,
     on_parent_failure: given.onParentFailure,
-    gather: given.gather,
+    include_results: given.includeResults,
     parent: given.parent,
     pipeline: given.pipeline,
     headers: given.header,
@@ -162,8 +162,8 @@ export function addEnqueue(program: Command): void {
     .option('--tenant <tenant>', 'whose task it is: tenants get their turns')
     .option('--max-attempts <count>', 'give up after that many attempts', number)
     .option(
-      '--gate <key>',
-      'of tasks with the same key one runs at a time, or as many as the gate lets in',
+      '--concurrency-key <key>',
+      'of tasks with the same key one runs at a time, or as many as the concurrency key lets in',
     )
     .option('--unique-key <key>', 'while a task has this key, no other is added')
     .option('--unique-policy <how>', 'how long it counts: pending, unfinished or period')
@@ -180,11 +180,11 @@ export function addEnqueue(program: Command): void {
     .option('--backoff <json>', 'of kind, base_seconds, factor, cap_seconds, jitter', (json) =>
       JSON.parse(checkedJson(json, '--backoff')),
     )
-    .option('--after <ids>', 'not before these tasks are done, as in 12,34', (ids) =>
+    .option('--depends-on <ids>', 'not before these tasks are done, as in 12,34', (ids) =>
       ids.split(','),
     )
     .option('--on-parent-failure <what>', 'when one of them is dead: cancel, run or wait')
-    .option('--gather', 'be given their results')
+    .option('--include-results', 'be given their results')
     .option('--parent <id>', 'the task that it is a part of, shown with it')
     .option('--pipeline <stages>', 'queues it goes through, like fetch,parse,index', (stages) =>
       stages.split(','),

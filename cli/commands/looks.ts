@@ -9,7 +9,7 @@ import { described } from './doctor.ts';
 
 type LeasePage = Answer<'GET /v1/leases'>;
 type Lease = LeasePage['leases'][number];
-type Internals = Answer<'GET /v1/duties'>;
+type Internals = Answer<'GET /v1/maintenance'>;
 
 const mostInAPage = 1000;
 
@@ -39,17 +39,20 @@ async function leases(options: Options<{ queue?: string; worker?: string; limit:
 
 const seconds = (n: number | null) => (n === null ? null : span(n));
 
-function describeDuties({ duties, jobs }: Internals): string {
-  const rows = duties.map((duty) => [
-    duty.name,
-    span(duty.every_seconds),
-    moment(duty.last_ok_at),
-    duty.late_seconds ? seconds(duty.late_seconds) : 'no',
-    duty.last_amount,
-    duty.last_seconds === null ? null : `${duty.last_seconds.toFixed(3)} s`,
-    duty.last_error,
+function describeJobs({ maintenance_jobs, jobs }: Internals): string {
+  const rows = maintenance_jobs.map((maintenance_job) => [
+    maintenance_job.name,
+    span(maintenance_job.every_seconds),
+    moment(maintenance_job.last_ok_at),
+    maintenance_job.late_seconds ? seconds(maintenance_job.late_seconds) : 'no',
+    maintenance_job.last_amount,
+    maintenance_job.last_seconds === null ? null : `${maintenance_job.last_seconds.toFixed(3)} s`,
+    maintenance_job.last_error,
   ]);
-  const all = table([['duty', 'every', 'last done', 'late', 'amount', 'took', 'error'], ...rows]);
+  const all = table([
+    ['maintenance_job', 'every', 'last done', 'late', 'amount', 'took', 'error'],
+    ...rows,
+  ]);
   if (jobs.length === 0) return all;
   const jobRows = jobs.map((job) => [job.jobname, job.schedule, job.active, job.last_status]);
   return `${all}\n${table([['job of pg_cron', 'schedule', 'active', 'last'], ...jobRows])}`;
@@ -57,16 +60,16 @@ function describeDuties({ duties, jobs }: Internals): string {
 
 const mebibytes = (n: number | null) => (n === null ? null : `${(n / 2 ** 20).toFixed(1)} MiB`);
 
-function describeEpochs({ epochs }: Internals): string {
-  const rows = epochs.map((one) => [
+function describeSegments({ segments }: Internals): string {
+  const rows = segments.map((one) => [
     one.number,
     one.state,
     moment(one.started_at),
-    moment(one.settled_at),
+    moment(one.closed_at),
     one.runs,
     mebibytes(one.bytes),
   ]);
-  return table([['epoch', 'state', 'started', 'settled', 'runs, about', 'size'], ...rows]);
+  return table([['segment', 'state', 'started', 'settled', 'runs, about', 'size'], ...rows]);
 }
 
 async function why(queue: string, options: Options) {
@@ -109,18 +112,20 @@ export function addLooks(program: Command): void {
     .option('--limit <count>', 'so many at most', whole(1, 100_000), 100)
     .action((_given, command: Command) => leases(optionsOf(command)));
   for (const [name, what, describe] of [
-    ['duties', "what time must do, how it went last, and pg_cron's jobs", describeDuties],
-    ['epochs', 'the parts that history is kept in, and how large each is', describeEpochs],
+    ['maintenance', "what time must do, how it went last, and pg_cron's jobs", describeJobs],
+    ['segments', 'the parts that history is kept in, and how large each is', describeSegments],
   ] as const) {
     program
       .command(name)
       .description(what)
       .action(async (_given, command: Command) => {
         const options = optionsOf(command);
-        const all = await withApi(options, (api) => api.call('GET /v1/duties'));
-        const { duties, jobs, epochs } = all;
-        print(options, name === 'duties' ? { duties, jobs } : { epochs }, () => describe(all));
-        const none = name === 'duties' && jobs.length === 0;
+        const all = await withApi(options, (api) => api.call('GET /v1/maintenance'));
+        const { maintenance_jobs, jobs, segments } = all;
+        print(options, name === 'maintenance' ? { maintenance_jobs, jobs } : { segments }, () =>
+          describe(all),
+        );
+        const none = name === 'maintenance' && jobs.length === 0;
         note(options, none && "pg_cron has no job of Tock's that can be seen here.");
       });
   }

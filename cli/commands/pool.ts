@@ -17,12 +17,12 @@ const counted = (pools: Pool[]) =>
 
 const shown = (places: Place[]) =>
   table([
-    ['worker', 'state', 'task', 'fence', 'until'],
-    ...places.map(({ worker, state, task, fence, leased_until }) => [
+    ['worker', 'state', 'task', 'fencing_token', 'until'],
+    ...places.map(({ worker, state, task, fencing_token, leased_until }) => [
       worker,
       state,
       task,
-      fence,
+      fencing_token,
       moment(leased_until),
     ]),
   ]);
@@ -48,19 +48,23 @@ async function list(pool: string | undefined, options: Options<Look>) {
 }
 
 /** For a shell to read: what was found and its fence, or nothing and why on stderr. */
-function told(options: Options, answer: { state: string; fence: string | null }, name: unknown) {
-  print(options, answer, () => (name ? `${name}\t${answer.fence}\n` : ''));
+function told(
+  options: Options,
+  answer: { state: string; fencing_token: string | null },
+  name: unknown,
+) {
+  print(options, answer, () => (name ? `${name}\t${answer.fencing_token}\n` : ''));
   const why =
     answer.state === 'none' ? 'nobody is free, or the worker holds another' : answer.state;
   if (!name && !options.json) process.stderr.write(`Nothing: ${why}.\n`);
 }
 
 async function join(pool: string, worker: string, options: Options<Given>) {
-  const fence = options.fence && checkedId(options.fence);
+  const fencing_token = options.fencingToken && checkedId(options.fencingToken);
   const answer = await withApi(options, (api) =>
     api.call('PUT /v1/pools/{pool}/workers/{worker}', {
       path: { pool, worker },
-      body: { lease_seconds: options.lease, fence },
+      body: { lease_seconds: options.lease, fencing_token },
     }),
   );
   const { state, task, leased_until } = answer;
@@ -69,8 +73,8 @@ async function join(pool: string, worker: string, options: Options<Given>) {
   );
   if (state !== 'lost') return;
   throw new Failure(
-    `${worker} no longer holds what it had with fence ${fence}.`,
-    'Drop the work, then join without --fence.',
+    `${worker} no longer holds what it had with fence ${fencing_token}.`,
+    'Drop the work, then join without --fencing-token.',
   );
 }
 
@@ -85,7 +89,7 @@ async function leave(pool: string, worker: string, options: Options) {
 
 type Given = {
   lease?: number;
-  fence?: string;
+  fencingToken?: string;
   worker?: string;
   wait?: boolean;
   again?: boolean;
@@ -110,8 +114,8 @@ async function assignAll(pool: string, tasks: string[], options: Options<Given>)
   );
   print(options, { tasks: all }, () =>
     table([
-      ['task', 'state', 'worker', 'fence'],
-      ...all.map(({ task, state, worker, fence }) => [task, state, worker, fence]),
+      ['task', 'state', 'worker', 'fencing_token'],
+      ...all.map(({ task, state, worker, fencing_token }) => [task, state, worker, fencing_token]),
     ]),
   );
 }
@@ -132,14 +136,17 @@ async function offer(pool: string, tasks: string[], options: Options) {
 }
 
 async function unassign(pool: string, task: string, options: Options<Given>) {
-  const fence = options.fence && checkedId(options.fence);
+  const fencing_token = options.fencingToken && checkedId(options.fencingToken);
   const again = options.again ?? false;
   const { unassigned } = await withApi(options, (api) =>
-    api.call('POST /v1/pools/{pool}/unassign', { path: { pool }, body: { task, fence, again } }),
+    api.call('POST /v1/pools/{pool}/unassign', {
+      path: { pool },
+      body: { task, fencing_token, again },
+    }),
   );
   const now = again ? 'waits again' : 'is over';
   print(options, { unassigned }, () =>
-    unassigned ? `${task} ${now}\n` : `${task} is no longer held under ${fence}\n`,
+    unassigned ? `${task} ${now}\n` : `${task} is no longer held under ${fencing_token}\n`,
   );
 }
 
@@ -163,7 +170,10 @@ export function addPool(program: Command): void {
     .command('join <pool> <worker>')
     .description('make a worker free, or its heartbeat: says what it holds')
     .option(...lease)
-    .option('--fence <number>', 'a heartbeat for this holding alone; exit code 1 when it is over')
+    .option(
+      '--fencing-token <number>',
+      'a heartbeat for this holding alone; exit code 1 when it is over',
+    )
     .action((name: string, worker: string, _given, command: Command) =>
       join(name, worker, optionsOf(command)),
     );
@@ -202,7 +212,7 @@ export function addPool(program: Command): void {
   pool
     .command('unassign <pool> <task>')
     .description('take a task out of a pool; its worker is free again')
-    .option('--fence <number>', 'only while that holding goes on')
+    .option('--fencing-token <number>', 'only while that holding goes on')
     .option('--again', 'let it wait for another worker')
     .action((name: string, task: string, _given, command: Command) =>
       unassign(name, task, optionsOf(command)),

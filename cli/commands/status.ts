@@ -9,11 +9,15 @@ import { visible } from '../plain.ts';
 import { span, table } from '../table.ts';
 
 type QueueStats = Answer<'GET /v1/queues'>['queues'][number];
-type Duty = Answer<'GET /v1/duties'>['duties'][number];
-type Epochs = { current: number; ahead: number };
+type MaintenanceJob = Answer<'GET /v1/maintenance'>['maintenance_jobs'][number];
+type Segments = { current: number; ahead: number };
 
-/** A key that is for some queues only sees no duties and epochs. */
-type Status = { queues: QueueStats[]; duties: Duty[] | null; epochs: Epochs | null };
+/** A key that is for some queues only sees no maintenance jobs and segments. */
+type Status = {
+  queues: QueueStats[];
+  maintenance_jobs: MaintenanceJob[] | null;
+  segments: Segments | null;
+};
 
 function describeQueues(queues: QueueStats[]): string {
   const rows = queues.map((q) => {
@@ -25,36 +29,43 @@ function describeQueues(queues: QueueStats[]): string {
   return rows.length > 0 ? table([heading, ...rows]) : 'No queues yet: tock enqueue makes one.\n';
 }
 
-function describeDuties(duties: Duty[]): string {
-  const rows = duties.map((duty) => {
-    const { last_ok_at: at } = duty;
+function describeJobs(maintenance_jobs: MaintenanceJob[]): string {
+  const rows = maintenance_jobs.map((maintenance_job) => {
+    const { last_ok_at: at } = maintenance_job;
     const ago = at ? `${span((Date.now() - Date.parse(at)) / 1000)} ago` : 'never';
-    const late = duty.late_seconds ? span(duty.late_seconds) : 'no';
-    return [duty.name, span(duty.every_seconds), ago, late, duty.last_amount, duty.last_error];
+    const late = maintenance_job.late_seconds ? span(maintenance_job.late_seconds) : 'no';
+    return [
+      maintenance_job.name,
+      span(maintenance_job.every_seconds),
+      ago,
+      late,
+      maintenance_job.last_amount,
+      maintenance_job.last_error,
+    ];
   });
-  return table([['duty', 'every', 'last done', 'late', 'amount', 'error'], ...rows]);
+  return table([['maintenance_job', 'every', 'last done', 'late', 'amount', 'error'], ...rows]);
 }
 
-function describe({ queues, duties, epochs }: Status): string {
-  if (!duties || !epochs) {
-    return `${describeQueues(queues)}\nDuties and epochs are for keys of all queues.\n`;
+function describe({ queues, maintenance_jobs, segments }: Status): string {
+  if (!maintenance_jobs || !segments) {
+    return `${describeQueues(queues)}\nMaintenance jobs and segments are for keys of all queues.\n`;
   }
-  const { current, ahead } = epochs;
-  return `${describeQueues(queues)}\n${describeDuties(duties)}\nEpoch ${current}, ${ahead} ahead.\n`;
+  const { current, ahead } = segments;
+  return `${describeQueues(queues)}\n${describeJobs(maintenance_jobs)}\nSegment ${current}, ${ahead} ahead.\n`;
 }
 
 async function seen(api: Api): Promise<Status> {
   const { queues } = await api.call('GET /v1/queues');
-  const inside = await api.call('GET /v1/duties').catch((error) => {
+  const holders = await api.call('GET /v1/maintenance').catch((error) => {
     if (error instanceof Failure && error.exitCode === 1) return null;
     throw error;
   });
-  if (!inside) return { queues, duties: null, epochs: null };
+  if (!holders) return { queues, maintenance_jobs: null, segments: null };
   const current = Math.max(
-    ...inside.epochs.flatMap(({ number, state }) => (state === 'ahead' ? [] : [number])),
+    ...holders.segments.flatMap(({ number, state }) => (state === 'ahead' ? [] : [number])),
   );
-  const ahead = inside.epochs.filter(({ state }) => state === 'ahead').length;
-  return { queues, duties: inside.duties, epochs: { current, ahead } };
+  const ahead = holders.segments.filter(({ state }) => state === 'ahead').length;
+  return { queues, maintenance_jobs: holders.maintenance_jobs, segments: { current, ahead } };
 }
 
 async function status(options: Options) {
@@ -95,7 +106,7 @@ async function watch(seconds: number, options: Options) {
 export function addStatus(program: Command): void {
   program
     .command('status')
-    .description('queues and their depths, duties and how late they are, epochs ahead')
+    .description('queues and their depths, maintenance jobs and how late they are, segments ahead')
     .option(
       '--watch [seconds]',
       'again and again, every 2 seconds unless it is said, until Ctrl-C',

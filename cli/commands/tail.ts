@@ -5,7 +5,7 @@ import { Failure } from '../../migrate/failure.ts';
 import { type Api, withApi } from '../api.ts';
 import { whole } from '../given.ts';
 import { type Options, optionsOf } from '../output.ts';
-import { inLine, visible } from '../plain.ts';
+import { lockWaiting, visible } from '../plain.ts';
 import { moment } from '../table.ts';
 
 type Found = Answer<'GET /v1/tasks'>['tasks'][number];
@@ -39,7 +39,7 @@ function line(task: Found, json: boolean | undefined): string {
   if (attempt > 1) words.push(`attempt ${attempt}`);
   if (worker) words.push(worker);
   if (error) words.push(error);
-  return `${inLine(words.join('  '))}\n`;
+  return `${lockWaiting(words.join('  '))}\n`;
 }
 
 /** The newest tasks, oldest first, that haven't been said as they are now. */

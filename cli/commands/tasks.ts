@@ -7,8 +7,11 @@ import { moment, table } from '../table.ts';
 
 type Page = Answer<'GET /v1/tasks'>;
 type Found = Page['tasks'][number];
-type Filter = Omit<Query<'GET /v1/tasks'>, 'queue' | 'unique_key' | 'cursor' | 'limit'>;
-type Given = Filter & { uniqueKey?: string; limit: number };
+type Filter = Omit<
+  Query<'GET /v1/tasks'>,
+  'queue' | 'unique_key' | 'concurrency_key' | 'cursor' | 'limit'
+>;
+type Given = Filter & { uniqueKey?: string; concurrencyKey?: string; limit: number };
 
 /** One call looks at some thousand rows; that many calls are made before one asks again. */
 const mostCalls = 200;
@@ -22,8 +25,9 @@ function row({ id, queue, state, priority, tenant, attempt, worker, error, ...at
 }
 
 async function tasks(queue: string | undefined, options: Options<Given>) {
-  const { state, tenant, error, worker, rerun, from, to, uniqueKey, gate, limit } = options;
-  const rest = { worker, rerun, from, to, unique_key: uniqueKey, gate };
+  const { state, tenant, error, worker, rerun, from, to, uniqueKey, concurrencyKey, limit } =
+    options;
+  const rest = { worker, rerun, from, to, unique_key: uniqueKey, concurrency_key: concurrencyKey };
   const filter = { queue, state, tenant, error, ...rest };
   const found: Found[] = [];
   let cursor: string | null = null;
@@ -56,7 +60,10 @@ export function addTasks(program: Command): void {
     .option('--from <instant>', 'made then or later, like 2030-01-31T09:00:00Z')
     .option('--to <instant>', 'made before that')
     .option('--unique-key <key>', 'the one that had this key last; needs a queue')
-    .option('--gate <gate>', 'who is inside a gate, then its line; needs a queue')
+    .option(
+      '--concurrency-key <concurrency key>',
+      'who is inside a concurrency key, then its line; needs a queue',
+    )
     .option('--limit <count>', 'so many at most', whole(1, 1_000_000), 100)
     .action((queue: string | undefined, _given, command: Command) =>
       tasks(queue, optionsOf(command)),

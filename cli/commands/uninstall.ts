@@ -15,7 +15,7 @@ type Plan = {
   there: boolean;
   bytes: number;
   relations: number;
-  epochs: string[];
+  segments: string[];
   queues: number;
   jobs: string[];
   roles: string[];
@@ -31,7 +31,7 @@ const planned = `select current_database() as database, to_regnamespace('tock') 
    where c.relnamespace = to_regnamespace('tock') and c.relkind in ('r', 'm')) as bytes,
   (select count(*)::integer from pg_class c where c.relnamespace = to_regnamespace('tock')) as relations,
   array(select c.oid::regclass::text from pg_class c
-   where c.relnamespace = to_regnamespace('tock') and c.relispartition and c.relkind = 'r' order by c.oid) as epochs,
+   where c.relnamespace = to_regnamespace('tock') and c.relispartition and c.relkind = 'r' order by c.oid) as segments,
   array(select r.rolname::text from pg_roles r where r.rolname = any ($1) order by 1) as roles`;
 
 async function planOf(client: pg.Client): Promise<Plan> {
@@ -106,9 +106,9 @@ async function drop(client: pg.Client, plan: Plan, options: Options): Promise<st
   await client.query(patiently);
   for (const job of plan.jobs) await ask(client, 'select cron.unschedule($1)', [job]);
   if (plan.relations > mostAtOnce) {
-    await withBar(options, 'Tables', plan.epochs.length, async (shown) => {
-      for (let at = 0; at < plan.epochs.length; at += 20) {
-        const some = plan.epochs.slice(at, at + 20);
+    await withBar(options, 'Tables', plan.segments.length, async (shown) => {
+      for (let at = 0; at < plan.segments.length; at += 20) {
+        const some = plan.segments.slice(at, at + 20);
         await dropped(client, `drop table if exists ${some.join(', ')} cascade`);
         shown.add(some.length);
       }
@@ -128,7 +128,7 @@ async function uninstall(options: Options<Given>) {
     databaseUrl(options),
     async (client) => {
       const plan = await planOf(client);
-      const { epochs, ...said } = plan;
+      const { segments, ...said } = plan;
       if (!plan.there && plan.jobs.length === 0) {
         throw new Failure(`There is no Tock in ${plan.database}.`, undefined, 3);
       }

@@ -1,5 +1,5 @@
 const claimOptions =
-  'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_alone => true';
+  'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_own_transaction => true';
 
 const claimSql = (rows: string, queues: string) => `with claimed as materialized (
     ${rows}
@@ -29,7 +29,7 @@ export const claim = claimSql(
 );
 
 export const claimForWorker = claimSql(
-  `select $1::text as queue, c.* from tock.claim_own(p_queue => $1, p_worker => $2, p_lease_seconds => $3) with ordinality c`,
+  `select $1::text as queue, c.* from tock.claim_for_worker(p_queue => $1, p_worker => $2, p_lease_seconds => $3) with ordinality c`,
   'array[$1::text]',
 );
 

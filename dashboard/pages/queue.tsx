@@ -8,7 +8,7 @@ import { Findings } from '../parts/findings.tsx';
 import { QueueCharts } from '../parts/queue_charts.tsx';
 import { Ago, Panel, Shown, Since, State, TaskLink, Updated } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
-import { GateTable, LeaseTable } from '../parts/tables.tsx';
+import { ConcurrencyKeyTable, LeaseTable } from '../parts/tables.tsx';
 import { href, type Place } from '../route.ts';
 import { useAct } from '../say.tsx';
 import { useMay } from '../session.tsx';
@@ -94,8 +94,8 @@ function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
           onGo={() => cancel('waiting')}
         >
           <p>
-            {some(policy.waiting, 'task waits', 'tasks wait')}: for their time, a gate or others.
-            Each is cancelled.
+            {some(policy.waiting, 'task waits', 'tasks wait')}: for their time, a concurrency_key or
+            others. Each is cancelled.
           </p>
         </Asked>
       )}
@@ -261,7 +261,7 @@ function Standing({ queue, policy }: { queue: string; policy: Policy }) {
 export function Queue({ queue, place }: { queue: string; place: Place }) {
   const path = { queue };
   const live = useLive('GET /v1/queues/{queue}', { path });
-  const gates = useLive('GET /v1/queues/{queue}/gates', { path }, 10_000);
+  const concurrency_keys = useLive('GET /v1/queues/{queue}/concurrency-keys', { path }, 10_000);
   const leases = useLive('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
   const limited = live.data?.max_running != null || live.data?.rate_limit != null;
   const limits = useLive('GET /v1/queues/{queue}/limits', limited ? { path } : null, 5000);
@@ -287,11 +287,17 @@ export function Queue({ queue, place }: { queue: string; place: Place }) {
           )}
         </Shown>
       </Panel>
-      {gates.data && gates.data.gates.length > 0 && (
-        <Panel title="Gates" side={<Updated at={gates.at} />}>
-          <GateTable queue={queue} rows={gates.data.gates.slice(0, 100)} onChange={gates.refresh} />
-          {gates.data.gates.length > 100 && (
-            <p class="hint">100 of {count(gates.data.gates.length)} are shown.</p>
+      {concurrency_keys.data && concurrency_keys.data.concurrency_keys.length > 0 && (
+        <Panel title="ConcurrencyKeys" side={<Updated at={concurrency_keys.at} />}>
+          <ConcurrencyKeyTable
+            queue={queue}
+            rows={concurrency_keys.data.concurrency_keys.slice(0, 100)}
+            onChange={concurrency_keys.refresh}
+          />
+          {concurrency_keys.data.concurrency_keys.length > 100 && (
+            <p class="hint">
+              100 of {count(concurrency_keys.data.concurrency_keys.length)} are shown.
+            </p>
           )}
         </Panel>
       )}

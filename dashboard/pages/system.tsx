@@ -7,17 +7,17 @@ import { Ago, Panel, Shown, Updated } from '../parts/small.tsx';
 import { Table } from '../parts/table.tsx';
 import { useMay } from '../session.tsx';
 
-type Inside = Answer<'GET /v1/duties'>;
+type Inside = Answer<'GET /v1/maintenance'>;
 
-function Duties({ rows }: { rows: Inside['duties'] }) {
+function MaintenanceJobs({ rows }: { rows: Inside['maintenance_jobs'] }) {
   return (
     <Table
-      label="Duties"
+      label="MaintenanceJobs"
       rows={rows}
       id={({ name }) => name}
-      none="There are no duties: run tock migrate."
+      none="There are no maintenance jobs: run tock migrate."
       columns={[
-        { name: 'Duty', by: (d) => d.name, show: (d) => d.name },
+        { name: 'MaintenanceJob', by: (d) => d.name, show: (d) => d.name },
         {
           name: 'Every',
           number: true,
@@ -62,18 +62,18 @@ function Jobs({ rows }: { rows: Inside['jobs'] }) {
   );
 }
 
-function Epochs({ rows }: { rows: Inside['epochs'] }) {
+function Segments({ rows }: { rows: Inside['segments'] }) {
   return (
     <Table
-      label="Epochs"
+      label="Segments"
       rows={rows}
       id={({ number }) => String(number)}
-      none="There are no epochs: run tock migrate."
+      none="There are no segments: run tock migrate."
       columns={[
-        { name: 'Epoch', number: true, by: (e) => e.number, show: (e) => e.number },
+        { name: 'Segment', number: true, by: (e) => e.number, show: (e) => e.number },
         { name: 'State', show: ({ state }) => state },
         { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
-        { name: 'Settled', show: ({ settled_at }) => <Ago at={settled_at} /> },
+        { name: 'Settled', show: ({ closed_at }) => <Ago at={closed_at} /> },
         { name: 'Runs, about', number: true, by: (e) => e.runs ?? 0, show: (e) => count(e.runs) },
         { name: 'Size', number: true, by: (e) => e.bytes ?? 0, show: (e) => bytes(e.bytes) },
       ]}
@@ -143,7 +143,7 @@ function Keys() {
 }
 
 function Acts() {
-  const live = useLive('GET /v1/acts', { query: { limit: 50 } }, 30_000);
+  const live = useLive('GET /v1/audit-log', { query: { limit: 50 } }, 30_000);
   return (
     <Panel title="Who governed what" side={<Updated at={live.at} />}>
       <Shown live={live}>
@@ -176,8 +176,8 @@ function Archive() {
   const { enabled, waiting, exported, files, rows, bytes: size, failures, last_error } = live.data;
   const facts: [string, ComponentChildren][] = [
     ['state', enabled ? 'on' : 'off: old history is dropped'],
-    ['epochs there', count(exported)],
-    ['epochs that wait', count(waiting)],
+    ['segments there', count(exported)],
+    ['segments that wait', count(waiting)],
     ['files', count(files)],
     ['runs', count(rows)],
     ['size', bytes(size)],
@@ -205,7 +205,7 @@ function Archive() {
 
 /** What goes on inside: for whoever keeps it running. */
 export function System() {
-  const live = useLive('GET /v1/duties', {}, 5000);
+  const live = useLive('GET /v1/maintenance', {}, 5000);
   const doctor = useLive('GET /v1/doctor', {}, 15_000);
   const may = useMay();
   const findings = doctor.data?.findings ?? [];
@@ -221,16 +221,16 @@ export function System() {
         </Panel>
       )}
       <Shown live={live}>
-        {({ duties, jobs, epochs }) => (
+        {({ maintenance_jobs, jobs, segments }) => (
           <>
-            <Panel title="Duties">
-              <Duties rows={duties} />
+            <Panel title="MaintenanceJobs">
+              <MaintenanceJobs rows={maintenance_jobs} />
             </Panel>
             <Panel title="Jobs of pg_cron">
               <Jobs rows={jobs} />
             </Panel>
-            <Panel title="Epochs">
-              <Epochs rows={epochs.slice(0, 100)} />
+            <Panel title="Segments">
+              <Segments rows={segments.slice(0, 100)} />
             </Panel>
           </>
         )}

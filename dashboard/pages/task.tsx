@@ -292,7 +292,7 @@ export function Task({ id }: { id: string }) {
             {task.options && Object.keys(task.options).length > 0 && (
               <Json title="Options" value={task.options} />
             )}
-            {task.options && 'after' in task.options && <Parents id={task.id} />}
+            {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
           </>
         )}
       </Shown>

@@ -14,7 +14,7 @@ const fields = [
   ['state', 'State'],
   ['tenant', 'Tenant'],
   ['unique_key', 'Unique key'],
-  ['gate', 'Gate'],
+  ['concurrency_key', 'ConcurrencyKey'],
   ['worker', 'Worker'],
   ['error', 'Error, in full'],
   ['from', 'Created from'],
@@ -39,7 +39,9 @@ const MOST_CALLS = 20;
 function impossible(wish: Wish): string | null {
   if (!wish.archive) return null;
   if (!wish.queue) return 'Name a queue: the archive is looked through by queue.';
-  return wish.gate ? 'The archive is not looked through by gate: leave it out.' : null;
+  return wish.concurrency_key
+    ? 'The archive is not looked through by concurrency key: leave it out.'
+    : null;
 }
 
 function useSearch(wish: Wish) {

@@ -5,7 +5,7 @@ import { count } from '../format.ts';
 import { useLive } from '../live.ts';
 import { Ago, Further, Shown, State, Updated } from '../parts/small.tsx';
 import { type Column, Table } from '../parts/table.tsx';
-import { GateTable, LeaseTable } from '../parts/tables.tsx';
+import { ConcurrencyKeyTable, LeaseTable } from '../parts/tables.tsx';
 import { href, type Place } from '../route.ts';
 import { useSession } from '../session.tsx';
 
@@ -34,10 +34,10 @@ export function Leases({ place }: { place: Place }) {
   );
 }
 
-/** So many queues are asked for their gates at most, those where most waits first. */
+/** So many queues are asked for their concurrency keys at most, those where most waits first. */
 const MOST_ASKED = 20;
 
-/** The first queue that has gates, where none is chosen; undefined while it is looked for. */
+/** The first queue that has concurrency keys, where none is chosen; undefined while it is looked for. */
 function useGated(queues: string[] | undefined, chosen: string | null): string | null | undefined {
   const { key } = useSession();
   const [found, setFound] = useState<string | null | undefined>();
@@ -49,10 +49,15 @@ function useGated(queues: string[] | undefined, chosen: string | null): string |
       const names = asked.split('\n').filter(Boolean);
       for (const name of names) {
         const given = { path: { queue: name } };
-        const { gates } = await call(key, 'GET /v1/queues/{queue}/gates', given, {
-          signal: control.signal,
-        });
-        if (gates.length > 0) return name;
+        const { concurrency_keys } = await call(
+          key,
+          'GET /v1/queues/{queue}/concurrency-keys',
+          given,
+          {
+            signal: control.signal,
+          },
+        );
+        if (concurrency_keys.length > 0) return name;
       }
       return names[0] ?? null;
     };
@@ -62,8 +67,8 @@ function useGated(queues: string[] | undefined, chosen: string | null): string |
   return chosen ?? found;
 }
 
-/** Gates belong to a queue: the one that is chosen, else one that has some. */
-export function Gates({ place }: { place: Place }) {
+/** Concurrency keys belong to a queue: the one that is chosen, else one that has some. */
+export function ConcurrencyKeys({ place }: { place: Place }) {
   const { who } = useSession();
   const all = useLive('GET /v1/overview', who.queues ? null : {}, 30_000);
   const queues = who.queues ?? all.data?.queues.map(({ name }) => name) ?? [];
@@ -72,26 +77,26 @@ export function Gates({ place }: { place: Place }) {
   const gated = useGated(byWaiting, place.query.get('queue'));
   const queue = gated ?? null;
   const live = useLive(
-    'GET /v1/queues/{queue}/gates',
+    'GET /v1/queues/{queue}/concurrency-keys',
     queue === null ? null : { path: { queue } },
     5000,
   );
   return (
     <>
       <div class="heading">
-        <h1 tabIndex={-1}>Gates</h1>
+        <h1 tabIndex={-1}>ConcurrencyKeys</h1>
         <Updated at={live.at} />
       </div>
       <p class="lead">
-        A gate lets so many tasks of one key in at a time; a task inside stays there until it has
-        ended.
+        A concurrency_key lets so many tasks of one key in at a time; a task holders stays there
+        until it has ended.
       </p>
       <label class="find">
         Queue
         <select
           value={queue ?? ''}
           onChange={({ currentTarget }) => {
-            location.hash = href(['gates'], { queue: currentTarget.value });
+            location.hash = href(['concurrency_keys'], { queue: currentTarget.value });
           }}
         >
           {queues.map((name) => (
@@ -101,17 +106,23 @@ export function Gates({ place }: { place: Place }) {
           ))}
         </select>
       </label>
-      <section class="panel" aria-label="Gates">
+      <section class="panel" aria-label="ConcurrencyKeys">
         {queue === null ? (
           <Shown live={all}>
             {() => <p class="none">{gated === null ? 'There is no queue yet.' : 'Looking …'}</p>}
           </Shown>
         ) : (
           <Shown live={live}>
-            {({ gates }) => (
+            {({ concurrency_keys }) => (
               <>
-                <GateTable queue={queue} rows={gates.slice(0, 100)} onChange={live.refresh} />
-                {gates.length > 100 && <p class="hint">100 of {count(gates.length)} are shown.</p>}
+                <ConcurrencyKeyTable
+                  queue={queue}
+                  rows={concurrency_keys.slice(0, 100)}
+                  onChange={live.refresh}
+                />
+                {concurrency_keys.length > 100 && (
+                  <p class="hint">100 of {count(concurrency_keys.length)} are shown.</p>
+                )}
               </>
             )}
           </Shown>

@@ -52,7 +52,7 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
         </label>
         <p class="hint">
           Beside payload it may have delay_seconds or run_at, priority (0 to 9), tenant,
-          max_attempts, unique_key, gate, after and more: see the README.
+          max_attempts, unique_key, concurrency_key, after and more: see the README.
         </p>
         <div id={`${id}-said`} role="alert">
           {refused && (

@@ -1,7 +1,7 @@
 import { count } from '../format.ts';
 import { useAct } from '../say.tsx';
 import { useMay } from '../session.tsx';
-import type { Gate, Lease, Listed } from '../types.ts';
+import type { ConcurrencyKey, Lease, Listed } from '../types.ts';
 import { Ago, QueueLink, State, TaskLink } from './small.tsx';
 import { type Column, Table } from './table.tsx';
 
@@ -71,45 +71,45 @@ export function TaskTable({ rows, none }: { rows: Listed[]; none: string }) {
   );
 }
 
-export function GateTable({
+export function ConcurrencyKeyTable({
   queue,
   rows,
   onChange,
 }: {
   queue: string;
-  rows: Gate[];
+  rows: ConcurrencyKey[];
   onChange(): void;
 }) {
   const may = useMay();
   const act = useAct();
-  const pause = async (gate: string, paused: boolean) => {
-    const given = { path: { queue, gate }, body: { paused } };
-    const said = `The gate ${gate} ${paused ? 'is paused' : 'is open'}.`;
-    await act('PATCH /v1/queues/{queue}/gates/{gate}', given, said);
+  const pause = async (concurrency_key: string, paused: boolean) => {
+    const given = { path: { queue, concurrency_key }, body: { paused } };
+    const said = `The concurrency key ${concurrency_key} ${paused ? 'is paused' : 'is open'}.`;
+    await act('PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}', given, said);
     onChange();
   };
   return (
     <Table
-      label="Gates"
+      label="ConcurrencyKeys"
       rows={rows}
-      id={({ gate }) => gate}
-      none="No task of this queue has named a gate."
+      id={({ concurrency_key }) => concurrency_key}
+      none="No task of this queue has named a concurrency key."
       sorted="Waiting"
       columns={[
         {
-          name: 'Gate',
-          show: ({ gate, paused }) => (
+          name: 'ConcurrencyKey',
+          show: ({ concurrency_key, paused }) => (
             <>
-              {gate} {paused && <State state="paused" />}
+              {concurrency_key} {paused && <State state="paused" />}
             </>
           ),
         },
         {
           name: 'Inside',
-          show: ({ inside, gate_limit }) => (
+          show: ({ holders, concurrency_limit }) => (
             <>
-              {inside.length} of {gate_limit}{' '}
-              {inside.slice(0, 3).map((id) => (
+              {holders.length} of {concurrency_limit}{' '}
+              {holders.slice(0, 3).map((id) => (
                 <span key={id}>
                   <TaskLink id={id} />{' '}
                 </span>
@@ -122,10 +122,10 @@ export function GateTable({
           ? [
               {
                 name: 'Action',
-                show: ({ gate, paused }: Gate) => (
-                  <button type="button" onClick={() => pause(gate, !paused)}>
+                show: ({ concurrency_key, paused }: ConcurrencyKey) => (
+                  <button type="button" onClick={() => pause(concurrency_key, !paused)}>
                     {paused ? 'Open' : 'Pause'}
-                    <span class="hidden"> gate {gate}</span>
+                    <span class="hidden"> concurrency_key {concurrency_key}</span>
                   </button>
                 ),
               },

@@ -66,7 +66,10 @@ function payloadOf({ Body }) {
 /** Whether its task is accepted: a message that comes again is the same one, by its request id. */
 async function moved(message) {
   const { MessageId, Attributes: { MessageGroupId } = {} } = message;
-  const options = { request_id: `sqs ${MessageId}`, ...(fifo && { gate: MessageGroupId }) };
+  const options = {
+    request_id: `sqs ${MessageId}`,
+    ...(fifo && { concurrency_key: MessageGroupId }),
+  };
   try {
     await tock.enqueue(queue, payloadOf(message), options);
     return true;

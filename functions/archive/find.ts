@@ -4,7 +4,7 @@ import { readRows } from './parquet.ts';
 import { isLast, stateOf } from './state.ts';
 import type { Store } from './store.ts';
 
-export type File = { epoch: number; part: number; path: string; bytes: number; rows: number };
+export type File = { segment: number; part: number; path: string; bytes: number; rows: number };
 
 /** The filters of a search; from and to are microseconds as text, null for no limit. */
 export type ArchiveQuery = {

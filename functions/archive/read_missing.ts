@@ -9,7 +9,7 @@ import type { Store } from './store.ts';
 type Missing = {
   id: string;
   task_id: string;
-  files: { epoch: number; path: string; bytes: number }[];
+  files: { segment: number; path: string; bytes: number }[];
 };
 
 /** Repeats the statement with the runs read so far (as JSON) and the ids that were not found. */
@@ -57,10 +57,10 @@ async function find(store: Store, missing: Missing): Promise<RunTexts[]> {
     throw refusal(503, `More than ${MAX_FILES} files of the archive may have this task.`);
   }
   let found: RunTexts[] = [];
-  let epoch: number | null = null;
+  let segment: number | null = null;
   for (const file of missing.files) {
-    if (found.length > 0 && file.epoch !== epoch) break;
-    epoch = file.epoch;
+    if (found.length > 0 && file.segment !== segment) break;
+    segment = file.segment;
     found = found.concat(await findInFile(remoteFile(store, file.path, file.bytes), missing));
   }
   return found;

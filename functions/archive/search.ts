@@ -6,7 +6,7 @@ import type { Store } from './store.ts';
 export const MAX_FILES = 4;
 
 /** The position of the next page: a file, and how many of its tasks have been returned. */
-type Position = [epoch: number, part: number, skip: number];
+type Position = [segment: number, part: number, skip: number];
 
 /** The result of archive_search(), with the query. `counts` is false for keys that may not learn how much others have. */
 export type Search = ArchiveQuery & {
@@ -50,7 +50,7 @@ export async function searchFiles(store: Store, query: Search) {
   const page = (cursor: string | null) => ({
     tasks,
     cursor,
-    looked_at: query.counts ? readRows : tasks.length,
+    scanned: query.counts ? readRows : tasks.length,
   });
   for (const [n, file] of files.entries()) {
     const { tasks: all, looked: rowsRead } = await tasksIn(store, file, query, isErased);
@@ -58,12 +58,12 @@ export async function searchFiles(store: Store, query: Search) {
     const end = Math.min(all.length, skip + limit - tasks.length);
     tasks.push(...all.slice(skip, end));
     readRows += rowsRead;
-    if (end < all.length) return page(toCursor(file.epoch, file.part, end));
+    if (end < all.length) return page(toCursor(file.segment, file.part, end));
     const next = files[n + 1];
-    if (next && tasks.length >= limit) return page(toCursor(next.epoch, next.part, 0));
+    if (next && tasks.length >= limit) return page(toCursor(next.segment, next.part, 0));
   }
   const last = files.at(-1);
   // Continues before its part; before part 0 there is only an earlier segment.
   const hasMore = last && files.length === MAX_FILES;
-  return page(hasMore ? toCursor(last.epoch, last.part - 1, 0) : null);
+  return page(hasMore ? toCursor(last.segment, last.part - 1, 0) : null);
 }

@@ -9,7 +9,7 @@ import type { Store } from './store.ts';
 
 /** The result of a step; `more` if another step has work at once. */
 export type Step = {
-  epoch: number | null;
+  segment: number | null;
   part: number | null;
   rows: number;
   bytes: number;
@@ -21,7 +21,7 @@ export type Step = {
 export type Bounds = { rows?: number | undefined; bytes?: number | undefined };
 
 type Part = {
-  epoch: number;
+  segment: number;
   part: number;
   path: string;
   count: number;
@@ -69,7 +69,7 @@ async function nextPart(
   { rows, bytes }: Bounds,
 ): Promise<Partial<Step>> {
   const [row] = await query(
-    `select p.epoch, p.part, p.path, p.count, p.digest, p.rows
+    `select p.segment, p.part, p.path, p.count, p.digest, p.rows
      from tock.archive_part(p_limit => coalesce($1::integer, 10000), p_bytes => coalesce($2::bigint, 4194304)) p`,
     [rows ?? null, bytes ?? null],
   );
@@ -77,7 +77,7 @@ async function nextPart(
   const part = row as Part;
   const written = await writePart(query, store, part);
   if (written === false) return { more: true };
-  return { epoch: part.epoch, part: part.part, rows: part.count, bytes: written, more: true };
+  return { segment: part.segment, part: part.part, rows: part.count, bytes: written, more: true };
 }
 
 /**
@@ -93,12 +93,12 @@ export async function archiveStep(query: Query, store: Store, bounds: Bounds = {
   const [failure] = failures;
   if (failures.length > 0) {
     const message = failure instanceof Error ? failure.message : String(failure);
-    await query('select tock.archive_stepped(p_error => $1)', [message]).catch(() => {});
+    await query('select tock.record_archive_step(p_error => $1)', [message]).catch(() => {});
     if (!part.more) throw failure;
-  } else await query('select tock.archive_stepped()');
+  } else await query('select tock.record_archive_step()');
   const more = part.more === true || erased !== null;
   return {
-    epoch: null,
+    segment: null,
     part: null,
     rows: 0,
     bytes: 0,
@@ -112,7 +112,7 @@ export async function archiveStep(query: Query, store: Store, bounds: Bounds = {
 /** Turns the archive on before history is dropped, if a store is configured, unless TOCK_ARCHIVE is manual or an operator has turned it off. */
 export async function enableArchive(connect: Connect, env: Bindings): Promise<void> {
   if (env.TOCK_ARCHIVE !== 'manual' && openStore(env))
-    await connect(env, (query) => query('select tock.want_archive()'));
+    await connect(env, (query) => query('select tock.enable_archive_by_default()'));
 }
 
 /** Seconds of an invocation that archiving may take. */

@@ -18,7 +18,7 @@ const QUIET_MS = 1000;
 const LEAST_SECONDS = 5;
 
 /** Routes that make no task ready: they take a task or keep it. */
-const readOnlyRoutes = /\/(claim|claim-own|extend|take)$|^\/v1\/keys/;
+const readOnlyRoutes = /\/(claim|claim-for-worker|extend|take)$|^\/v1\/keys/;
 const enqueueRoute = /^\/v1\/queues\/([^/]+)\/tasks$/;
 
 /** Null without an execution context, as on Node. */

@@ -3,14 +3,14 @@ import type { Context } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import type { Connect } from '../database/types.ts';
-import { acts } from '../routes/acts.ts';
 import { archive } from '../routes/archive.ts';
+import { acts } from '../routes/audit_log.ts';
 import { changes } from '../routes/changes.ts';
 import { claim } from '../routes/claim.ts';
 import { clearing } from '../routes/clearing.ts';
+import { concurrency_keys } from '../routes/concurrency_keys.ts';
 import { dashboard } from '../routes/dashboard.ts';
 import { doctor } from '../routes/doctor.ts';
-import { gates } from '../routes/gates.ts';
 import { health } from '../routes/health.ts';
 import { keys } from '../routes/keys.ts';
 import { leases } from '../routes/leases.ts';
@@ -42,7 +42,7 @@ const adminRoutes = [
   queues,
   push,
   schedules,
-  gates,
+  concurrency_keys,
   limits,
   clearing,
   keys,

@@ -35,10 +35,10 @@ export const everyQueue = "'*'";
 type TenantScope = 'own tasks';
 
 /** The task id $2; null if the key is limited to tenants and the task belongs to another one. */
-export const ownTask = 'tock.reach(p_key => $1, p_id => $2::bigint)';
+export const ownTask = 'tock.visible_task(p_key => $1, p_id => $2::bigint)';
 
 /** For changes of task $2: the queue that the key needs; of a pipeline, any queue that the key lacks. */
-export const queueOfTask = `tock.judged_queue(p_key => $1, p_id => ${ownTask})`;
+export const queueOfTask = `tock.queue_for_authorization(p_key => $1, p_id => ${ownTask})`;
 
 /** A filter's tenant; the default for a key of one tenant is that tenant. */
 export const ownTenant = (tenant: string) =>
@@ -50,7 +50,7 @@ export const ownRequestId = (id: string) =>
 
 /** The number of rows read would reveal how much others have: a key limited to tenants gets the number of rows returned. */
 export const lookedAt = (all: string, own: string) =>
-  `case when tock.tenants_of_key(p_key => $1) is null then ${all} else ${own} end as looked_at`;
+  `case when tock.tenants_of_key(p_key => $1) is null then ${all} else ${own} end as scanned`;
 
 /** The verb depends on the check's result, so it cannot run before it. */
 function lateralAnswer(select: string, from: string): string {
@@ -125,7 +125,7 @@ export function authorizedForTasks(
   const keyStatement = `with known as materialized (
   select ${check(scope, null, 'own tasks')} as allowed, tock.tenants_of_key(p_key => $1) as tenants
 ), tasks as materialized (
-  select i.id, tock.judged_queue(p_key => $1, p_id => i.id) as queue
+  select i.id, tock.queue_for_authorization(p_key => $1, p_id => i.id) as queue
   from known
   cross join lateral (
     select u.id from unnest($2::bigint[]) as u (id) where known.allowed

@@ -30,7 +30,7 @@ const standing = settings.extend({
   last_error: text,
 });
 const step = z.strictObject({
-  epoch: s.count.nullable(),
+  segment: s.count.nullable(),
   part: s.count.nullable(),
   rows: s.count,
   bytes: s.count,
@@ -104,18 +104,18 @@ export function archive(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/archive/end',
-    summary: 'End the epoch in use, so that it goes to the archive at once',
+    summary: 'End the segment in use, so that it goes to the archive at once',
     description:
       'It is exported by the next steps, and then dropped, as soon as nothing in it is unread or running, whatever the retention of its queues; `why` says what it still waits for. While one that was so ended is still there, that one is answered. 409 while the archive is off.',
     params: s.noParams,
     statement: authorized(
       'admin',
       everyQueue,
-      'e.epoch, e.settled_at, e.why',
-      'tock.end_epoch() as e',
+      'e.segment, e.closed_at, e.why',
+      'tock.end_segment() as e',
     ),
     values: () => [],
-    answer: z.strictObject({ epoch: s.count, settled_at: moment, why: text }),
+    answer: z.strictObject({ segment: s.count, closed_at: moment, why: text }),
   });
 
   serve(app, connect, {
@@ -164,16 +164,16 @@ export function archive(app: App, connect: Connect): void {
       `f.files, f.erased, tock.tenants_of_key(p_key => $1) is null as counts, $2::text as queue, ${ownTenant('$3')} as tenant, $4::text as state, f.from_micros as "from", f.to_micros as "to",
         $11::text as unique_key, $12::text as worker, $13::text as error, coalesce($9::integer, 0) as skip, coalesce($10::integer, 100) as limit`,
       `tock.archive_search(p_queue => $2, p_from => $5::text::timestamptz, p_to => $6::text::timestamptz,
-        p_epoch => $7::integer, p_part => $8::integer, p_limit => ${MAX_FILES}) as f`,
+        p_segment => $7::integer, p_part => $8::integer, p_limit => ${MAX_FILES}) as f`,
       'own tasks',
     ),
     values: ({ query: q }) => {
-      const [epoch, part, skip] = parseCursor(q.cursor) ?? [null, null, null];
-      const place = [epoch, part, skip, q.limit];
+      const [segment, part, skip] = parseCursor(q.cursor) ?? [null, null, null];
+      const place = [segment, part, skip, q.limit];
       return [q.queue, q.tenant, q.state, q.from, q.to, ...place, q.unique_key, q.worker, q.error];
     },
     finish: async (body, env) =>
       JSON.stringify(await searchFiles(storeIn(env), JSON.parse(body) as Search)),
-    answer: z.strictObject({ tasks: z.array(found), cursor: s.nextCursor, looked_at: s.count }),
+    answer: z.strictObject({ tasks: z.array(found), cursor: s.nextCursor, scanned: s.count }),
   });
 }

@@ -8,7 +8,7 @@ import * as s from '../http/schemas.ts';
 
 const path = '/v1/tasks/{id}';
 const eraseArchived =
-  'select tock.http_erase_archived(p_key => $1, p_id => $2, p_rows => $3::jsonb, p_looked => $4::bigint[]) as body';
+  'select tock.http_erase_archived(p_key => $1, p_id => $2, p_rows => $3::jsonb, p_scanned => $4::bigint[]) as body';
 const params = z.strictObject({ id: s.id });
 
 const wanted = s

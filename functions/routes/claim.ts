@@ -104,9 +104,9 @@ export function claim(app: App, connect: Connect): void {
     repeatable: true,
     // claim() stands in the statement itself: called from a function it isn't alone.
     statement: checked(
-      (check) => `select tock.http_claimed(p_queue => $2, p_runs => array(
+      (check) => `select tock.http_claim(p_queue => $2, p_runs => array(
   select c from tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
-    p_request_id => $6, p_alone => true) as c)) as body
+    p_request_id => $6, p_own_transaction => true) as c)) as body
 where ${check('claim', '$2')}`,
     ),
     values: ({ params, body, requestId }) => [
@@ -127,15 +127,15 @@ where ${check('claim', '$2')}`,
 
   serve(app, connect, {
     method: 'post',
-    path: '/v1/queues/{queue}/claim-own',
+    path: '/v1/queues/{queue}/claim-for-worker',
     share: 'claims',
     summary: 'Lease one task for a worker, or the one that it has, with a later end',
     params: s.queueParams,
     body: s.options({ worker: s.text(200), lease_seconds: s.leaseSeconds.nullish() }),
     needsBody: true,
     statement: checked(
-      (check) => `select tock.http_claimed(p_queue => $2, p_runs => array(
-  select c from tock.claim_own(p_queue => $2, p_worker => $3, p_lease_seconds => $4) as c)) as body
+      (check) => `select tock.http_claim(p_queue => $2, p_runs => array(
+  select c from tock.claim_for_worker(p_queue => $2, p_worker => $3, p_lease_seconds => $4) as c)) as body
 where ${check('claim', '$2')}`,
     ),
     values: ({ params, body }) => [params.queue, body.worker, body.lease_seconds],
@@ -158,9 +158,9 @@ where ${check('claim', '$2')}`,
     needsBody: true,
     repeatable: true,
     statement: checked(
-      (check) => `select tock.http_claimed_any(p_queues => $2, p_runs => array(
+      (check) => `select tock.http_claim_any(p_queues => $2, p_runs => array(
   select c from tock.claim_any(p_queues => $2::text[], p_weights => $3::integer[], p_worker => $4, p_limit => $5,
-    p_lease_seconds => $6, p_request_id => $7, p_alone => true) as c)) as body
+    p_lease_seconds => $6, p_request_id => $7, p_own_transaction => true) as c)) as body
 where (select bool_and(${check('claim', 'q.name')})
   from unnest($2::text[]) as q (name))`,
     ),

@@ -36,7 +36,7 @@ export function listing(app: App, connect: Connect): void {
     path: '/v1/tasks',
     summary: 'Tasks of a queue or of all, the newest first, a part at a time',
     description:
-      'By the newest run, or the entry of one that waits. A call looks at some 10,000 rows and may find none among them: go on while there is a cursor. Without queue it looks at the 2,000 streams that were in use last. rerun is true or false: only those that have been run again, or have not. unique_key and gate need queue, and have no parts.',
+      'By the newest run, or the entry of one that waits. A call looks at some 10,000 rows and may find none among them: go on while there is a cursor. Without queue it looks at the 2,000 streams that were in use last. rerun is true or false: only those that have been run again, or have not. unique_key and concurrency key need queue, and have no parts.',
     params: s.noParams,
     query: s.options({
       queue: s.queueName.optional(),
@@ -48,17 +48,17 @@ export function listing(app: App, connect: Connect): void {
       from: s.instant.optional(),
       to: s.instant.optional(),
       unique_key: s.text(500).optional(),
-      gate: s.text(200).optional(),
+      concurrency_key: s.text(200).optional(),
       cursor: s.cursor.optional(),
       limit: s.wholeText(1, 1000).optional(),
     }),
     statement: authorized(
       'read',
       `coalesce($2, ${everyQueue})`,
-      `${ofOwnQueues}, t.cursor, ${lookedAt('t.looked_at', 'jsonb_array_length(t.tasks)')}`,
+      `${ofOwnQueues}, t.cursor, ${lookedAt('t.scanned', 'jsonb_array_length(t.tasks)')}`,
       `(select tock.queues_of_key(p_key => $1) as queues) as k cross join tock.tasks(p_filter => jsonb_build_object(
         'queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')}, 'error', $5::text, 'worker', $6::text,
-        'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'gate', $10::text, 'rerun', $13::boolean),
+        'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'concurrency_key', $10::text, 'rerun', $13::boolean),
         p_cursor => $11, p_limit => coalesce($12::integer, 100)) as t`,
       'own tasks',
     ),
@@ -71,7 +71,7 @@ export function listing(app: App, connect: Connect): void {
       q.from,
       q.to,
       q.unique_key,
-      q.gate,
+      q.concurrency_key,
       q.cursor,
       q.limit,
       q.rerun,
@@ -79,7 +79,7 @@ export function listing(app: App, connect: Connect): void {
     answer: z.strictObject({
       tasks: z.array(listed),
       cursor: s.nextCursor,
-      looked_at: s.count,
+      scanned: s.count,
     }),
   });
 

@@ -30,7 +30,7 @@ const lease = z.strictObject({
   tasks: z.array(s.id).openapi({ description: 'Up to ten of those that have not ended.' }),
 });
 
-const duty = z.strictObject({
+const maintenance_job = z.strictObject({
   name: z.string(),
   every_seconds: s.count,
   last_started_at: moment,
@@ -48,14 +48,14 @@ const job = z.strictObject({
   last_status: text,
   last_at: moment,
 });
-const epoch = z.strictObject({
+const segment = z.strictObject({
   number: s.count,
   state: z.enum(['ahead', 'in use', 'ended', 'settled', 'audited']),
   first_position: s.count,
   end_position: s.count,
   started_at: moment,
-  settled_at: moment,
-  audited_at: moment,
+  closed_at: moment,
+  verified_at: moment,
   bytes: s.count.nullable(),
   runs: s.count.nullable().openapi({ description: 'About so many.' }),
 });
@@ -98,31 +98,31 @@ export function looks(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       `coalesce($2, ${everyQueue})`,
-      'r.leases, r.cursor, r.looked_at',
+      'r.leases, r.cursor, r.scanned',
       'tock.running(p_queue => $2, p_worker => $3, p_cursor => $4, p_limit => coalesce($5::integer, 100)) as r',
     ),
     values: ({ query: q }) => [q.queue, q.worker, q.cursor, q.limit],
-    answer: z.strictObject({ leases: z.array(lease), cursor: s.nextCursor, looked_at: s.count }),
+    answer: z.strictObject({ leases: z.array(lease), cursor: s.nextCursor, scanned: s.count }),
   });
 
   serve(app, connect, {
     method: 'get',
-    path: '/v1/duties',
-    summary: 'What goes on inside: duties, the jobs of pg_cron, epochs',
+    path: '/v1/maintenance',
+    summary: 'What goes on inside: maintenance jobs, the jobs of pg_cron, segments',
     params: s.noParams,
     statement: authorized(
       'read',
       everyQueue,
-      `(select coalesce(json_agg(d), '[]') from tock.duties_list() as d) as duties,
+      `(select coalesce(json_agg(d), '[]') from tock.maintenance_jobs_list() as d) as maintenance_jobs,
         (select coalesce(json_agg(j), '[]') from tock.cron_jobs_list() as j) as jobs,
-        (select coalesce(json_agg(e), '[]') from tock.epochs_list() as e) as epochs`,
+        (select coalesce(json_agg(e), '[]') from tock.segments_list() as e) as segments`,
       '(select 1) as one',
     ),
     values: () => [],
     answer: z.strictObject({
-      duties: z.array(duty),
+      maintenance_jobs: z.array(maintenance_job),
       jobs: z.array(job),
-      epochs: z.array(epoch),
+      segments: z.array(segment),
     }),
   });
 

@@ -17,12 +17,12 @@ const part = z.strictObject({
   matched: s.count,
   changed: s.count,
   cursor: s.nextCursor,
-  looked_at: s.count,
+  scanned: s.count,
 });
 
 const goOn =
   'Up to `limit` a call, of up to 10,000 looked at: go on while there is a cursor. Without `state` those that wait or are ready.';
-const columns = `w.matched, w.changed, w.cursor, ${lookedAt('w.looked_at', 'w.matched')}`;
+const columns = `w.matched, w.changed, w.cursor, ${lookedAt('w.scanned', 'w.matched')}`;
 const where = `p_filter => jsonb_build_object('state', $3::text, 'tenant', ${ownTenant('$4')}), p_cursor => $5,
         p_limit => coalesce($6::integer, 1000)`;
 
@@ -33,7 +33,7 @@ export function moves(app: App, connect: Connect): void {
     path: '/v1/tasks/move',
     summary: 'Move up to 10,000 waiting and ready tasks to another queue',
     description:
-      'A task keeps its id. Running and ended ones, and those with a gate or a unique key, stay: `changed` is false.',
+      'A task keeps its id. Running and ended ones, and those with a concurrency key or a unique key, stay: `changed` is false.',
     params: s.noParams,
     body: s.options({ ids: s.list(s.id, 1), queue: s.queueName }),
     needsBody: true,

@@ -14,7 +14,7 @@ const row = z.strictObject({
   waiting: s.count,
   dead: s.count,
   oldest_ready_at: s.moment.nullable(),
-  counted_at: s.moment.nullable(),
+  collected_at: s.moment.nullable(),
   enqueued_per_second: rate,
   started_per_second: rate,
   done_per_second: rate,
@@ -35,7 +35,7 @@ export function overview(app: App, connect: Connect): void {
     path: '/v1/overview',
     summary: 'Each queue at a glance, as it was counted last',
     description:
-      'Counted about once a minute (`counted_at`), so it costs the same with any backlog. Rates and p95 are of five minutes; `spark` is by the minute, the oldest first, of 30, empty where nothing was.',
+      'Counted about once a minute (`collected_at`), so it costs the same with any backlog. Rates and p95 are of five minutes; `spark` is by the minute, the oldest first, of 30, empty where nothing was.',
     params: s.noParams,
     statement: authorized(
       'read',

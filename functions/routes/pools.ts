@@ -11,7 +11,7 @@ const workerParams = params.extend({ worker: s.text(200) });
 
 const name = s.text(200);
 const leaseSeconds = s.leaseSeconds.nullish();
-const fence = s.id.openapi({
+const fencing_token = s.id.openapi({
   description: 'The number of a holding: each one is larger than those before, in any pool.',
 });
 const nameOrNull = z.string().nullable();
@@ -19,22 +19,22 @@ const nameOrNull = z.string().nullable();
 const taken = z.strictObject({
   state: z.enum(['free', 'held', 'lost', 'taken', 'empty', 'busy']),
   task: nameOrNull,
-  fence: fence.nullable(),
+  fencing_token: fencing_token.nullable(),
   leased_until: s.moment.nullable(),
 });
 const assigned = z.strictObject({
   state: z.enum(['assigned', 'held', 'waiting', 'none', 'busy']),
   worker: nameOrNull,
-  fence: fence.nullable(),
+  fencing_token: fencing_token.nullable(),
   leased_until: s.moment.nullable(),
 });
-const held = 'v.state, v.task, v.fence::text, v.leased_until';
+const held = 'v.state, v.task, v.fencing_token::text, v.leased_until';
 
 const place = z.strictObject({
   worker: nameOrNull,
   task: nameOrNull,
   state: z.enum(['free', 'held', 'waiting']),
-  fence: fence.nullable(),
+  fencing_token: fencing_token.nullable(),
   since: s.moment,
   leased_until: s.moment.nullable(),
 });
@@ -79,7 +79,7 @@ export function pools(app: App, connect: Connect): void {
       'read',
       '$2',
       "coalesce(json_agg(p), '[]') as places",
-      `(select v.worker, v.task, v.state, v.fence::text, v.since, v.leased_until
+      `(select v.worker, v.task, v.state, v.fencing_token::text, v.since, v.leased_until
         from tock.pool(p_pool => $2, p_worker => $3, p_task => $4, p_waiting => coalesce($5::boolean, false),
           p_after => $6, p_limit => coalesce($7::integer, 1000)) as v) as p`,
     ),
@@ -99,16 +99,21 @@ export function pools(app: App, connect: Connect): void {
     path: workerPath,
     summary: 'Join a pool; again: a heartbeat, which says what the worker holds',
     description:
-      'With fence it is a heartbeat for that holding alone: state is lost, and nothing else is done, when that is over.',
+      'With fencing_token it is a heartbeat for that holding alone: state is lost, and nothing else is done, when that is over.',
     params: workerParams,
-    body: s.options({ lease_seconds: leaseSeconds, fence: s.id.nullish() }),
+    body: s.options({ lease_seconds: leaseSeconds, fencing_token: s.id.nullish() }),
     statement: authorized(
       'claim',
       '$2',
       held,
-      'tock.join_pool(p_pool => $2, p_worker => $3, p_lease_seconds => $4, p_fence => $5) as v',
+      'tock.join_pool(p_pool => $2, p_worker => $3, p_lease_seconds => $4, p_fencing_token => $5) as v',
     ),
-    values: ({ params: { pool, worker }, body }) => [pool, worker, body.lease_seconds, body.fence],
+    values: ({ params: { pool, worker }, body }) => [
+      pool,
+      worker,
+      body.lease_seconds,
+      body.fencing_token,
+    ],
     answer: taken,
   });
 
@@ -149,8 +154,8 @@ export function pools(app: App, connect: Connect): void {
     statement: authorized(
       'enqueue',
       '$2',
-      'v.state, v.worker, v.fence::text, v.leased_until',
-      'tock.assign(p_pool => $2, p_task => $3, p_worker => $4, p_lease_seconds => $5, p_wait => $6) as v',
+      'v.state, v.worker, v.fencing_token::text, v.leased_until',
+      'tock.assign_task(p_pool => $2, p_task => $3, p_worker => $4, p_lease_seconds => $5, p_wait => $6) as v',
     ),
     values: ({ params: { pool }, body }) => [
       pool,
@@ -174,11 +179,11 @@ export function pools(app: App, connect: Connect): void {
     statement: authorized(
       'enqueue',
       '$2',
-      `coalesce(json_agg(json_build_object('task', a.task, 'state', a.state, 'worker', a.worker, 'fence', a.fence::text,
+      `coalesce(json_agg(json_build_object('task', a.task, 'state', a.state, 'worker', a.worker, 'fencing_token', a.fencing_token::text,
         'leased_until', a.leased_until) order by a.n), '[]') as tasks`,
       `(select v.*
-        from tock.assign_all(p_pool => $2, p_tasks => $3, p_lease_seconds => $4) with ordinality
-          as v (task, state, worker, fence, leased_until, n)) as a`,
+        from tock.assign_tasks(p_pool => $2, p_tasks => $3, p_lease_seconds => $4) with ordinality
+          as v (task, state, worker, fencing_token, leased_until, n)) as a`,
     ),
     values: ({ params: { pool }, body }) => [pool, body.tasks, body.lease_seconds],
     answer: z.strictObject({ tasks: z.array(assigned.extend({ task: z.string() })) }),
@@ -195,7 +200,7 @@ export function pools(app: App, connect: Connect): void {
       'enqueue',
       '$2',
       'v.added',
-      'tock.offer(p_pool => $2, p_tasks => $3) as v (added)',
+      'tock.add_tasks(p_pool => $2, p_tasks => $3) as v (added)',
     ),
     values: ({ params: { pool }, body }) => [pool, body.tasks],
     answer: z.strictObject({ added: s.count }),
@@ -214,7 +219,7 @@ export function pools(app: App, connect: Connect): void {
       'claim',
       '$2',
       held,
-      'tock.take(p_pool => $2, p_worker => $3, p_lease_seconds => $4) as v',
+      'tock.take_task(p_pool => $2, p_worker => $3, p_lease_seconds => $4) as v',
     ),
     values: ({ params: { pool }, body }) => [pool, body.worker, body.lease_seconds],
     answer: taken,
@@ -226,18 +231,18 @@ export function pools(app: App, connect: Connect): void {
     summary:
       'Take a task out of a pool, or let it wait there for another; its worker is free again',
     description:
-      'With fence only while that holding goes on; once it is over, unassigned is false: by this call made before, or as the deadline passed.',
+      'With fencing_token only while that holding goes on; once it is over, unassigned is false: by this call made before, or as the deadline passed.',
     params,
-    body: s.options({ task: name, fence: s.id.nullish(), again: s.flag.default(false) }),
+    body: s.options({ task: name, fencing_token: s.id.nullish(), again: s.flag.default(false) }),
     needsBody: true,
     statement: authorized(
       'claim',
       '$2',
       'u.unassigned',
       `(select x.done as unassigned
-        from tock.unassign(p_pool => $2, p_task => $3, p_fence => $4, p_again => $5) as x (done) where x.done or $4 is not null) as u`,
+        from tock.unassign_task(p_pool => $2, p_task => $3, p_fencing_token => $4, p_again => $5) as x (done) where x.done or $4 is not null) as u`,
     ),
-    values: ({ params: { pool }, body }) => [pool, body.task, body.fence, body.again],
+    values: ({ params: { pool }, body }) => [pool, body.task, body.fencing_token, body.again],
     answer: z.strictObject({ unassigned: s.flag }),
     none: {
       status: 409,

@@ -89,7 +89,7 @@ export function reruns(app: App, connect: Connect): void {
     statement: authorizedForBoth(
       'enqueue',
       ['$2', 'coalesce($6, $2)'],
-      `r.redriven, r.ids::text[] as ids, r.cursor, ${lookedAt('r.looked_at', 'r.redriven')}`,
+      `r.redriven, r.ids::text[] as ids, r.cursor, ${lookedAt('r.scanned', 'r.redriven')}`,
       `tock.redrive(p_queue => $2, p_filter => jsonb_build_object('error', $3::text, 'tenant', ${ownTenant('$4')}),
         p_limit => coalesce($5::integer, 1000), p_to_queue => $6::text, p_cursor => $7, p_request_id => ${ownRequestId('$8')},
         p_again => coalesce($9::boolean, false), p_reason => $10) as r`,
@@ -103,7 +103,7 @@ export function reruns(app: App, connect: Connect): void {
       redriven: s.count,
       ids: z.array(s.id),
       cursor: s.nextCursor,
-      looked_at: s.count,
+      scanned: s.count,
     }),
   });
 }

@@ -220,7 +220,7 @@ export function schedules(app: App, connect: Connect): void {
       `tock.schedule(p_schedule => $2) as v cross join lateral (
         select coalesce(json_agg(n), '[]') as fires from (
           select o.number::text, o.fire_at, o.until_at, o.fired_at, o.outcome, o.task_id::text, o.error
-          from tock.last_fires(p_schedule => v.name, p_limit => coalesce($3::integer, 20), p_before => $4::bigint) as o) as n) as f`,
+          from tock.schedule_history(p_schedule => v.name, p_limit => coalesce($3::integer, 20), p_before => $4::bigint) as o) as n) as f`,
     ),
     values: ({ params, query }) => [params.schedule, query.limit, query.before],
     answer: z.strictObject({ fires: z.array(fired) }),

@@ -15,7 +15,7 @@ const options = {
   priority: s.priority.nullish(),
   tenant: s.text(200).nullish(),
   max_attempts: s.whole(1, 1000).nullish(),
-  gate: s.text(200).nullish(),
+  concurrency_key: s.text(200).nullish(),
   expires_at: s.instant.nullish(),
   expires_in_seconds: s.seconds.nullish(),
   timeout_seconds: s.timeoutSeconds.nullish(),
@@ -27,9 +27,9 @@ const options = {
   changed_at: s.instant.nullish(),
   backoff: s.backoff.partial().nullish(),
   name: s.text(200).nullish(),
-  after: s.parents.nullish(),
+  depends_on: s.parents.nullish(),
   on_parent_failure: s.word('cancel', 'run', 'wait').nullish(),
-  gather: s.flag.nullish(),
+  include_results: s.flag.nullish(),
   parent: s.id.nullish(),
   pipeline: s.pipeline.nullish(),
   headers: s.headers,
@@ -117,7 +117,7 @@ const live = authorized(
 
 /** The same, with runs that were read from the archive; the answer may say which are to be read. */
 const archivedToo =
-  'select tock.http_task(p_key => $1, p_id => $2, p_whole => $3, p_rows => $4::jsonb, p_looked => $5::bigint[]) as body';
+  'select tock.http_task(p_key => $1, p_id => $2, p_whole => $3, p_rows => $4::jsonb, p_scanned => $5::bigint[]) as body';
 
 /** As http_enqueue() does it, but for the key. */
 const enqueued = (body: string) =>

@@ -6,7 +6,6 @@ import { withClient } from '../stack/roles.ts';
 import type { Chaos, Ledger } from './chaos.ts';
 import { call, explained, type Heard } from './drivers/driver.ts';
 import { openDriver, type Target } from './drivers/open.ts';
-import { auditAll, dropHistory } from './epochs.ts';
 import { cronOn } from './faults/holds.ts';
 import { killServer } from './faults/kills.ts';
 import { type Fault, planFaults } from './faults/plan.ts';
@@ -21,6 +20,7 @@ import { openReceiver } from './load/receiver.ts';
 import { measure } from './measure.ts';
 import { openObserver } from './observe.ts';
 import { dice, pause } from './random.ts';
+import { auditAll, dropHistory } from './segments.ts';
 import { type Logs, openLogs } from './server_log.ts';
 import { type ChaosStack, openStack } from './stack.ts';
 
@@ -29,7 +29,7 @@ export type Options = {
   seconds: number;
   seed: number;
   say(line: string): void;
-  /** No kills: readers, open transactions and the end of an epoch once in so many seconds, and flat resources. */
+  /** No kills: readers, open transactions and the end of a segment once in so many seconds, and flat resources. */
   soak?: number | undefined;
   /** Faults of the driver, from drivers/planted.ts, to see the judge find them. */
   plants?: string[];

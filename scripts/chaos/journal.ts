@@ -11,7 +11,7 @@ export type TaskRequest = {
   answered?: number;
   /** As the answer named it; the tasks that a completion adds are not named. */
   id?: string;
-  gate?: string;
+  concurrency_key?: string;
   unique?: string;
   parents?: number[];
   due?: number;

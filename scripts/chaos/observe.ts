@@ -19,14 +19,14 @@ const tasksOf = `
 type Row = { id: string; n: number; of: string | null; last: string };
 
 const statesOf = `select i.id::text as id, w.state
-  from unnest($1::bigint[]) with ordinality i (id, n) join tock.whereabouts($1::bigint[]) w on w.n = i.n`;
+  from unnest($1::bigint[]) with ordinality i (id, n) join tock.resolve_tasks($1::bigint[]) w on w.n = i.n`;
 
-const settled = `select coalesce(array_agg(number), '{}') as epochs from tock.epochs
-  where settled_at > now() - interval '1 year'`;
+const settled = `select coalesce(array_agg(number), '{}') as segments from tock.segments
+  where closed_at > now() - interval '1 year'`;
 
 /** As if their retention had passed. */
-const letGo =
-  "update tock.epochs set settled_at = now() - interval '11 years' where number = any($1)";
+const prepareSegmentDrop =
+  "update tock.segments set closed_at = now() - interval '11 years' where number = any($1)";
 
 const over = new Set(['done', 'dead', 'cancelled', 'expired']);
 
@@ -94,7 +94,7 @@ export function openObserver(chaos: Chaos) {
         journal.seen({ ...task, state: 'gone' });
       } else if (!state) missing.add(id);
     }
-    if (!last) return void (await on.query(letGo, [rows[0].epochs]));
+    if (!last) return void (await on.query(prepareSegmentDrop, [rows[0].segments]));
     // What was seen to end and is still stored has ended the same way.
     const known = [...stored.keys()].filter((id) => journal.stored.has(id));
     for (const [id, state] of await states(on, known)) {

@@ -15,7 +15,7 @@ const withCron = [...folders, 'test/cron/', 'test/faults/'];
 export type Version = { major: number } & (Outcome | { cannot: string });
 
 /**
- * What runs on the newest, where several versions are tested one after another: each verb and duty, the plans, the
+ * What runs on the newest, where several versions are tested one after another: each verb and maintenance job, the plans, the
  * rights and the upgrade, without the races and loads of our own SQL, which are the same on each.
  */
 const sql = `access/audit-log features/dependencies/dependencies invariants kernel/retention/verify kernel/change/cancel

@@ -1,23 +1,23 @@
 -- Called by a verb in its own transaction: no act without its row, no row of an act that was undone. Which
 -- key it was authorize() has noted in a setting, which another role could write: so it counts only where the
 -- HTTP door's role acts.
-create or replace function tock.act(p_verb text, p_object text, p_detail jsonb default '{}')
+create or replace function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb default '{}')
 returns void
 language plpgsql
 volatile
 as $$
 begin
-  insert into tock.acts (role, key, verb, object, detail)
+  insert into tock.audit_log (role, key, verb, object, detail)
     values (session_user, case when pg_catalog.pg_has_role(session_user, 'tock_edge', 'member')
         then nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '') end,
       p_verb, p_object, coalesce(p_detail, '{}'));
 end $$;
 
-comment on function tock.act is
+comment on function tock.write_audit_log is
   'Writes down who governs what: a verb, what it was done to, and how; never a secret, a payload or '
   'what a URL asks for.';
 
-create or replace function tock.acts(
+create or replace function tock.audit_log(
   p_key text default null, p_verb text default null, p_object text default null, p_before bigint default null,
   p_limit integer default 100)
 returns table (number bigint, at timestamptz, role text, key text, key_name text, verb text,
@@ -39,17 +39,17 @@ begin
   return query
     select a.number, a.at, a.role, a.key, (select k.name from tock.keys k where k.prefix = a.key), a.verb,
       a.object, a.detail
-    from tock.acts a
+    from tock.audit_log a
     where (p_key is null or a.key = p_key) and (p_verb is null or a.verb = p_verb)
       and (p_object is null or a.object = p_object) and (p_before is null or a.number < p_before)
     order by a.number desc limit p_limit;
 end $$;
 
-comment on function tock.acts is
+comment on function tock.audit_log is
   'Who governed what, the newest first: all, or those of a key''s prefix, a verb, an object; the next part '
   'is p_before the last number.';
 
-create or replace function tock.tidy_acts(p_limit integer)
+create or replace function tock.prune_audit_log(p_limit integer)
 returns integer
 language plpgsql
 volatile
@@ -57,14 +57,14 @@ as $$
 declare
   v_count integer;
 begin
-  delete from tock.acts a where a.number = any (array(
-    select o.number from (select n.number, n.at from tock.acts n order by n.number limit p_limit) o
+  delete from tock.audit_log a where a.number = any (array(
+    select o.number from (select n.number, n.at from tock.audit_log n order by n.number limit p_limit) o
     where o.at < pg_catalog.now() - interval '1 year'));
   get diagnostics v_count = row_count;
   return v_count;
 end $$;
 
-comment on function tock.tidy_acts is
+comment on function tock.prune_audit_log is
   'Deletes acts older than a year, up to p_limit of them; returns how many.';
 
 create or replace function tock.without_query(p_push jsonb)

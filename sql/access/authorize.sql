@@ -1,6 +1,6 @@
 -- For the many keys without a rate and tenants, one look-up says all. What counts is null
 -- where a sequence is missing.
-create or replace function tock.lets_in(p_key text, p_scope text, p_queue text)
+create or replace function tock.allows_simple(p_key text, p_scope text, p_queue text)
 returns boolean
 language plpgsql
 stable
@@ -14,11 +14,11 @@ begin
       and (k.queues is null or p_queue = any (k.queues))
       and k.tenants is null and k.rate_limit is null
       and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp())
-      then tock.count_use(k.prefix) else false end
+      then tock.count_key_use(k.prefix) else false end
     from tock.keys k where k.hash = v_hash);
 end $$;
 
-comment on function tock.lets_in is
+comment on function tock.allows_simple is
   'True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears '
   'anything else asks authorize(), which says why, or knows of a queue that isn''t there.';
 
@@ -74,11 +74,11 @@ as $$
 declare
   v_key tock.keys;
 begin
-  if not coalesce(tock.lets_in(p_key, p_scope, p_queue), false) then
+  if not coalesce(tock.allows_simple(p_key, p_scope, p_queue), false) then
     v_key := tock.live_key(p_key);
-    perform tock.count_use(v_key.prefix);
+    perform tock.count_key_use(v_key.prefix);
     if v_key.rate_limit is not null and not p_again then
-      perform tock.keep_to_rate(v_key);
+      perform tock.enforce_key_rate(v_key);
     end if;
     if p_scope is null or not p_scope = any (v_key.scopes) then
       perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), 'Authorization',

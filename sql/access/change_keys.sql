@@ -58,7 +58,7 @@ begin
   update tock.keys k set (name, expires_at, lifetime, rate_limit, rate_seconds)
       = (v_row.name, v_row.expires_at, v_row.lifetime, v_row.rate_limit, v_row.rate_seconds)
     where k.prefix = p_prefix;
-  perform tock.act('update_key', p_prefix, p_changes);
+  perform tock.write_audit_log('update_key', p_prefix, p_changes);
   return query select * from tock.keys_list(p_prefix);
 end $$;
 
@@ -110,7 +110,7 @@ begin
   v_key := tock.insert_key(v_new);
   update tock.keys k set expires_at = least(k.expires_at, v_now + p_overlap_seconds * interval '1 second')
     where k.prefix = p_prefix;
-  perform tock.act('rotate_key', p_prefix,
+  perform tock.write_audit_log('rotate_key', p_prefix,
     pg_catalog.jsonb_build_object('replaced_by', pg_catalog.left(v_key, 13),
       'overlap_seconds', p_overlap_seconds));
   return query

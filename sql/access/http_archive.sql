@@ -28,7 +28,7 @@ comment on function tock.authorize_archived is
   'where it is not for its queue, or a stage of its pipeline.';
 
 create or replace function tock.http_task(
-  p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_looked bigint[], p_again boolean default false)
+  p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_scanned bigint[], p_again boolean default false)
 returns text
 language plpgsql
 volatile
@@ -39,11 +39,12 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_own bigint := tock.reach(p_key, p_id);
+  v_own bigint := tock.visible_task(p_key, p_id);
   v_task record;
 begin
-  perform tock.authorize(p_key, 'read', tock.judged_queue(p_key, v_own), true, p_again or p_rows <> '[]');
-  select t.* into v_task from tock.task_with(p_id, tock.archived_runs(p_rows), p_looked) t;
+  perform tock.authorize(p_key, 'read', tock.queue_for_authorization(p_key, v_own), true,
+    p_again or p_rows <> '[]');
+  select t.* into v_task from tock.task_with(p_id, tock.archived_runs(p_rows), p_scanned) t;
   if v_task.missing is not null then
     return pg_catalog.json_build_object('missing', v_task.missing)::text;
   elsif v_task.id is null or (v_own is null or p_rows <> '[]')
@@ -70,7 +71,7 @@ comment on function tock.http_task is
 
 -- Newest first; a cursor is the file that comes next. What is still in the database is found there.
 create or replace function tock.archive_search(
-  p_queue text, p_from timestamptz, p_to timestamptz, p_epoch integer default null,
+  p_queue text, p_from timestamptz, p_to timestamptz, p_segment integer default null,
   p_part integer default null, p_limit integer default 4)
 returns table (files jsonb, erased text[], from_micros text, to_micros text)
 language plpgsql
@@ -85,14 +86,14 @@ begin
     perform tock.refuse(422, 'p_limit is a whole number from 1 to 100', 'p_limit');
   end if;
   files := (
-    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('epoch', f.epoch, 'part', f.part,
-      'path', f.path, 'bytes', f.bytes, 'rows', f.rows) order by f.epoch desc, f.part desc), '[]')
+    select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('segment', f.segment, 'part', f.part,
+      'path', f.path, 'bytes', f.bytes, 'rows', f.rows) order by f.segment desc, f.part desc), '[]')
     from (
       select f.* from tock.archived_files f
-      join tock.archives a on a.epoch = f.epoch and a.state = 'dropped'
-      where p_queue = any (f.queues) and (p_epoch is null or (f.epoch, f.part) <= (p_epoch, p_part))
+      join tock.archives a on a.segment = f.segment and a.state = 'dropped'
+      where p_queue = any (f.queues) and (p_segment is null or (f.segment, f.part) <= (p_segment, p_part))
         and (p_from is null or f.last_created_at >= p_from) and (p_to is null or f.first_created_at < p_to)
-      order by f.epoch desc, f.part desc limit p_limit) f);
+      order by f.segment desc, f.part desc limit p_limit) f);
   erased := array(select e.task_id::text from tock.archive_erasures e where e.erased_at is null limit 10001);
   if pg_catalog.cardinality(erased) > 10000 then
     erased := null;
@@ -107,7 +108,7 @@ comment on function tock.archive_search is
   'time; the tasks that are to be erased (null when they are too many to name), and that time '
   'in microseconds.';
 
-create or replace function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_looked bigint[])
+create or replace function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])
 returns text
 language plpgsql
 volatile
@@ -122,7 +123,7 @@ declare
   v_runs integer;
 begin
   perform tock.authorize(p_key, 'admin', null, true, true);
-  select t.* into v_task from tock.task_with(p_id, tock.archived_runs(p_rows), p_looked) t;
+  select t.* into v_task from tock.task_with(p_id, tock.archived_runs(p_rows), p_scanned) t;
   if v_task.missing is not null then
     return pg_catalog.json_build_object('missing', v_task.missing)::text;
   elsif v_task.id is null or p_rows = '[]'
@@ -131,9 +132,9 @@ begin
   then
     return null;
   end if;
-  perform tock.note_erasure(v_task.id, v_task.queue);
+  perform tock.request_erasure(v_task.id, v_task.queue);
   v_runs := pg_catalog.jsonb_array_length(v_task.runs);
-  perform tock.act('erase', v_task.id::text,
+  perform tock.write_audit_log('erase', v_task.id::text,
     pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_runs));
   return pg_catalog.json_build_object('erased', v_runs)::text;
 end $$;

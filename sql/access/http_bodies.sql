@@ -13,7 +13,7 @@ declare
   v_id bigint;
   v_own boolean := false;
 begin
-  if not coalesce(tock.lets_in(p_key, 'enqueue', p_queue), false) then
+  if not coalesce(tock.allows_simple(p_key, 'enqueue', p_queue), false) then
     perform tock.authorize(p_key, 'enqueue', p_queue, true);
     p_request_id := tock.own_request_id(p_key, p_request_id);
     v_own := true;
@@ -34,7 +34,7 @@ begin
     end if;
   end if;
   perform tock.authorize_tasks(p_key,
-    coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)), 'after');
+    coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)), 'depends_on');
   return '{"ids":' || pg_catalog.to_json(tock.enqueue(p_queue,
     coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[])
     || '}';
@@ -105,11 +105,11 @@ begin
   end if;
   v_ids := array(
     select distinct a.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
-    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') a (id)
-    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(a.id));
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'depends_on') a (id)
+    where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array' and tock.is_id(a.id));
   -- as for reading it; what isn't there yet may be another queue's by when it is looked for
   select j.id, j.queue into v_id, v_queue
-  from (select i as id, tock.judged_queue(p_key, i) as queue from unnest(v_ids) i offset 0) j
+  from (select i as id, tock.queue_for_authorization(p_key, i) as queue from unnest(v_ids) i offset 0) j
   where (j.queue = any (v_queues)) is not true limit 1;
   if v_id is not null and v_queue is null then
     perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_id), p_field);

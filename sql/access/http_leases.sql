@@ -1,5 +1,5 @@
 -- Not around claim(), which stands in the statement: called from a function, it isn't alone.
-create or replace function tock.http_claimed(p_queue text, p_runs tock.claimed[])
+create or replace function tock.http_claim(p_queue text, p_runs tock.claimed[])
 returns text
 language plpgsql
 volatile
@@ -16,7 +16,7 @@ begin
       '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
       v_state.state, v_state.retry_after_seconds);
   end if;
-  -- lease_asks(), which is not the edge's to call
+  -- lease_has_options(), which is not the edge's to call
   if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
     v_told := tock.lease_headers(v_run.lease);
   end if;
@@ -39,10 +39,10 @@ begin
     v_run.lease, pg_catalog.to_json(v_run.leased_until), v_runs);
 end $$;
 
-comment on function tock.http_claimed is
+comment on function tock.http_claim is
   'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
 
-create or replace function tock.http_claimed_any(p_queues text[], p_runs tock.claimed_from[])
+create or replace function tock.http_claim_any(p_queues text[], p_runs tock.claimed_from[])
 returns text
 language plpgsql
 volatile
@@ -76,7 +76,7 @@ begin
   return '{"leases":' || v_leases || ',"state":"found","retry_after_seconds":0}';
 end $$;
 
-comment on function tock.http_claimed_any is
+comment on function tock.http_claim_any is
   'POST /v1/claim: what claim_any() has returned as the answer''s body.';
 
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
@@ -93,7 +93,7 @@ as $$
 declare
   v_done integer;
 begin
-  if not coalesce(tock.lets_in(p_key, 'claim', '*'), false) then
+  if not coalesce(tock.allows_simple(p_key, 'claim', '*'), false) then
     perform tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease));
   end if;
   if pg_catalog.jsonb_path_exists(p_body, '$.results[*].spawn') then
@@ -105,7 +105,7 @@ begin
     where s.spawn <> 'null';
   end if;
   if p_body -> 'results' is null then
-    v_done := tock.end_lease_current(p_lease, tock.token_epoch(p_lease));
+    v_done := tock.end_lease_current(p_lease, tock.token_segment(p_lease));
     if v_done > 0 then
       return '{"completed":' || v_done || ',"refused":[]}';
     end if;

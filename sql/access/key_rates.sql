@@ -1,6 +1,6 @@
 -- A use is counted by nextval() of an unlogged sequence: no row, no WAL, no transaction id, and nobody is
 -- waited for. A server that can't be written to counts nothing.
-create or replace function tock.count_use(p_prefix text)
+create or replace function tock.count_key_use(p_prefix text)
 returns boolean
 language sql
 volatile
@@ -10,9 +10,9 @@ as $$
       0) >= 0 else true end
 $$;
 
-comment on function tock.count_use is 'Counts one use of a key; true.';
+comment on function tock.count_key_use is 'Counts one use of a key; true.';
 
-create or replace function tock.keep_to_rate(p_key tock.keys)
+create or replace function tock.enforce_key_rate(p_key tock.keys)
 returns void
 language plpgsql
 volatile
@@ -21,20 +21,20 @@ declare
   v_seconds integer;
 begin
   -- one call may ask several times
-  if pg_catalog.current_setting('tock.counted', true) is not distinct from p_key.prefix then
+  if pg_catalog.current_setting('tock.metrics_cursors', true) is not distinct from p_key.prefix then
     return;
   end if;
-  v_seconds := tock.take_request(p_key.prefix, p_key.rate_limit, p_key.rate_seconds);
+  v_seconds := tock.count_request(p_key.prefix, p_key.rate_limit, p_key.rate_seconds);
   if v_seconds is not null then
     perform tock.refuse(429,
       pg_catalog.format('this key may make %s requests in %s seconds, and has', p_key.rate_limit,
         p_key.rate_seconds),
       'Authorization', pg_catalog.format('come again in %s seconds', v_seconds));
   end if;
-  perform pg_catalog.set_config('tock.counted', p_key.prefix, true);
+  perform pg_catalog.set_config('tock.metrics_cursors', p_key.prefix, true);
 end $$;
 
-comment on function tock.keep_to_rate is
+comment on function tock.enforce_key_rate is
   'Counts a call of a key that has a rate, once a transaction; raises TK429 when it has made all it may.';
 
 -- The sequence holds a window's tock.id_at(number, what) was counted in it. nextval() gives each call a
@@ -42,7 +42,7 @@ comment on function tock.keep_to_rate is
 -- sequence forward, alone by a lock of that window's, and looks again under it; the others wait a moment.
 -- Only who is stopped between that look and setting it, for longer than the window lasts, sets it back: the
 -- next window's count begins anew then.
-create or replace function tock.take_request(p_prefix text, p_limit integer, p_seconds integer)
+create or replace function tock.count_request(p_prefix text, p_limit integer, p_seconds integer)
 returns integer
 language plpgsql
 volatile
@@ -55,9 +55,9 @@ declare
 begin
   if v_counter is null then
     perform tock.refuse(503, 'what counts this key''s requests is missing', 'Authorization',
-      'select tock.run_duty(''keys'') makes it');
+      'select tock.run_maintenance(''record_key_uses'') makes it');
   end if;
-  for v_look in 1 .. 10 loop
+  for v_scan in 1 .. 10 loop
     v_now := extract(epoch from pg_catalog.clock_timestamp());
     v_window := pg_catalog.floor(v_now / p_seconds);
     v_seen := pg_catalog.pg_sequence_last_value(v_counter);
@@ -76,13 +76,13 @@ begin
         perform pg_catalog.setval(v_counter, v_window << 20);
       end if;
     else
-      perform pg_catalog.pg_sleep(0.001 * v_look * v_look);
+      perform pg_catalog.pg_sleep(0.001 * v_scan * v_scan);
     end if;
   end loop;
   return greatest(1, pg_catalog.ceil((v_window + 1) * p_seconds - v_now))::integer;
 end $$;
 
-comment on function tock.take_request is
+comment on function tock.count_request is
   'Counts a request in the window of a key''s rate; null when it may go on, '
   'else the seconds until it may come again.';
 
@@ -111,7 +111,7 @@ comment on function tock.drop_key_counters is
   'Drops what counted a key that ended an hour ago, unless somebody holds that.';
 
 -- What it wrote down before is behind the sequence, unless a crash set that back.
-create or replace function tock.note_key_uses(p_limit integer default 500)
+create or replace function tock.record_key_uses(p_limit integer default 500)
 returns integer
 language plpgsql
 volatile
@@ -119,7 +119,8 @@ as $$
 declare
   v_count integer;
   v_key record;
-  v_after text := coalesce((select d.reached_gate[1] from tock.duties d where d.name = 'keys'), '');
+  v_after text := coalesce((select d.reached_key[1] from tock.maintenance_jobs d
+    where d.name = 'record_key_uses'), '');
   v_keys text[] := array(select k.prefix from tock.keys k where k.prefix > v_after order by k.prefix
     limit p_limit);
 begin
@@ -150,13 +151,14 @@ begin
   where u.prefix = n.prefix and u.seen <> n.value;
   get diagnostics v_count = row_count;
   -- each sequence that is read is locked until the end, so the next call goes on with the others
-  update tock.duties d set reached_gate = case when pg_catalog.cardinality(v_keys) = p_limit
+  update tock.maintenance_jobs d set reached_key = case when pg_catalog.cardinality(v_keys) = p_limit
     then v_keys[p_limit:p_limit] end
-  where d.name = 'keys' and d.reached_gate is distinct from case when pg_catalog.cardinality(v_keys) = p_limit
+  where d.name = 'record_key_uses' and d.reached_key is distinct from
+    case when pg_catalog.cardinality(v_keys) = p_limit
     then v_keys[p_limit:p_limit] end;
   return v_count;
 end $$;
 
-comment on function tock.note_key_uses is
+comment on function tock.record_key_uses is
   'Writes down which of up to p_limit keys were used since it was there last, and makes and drops what '
   'counts them; returns how many were.';

@@ -18,7 +18,8 @@ as $$
 $$;
 
 comment on function tock.keys_list is
-  'All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a duty saw '
+  'All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a '
+  'maintenance job saw '
   'them within the last minute or so.';
 
 -- Counted by sequences, as nextval() waits for nobody's transaction and leaves nothing for vacuum; unlogged,
@@ -169,7 +170,7 @@ begin
   v_row.expires_at := tock.expiry_of(p_expires_at, p_expires_in_seconds);
   v_row.lifetime := v_row.expires_at - pg_catalog.clock_timestamp();
   v_key := tock.insert_key(v_row);
-  perform tock.act('create_key', pg_catalog.left(v_key, 13), tock.key_detail(v_row));
+  perform tock.write_audit_log('create_key', pg_catalog.left(v_key, 13), tock.key_detail(v_row));
   return query
     select v_key, k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at,
       k.expires_at, k.replaces
@@ -197,7 +198,7 @@ begin
     return false;
   elsif v_revoked_at is null then
     update tock.keys k set revoked_at = pg_catalog.clock_timestamp() where k.prefix = p_prefix;
-    perform tock.act('revoke_key', p_prefix);
+    perform tock.write_audit_log('revoke_key', p_prefix);
   end if;
   return true;
 end $$;

@@ -42,10 +42,11 @@ begin
   -- in the words for what isn't there
   select l.field, l.id into v_bad
   from (
-    select t.n, a.m, pg_catalog.format('tasks[%s].after[%s]', t.n - 1, a.m - 1) as field, a.id
+    select t.n, a.m, pg_catalog.format('tasks[%s].depends_on[%s]', t.n - 1, a.m - 1) as field, a.id
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
     cross join lateral pg_catalog.jsonb_array_elements_text(
-      case when pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' then t.task -> 'after' else '[]' end)
+      case when pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array'
+        then t.task -> 'depends_on' else '[]' end)
       with ordinality a (id, m)
     union all
     select t.n, 0, pg_catalog.format('tasks[%s].parent', t.n - 1), t.task ->> 'parent'
@@ -81,8 +82,8 @@ begin
     select pg_catalog.to_jsonb(array(
       select case when pg_catalog.jsonb_typeof(t.task) <> 'object' then t.task
         else t.task || pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('tenant', o.tenant,
-          'unique_key', tock.own_name(o.tenant, t.task -> 'unique_key'), 'gate',
-          tock.own_name(o.tenant, t.task -> 'gate'))) end
+          'unique_key', tock.tenant_scoped_name(o.tenant, t.task -> 'unique_key'), 'concurrency_key',
+          tock.tenant_scoped_name(o.tenant, t.task -> 'concurrency_key'))) end
       from pg_catalog.jsonb_array_elements(v_tasks) with ordinality t (task, n)
       cross join lateral (select coalesce(t.task ->> 'tenant', v_tenants[1]) as tenant) o
       order by t.n)));
@@ -91,5 +92,5 @@ begin
 end $$;
 
 comment on function tock.own_tasks is
-  'What a key enqueues, as it is for the key''s tenants: the only one is filled in, and gates '
+  'What a key enqueues, as it is for the key''s tenants: the only one is filled in, and concurrency keys '
   'and unique keys are theirs.';

@@ -6,7 +6,7 @@ stable
 as $$
 declare
   v_id bigint := p_id;
-  v_epoch integer;
+  v_segment integer;
   v_rows integer := 0;
   v_stages jsonb;
 begin
@@ -18,11 +18,11 @@ begin
     end if;
     v_id := (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id));
   end if;
-  v_epoch := tock.epoch_of(tock.position_of(v_id));
-  if v_epoch is not null then
+  v_segment := tock.segment_of(tock.position_of(v_id));
+  if v_segment is not null then
     execute pg_catalog.format(
       'select r.options -> ''pipeline'' from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      v_epoch) into v_stages using tock.stream_of(v_id), tock.position_of(v_id);
+      v_segment) into v_stages using tock.stream_of(v_id), tock.position_of(v_id);
     get diagnostics v_rows = row_count;
   end if;
   if v_rows = 0 then
@@ -37,7 +37,7 @@ comment on function tock.stages_of_task is
 -- An id belongs to the queue where its run is, and leads to all the others: what is changed, run again or
 -- erased by it may be in a later stage. A verb sees what came after its key was judged, and ids can be
 -- guessed: what isn't there is no queue's.
-create or replace function tock.judged_queue(p_key text, p_id bigint)
+create or replace function tock.queue_for_authorization(p_key text, p_id bigint)
 returns text
 language plpgsql
 stable
@@ -62,6 +62,6 @@ begin
     where s.stage <> all (v_queues) limit 1), v_queue) end;
 end $$;
 
-comment on function tock.judged_queue is
+comment on function tock.queue_for_authorization is
   'The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not '
   'for; null when it is not there.';

@@ -22,11 +22,11 @@ begin
   return array(
     select i.id from unnest(p_ids) i (id)
     where (v_key.tenants is null or tock.tenant_of_task(i.id) = any (v_key.tenants))
-      and (v_key.queues is null or tock.judged_queue(p_key, i.id) = any (v_key.queues))
+      and (v_key.queues is null or tock.queue_for_authorization(p_key, i.id) = any (v_key.queues))
     except
-    select e.id from tock.ends_of(p_ids, null) e
+    select e.id from tock.final_states_of(p_ids, null) e
     where v_key.queues is not null and e.current_id <> e.id
-      and (tock.judged_queue(p_key, e.current_id) = any (v_key.queues)) is not true);
+      and (tock.queue_for_authorization(p_key, e.current_id) = any (v_key.queues)) is not true);
 end $$;
 
 comment on function tock.readable is
@@ -63,10 +63,10 @@ begin
   begin
     -- each costs look-ups: of thousands of parents the first hundred are told,
     -- and the others by their own page
-    v_many := pg_catalog.jsonb_array_length(coalesce(p_options -> 'after', '[]')) > 100;
+    v_many := pg_catalog.jsonb_array_length(coalesce(p_options -> 'depends_on', '[]')) > 100;
     v_ids := array(
       (select a::bigint from pg_catalog.jsonb_array_elements_text(
-        coalesce(p_options -> 'after', '[]')) with ordinality l (a, n)
+        coalesce(p_options -> 'depends_on', '[]')) with ordinality l (a, n)
         where l.n <= 100)
       union select (r ->> 'id')::bigint from pg_catalog.jsonb_array_elements(p_reruns) r
       union select l from unnest(array[p_rerun_of, (p_options ->> 'parent')::bigint,
@@ -76,10 +76,10 @@ begin
     if not v_many and pg_catalog.cardinality(v_readable) = pg_catalog.cardinality(v_ids) then
       return;
     end if;
-    if p_options ? 'after' then
-      options := options || pg_catalog.jsonb_build_object('after', (
+    if p_options ? 'depends_on' then
+      options := options || pg_catalog.jsonb_build_object('depends_on', (
         select coalesce(pg_catalog.jsonb_agg(a.id order by a.n), '[]')
-        from pg_catalog.jsonb_array_elements_text(p_options -> 'after') with ordinality a (id, n)
+        from pg_catalog.jsonb_array_elements_text(p_options -> 'depends_on') with ordinality a (id, n)
         where a.id in (select unnest(v_readable))));
     end if;
     if p_options ? 'names' then

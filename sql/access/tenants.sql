@@ -22,7 +22,7 @@ $$;
 
 comment on function tock.queues_of_key is 'The queues that a key is for; null for all of them.';
 
--- All runs of a task are its tenant's. Where the epoch of the one that is asked for is gone, what it led on
+-- All runs of a task are its tenant's. Where the segment of the one that is asked for is gone, what it led on
 -- to says it.
 create or replace function tock.tenant_of_task(p_id bigint)
 returns text
@@ -36,7 +36,7 @@ set jit = off
 as $$
 declare
   v_id bigint := p_id;
-  v_epoch integer;
+  v_segment integer;
   v_found record;
 begin
   if tock.stream_of(v_id) = 0 then
@@ -46,10 +46,10 @@ begin
     end if;
     v_id := (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id));
   end if;
-  v_epoch := tock.epoch_of(tock.position_of(v_id));
-  if v_epoch is not null then
+  v_segment := tock.segment_of(tock.position_of(v_id));
+  if v_segment is not null then
     execute pg_catalog.format('select r.tenant from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      v_epoch)
+      v_segment)
       into v_found using tock.stream_of(v_id), tock.position_of(v_id);
     return v_found.tenant;
   end if;
@@ -58,7 +58,7 @@ end $$;
 
 comment on function tock.tenant_of_task is 'The tenant of a task; null when it has none, or is not there.';
 
-create or replace function tock.reach(p_key text, p_id bigint)
+create or replace function tock.visible_task(p_key text, p_id bigint)
 returns bigint
 language plpgsql
 stable
@@ -74,10 +74,10 @@ begin
   select k.tenants, k.queues into v_key from tock.keys k
   where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
   return case when (v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))
-    and (v_key.queues is null or tock.judged_queue(p_key, p_id) is not null) then p_id end;
+    and (v_key.queues is null or tock.queue_for_authorization(p_key, p_id) is not null) then p_id end;
 end $$;
 
-comment on function tock.reach is
+comment on function tock.visible_task is
   'This id, but null where a key is for some tenants and the task is of another, or for some tenants or '
   'queues and there is no such task.';
 
@@ -108,7 +108,7 @@ comment on function tock.own_tenant is
   'the field where it is another''s.';
 
 -- In brackets, so to speak: two tenants can't come to one name, as theirs has no / left.
-create or replace function tock.own_name(p_tenant text, p_name jsonb)
+create or replace function tock.tenant_scoped_name(p_tenant text, p_name jsonb)
 returns text
 language sql
 immutable
@@ -118,5 +118,6 @@ as $$
   where pg_catalog.jsonb_typeof(p_name) = 'string'
 $$;
 
-comment on function tock.own_name is
-  'The name that a tenant''s key gives a gate or a unique key: its own, which no other''s task meets.';
+comment on function tock.tenant_scoped_name is
+  'The name that a tenant''s key gives a concurrency key or a unique key: its own, which no other''s task '
+  'meets.';

@@ -1,1 +1,1 @@
-select cron.schedule('tock:reap', tock.cron_interval(10), $$select tock.run_duty('reap')$$);
+select cron.schedule('tock:reap', tock.cron_interval(10), $$select tock.run_maintenance('reap')$$);

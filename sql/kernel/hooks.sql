@@ -21,7 +21,7 @@ comment on function tock.append_with_keys is
 
 create or replace function tock.after_append(p_children bigint[])
 returns void language sql volatile
-as $$ select tock.look_at_parents(p_children) $$;
+as $$ select tock.check_parents(p_children) $$;
 
 comment on function tock.after_append is 'Called with the positions of tasks that come after others.';
 
@@ -44,7 +44,8 @@ as $$
 begin
   if coalesce((p_item #>> '{spawn,wait}')::boolean, false) then
     -- one that waits may have been moved since
-    return row(coalesce(tock.led_to(p_run.next_id), p_run.queue), true, null, false)::tock.continuation;
+    return row(coalesce(tock.next_queue_of(p_run.next_id), p_run.queue), true, null,
+      false)::tock.continuation;
   elsif p_item ? 'stage' or p_options ? 'pipeline' then
     return tock.pipeline_continuation(p_run, p_item, p_options);
   end if;
@@ -59,22 +60,22 @@ create or replace function tock.was_completed_so(
   p_run tock.leased_run, p_item jsonb, p_next tock.continuation, p_pipeline boolean)
 returns boolean language sql stable
 as $$
-  select tock.ended_so(p_run, coalesce(p_next.waits, false) or p_pipeline, p_next.queue)
-    and tock.spawned_so(p_run, nullif(p_item -> 'spawn', 'null'))
+  select tock.was_ended_so(p_run, coalesce(p_next.waits, false) or p_pipeline, p_next.queue)
+    and tock.was_spawned_before(p_run, nullif(p_item -> 'spawn', 'null'))
 $$;
 
 comment on function tock.was_completed_so is
   'Whether a run that ended before was completed by the same call: it led to the same queue, '
   'and left the same tasks behind.';
 
-create or replace function tock.after_complete(p_epoch integer, p_runs tock.leased_run[], p_results jsonb)
+create or replace function tock.after_complete(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void language sql volatile
-as $$ select tock.spawn_all(p_epoch, p_runs, p_results) $$;
+as $$ select tock.spawn_all(p_segment, p_runs, p_results) $$;
 
 comment on function tock.after_complete is
   'Called with the runs done by this completion whose results have a spawn.';
 
-create or replace function tock.before_next_attempts(p_again tock.going[], p_fields text[])
+create or replace function tock.before_next_attempts(p_again tock.next_attempt[], p_fields text[])
 returns void language sql stable
 as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
@@ -83,88 +84,90 @@ comment on function tock.before_next_attempts is
 
 create or replace function tock.on_runs_moved(p_ids bigint[])
 returns void language sql volatile
-as $$ select tock.parents_moved(p_ids) $$;
+as $$ select tock.notify_dependents(p_ids) $$;
 
 comment on function tock.on_runs_moved is
   'Called when runs or waiting entries have ended, or have gone on as others.';
 
-create or replace function tock.on_runs_ended(p_epoch integer, p_ended tock.ending[])
+create or replace function tock.on_runs_ended(p_segment integer, p_ended tock.ending[])
 returns void language plpgsql volatile
 as $$
 begin
-  perform tock.parents_moved(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));
+  perform tock.notify_dependents(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));
   -- a call ends what is done or what isn't, never both
   if (p_ended[1]).state <> 'done' then
-    perform tock.note_deaths(p_epoch, p_ended);
+    perform tock.record_dead_tasks(p_segment, p_ended);
   end if;
 end $$;
 
 comment on function tock.on_runs_ended is 'Called when results of runs have been written.';
 
-create or replace function tock.after_runs_ended(p_epoch integer, p_ended tock.ending[])
+create or replace function tock.after_runs_ended(p_segment integer, p_ended tock.ending[])
 returns void language sql volatile
-as $$ select tock.leave_gates_at(p_epoch, p_ended) $$;
+as $$ select tock.release_keys_of_runs(p_segment, p_ended) $$;
 
 comment on function tock.after_runs_ended is
   'Called when runs of a lease with options have ended and the lease has been closed as far as it goes.';
 
-create or replace function tock.on_leases_ended(p_leases uuid[], p_epoch integer, p_wait boolean)
+create or replace function tock.on_leases_ended(p_leases uuid[], p_segment integer, p_wait boolean)
 returns void language sql volatile
-as $$ select tock.leave_gates_of(p_leases, p_epoch, p_wait) $$;
+as $$ select tock.release_keys_of_leases(p_leases, p_segment, p_wait) $$;
 
 comment on function tock.on_leases_ended is
   'Called when whole leases with options have ended; p_wait false: no lock may be waited for.';
 
-create or replace function tock.on_watched_lease_ended(p_lease uuid, p_epoch integer)
+create or replace function tock.on_parents_lease_ended(p_lease uuid, p_segment integer)
 returns void language sql volatile
-as $$ select tock.lease_parents_moved(p_lease, p_epoch) $$;
+as $$ select tock.notify_dependents_of_lease(p_lease, p_segment) $$;
 
-comment on function tock.on_watched_lease_ended is
+comment on function tock.on_parents_lease_ended is
   'Called when a whole lease has ended that has a run for which other tasks wait, or may have.';
 
 create or replace function tock.before_claim(p_queue text, p_policy tock.queues, p_wait boolean)
-returns tock.allowance language sql volatile
-as $$ select tock.ask_allowance(p_queue, p_policy, p_wait) $$;
+returns tock.limiter_state language sql volatile
+as $$ select tock.acquire_from_limiter(p_queue, p_policy, p_wait) $$;
 
 comment on function tock.before_claim is
   'How many runs of a queue that has a limit may start; called for such queues only.';
 
 create or replace function tock.after_claim(
-  p_queue text, p_policy tock.queues, p_asked tock.allowance, p_token uuid, p_started integer)
+  p_queue text, p_policy tock.queues, p_asked tock.limiter_state, p_token uuid, p_started integer)
 returns void language sql volatile
-as $$ select tock.keep_allowance(p_queue, p_policy, p_asked, p_token, p_started) $$;
+as $$ select tock.record_limiter_state(p_queue, p_policy, p_asked, p_token, p_started) $$;
 
 comment on function tock.after_claim is 'Called when runs of a queue that has a limit have been leased.';
 
 create or replace function tock.piggyback_maintenance()
 returns boolean language sql volatile
-as $$ select tock.ride_along() $$;
+as $$ select tock.run_late_maintenance() $$;
 
 comment on function tock.piggyback_maintenance is
   'Does what is due for everybody, before a claim looks for itself; whether there was anything to do.';
 
 create or replace function tock.on_runs_skipped(
-  p_stream integer, p_after bigint, p_upto bigint, p_gates text[])
+  p_stream integer, p_after bigint, p_upto bigint, p_concurrency_keys text[])
 returns void language plpgsql volatile
 as $$
 begin
-  perform tock.parents_passed(p_stream, p_after, p_upto);
-  if p_gates <> '{}' then
-    perform tock.open_gates(pg_catalog.array_fill(s.queue, array[pg_catalog.cardinality(p_gates)]), p_gates)
+  perform tock.notify_dependents_of_skipped(p_stream, p_after, p_upto);
+  if p_concurrency_keys <> '{}' then
+    perform tock.admit_at_keys(pg_catalog.array_fill(s.queue,
+      array[pg_catalog.cardinality(p_concurrency_keys)]), p_concurrency_keys)
     from tock.streams s where s.number = p_stream;
   end if;
 end $$;
 
 comment on function tock.on_runs_skipped is
-  'Called when a claim has passed over cancelled or expired runs of a stream, with the gates that these had.';
+  'Called when a claim has passed over cancelled or expired runs of a stream, with the concurrency keys that '
+  'these had.';
 
 create or replace function tock.before_promotion(p_sweep boolean)
 returns void language plpgsql volatile
 as $$
 begin
-  perform tock.heed_nudges(p_sweep);
+  perform tock.process_rechecks(p_sweep);
   if p_sweep then
-    perform tock.look_soon(tock.left_behind());
+    perform tock.schedule_recheck(tock.missed_dependents());
   end if;
 end $$;
 
@@ -172,72 +175,74 @@ comment on function tock.before_promotion is 'Makes due what features have put o
 
 create or replace function tock.held_back(p_positions bigint[], p_from timestamptz)
 returns bigint[] language sql volatile
-as $$ select tock.behind_others(p_positions, p_from) $$;
+as $$ select tock.waiting_behind_others(p_positions, p_from) $$;
 
-comment on function tock.held_back is 'Due entries at a gate that have to stay for a later promotion.';
+comment on function tock.held_back is
+  'Due entries at a concurrency key that have to stay for a later promotion.';
 
-create or replace function tock.on_children_due(p_positions bigint[])
+create or replace function tock.on_dependents_due(p_positions bigint[])
 returns integer language plpgsql volatile
 as $$
 declare
-  v_children bigint[] := tock.lock_children(p_positions);
+  v_children bigint[] := tock.lock_dependents(p_positions);
 begin
-  perform tock.read_on_from(v_children);
-  return tock.look_at_parents(v_children, true);
+  perform tock.promote_from(v_children);
+  return tock.check_parents(v_children, true);
 end $$;
 
-comment on function tock.on_children_due is
+comment on function tock.on_dependents_due is
   'Called with entries that are to look whether their parents have ended; returns how many became ready.';
 
-create or replace function tock.on_gated_due(p_positions bigint[])
+create or replace function tock.on_concurrency_keys_due(p_positions bigint[])
 returns void language sql volatile
-as $$ select tock.come_to_gates(p_positions) $$;
+as $$ select tock.join_wait_lists(p_positions) $$;
 
-comment on function tock.on_gated_due is
-  'Called with entries that have a gate and are due: makes ready those that it lets in.';
+comment on function tock.on_concurrency_keys_due is
+  'Called with entries that have a concurrency key and are due: makes ready those that it lets in.';
 
 create or replace function tock.on_made_ready(
-  p_positions bigint[], p_cancelled boolean, p_queues text[], p_gates text[])
+  p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
 returns void language plpgsql volatile
 as $$
 begin
-  if p_gates is not null then
-    perform tock.open_gates(p_queues, p_gates);
+  if p_concurrency_keys is not null then
+    perform tock.admit_at_keys(p_queues, p_concurrency_keys);
   end if;
-  perform tock.parents_made_ready(p_positions, p_cancelled);
+  perform tock.notify_dependents_of_promoted(p_positions, p_cancelled);
 end $$;
 
 comment on function tock.on_made_ready is
-  'Called when waiting entries have become runs, with the queues and gates of those that are cancelled.';
+  'Called when waiting entries have become runs, with the queues and concurrency keys of those that are '
+  'cancelled.';
 
 create or replace function tock.after_sweep()
 returns integer language sql volatile
-as $$ select tock.sweep_gates() $$;
+as $$ select tock.sweep_wait_lists() $$;
 
 comment on function tock.after_sweep is 'Makes ready what waits at a feature and was missed: how much.';
 
 create or replace function tock.on_tasks_put_off(p_ids bigint[])
 returns void language sql volatile
-as $$ select tock.give_up_turns(p_ids) $$;
+as $$ select tock.release_admissions(p_ids) $$;
 
 comment on function tock.on_tasks_put_off is 'Called when waiting tasks have been given a later time.';
 
-create or replace function tock.before_segment_drop(p_epoch tock.epochs)
+create or replace function tock.before_segment_drop(p_segment tock.segments)
 returns boolean language plpgsql volatile
 as $$
 begin
-  if p_epoch.counted then
+  if p_segment.counted then
     return true;
   end if;
-  perform tock.minutes();
-  return (select e.counted from tock.epochs e where e.number = p_epoch.number);
+  perform tock.collect_metrics();
+  return (select e.counted from tock.segments e where e.number = p_segment.number);
 end $$;
 
 comment on function tock.before_segment_drop is
   'Whether nothing of a segment is needed any more by what counts its runs.';
 
-create or replace function tock.on_segment_dropped(p_epoch integer)
+create or replace function tock.on_segment_dropped(p_segment integer)
 returns void language sql volatile
-as $$ select tock.archive_dropped(p_epoch) $$;
+as $$ select tock.record_archive_dropped(p_segment) $$;
 
 comment on function tock.on_segment_dropped is 'Called when the tables of a segment have gone.';

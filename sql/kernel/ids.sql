@@ -92,7 +92,7 @@ comment on function tock.parse_ids is
 -- It begins with the cursor, so that what is claimed together lies together in the index on token (random
 -- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes
 -- that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit is 0.
-create or replace function tock.new_token(p_epoch integer, p_after bigint, p_version text default '4')
+create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
 volatile
@@ -100,16 +100,17 @@ as $$
   select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
       pg_catalog.lpad(pg_catalog.to_hex(p_after & 2147483647), 8, '0'), 1),
       p_version, 15),
-      pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 30)::uuid
+      pg_catalog.lpad(pg_catalog.to_hex(p_segment), 7, '0'), 30)::uuid
 $$;
 
 comment on function tock.new_token is
-  'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the epoch in its last 28. Version '
+  'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the segment in its last 28. '
+  'Version '
   '5 says that its runs have options.';
 
 -- A lease of one run is found by its own key, so that no index on token is written when it is claimed and
 -- when it ends (that index is of those where alone is null). 42 bits are random.
-create or replace function tock.new_token_of_one(p_epoch integer, p_stream integer, p_after bigint)
+create or replace function tock.new_token_of_one(p_segment integer, p_stream integer, p_after bigint)
 returns uuid
 language sql
 volatile
@@ -118,12 +119,12 @@ as $$
       pg_catalog.to_hex(p_after & 2147483647 | 2147483648), 1),
       '8', 15),
       pg_catalog.lpad(pg_catalog.to_hex(p_stream), 5, '0')
-        || pg_catalog.lpad(pg_catalog.to_hex(p_epoch), 7, '0'), 25)::uuid
+        || pg_catalog.lpad(pg_catalog.to_hex(p_segment), 7, '0'), 25)::uuid
 $$;
 
 comment on function tock.new_token_of_one is
   'The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the '
-  'stream in 20 bits, the epoch in the last 28.';
+  'stream in 20 bits, the segment in the last 28.';
 
 create or replace function tock.is_of_one(p_lease uuid)
 returns boolean
@@ -157,10 +158,10 @@ as $$
 $$;
 
 comment on function tock.token_cursor is
-  'The after_position of a lease of one run, from its token and the first position of its epoch, '
+  'The after_position of a lease of one run, from its token and the first position of its segment, '
   'which is at most 2^30 wide.';
 
-create or replace function tock.token_epoch(p_lease uuid)
+create or replace function tock.token_segment(p_lease uuid)
 returns integer
 language sql
 immutable
@@ -168,10 +169,10 @@ as $$
   select ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer
 $$;
 
-comment on function tock.token_epoch is
-  'The epoch that a lease''s token names; lease_epoch() says whether there is one.';
+comment on function tock.token_segment is
+  'The segment that a lease''s token names; lease_segment() says whether there is one.';
 
-create or replace function tock.lease_asks(p_lease uuid)
+create or replace function tock.lease_has_options(p_lease uuid)
 returns boolean
 language sql
 immutable
@@ -179,10 +180,10 @@ as $$
   select pg_catalog.substr(p_lease::text, 15, 1) = '5'
 $$;
 
-comment on function tock.lease_asks is 'Whether a lease is of runs with options: see new_token().';
+comment on function tock.lease_has_options is 'Whether a lease is of runs with options: see new_token().';
 
 -- Rows are said so that a plan made for any number of ids is right for many.
-create or replace function tock.ids_left(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
+create or replace function tock.unmatched_ids(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
 returns setof record
 language plpgsql
 immutable
@@ -194,4 +195,4 @@ begin
     except select p_ids[f.n], f.n from unnest(p_found) f(n);
 end $$;
 
-comment on function tock.ids_left is 'Ids and their places, but for the places in p_found.';
+comment on function tock.unmatched_ids is 'Ids and their places, but for the places in p_found.';

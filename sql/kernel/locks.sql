@@ -16,13 +16,15 @@ language sql
 immutable
 as $$
   select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727)
-    + case p_kind when 'queue' then 134217728 when 'gate' then 268435456 when 'limit' then 402653184
+    + case p_kind when 'queue' then 134217728 when 'concurrency_key' then 268435456
+      when 'limit' then 402653184
       when 'rate' then 536870912 else 0 end
 $$;
 
 comment on function tock.named_key is
-  'Second key of the lock of a duty, of making a queue or a gate, of a queue''s limit, or of a window of a '
-  'key''s rate (p_kind): apart from each other, so that no queue''s name can stop a duty.';
+  'Second key of the lock of a maintenance job, of making a queue or a concurrency key, of a queue''s '
+  'limit, or of a window of a '
+  'key''s rate (p_kind): apart from each other, so that no queue''s name can stop a maintenance job.';
 
 -- A session that isn't in a transaction can't be claiming: its lock on a stream's key is a stranger's,
 -- or one that a pooler leaked. Beside that one, claims keep to a second key. Should the first come free
@@ -35,8 +37,8 @@ as $$
 begin
   -- several times, as the locks of a transaction that is just ending look like a stranger's for a moment, on
   -- a busy machine a longer one
-  for v_look in 0 .. 4 loop
-    perform pg_catalog.pg_sleep(0.001 * v_look * v_look) where v_look > 0;
+  for v_scan in 0 .. 4 loop
+    perform pg_catalog.pg_sleep(0.001 * v_scan * v_scan) where v_scan > 0;
     if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then
       return true;
     elsif exists (
@@ -74,7 +76,7 @@ exception
 end $$;
 
 comment on function tock.wait_for_lock is
-  'Takes the lock of a stream''s claim, a slot or a duty, waiting up to 50 ms; false when '
+  'Takes the lock of a stream''s claim, a slot or a maintenance job, waiting up to 50 ms; false when '
   'that was not enough.';
 
 -- Streams in one order, so that no two changes wait for each other, and a claim never waits once it has

@@ -29,18 +29,18 @@ comment on function tock.request_seen is
 -- What the caller says is believed unless it is plainly wrong: called from a function, something
 -- written before, or another isolation. Nothing shows what the rest of the statement or transaction
 -- will write, and an asynchronous commit would weaken that: so it is never assumed.
-create or replace function tock.is_alone(p_alone boolean, p_context text)
+create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
 returns boolean
 language sql
 volatile
 as $$
-  select p_alone
+  select p_own_transaction
     and pg_catalog.strpos(p_context, E'\n') = 0
     and pg_catalog.pg_current_xact_id_if_assigned() is null
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
 $$;
 
-comment on function tock.is_alone is
+comment on function tock.is_own_transaction is
   'Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.';
 
 -- PostgreSQL raises the same error, query_canceled, for a statement_timeout and for a call
@@ -63,7 +63,7 @@ returns boolean
 language sql
 volatile
 as $$
-  select coalesce(pg_catalog.current_setting('tock.fired', true) = 'on', false)
+  select coalesce(pg_catalog.current_setting('tock.schedule_history', true) = 'on', false)
 $$;
 
 comment on function tock.has_fired is

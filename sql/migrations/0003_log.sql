@@ -1,6 +1,6 @@
 -- The log: runs are appended and never changed, leases say which ranges of them claims took, and
 -- results say how single runs ended. A run's state follows from these rows and is stored nowhere.
--- The log goes by epochs, so that history is dropped as whole partitions.
+-- The log goes by segments, so that history is dropped as whole partitions.
 
 -- Positions grow within every stream in the order of commits. The cache stays 1 and the sequence is
 -- never set back: a cached or repeated position would land inside a range already leased.
@@ -11,32 +11,32 @@ create sequence tock.positions cache 1 maxvalue 8796093022207;
 -- streams passes over the numbers in use.
 create sequence tock.stream_numbers as integer maxvalue 1048575 cycle;
 
--- An epoch is a range of positions, and one partition each of runs, leases, results and marks.
+-- A segment is a range of positions, and one partition each of runs, leases, results and marks.
 -- It is settled once it has ended, the transactions that were writing then are over, no run in it
 -- is unread and no lease is open. Then the audit counts it, and retention drops it.
-create table tock.epochs (
+create table tock.segments (
   number integer primary key,
   first_position bigint not null unique,
   end_position bigint not null,
   made_at timestamptz not null default now(),
   writers_at_end text[],  -- the transactions that were writing when it ended
-  settled_at timestamptz,
+  closed_at timestamptz,
   started_at timestamptz,
-  audited_at timestamptz,
-  audit_stream integer,  -- how far the audit has come
-  audit_position bigint,
-  audit_runs bigint,
+  verified_at timestamptz,
+  verify_stream integer,  -- how far the audit has come
+  verify_position bigint,
+  verify_runs bigint,
   queues text[] not null default '{}',  -- whose longest retention keeps it
   dead jsonb not null default '{}',  -- how many dead tasks it holds, by queue
   drop_after timestamptz,  -- a drop that met a lock is tried again then
   drop_tries integer not null default 0,
   counted boolean not null default false,  -- the statistics have all of it
   early boolean not null default false,  -- ended on demand: it goes as soon as the archive has it
-  constraint epoch_has_a_number check (number > 0 and first_position >= 0),
-  constraint epoch_is_a_range check (end_position > first_position),
-  constraint epochs_do_not_overlap exclude using gist (int8range(first_position, end_position) with &&),
-  constraint only_what_has_ended_is_settled check (settled_at is null or writers_at_end is not null),
-  constraint only_what_is_settled_is_audited check (audited_at is null or settled_at is not null),
+  constraint segment_has_a_number check (number > 0 and first_position >= 0),
+  constraint segment_is_a_range check (end_position > first_position),
+  constraint segments_do_not_overlap exclude using gist (int8range(first_position, end_position) with &&),
+  constraint only_what_has_ended_is_closed check (closed_at is null or writers_at_end is not null),
+  constraint only_what_is_closed_is_verified check (verified_at is null or closed_at is not null),
   constraint drops_are_counted check (drop_tries >= 0)
 );
 
@@ -79,7 +79,7 @@ create table tock.runs (
 
 -- A lease is the claim, the stream's cursor and, once closed, the outcome of every run in its range
 -- that has no result of its own. Its primary key is the fence: two claims from one cursor cannot
--- both commit. No lease crosses an epoch.
+-- both commit. No lease crosses a segment.
 create table tock.leases (
   after_position bigint not null,
   last_position bigint not null,
@@ -123,7 +123,7 @@ create index dead_results on tock.results (stream, position)
 -- A mark asks something of a run: cancel it (without a lock), let another run replace it (with the
 -- stream's claim lock), or change its next attempt. The claim passes over cancelled and replaced
 -- runs, and its lease says which. A cancel that comes later asks the worker.
-create table tock.marks (
+create table tock.run_overrides (
   position bigint not null,
   other_id bigint,
   created_at timestamptz not null default now(),
@@ -133,16 +133,16 @@ create table tock.marks (
   primary key (stream, position, kind),
   constraint kind_is_known check (kind in ('cancelled', 'superseded', 'amended')),
   constraint superseded_names_the_other check ((other_id is not null) = (kind = 'superseded')),
-  constraint amending_says_what check (changes is not null or kind <> 'amended')
+  constraint pending_change_has_changes check (changes is not null or kind <> 'amended')
 ) partition by range (position);
 
 -- How far runs are, as their workers say when they extend a lease. A row is about one run, or
 -- (of_all) about all runs of a lease, under the position after its cursor. The newer of the two
--- counts. No index holds a column that changes, so an update stays on its page. The rows of an epoch
+-- counts. No index holds a column that changes, so an update stays on its page. The rows of a segment
 -- go with it.
 create table tock.progress (
   position bigint not null,
-  told_at timestamptz not null default clock_timestamp(),
+  reported_at timestamptz not null default clock_timestamp(),
   stream integer not null,
   progress real,
   of_all boolean not null,
@@ -151,9 +151,9 @@ create table tock.progress (
   constraint progress_is_0_to_100 check (progress between 0 and 100)
 ) with (fillfactor = 50);
 
--- The first three epochs; the duty rotate makes the next ones ahead of need. A lease begins at the
--- position before its first run, so leases_N is bounded one lower than runs_N.
-insert into tock.epochs (number, first_position, end_position)
+-- The first three segments; the maintenance job rotate makes the next ones ahead of need. A lease begins at
+-- the position before its first run, so leases_N is bounded one lower than runs_N.
+insert into tock.segments (number, first_position, end_position)
   values (1, 0, 16777216), (2, 16777216, 33554432), (3, 33554432, 50331648);
 
 create table tock.runs_1 partition of tock.runs for values from (0) to (16777216);
@@ -171,15 +171,15 @@ create table tock.results_1 partition of tock.results for values from (0) to (16
 create table tock.results_2 partition of tock.results for values from (16777216) to (33554432);
 create table tock.results_3 partition of tock.results for values from (33554432) to (50331648);
 
-create table tock.marks_1 partition of tock.marks for values from (0) to (16777216);
-create table tock.marks_2 partition of tock.marks for values from (16777216) to (33554432);
-create table tock.marks_3 partition of tock.marks for values from (33554432) to (50331648);
+create table tock.run_overrides_1 partition of tock.run_overrides for values from (0) to (16777216);
+create table tock.run_overrides_2 partition of tock.run_overrides for values from (16777216) to (33554432);
+create table tock.run_overrides_3 partition of tock.run_overrides for values from (33554432) to (50331648);
 
--- Functions on the hot path name the tables of one epoch. Each stands once, as a template, from
--- which compile_segment() makes the function of each epoch. A deploy replaces the templates.
+-- Functions on the hot path name the tables of one segment. Each stands once, as a template, from
+-- which compile_segment() makes the function of each segment. A deploy replaces the templates.
 create table tock.segment_templates (
   name text primary key,
-  kind text not null,  -- current: only for the epoch in use, under a fixed name
+  kind text not null,  -- current: only for the segment in use, under a fixed name
   file text not null,
   body text not null,
   constraint template_is_of_a_kind check (kind in ('segment', 'current'))
@@ -188,13 +188,13 @@ create table tock.segment_templates (
 -- The rows that functions of the log hand to each other.
 
 -- Where a stream's cursor is.
-create type tock.place as (epoch integer, after_position bigint);
+create type tock.stream_cursor as (segment integer, after_position bigint);
 
 -- A stream to draw from.
 create type tock.candidate as (stream integer, priority smallint, after_position bigint);
 
--- What a claim sees before it draws: the current epoch, whether a waiting entry is due, and streams.
-create type tock.look as (epoch integer, due boolean, streams tock.candidate[]);
+-- What a claim sees before it draws: the current segment, whether a waiting entry is due, and streams.
+create type tock.stream_scan as (segment integer, due boolean, streams tock.candidate[]);
 
 -- How far a claim comes past marked runs, and the time limit of the runs that it takes together.
 create type tock.passed as (
@@ -203,8 +203,8 @@ create type tock.passed as (
 -- What a claim leases from one stream: up to `most` runs and `bytes` of payload above a cursor, or `one` run
 -- of any size.
 create type tock.claim_range as (
-  epoch integer, stream integer, after_position bigint, most integer, bytes integer, one boolean, token uuid,
-  worker text, leased_until timestamptz, max_attempts smallint, priority smallint);
+  segment integer, stream integer, after_position bigint, most integer, bytes integer,
+  one boolean, token uuid, worker text, leased_until timestamptz, max_attempts smallint, priority smallint);
 
 -- The rows that claim() and claim_any() return, one for each run.
 create type tock.claimed as (
@@ -231,14 +231,14 @@ create type tock.ending as (
 
 -- A task's next run or waiting entry. A payload that was changed at a run up to stage_after belongs
 -- to an earlier stage of the pipeline.
-create type tock.going as (
+create type tock.next_attempt as (
   n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint,
   tenant text, created_at timestamptz, bytes integer, payload_of bigint, queue text,
   priority smallint, lane smallint, due_at timestamptz, cancelled boolean, lost smallint,
   stage_after bigint);
 
 -- What marks ask of a task.
-create type tock.wish as (id bigint, cancelled boolean, changes jsonb);
+create type tock.pending_change as (id bigint, cancelled boolean, changes jsonb);
 
 -- How many runs a reaping took back, and how far it came.
 create type tock.reaped as (runs integer, reached_at timestamptz);
@@ -252,7 +252,7 @@ create type tock.found_run as (
   note text);
 
 -- Where a task is: its newest run or waiting entry.
-create type tock.whereabout as (n bigint, task_id bigint, current_id bigint, state text, queue text);
+create type tock.resolved_task as (n bigint, task_id bigint, current_id bigint, state text, queue text);
 
 -- Where a task goes on whose run is done. One that waits goes on once those have ended that the run
 -- spawned.

@@ -1,6 +1,6 @@
 -- Tasks that are not ready yet. Promotion deletes the entry once it is due, and appends a run.
 
--- An entry is delayed, backs off, stands at a gate, or waits for its parents. Its id is a position
+-- An entry is delayed, backs off, stands at a concurrency key, or waits for its parents. Its id is a position
 -- of its own with stream 0.
 create table tock.waiting (
   position bigint primary key,
@@ -17,21 +17,23 @@ create table tock.waiting (
   tenant text,
   payload jsonb,
   options jsonb,
-  gate text collate "C",
-  -- The place in the line of a gate. Such an entry is due at no time: the gate makes it due.
+  concurrency_key text collate "C",
+  -- The place in the line of a concurrency key. Such an entry is due at no time: the concurrency key makes it
+  -- due.
   ticket bigint,
   -- When an entry is due once its parents have ended; null: it waits for none. Until then due_at is
   -- when it checks them by itself.
-  after_due timestamptz,
+  due_after_parents timestamptz,
   constraint run_was_lost_less_often_than_begun check (lost >= 0 and attempt > lost),
-  constraint ticket_is_for_a_gate check (ticket is null or gate is not null),
-  constraint child_stands_at_no_gate check (after_due is null or ticket is null),
+  constraint ticket_is_for_a_concurrency_key check (ticket is null or concurrency_key is not null),
+  constraint dependent_has_no_ticket check (due_after_parents is null or ticket is null),
   constraint priority_is_0_to_9 check (priority between 0 and 9)
 );
 
 create index waiting_by_due on tock.waiting (due_at, position);
 create index waiting_by_task on tock.waiting (task_id) where task_id is not null;
-create index waiting_at_gates on tock.waiting (queue, gate, ticket) where ticket is not null;
+create index waiting_at_concurrency_keys on tock.waiting (queue, concurrency_key, ticket)
+  where ticket is not null;
 create index waiting_by_queue on tock.waiting (queue, due_at, position);
 -- Lists show the newest first.
 create index waiting_by_position on tock.waiting (queue, position);
@@ -45,5 +47,5 @@ create table tock.promotions (
 );
 
 create index promotions_by_due on tock.promotions (due_at);
--- Runs come nearly in the order of their ids, so this index is tiny. It finds those of an epoch.
+-- Runs come nearly in the order of their ids, so this index is tiny. It finds those of a segment.
 create index promotions_by_run on tock.promotions using brin (run_id);

@@ -1,44 +1,44 @@
--- What tasks ask for beyond a delay: gates, limits, unique keys, parents, and another run. What a
+-- What tasks ask for beyond a delay: concurrency keys, limits, unique keys, parents, and another run. What a
 -- task holds is derived from how the task stands, so no end of a task has to give anything back.
 
--- A key that tasks of a queue name as their gate. The queue's policy stands for each null. Locking
--- the row is the gate's lock.
-create table tock.gates (
+-- A key that tasks of a queue name as their concurrency key. The queue's policy stands for each null. Locking
+-- the row is the concurrency key's lock.
+create table tock.concurrency_keys (
   queue text collate "C" not null,
-  gate text collate "C" not null,
-  gate_limit integer,
-  gate_rate_limit integer,
-  gate_rate_seconds integer,
-  gate_rate_burst integer,
+  concurrency_key text collate "C" not null,
+  concurrency_limit integer,
+  concurrency_rate_limit integer,
+  concurrency_rate_seconds integer,
+  concurrency_rate_burst integer,
   paused boolean not null default false,
   created_at timestamptz not null default now(),
-  primary key (queue, gate),
-  constraint gate_is_1_to_504_characters check (length(gate) between 1 and 504),
-  constraint gate_lets_in_1_to_1000 check (gate_limit between 1 and 1000),
-  constraint gate_rate_is_1_to_a_million check (
-    gate_rate_limit between 1 and 1000000 and gate_rate_burst between 1 and 1000000),
-  constraint gate_rate_is_by_up_to_a_day check (gate_rate_seconds between 1 and 86400)
+  primary key (queue, concurrency_key),
+  constraint concurrency_key_is_1_to_504_characters check (length(concurrency_key) between 1 and 504),
+  constraint concurrency_limit_is_1_to_1000 check (concurrency_limit between 1 and 1000),
+  constraint concurrency_rate_is_1_to_a_million check (
+    concurrency_rate_limit between 1 and 1000000 and concurrency_rate_burst between 1 and 1000000),
+  constraint concurrency_rate_is_by_up_to_a_day check (concurrency_rate_seconds between 1 and 86400)
 );
 
--- Append-only: the admissions of a gate, and the newest row says all. It lists the tasks inside at
--- that time, the last ticket admitted and the level of the gate's bucket. The primary key is the
+-- Append-only: the admissions of a concurrency key, and the newest row says all. It lists the tasks inside at
+-- that time, the last ticket admitted and the level of the concurrency key's bucket. The primary key is the
 -- fence: of two transactions that admit at once, one fails.
-create table tock.turns (
+create table tock.concurrency_admissions (
   number bigint not null,
   last_ticket bigint not null,
   alarm bigint,  -- the entry that is due when the bucket holds one again
-  turned_at timestamptz not null default clock_timestamp(),
-  looked_at timestamptz,  -- when the line was last read from its beginning
+  admitted_at timestamptz not null default clock_timestamp(),
+  scanned timestamptz,  -- when the line was last read from its beginning
   level double precision,
   queue text collate "C" not null,
-  gate text collate "C" not null,
-  inside bigint[] not null,
-  primary key (queue, gate, number)
+  concurrency_key text collate "C" not null,
+  holders bigint[] not null,
+  primary key (queue, concurrency_key, number)
 );
 
 -- What claims from a queue with limits have taken. Each claim inserts a row and deletes the one
 -- before. Row 0 stays: it and the deletion refuse a claim that uses an old snapshot.
-create table tock.allowances (
+create table tock.queue_limiter_state (
   number bigint not null,
   taken_at timestamptz not null default clock_timestamp(),
   level double precision,  -- of the queue's bucket
@@ -51,7 +51,7 @@ create table tock.allowances (
 
 -- The task that had a unique key last. Whether the task still has it follows from how the task
 -- stands. A change deletes the row and inserts the next number, so that beside a transaction held
--- open the newest row is found first. tidy() goes by written_at.
+-- open the newest row is found first. prune() goes by written_at.
 create table tock.unique_keys (
   number bigint not null,
   task_id bigint not null,
@@ -62,31 +62,31 @@ create table tock.unique_keys (
   queue text collate "C" not null,
   unique_key text collate "C" not null,
   primary key (queue, unique_key, number),
-  constraint keys_turns_are_counted check (number > 0)
+  constraint admissions_are_counted check (number > 0)
 );
 
 create index unique_keys_by_age on tock.unique_keys (queue, written_at);
 
 -- The parent that a task waits for now: that parent's newest run, or its waiting entry (stream 0).
 -- A task has one row, however many parents it has; all parents behind the n-th are over.
-create table tock.watches (
+create table tock.dependency_waits (
   position bigint not null,
   child bigint not null,
-  watched_at timestamptz not null default clock_timestamp(),
+  waiting_since timestamptz not null default clock_timestamp(),
   stream integer not null,
   n integer not null,
-  held_up boolean not null default false,  -- the parent ended otherwise than done
+  blocked boolean not null default false,  -- the parent ended otherwise than done
   primary key (stream, position, child)
 );
 
-create index watches_by_child on tock.watches (child);
-create index watches_held_up on tock.watches (stream, position) where held_up;
+create index dependency_waits_by_child on tock.dependency_waits (child);
+create index blocked_dependency_waits on tock.dependency_waits (stream, position) where blocked;
 
 -- Children that promotion must check. A row names one child whose row was locked, or all that watch
 -- some runs of a stream: those ended where the snapshot may hide the children. The table is nearly
 -- always empty. Promotion reads the newest rows first, as beside a transaction held open the low
 -- end is full of dead rows.
-create table tock.nudges (
+create table tock.dependency_rechecks (
   number bigint generated always as identity primary key,
   -- A child whose row is locked for long is not tried sooner than this.
   not_before timestamptz not null default clock_timestamp() + interval '0.5 s',
@@ -94,7 +94,7 @@ create table tock.nudges (
   after_position bigint,
   upto bigint,
   stream integer,
-  constraint nudge_names_a_child_or_runs check (
+  constraint recheck_names_a_child_or_runs check (
     num_nulls(child, stream) = 1 and num_nulls(stream, after_position, upto) in (0, 3))
 );
 
@@ -123,14 +123,14 @@ create table tock.moves (
 
 -- The rows that functions hand to each other: what a limit leaves to a claim, and a child with the
 -- first parent in its way and how many parents are still to be checked.
-create type tock.allowance as (
+create type tock.limiter_state as (
   number bigint, taken_at timestamptz, seen_at timestamptz, level double precision, running integer,
   leases uuid[], allowed integer, after_seconds integer, unwritten boolean);
 
 -- What a claim may take, and what it has to record.
 create type tock.claiming as (
   repeated uuid, allowed integer, bytes integer, leased_until timestamptz, max_attempts smallint,
-  digest bigint, allowance tock.allowance, late boolean);
+  digest bigint, limiter_state tock.limiter_state, late boolean);
 
 create type tock.dependent as (
   position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text);

@@ -48,7 +48,7 @@ create index schedules_by_queue on tock.schedules (queue, name);
 -- The next fire of each schedule, and how the last one went. due_at is infinity when no fire comes:
 -- the schedule is paused or over. A fire deletes the row and inserts the next turn, so that beside
 -- a transaction held open the newest row is found first.
-create table tock.fires (
+create table tock.schedule_next_fires (
   turn bigint not null,
   due_at timestamptz not null,
   fire_at timestamptz,
@@ -69,12 +69,12 @@ create table tock.fires (
     last_outcome in ('fired', 'run', 'overlapped', 'replaced', 'missed', 'failed'))
 );
 
-create index fires_by_due on tock.fires (due_at, schedule);
-create index failing_fires on tock.fires (schedule) where failures > 0;
+create index schedule_next_fires_by_due on tock.schedule_next_fires (due_at, schedule);
+create index failing_schedules on tock.schedule_next_fires (schedule) where failures > 0;
 
 -- Append-only: what became of each fire. Firing reads on from the newest due_at, which one row of
 -- each firing has.
-create table tock.fired (
+create table tock.schedule_history (
   number bigint generated always as identity primary key,
   fire_at timestamptz not null,
   until_at timestamptz,
@@ -92,12 +92,12 @@ create table tock.fired (
   constraint fires_are_left_out_up_to_a_later_one check (until_at >= fire_at)
 );
 
-create index fired_by_due on tock.fired (due_at, schedule) where due_at is not null;
-create index fired_by_schedule on tock.fired (schedule, number);
+create index schedule_history_by_due on tock.schedule_history (due_at, schedule) where due_at is not null;
+create index schedule_history_by_schedule on tock.schedule_history (schedule, number);
 
 -- What a schedule comes to at an instant: the fires that become tasks, oldest first, the range of
 -- those left out, and the next fire.
-create type tock.firing as (
+create type tock.firing_plan as (
   fires timestamptz[], missed_from timestamptz, missed_until timestamptz, next_fire_at timestamptz,
   next_due_at timestamptz);
 

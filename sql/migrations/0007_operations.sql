@@ -1,9 +1,9 @@
--- How Tock is run: the duties that time brings, repeated calls, reports, keys, the record of who
+-- How Tock is run: the maintenance jobs that time brings, repeated calls, reports, keys, the record of who
 -- changed what, dead tasks to tell of, and statistics.
 
--- A duty is what time must do, and how it last went. Its row, not cron.job, tells whether the
+-- A maintenance job is what time must do, and how it last went. Its row, not cron.job, tells whether the
 -- clockwork is healthy.
-create table tock.duties (
+create table tock.maintenance_jobs (
   name text primary key,
   every_seconds integer not null,
   last_started_at timestamptz,
@@ -12,18 +12,20 @@ create table tock.duties (
   last_amount integer,
   last_error text,
   failures integer not null default 0,
-  -- How far the duty has come; rows that commit late below it are left to a sweep.
+  -- How far the maintenance job has come; rows that commit late below it are left to a sweep.
   reached_at timestamptz,
   swept_at timestamptz,
-  reached_gate text[],
+  reached_key text[],
   writers text[] not null default '{}',  -- the transactions that wrote to waiting during the last sweep
-  constraint duty_comes_again check (every_seconds > 0 and failures >= 0)
+  constraint job_comes_again check (every_seconds > 0 and failures >= 0)
 );
 
-insert into tock.duties (name, every_seconds) values
-  ('promote', 5), ('reap', 10), ('rest', 60), ('rotate', 60), ('tidy', 3600), ('guard', 60),
-  ('audit', 60), ('retain', 60), ('balance', 5), ('pools', 10), ('schedules', 1), ('keys', 60),
-  ('minutes', 10), ('deaths', 10);
+insert into tock.maintenance_jobs (name, every_seconds) values
+  ('promote', 5), ('reap', 10), ('deactivate_streams', 60), ('create_segments', 60),
+    ('prune', 3600), ('guard', 60),
+  ('verify_segments', 60), ('drop_expired_segments', 60), ('isolate_tenants', 5), ('reap_pools', 10),
+  ('fire_schedules', 1), ('record_key_uses', 60),
+  ('collect_metrics', 10), ('send_dead_task_events', 10);
 
 -- What a call with a request id returned, kept for 24 hours so that a repeated call returns the same.
 -- An answer stands where ids alone do not say it.
@@ -91,7 +93,7 @@ create index keys_by_replaced on tock.keys (replaces);
 create unique index keys_replaced_by_one on tock.keys (replaces) where revoked_at is null;
 
 -- When a key was last used. Each key counts its uses in a sequence of its own; seen is the value of
--- that sequence when the duty keys last read it.
+-- that sequence when the maintenance job keys last read it.
 create table tock.key_uses (
   prefix text collate "C" primary key references tock.keys (prefix),
   uses bigint not null default 0,
@@ -100,10 +102,10 @@ create table tock.key_uses (
 );
 
 -- Append-only: who changed queues, keys, schedules and what else is governed.
-create sequence tock.act_numbers cache 1;
+create sequence tock.audit_log_numbers cache 1;
 
-create table tock.acts (
-  number bigint primary key default nextval('tock.act_numbers'),
+create table tock.audit_log (
+  number bigint primary key default nextval('tock.audit_log_numbers'),
   at timestamptz not null default clock_timestamp(),
   role text not null,
   key text collate "C",
@@ -112,27 +114,27 @@ create table tock.acts (
   detail jsonb not null default '{}'
 );
 
-create index acts_by_key on tock.acts (key, number);
-create index acts_by_verb on tock.acts (verb, number);
-create index acts_by_object on tock.acts (object, number);
+create index audit_log_by_key on tock.audit_log (key, number);
+create index audit_log_by_verb on tock.audit_log (verb, number);
+create index audit_log_by_object on tock.audit_log (object, number);
 
 -- Dead tasks of queues with a dead_webhook that the endpoint has not heard of yet. A row stands for
 -- one call and error, with the first ten tasks.
-create sequence tock.death_numbers cache 1;
+create sequence tock.dead_task_event_numbers cache 1;
 
-create table tock.deaths (
-  number bigint primary key default nextval('tock.death_numbers'),
+create table tock.dead_task_events (
+  number bigint primary key default nextval('tock.dead_task_event_numbers'),
   queue text not null,
   error text,
   deaths integer not null,
   ids bigint[] not null,
   died_at timestamptz not null default clock_timestamp(),
-  constraint deaths_are_counted check (deaths > 0)
+  constraint dead_tasks_are_counted check (deaths > 0)
 );
 
--- What happened by the minute, and how much there was then. The duty minutes counts it from the
+-- What happened by the minute, and how much there was then. The maintenance job minutes counts it from the
 -- log. The queue '*' is all queues. After two days minutes become hours. The arrays are histograms.
-create table tock.minutes (
+create table tock.queue_metrics (
   queue text collate "C" not null,
   at timestamptz not null,
   width_seconds integer not null,
@@ -157,7 +159,7 @@ create table tock.minutes (
   constraint width_is_a_minute_or_an_hour check (width_seconds in (60, 3600))
 );
 
-create index minutes_by_time on tock.minutes (width_seconds, at);
+create index queue_metrics_by_time on tock.queue_metrics (width_seconds, at);
 
 -- The same without an end: counters that never go back, and how much there was at the last round.
 create table tock.totals (
@@ -184,7 +186,7 @@ create table tock.totals (
 ) with (fillfactor = 50);
 
 -- How far a stream's runs and leases are counted, and how many of its runs no lease covers.
-create table tock.counted (
+create table tock.metrics_cursors (
   stream integer primary key,
   runs_to bigint not null,
   leases_to bigint not null,
@@ -192,7 +194,7 @@ create table tock.counted (
 ) with (fillfactor = 50);
 
 -- Leases that were open when they were counted, and the runs of theirs whose ends are counted since.
-create table tock.open_counts (
+create table tock.metrics_open_leases (
   stream integer not null,
   after_position bigint not null,
   runs integer not null,
@@ -201,8 +203,8 @@ create table tock.open_counts (
 );
 
 -- Where the round of counting is, and when the last whole round began. Nothing below from_position
--- is counted. The epochs in settled have received nothing since the round began.
-create table tock.counting (
+-- is counted. The segments in settled have received nothing since the round began.
+create table tock.metrics_progress (
   id boolean primary key default true,
   from_position bigint not null,
   started_at timestamptz,
@@ -213,7 +215,7 @@ create table tock.counting (
   settled integer[] not null default '{}'
 );
 
-insert into tock.counting (from_position) values (-1);
+insert into tock.metrics_progress (from_position) values (-1);
 
 -- How much a queue holds at a moment.
 create type tock.depth as (

@@ -4,12 +4,12 @@
 -- A worker has one place in a pool, and so has a task: alone in a line, or together in a pair. The
 -- two unique indexes make that exactly one. A pair made from a line gets a new number, which fences
 -- what the pair holds. A heartbeat updates leased_until, which no index holds, so the update stays on
--- its page; look_at follows once it has passed.
-create sequence tock.place_numbers;
+-- its page; check_at follows once it has passed.
+create sequence tock.pool_member_numbers;
 
 -- It has no checks, for the same reason as leases: three took 42,000 of the 562,000 instructions of
 -- a take.
-create table tock.places (
+create table tock.pool_members (
   number bigint primary key,
   pool text collate "C" not null,
   worker text collate "C",
@@ -20,18 +20,18 @@ create table tock.places (
   lease_seconds integer not null default 60,
   since timestamptz not null default now(),
   leased_until timestamptz not null default 'infinity',
-  look_at timestamptz not null default 'infinity'
+  check_at timestamptz not null default 'infinity'
 ) with (fillfactor = 80);
 
-create unique index places_by_worker on tock.places (pool, worker) where worker is not null;
-create unique index places_by_task on tock.places (pool, task) where task is not null;
-create index free_workers on tock.places (pool, turn) where task is null;
-create index waiting_tasks on tock.places (pool, turn) where worker is null;
-create index places_by_look on tock.places (pool, look_at) where look_at < 'infinity';
+create unique index pool_members_by_worker on tock.pool_members (pool, worker) where worker is not null;
+create unique index pool_members_by_task on tock.pool_members (pool, task) where task is not null;
+create index free_workers on tock.pool_members (pool, turn) where task is null;
+create index waiting_tasks on tock.pool_members (pool, turn) where worker is null;
+create index pool_members_by_check on tock.pool_members (pool, check_at) where check_at < 'infinity';
 
 -- How far a line has come. Below that lie dead rows, for as long as an old snapshot keeps them. The
--- duty pools deletes the rows of a pool that has been empty.
-create table tock.line_marks (
+-- maintenance job pools deletes the rows of a pool that has been empty.
+create table tock.wait_list_cursors (
   pool text collate "C",
   line text collate "C",
   number bigint,
@@ -39,11 +39,11 @@ create table tock.line_marks (
   rest_until timestamptz,
   made_at timestamptz not null default now(),
   primary key (pool, line, number),
-  constraint line_is_known check (line in ('free', 'waiting'))
+  constraint list_is_known check (line in ('free', 'waiting'))
 );
 
 -- The last lease of each worker that claims one task at a time.
-create table tock.own_leases (
+create table tock.worker_leases (
   queue text collate "C",
   worker text collate "C",
   token uuid,
@@ -51,4 +51,4 @@ create table tock.own_leases (
   primary key (queue, worker)
 );
 
-create index own_leases_by_time on tock.own_leases (claimed_at);
+create index worker_leases_by_time on tock.worker_leases (claimed_at);

@@ -1,4 +1,4 @@
--- History that goes to object storage before its epoch is dropped. The Worker writes the files, and
+-- History that goes to object storage before its segment is dropped. The Worker writes the files, and
 -- these tables say which there are and which tasks they hold.
 
 -- Whether history is archived, and how the last step went: one row, once that was asked for.
@@ -16,10 +16,10 @@ create table tock.archive (
     prefix ~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$' and prefix !~ '(^|/)\.\.?(/|$)')
 );
 
--- An epoch that is being archived, or is gone since. stream and position say how far its parts have
+-- A segment that is being archived, or is gone since. stream and position say how far its parts have
 -- come.
 create table tock.archives (
-  epoch integer primary key,
+  segment integer primary key,
   first_position bigint not null unique,
   end_position bigint not null,
   state text not null default 'exporting',
@@ -34,12 +34,12 @@ create table tock.archives (
   constraint archive_is_a_range check (end_position > first_position)
 );
 
-create index archives_waiting on tock.archives (epoch) where state <> 'dropped';
+create index archives_waiting on tock.archives (segment) where state <> 'dropped';
 
--- A file holds the runs of one epoch from one (stream, position) to another. digest is of its rows.
+-- A file holds the runs of one segment from one (stream, position) to another. digest is of its rows.
 create table tock.archived_files (
   number bigint generated always as identity primary key,
-  epoch integer not null,
+  segment integer not null,
   part integer not null,
   path text collate "C" not null unique,
   bytes bigint not null,
@@ -54,8 +54,8 @@ create table tock.archived_files (
   last_created_at timestamptz not null,
   queues text[] not null,
   archived_at timestamptz not null default now(),
-  constraint part_once unique (epoch, part),
-  constraint file_is_a_range unique (epoch, first_stream, first_position),
+  constraint part_once unique (segment, part),
+  constraint file_is_a_range unique (segment, first_stream, first_position),
   constraint file_has_rows check (rows > 0 and bytes > 0)
 );
 
@@ -85,7 +85,7 @@ create table tock.archive_objects (
   path text collate "C" primary key,
   state text not null default 'writing',
   noted_at timestamptz not null default clock_timestamp(),
-  epoch integer not null,
+  segment integer not null,
   part integer not null,
   rows integer,
   digest text,
@@ -110,7 +110,7 @@ create table tock.archive_erasures (
 create index archive_erasures_pending on tock.archive_erasures (tried_at nulls first, task_id)
   where erased_at is null;
 
--- Some runs of an epoch: texts is a JSON array of arrays, begun the positions where their tasks began
+-- Some runs of a segment: texts is a JSON array of arrays, begun the positions where their tasks began
 -- when that is elsewhere.
 create type tock.archive_rows as (
   count integer, digest text, texts text, last_stream integer, last_position bigint,

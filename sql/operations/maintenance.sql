@@ -1,6 +1,6 @@
--- Bounded by its limits, guarded by a try-lock, and on record. What the duty did is undone when it
+-- Bounded by its limits, guarded by a try-lock, and on record. What the maintenance job did is undone when it
 -- fails or is canceled; the record of that stays.
-create or replace function tock.run_duty(p_duty text, p_seconds integer default 5)
+create or replace function tock.run_maintenance(p_job text, p_seconds integer default 5)
 returns integer
 language plpgsql
 volatile
@@ -17,53 +17,55 @@ declare
   v_amount integer := 0;
   v_writers text[] := '{}';
 begin
-  if not exists (select from tock.duties d where d.name = p_duty) then
-    perform tock.refuse(422, 'there is no duty ' || coalesce(p_duty, 'null'), 'duty',
-      'duties: ' || (select pg_catalog.string_agg(d.name, ', ' order by d.name) from tock.duties d));
+  if not exists (select from tock.maintenance_jobs d where d.name = p_job) then
+    perform tock.refuse(422, 'there is no maintenance job ' || coalesce(p_job, 'null'), 'maintenance_job',
+      'maintenance jobs: ' || (select pg_catalog.string_agg(d.name, ', ' order by d.name)
+        from tock.maintenance_jobs d));
   end if;
   perform tock.cancel_overdue();
-  -- The row of a duty may be held for long, by a transaction that has called reap() itself, or changes the
-  -- interval: then nothing could be recorded, and a claim may be waiting.
-  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty))
-    or (select d.name from tock.duties d where d.name = p_duty for update skip locked) is null
+  -- The row of a maintenance job may be held for long, by a transaction that has called reap() itself, or
+  -- changes the interval: then nothing could be recorded, and a claim may be waiting.
+  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', p_job))
+    or (select d.name from tock.maintenance_jobs d where d.name = p_job for update skip locked) is null
   then
     return null;
   end if;
-  if p_duty = 'promote' then
-    v_writers := tock.waiting_writers(interval '9 s');
+  if p_job = 'promote' then
+    v_writers := tock.writers_of_waiting(interval '9 s');
   end if;
   loop
-    v_done := case p_duty
-      when 'audit' then tock.audit()
-      when 'balance' then tock.balance()
-      when 'deaths' then tock.tell_deaths()
+    v_done := case p_job
+      when 'verify_segments' then tock.verify_segments()
+      when 'isolate_tenants' then tock.isolate_tenants()
+      when 'send_dead_task_events' then tock.send_dead_task_events()
       when 'guard' then tock.guard()
-      when 'keys' then tock.note_key_uses()
-      when 'minutes' then tock.minutes()
-      when 'pools' then tock.reap_pools()
+      when 'record_key_uses' then tock.record_key_uses()
+      when 'collect_metrics' then tock.collect_metrics()
+      when 'reap_pools' then tock.reap_pools()
       when 'promote' then tock.promote(case p_seconds when 0 then 1000 else 10000 end, true)
       when 'reap' then tock.reap()
-      when 'rest' then tock.rest()
-      when 'retain' then tock.retain()
-      when 'rotate' then tock.rotate()
-      when 'schedules' then tock.fire_duty()
-      when 'tidy' then tock.tidy()
+      when 'deactivate_streams' then tock.deactivate_streams()
+      when 'drop_expired_segments' then tock.drop_expired_segments()
+      when 'create_segments' then tock.create_segments()
+      when 'fire_schedules' then tock.run_fire_schedules()
+      when 'prune' then tock.prune()
     end;
     v_amount := v_amount + v_done;
     -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
     -- sees what comes back before the end, and a claim on its way must not wait for more than one
-    exit when v_done = 0 or p_duty not in ('audit', 'pools', 'promote', 'reap', 'schedules', 'tidy')
+    exit when v_done = 0 or p_job not in ('verify_segments', 'reap_pools', 'promote', 'reap',
+      'fire_schedules', 'prune')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
-  update tock.duties d set
-    reached_at = case p_duty when 'promote' then v_started else d.reached_at end,
+  update tock.maintenance_jobs d set
+    reached_at = case p_job when 'promote' then v_started else d.reached_at end,
     -- cut short, it has not passed all: as if somebody had been there who has ended
-    writers = case when p_duty = 'schedules' then d.writers
-      else v_writers || case when p_duty = 'promote' and v_done > 0 then array['cut short'] end end,
+    writers = case when p_job = 'fire_schedules' then d.writers
+      else v_writers || case when p_job = 'promote' and v_done > 0 then array['cut short'] end end,
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
     last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
     last_error = null, failures = 0
-  where d.name = p_duty;
+  where d.name = p_job;
   return v_amount;
 exception
   when sqlstate 'TK422' then raise;
@@ -72,22 +74,23 @@ exception
     if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then
       raise;
     end if;
-    update tock.duties d set
+    update tock.maintenance_jobs d set
       last_started_at = v_started,
         last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
       last_error = pg_catalog.concat(sqlstate, ' ', sqlerrm), failures = d.failures + 1
-    where d.name = p_duty;
+    where d.name = p_job;
     return null;
 end $$;
 
-comment on function tock.run_duty is
-  'Does one duty now, in batches for up to p_seconds (0: one batch), and records how it went in tock.duties; '
+comment on function tock.run_maintenance is
+  'Does one maintenance job now, in batches for up to p_seconds (0: one batch), and records how it went in '
+  'tock.maintenance_jobs; '
   'returns how much it did, null when it failed or is being done elsewhere.';
 
 -- Who had locked a row may leave it as it is; who writes another may have made it due when its transaction
 -- began. (Those of other roles have no age for an owner without pg_read_all_stats, and prepared ones none for
 -- anybody: they are old.)
-create or replace function tock.waiting_writers(p_age interval default '0 s')
+create or replace function tock.writers_of_waiting(p_age interval default '0 s')
 returns text[]
 language sql
 volatile
@@ -103,23 +106,23 @@ as $$
       and l.pid is distinct from pg_catalog.pg_backend_pid())
 $$;
 
-comment on function tock.waiting_writers is
+comment on function tock.writers_of_waiting is
   'The virtual ids of other transactions that have rows of waiting locked, or have written there '
   'and are so old.';
 
-create or replace function tock.may_be_late(p_writers text[])
+create or replace function tock.sweep_may_be_late(p_writers text[])
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
-  return p_writers <> '{}' and not p_writers <@ tock.waiting_writers();
+  return p_writers <> '{}' and not p_writers <@ tock.writers_of_waiting();
 end $$;
 
-comment on function tock.may_be_late is
+comment on function tock.sweep_may_be_late is
   'Whether some of those who were writing to waiting at its last sweep have ended since.';
 
-create or replace function tock.tidy(p_limit integer default 10000)
+create or replace function tock.prune(p_limit integer default 10000)
 returns integer
 language plpgsql
 volatile
@@ -133,12 +136,12 @@ declare
   v_requests integer;
   v_details integer := 0;
   v_fired integer;
-  v_oldest bigint := (select e.first_position from tock.epochs e order by e.number limit 1);
+  v_oldest bigint := (select e.first_position from tock.segments e order by e.number limit 1);
 begin
   if p_limit < 0 then
     perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
   end if;
-  -- what is named by them lies in epochs that are gone, or in the archive
+  -- what is named by them lies in segments that are gone, or in the archive
   delete from tock.reruns r where r.id = any (array(
     select o.id from tock.reruns o
     where o.id < tock.id_at(v_oldest, 0) and not tock.is_archiving()
@@ -158,18 +161,20 @@ begin
         order by d.runid limit $1)$q$ using p_limit;
     get diagnostics v_details = row_count;
   end if;
-  perform tock.tidy_own(least(p_limit, 1000));
-  delete from tock.fired d where d.number = any (array(
-    select o.number from (select f.number, f.fired_at from tock.fired f order by f.number limit p_limit) o
+  perform tock.prune_worker_leases(least(p_limit, 1000));
+  delete from tock.schedule_history d where d.number = any (array(
+    select o.number from (select f.number, f.fired_at from tock.schedule_history f order by f.number
+      limit p_limit) o
     where o.fired_at < pg_catalog.now() - interval '7 days'));
   get diagnostics v_fired = row_count;
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
     and not r.detail ? 'identity';
-  return v_requests + v_details + v_fired + tock.tidy_acts(p_limit) + tock.tidy_keys(p_limit)
-    + tock.tidy_gates(p_limit);
+  return v_requests + v_details + v_fired + tock.prune_audit_log(p_limit) + tock.prune_unique_keys(p_limit)
+    + tock.prune_concurrency_keys(p_limit);
 end $$;
 
-comment on function tock.tidy is
+comment on function tock.prune is
   'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and '
-  'gates that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 '
+  'concurrency keys that nobody has used for long, workers that have claimed nothing of their own for two '
+  'days (1,000 '
   'at most), what became of fires seven days ago, and acts older than a year, up to p_limit of each.';

@@ -1,4 +1,4 @@
-create or replace function tock.duties_list()
+create or replace function tock.maintenance_jobs_list()
 returns table (
   name text, every_seconds integer, last_started_at timestamptz, last_ok_at timestamptz,
   late_seconds double precision, last_amount bigint, last_seconds double precision, last_error text,
@@ -14,11 +14,12 @@ as $$
       (select max(m.applied_at) from tock.migrations m)))
       - 3 * d.every_seconds - 120), 0)::double precision,
     d.last_amount::bigint, d.last_seconds::double precision, d.last_error, d.failures::integer
-  from tock.duties d order by d.name
+  from tock.maintenance_jobs d order by d.name
 $$;
 
-comment on function tock.duties_list is
-  'Each duty: when it was last done and how that went; late_seconds where it should have been done long ago.';
+comment on function tock.maintenance_jobs_list is
+  'Each maintenance job: when it was last done and how that went; late_seconds where it should have been '
+  'done long ago.';
 
 create or replace function tock.cron_jobs_list()
 returns table (jobname text, schedule text, active boolean, last_status text, last_at timestamptz)
@@ -46,29 +47,29 @@ end $$;
 comment on function tock.cron_jobs_list is
   'Tock''s jobs of pg_cron and how each went last; none where it isn''t in this database.';
 
-create or replace function tock.epochs_list(p_limit integer default 100)
+create or replace function tock.segments_list(p_limit integer default 100)
 returns table (
   number integer, state text, first_position bigint, end_position bigint, started_at timestamptz,
-  settled_at timestamptz, audited_at timestamptz, bytes bigint, runs bigint)
+  closed_at timestamptz, verified_at timestamptz, bytes bigint, runs bigint)
 language sql
 volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
   select e.number,
-    case when e.first_position > p.last_value then 'ahead' when e.audited_at is not null then 'audited'
-      when e.settled_at is not null then 'settled' when e.end_position <= p.last_value then 'ended'
+    case when e.first_position > p.last_value then 'ahead' when e.verified_at is not null then 'audited'
+      when e.closed_at is not null then 'settled' when e.end_position <= p.last_value then 'ended'
       else 'in use' end,
-    e.first_position, e.end_position, e.started_at, e.settled_at, e.audited_at,
+    e.first_position, e.end_position, e.started_at, e.closed_at, e.verified_at,
     (select sum(pg_catalog.pg_total_relation_size(c.oid))::bigint from pg_catalog.pg_class c
      where c.relnamespace = 'tock'::regnamespace
        and c.relname in ('runs_' || e.number, 'leases_' || e.number, 'results_' || e.number,
          'marks_' || e.number)),
     (select greatest(0, c.reltuples)::bigint from pg_catalog.pg_class c
      where c.relnamespace = 'tock'::regnamespace and c.relname = 'runs_' || e.number)
-  from tock.epochs e cross join tock.positions p
+  from tock.segments e cross join tock.positions p
   order by e.number desc limit least(greatest(p_limit, 1), 1000)
 $$;
 
-comment on function tock.epochs_list is
-  'Epochs, the newest first: their state, size, and about how many runs are stored in each.';
+comment on function tock.segments_list is
+  'Segments, the newest first: their state, size, and about how many runs are stored in each.';

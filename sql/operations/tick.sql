@@ -9,30 +9,33 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_duty text;
+  v_job text;
 begin
-  for v_duty in
-    select d.name from tock.duties d
-    -- A duty that looks long and finds nothing does so less often: a twentieth of the time is enough. It
-    -- rests for a minute at most, or last_ok_at would stand still for twelve minutes after one look of 36 s.
-    -- Schedules see to that themselves, as whoever comes when next_wake_at() said is to find them fired
+  for v_job in
+    select d.name from tock.maintenance_jobs d
+    -- A maintenance job that looks long and finds nothing does so less often: a twentieth of the time is
+    -- enough. It rests for a minute at most, or last_ok_at would stand still for twelve minutes after one
+    -- look of 36 s. Schedules see to that themselves, as whoever comes when next_wake_at() said is to find
+    -- them fired
     where d.last_started_at > pg_catalog.clock_timestamp()  -- the clock was set back
       or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
-      - greatest(case when tock.may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
-          case when d.last_amount = 0 and d.name <> 'schedules' then least(60, 20 * d.last_seconds) end)
+      - greatest(case when tock.sweep_may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
+          case when d.last_amount = 0 and d.name <> 'fire_schedules' then least(60, 20 * d.last_seconds) end)
           * interval '1 second'
       -- cut short: it goes on
-      or (d.name = 'minutes' and (select g.started_at is not null from tock.counting g))
+      or (d.name = 'collect_metrics' and (select g.started_at is not null from tock.metrics_progress g))
     -- these three hold locks until the end
-    order by d.name <> 'guard', d.name = 'retain', d.name = 'pools', d.name = 'rest', d.name
+    order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'reap_pools',
+      d.name = 'deactivate_streams', d.name
   loop
-    perform tock.run_duty(v_duty);
+    perform tock.run_maintenance(v_job);
   end loop;
   return tock.next_wake_at();
 end $$;
 
 comment on function tock.tick is
-  'Does every duty that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.';
+  'Does every maintenance job that is due and returns next_wake_at(): what pg_cron calls, and an external '
+  'wake can.';
 
 -- What the last sweep has passed is read no more: dead entries may lie there. It was all that had been
 -- committed then; what comes after is due later, or ten seconds before if its call took so long. Whoever had
@@ -50,26 +53,28 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_swept tock.duties := (select d from tock.duties d where d.name = 'promote');
+  v_swept tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'promote');
   v_from timestamptz := coalesce(v_swept.reached_at - interval '10 s', '-infinity');
-  v_reaped timestamptz := coalesce((select d.reached_at from tock.duties d
+  v_reaped timestamptz := coalesce((select d.reached_at from tock.maintenance_jobs d
     where d.name = 'reap'), '-infinity');
-  v_wake timestamptz := case when tock.may_be_late(v_swept.writers) then pg_catalog.clock_timestamp() else (
+  v_wake timestamptz := case when tock.sweep_may_be_late(v_swept.writers)
+    then pg_catalog.clock_timestamp() else (
     select w.due_at from tock.waiting w
     where w.due_at >= v_from and w.due_at < 'infinity' order by w.due_at limit 1) end;
-  v_epoch integer;
+  v_segment integer;
   v_until timestamptz;
 begin
-  foreach v_epoch in array tock.unsettled_epochs() loop
+  foreach v_segment in array tock.open_segments() loop
     execute pg_catalog.format('select l.leased_until from tock.leases_%s l
-      where l.closed_at is null and l.leased_until >= $1 order by l.leased_until limit 1', v_epoch)
+      where l.closed_at is null and l.leased_until >= $1 order by l.leased_until limit 1', v_segment)
       into v_until using v_reaped;
     v_wake := least(v_wake, v_until);
   end loop;
   v_wake := least(v_wake, (
-    select min(n.not_before) from tock.nudges n where n.number > (select tock.nudged_from(1000))));
-  return least(v_wake, tock.fires_late_at(), tock.deaths_due_at(), (
-    select f.due_at from tock.fires f
+    select min(n.not_before) from tock.dependency_rechecks n
+    where n.number > (select tock.rechecks_from(1000))));
+  return least(v_wake, tock.late_fires_swept_at(), tock.dead_task_events_due_at(), (
+    select f.due_at from tock.schedule_next_fires f
     where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (
       select m.due_at, m.schedule from tock.fires_from() m)
     order by f.due_at, f.schedule limit 1));
@@ -80,8 +85,8 @@ comment on function tock.next_wake_at is
   'passed yet, at once where a sweep may have passed one that was committed late; null '
   'when nothing is pending.';
 
--- What SQL enqueues with a gate or a due time tells no alarm, and pg_cron 1.4 comes by the minute only. Its
--- jobs keep the database awake anyway.
+-- What SQL enqueues with a concurrency key or a due time tells no alarm, and pg_cron 1.4 comes by the minute
+-- only. Its jobs keep the database awake anyway.
 create or replace function tock.tick_by()
 returns timestamptz
 language sql

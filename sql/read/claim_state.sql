@@ -36,7 +36,7 @@ volatile
 as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
-  v_allowance tock.allowance;
+  v_limiter tock.limiter_state;
   v_stream integer;
 begin
   if tock.is_paused(v_policy) then
@@ -45,10 +45,10 @@ begin
     return;
   end if;
   if v_policy.max_running is not null or v_policy.rate_limit is not null then
-    v_allowance := tock.allowance_of(p_queue, v_policy);
-    if v_allowance.allowed < 1 then
+    v_limiter := tock.limiter_state_of(p_queue, v_policy);
+    if v_limiter.allowed < 1 then
       state := 'limited';
-      retry_after_seconds := v_allowance.after_seconds;
+      retry_after_seconds := v_limiter.after_seconds;
       return;
     end if;
   end if;
@@ -74,12 +74,12 @@ volatile
 as $$
 declare
   v_range tock.claim_range;
-  v_place tock.place := tock.current_place(p_stream);
+  v_place tock.stream_cursor := tock.current_cursor(p_stream);
 begin
-  if v_place.epoch is null then
+  if v_place.segment is null then
     return false;
   end if;
-  v_range.epoch := v_place.epoch;
+  v_range.segment := v_place.segment;
   v_range.stream := p_stream;
   v_range.after_position := v_place.after_position;
   v_range.most := 1;

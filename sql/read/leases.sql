@@ -1,10 +1,10 @@
 -- By the index of open leases, the one that ends first at the top. A lease's token is its worker's alone.
--- Behind the last that was seen of an epoch that has more, nothing of the others counts either: there the
+-- Behind the last that was seen of a segment that has more, nothing of the others counts either: there the
 -- next call goes on.
 create or replace function tock.running(
   p_queue text default null, p_worker text default null, p_cursor text default null,
   p_limit integer default 100)
-returns table (leases jsonb, cursor text, looked_at integer)
+returns table (leases jsonb, cursor text, scanned integer)
 language plpgsql
 volatile
 security definer
@@ -16,10 +16,10 @@ as $$
 #variable_conflict use_column
 declare
   v_after jsonb;
-  v_epoch integer;
+  v_segment integer;
   v_part jsonb;
   v_all jsonb := '[]';
-  v_looked integer := 0;
+  v_scanned integer := 0;
   v_count integer;
   v_last jsonb;
   v_horizon jsonb;
@@ -41,13 +41,13 @@ begin
     perform tock.refuse(422, 'the cursor is not one of this list', 'cursor',
       'send the one that the call before gave, with the same filter');
   end;
-  foreach v_epoch in array tock.unsettled_epochs() loop
-    execute pg_catalog.format('select l.* from tock.list_leases_%s($1, $2, $3, $4, $5, $6) l', v_epoch)
+  foreach v_segment in array tock.open_segments() loop
+    execute pg_catalog.format('select l.* from tock.list_leases_%s($1, $2, $3, $4, $5, $6) l', v_segment)
       into v_part, v_count, v_last
       using (v_after ->> 0)::timestamptz, (v_after ->> 1)::integer, (v_after ->> 2)::bigint, p_queue,
         p_worker, p_limit + 1;
     v_all := v_all || v_part;
-    v_looked := v_looked + v_count;
+    v_scanned := v_scanned + v_count;
     if v_last is not null
       and (v_horizon is null or ((v_last ->> 0)::timestamptz, (v_last ->> 1)::integer, (v_last ->> 2)::bigint)
       < ((v_horizon ->> 0)::timestamptz, (v_horizon ->> 1)::integer, (v_horizon ->> 2)::bigint))
@@ -69,11 +69,11 @@ begin
     select coalesce(pg_catalog.jsonb_agg(o.lease - 'at' order by o.n) filter (where o.n <= p_limit), '[]'),
       tock.write_cursor(case when count(*) > p_limit
         then (select z.lease -> 'at' from ordered z where z.n = p_limit) else v_horizon end),
-      v_looked
+      v_scanned
     from ordered o;
 end $$;
 
 comment on function tock.running is
   'Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one '
   'over several streams once for each), each with the ids of up to ten of its tasks that have not ended. '
-  'Looks at up to 2,000 of an epoch, and may find none among them: go on while there is a cursor.';
+  'Looks at up to 2,000 of a segment, and may find none among them: go on while there is a cursor.';

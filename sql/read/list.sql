@@ -1,8 +1,8 @@
 -- Newest first by the position of a task's newest run or waiting entry, over all states and streams. A cursor
 -- is a position: what comes after a first call lies above it, so calls that go on from it end.
 create or replace function tock.list_tasks(
-  p_filter jsonb, p_cursor text, p_limit integer, p_look integer default 10000, out tasks jsonb,
-  out cursor text, out looked_at integer)
+  p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer default 10000, out tasks jsonb,
+  out cursor text, out scanned integer)
 language plpgsql
 volatile
 set enable_hashjoin = off
@@ -13,38 +13,39 @@ declare
   v_below bigint := tock.list_below(p_cursor);
   v_from timestamptz := tock.filter_time(p_filter, 'from');
   v_state text := p_filter ->> 'state';
-  v_epoch tock.epochs;
-  v_older tock.epochs;
+  v_segment tock.segments;
+  v_older tock.segments;
   v_streams integer[];
-  v_look integer;
+  v_scan integer;
   v_part record;
   v_horizon bigint;
   v_found integer;
 begin
   tasks := '[]';
-  looked_at := 0;
+  scanned := 0;
   loop
-    v_epoch := tock.listed_epoch(p_filter, v_below);
+    v_segment := tock.listed_segment(p_filter, v_below);
     v_horizon := 0;
-    if v_epoch.number is null then
-      v_look := least(5000, greatest(2 * coalesce(v_look, 0), p_limit + 100));
-      select w.* into v_part from tock.list_waiting(p_filter, v_below, p_limit + 1, v_look) w;
+    if v_segment.number is null then
+      v_scan := least(5000, greatest(2 * coalesce(v_scan, 0), p_limit + 100));
+      select w.* into v_part from tock.list_waiting(p_filter, v_below, p_limit + 1, v_scan) w;
       v_horizon := v_part.horizon;
     else
-      v_streams := tock.listed_streams(p_filter ->> 'queue', v_epoch.first_position);
-      v_look := least(5000,
-        greatest(4 * coalesce(v_look, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
-      execute pg_catalog.format('select r.* from tock.list_runs_%s($1, $2, $3, $4, $5, $6) r', v_epoch.number)
-        into v_part using v_streams, v_below, v_look, p_filter, p_limit + 1, v_state;
+      v_streams := tock.listed_streams(p_filter ->> 'queue', v_segment.first_position);
+      v_scan := least(5000,
+        greatest(4 * coalesce(v_scan, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
+      execute pg_catalog.format('select r.* from tock.list_runs_%s($1, $2, $3, $4, $5, $6) r',
+        v_segment.number)
+        into v_part using v_streams, v_below, v_scan, p_filter, p_limit + 1, v_state;
       v_horizon := v_part.horizon;
-      v_older := tock.listed_epoch(p_filter, v_epoch.first_position);
-      -- nothing of this epoch is left: on to the one before, but not to what is older than was asked for
-      if v_horizon = 0 and v_older.number is not null and coalesce(v_epoch.started_at > v_from, true) then
-        v_horizon := v_epoch.first_position;
+      v_older := tock.listed_segment(p_filter, v_segment.first_position);
+      -- nothing of this segment is left: on to the one before, but not to what is older than was asked for
+      if v_horizon = 0 and v_older.number is not null and coalesce(v_segment.started_at > v_from, true) then
+        v_horizon := v_segment.first_position;
       end if;
       v_horizon := greatest(v_horizon, v_part.waiting_horizon);
     end if;
-    looked_at := looked_at + v_part.looked_at;
+    scanned := scanned + v_part.scanned;
     select count(*), tasks || coalesce(pg_catalog.jsonb_agg(x.task order by x.at desc)
       filter (where x.n <= p_limit), '[]'),
         coalesce(min(x.at) filter (where x.n = p_limit and x.more > p_limit), v_horizon)
@@ -56,7 +57,7 @@ begin
         from pg_catalog.jsonb_array_elements(v_part.tasks) t (task)) y
       where y.at >= v_horizon) x;
     p_limit := p_limit - least(v_found, p_limit);
-    exit when v_below = 0 or p_limit = 0 or looked_at + v_look > p_look;
+    exit when v_below = 0 or p_limit = 0 or scanned + v_scan > p_scan_limit;
   end loop;
   tasks := (
     select coalesce(pg_catalog.jsonb_agg(x.task - 'at' order by x.n), '[]')

@@ -1,4 +1,4 @@
--- What has a key, or stands at a gate or is inside: by their own lists.
+-- What has a key, or stands at a concurrency key or is inside: by their own lists.
 create or replace function tock.list_keyed(p_filter jsonb, p_limit integer)
 returns jsonb
 language plpgsql
@@ -10,13 +10,14 @@ declare
     select k.task_id from tock.unique_keys k
     where k.queue = v_queue and k.unique_key = p_filter ->> 'unique_key' order by k.number desc limit 1);
 begin
-  if p_filter ->> 'gate' is not null then
+  if p_filter ->> 'concurrency_key' is not null then
     v_ids := v_ids || array(
-      select i from tock.gates(v_queue, p_filter ->> 'gate') g, unnest(g.inside) i limit p_limit);
+      select i from tock.concurrency_keys(v_queue, p_filter ->> 'concurrency_key') g, unnest(g.holders) i
+      limit p_limit);
     v_ids := v_ids || array(
       select coalesce(w.task_id, tock.id_at(w.position, 0)) from tock.waiting w
-      where w.queue = v_queue and w.gate = p_filter ->> 'gate' and w.ticket is not null
-      order by w.queue, w.gate, w.ticket limit p_limit);
+      where w.queue = v_queue and w.concurrency_key = p_filter ->> 'concurrency_key' and w.ticket is not null
+      order by w.queue, w.concurrency_key, w.ticket limit p_limit);
   end if;
   return (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', t.id::text,
@@ -39,5 +40,5 @@ begin
 end $$;
 
 comment on function tock.list_keyed is
-  'The task that had a unique key last, or those at a gate, first who is inside, then the line.';
+  'The task that had a unique key last, or those at a concurrency key, first who is inside, then the line.';
 

@@ -1,6 +1,6 @@
 create or replace function tock.list_leases_{segment}(
   p_until timestamptz, p_stream integer, p_after bigint, p_queue text, p_worker text, p_limit integer)
-returns table (leases jsonb, looked_at integer, last jsonb)
+returns table (leases jsonb, scanned integer, last jsonb)
 language sql
 stable
 as $$

@@ -1,4 +1,4 @@
--- Streams of one queue, or of all those that were in use since an epoch began: at most 2,000,
+-- Streams of one queue, or of all those that were in use since a segment began: at most 2,000,
 -- the latest first.
 create or replace function tock.listed_streams(p_queue text, p_first bigint)
 returns integer[]
@@ -18,20 +18,20 @@ end $$;
 
 comment on function tock.listed_streams is 'In which streams a listing looks.';
 
--- The newest epoch below; what lies in a later one has been seen. What is settled is known to hold nothing
+-- The newest segment below; what lies in a later one has been seen. What is settled is known to hold nothing
 -- unfinished, and whose dead; what is audited, whose runs.
-create or replace function tock.listed_epoch(p_filter jsonb, p_below bigint)
-returns tock.epochs
+create or replace function tock.listed_segment(p_filter jsonb, p_below bigint)
+returns tock.segments
 language sql
 volatile
 as $$
-  select e.* from tock.epochs e
+  select e.* from tock.segments e
   where e.first_position < p_below and e.first_position <= (select p.last_value from tock.positions p)
     and coalesce(p_filter ->> 'state' <> 'waiting', true)
-    and (e.settled_at is null or coalesce(p_filter ->> 'state' not in ('ready', 'running'), true)
+    and (e.closed_at is null or coalesce(p_filter ->> 'state' not in ('ready', 'running'), true)
       and coalesce(p_filter ->> 'state' <> 'dead' or e.dead ? (p_filter ->> 'queue'), true)
-      and (e.audited_at is null or coalesce(p_filter ->> 'queue' = any (e.queues), true)))
+      and (e.verified_at is null or coalesce(p_filter ->> 'queue' = any (e.queues), true)))
   order by e.first_position desc limit 1
 $$;
 
-comment on function tock.listed_epoch is 'In which epoch a listing goes on; null when none is left.';
+comment on function tock.listed_segment is 'In which segment a listing goes on; null when none is left.';

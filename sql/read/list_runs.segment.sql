@@ -5,8 +5,8 @@
 -- nothing is sorted or hashed after that order. What waits is asked in the same statement, as between two a
 -- task could go from one to the other and be in neither.
 create or replace function tock.list_runs_{segment}(
-  p_streams integer[], p_below bigint, p_look integer, p_filter jsonb, p_limit integer, p_state text)
-returns table (tasks jsonb, looked_at integer, horizon bigint, waiting_horizon bigint)
+  p_streams integer[], p_below bigint, p_scan_limit integer, p_filter jsonb, p_limit integer, p_state text)
+returns table (tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint)
 language sql
 stable
 as $$
@@ -22,7 +22,7 @@ as $$
     join tock.streams t on t.number = u.number and (t.awake or p_state is distinct from 'ready')
     where p_state is distinct from 'running'
   ), share as materialized (
-    select greatest(3, p_look / greatest(1, count(*)))::integer as rows from s
+    select greatest(3, p_scan_limit / greatest(1, count(*)))::integer as rows from s
   ), glance as materialized (
     select s.*, x.position from s cross join share h
     cross join lateral tock.list_source_{segment}(
@@ -33,7 +33,7 @@ as $$
       count(*) >= (select h.rows from share h) as has_more
     from glance g group by 1, 2, 3, 4, 5, 6
   ), lively as materialized (
-    select h.*, p_look / count(*) over () as rows from reach h
+    select h.*, p_scan_limit / count(*) over () as rows from reach h
     where h.newest >= (select max(r.least) from reach r where r.has_more)
   ), again as materialized (
     select s.n, s.stream, s.queue, s.priority, x.position, s.rows from lively s
@@ -77,7 +77,7 @@ as $$
         ((select x.of_id from tock.reruns x where x.of_id = j.task_id limit 1) is not null)
           = (p_filter ->> 'rerun')::boolean end
       -- as it is hidden when it is asked for by its id
-      and coalesce(j.ended_at >= tock.shown_since(j.queue), true)
+      and coalesce(j.ended_at >= tock.visible_since(j.queue), true)
     order by j.position desc limit p_limit
   )
   select coalesce((
@@ -89,9 +89,9 @@ as $$
         (select x.of_id from tock.reruns x where x.of_id = f.task_id limit 1) is not null,
         'at', f.position) order by f.position desc)
       from found f), '[]') || w.tasks,
-    (select count(*) + (select count(*) from again) from glance)::integer + w.looked_at,
+    (select count(*) + (select count(*) from again) from glance)::integer + w.scanned,
     (select h.position from horizon h), w.horizon
-  from tock.list_waiting(p_filter, p_below, p_limit, p_look) w
+  from tock.list_waiting(p_filter, p_below, p_limit, p_scan_limit) w
 $$;
 
 comment on function tock.list_runs_{segment} is

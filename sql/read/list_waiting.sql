@@ -1,5 +1,6 @@
-create or replace function tock.list_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_look integer)
-returns table (tasks jsonb, looked_at integer, horizon bigint)
+create or replace function tock.list_waiting(
+  p_filter jsonb, p_below bigint, p_limit integer, p_scan_limit integer)
+returns table (tasks jsonb, scanned integer, horizon bigint)
 language plpgsql
 stable
 set enable_hashjoin = off
@@ -14,12 +15,13 @@ begin
   return query
     with seen as materialized (
       (select w.* from tock.waiting w
-       where p_filter ->> 'queue' is null and w.position < p_below order by w.position desc limit p_look)
+       where p_filter ->> 'queue' is null and w.position < p_below order by w.position desc
+       limit p_scan_limit)
       union all
       (select w.* from tock.waiting w
        -- not by an equality, or a plan reads all queues by their positions alone
        where (w.queue, w.position) < (p_filter ->> 'queue', p_below) and w.queue >= p_filter ->> 'queue'
-       order by w.queue desc, w.position desc limit p_look)
+       order by w.queue desc, w.position desc limit p_scan_limit)
     ), judged as materialized (
       select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
         then 'expired' else 'waiting' end as state
@@ -40,13 +42,13 @@ begin
           pg_catalog.jsonb_build_object('id', coalesce(f.task_id, tock.id_at(f.position, 0))::text,
           'run_id', (tock.id_at(f.position, 0))::text, 'queue', f.queue, 'state', f.state,
           'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
-          'run_at', case when pg_catalog.isfinite(coalesce(f.after_due, f.due_at))
-            then coalesce(f.after_due, f.due_at) end,
+          'run_at', case when pg_catalog.isfinite(coalesce(f.due_after_parents, f.due_at))
+            then coalesce(f.due_after_parents, f.due_at) end,
           'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
           'worker', null, 'error', null, 'rerun', false,
           'at', f.position) order by f.position desc) from found f), '[]'),
       (select count(*)::integer from seen),
-      coalesce((select case when count(*) >= p_look then min(s.position) end from seen s), 0);
+      coalesce((select case when count(*) >= p_scan_limit then min(s.position) end from seen s), 0);
 end $$;
 
 comment on function tock.list_waiting is

@@ -5,7 +5,7 @@ language sql
 stable
 as $$
   select (
-      select count(distinct m.position) from tock.marks_{segment} m
+      select count(distinct m.position) from tock.run_overrides_{segment} m
       where m.stream = p_stream and m.position > p_cursor and m.kind in ('cancelled', 'superseded')),
     (select coalesce(case
         when r.task_id is null then r.created_at

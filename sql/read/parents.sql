@@ -17,17 +17,17 @@ begin
     perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
   elsif p_after is null or p_after < 0 then
     perform tock.refuse(422, 'after is a whole number from 0: the n of the last one of the call before',
-      'after');
+      'depends_on');
   end if;
   select t.options into v_options from tock.task(p_id) t;
   v_names := v_options -> 'names';
   v_ids := array(
     select a.id::bigint from pg_catalog.jsonb_array_elements_text(
-      v_options -> 'after') with ordinality a (id, n)
+      v_options -> 'depends_on') with ordinality a (id, n)
     where a.n > p_after and a.n <= p_after::bigint + p_limit order by a.n);
   return query
     select (p_after + r.n)::integer, r.id, v_names ->> r.id::text, r.state, r.result
-    from tock.results_of(v_ids, tock.ends_in_order(v_ids), true) r
+    from tock.results_of(v_ids, tock.final_states_in_order(v_ids), true) r
     order by r.n;
 end $$;
 

@@ -1,7 +1,7 @@
 -- How many runs are ready in each stream that is awake: those that the last count left, and what came and
 -- went since. So it costs what has happened since and not the backlog; it is one statement, or a count could
 -- come between two. Of what is marked above the cursor nobody knows but the marks.
-create or replace function tock.ready_statement(p_epochs integer[])
+create or replace function tock.ready_statement(p_segments integer[])
 returns text
 language sql
 stable
@@ -11,7 +11,7 @@ as $$
       select s.number, s.queue, s.start_after, coalesce(c.ready, 0) as ready,
         coalesce(c.runs_to, 0) as runs_to,
         coalesce(c.leases_to, -1) as leases_to
-      from tock.streams s left join tock.counted c on c.stream = s.number
+      from tock.streams s left join tock.metrics_cursors c on c.stream = s.number
       where s.awake and ($1 is null or s.queue = $1)
     ), news as (%1$s), stands as materialized (
       select s.number, s.queue, s.ready + n.runs - n.leased as ready,
@@ -28,11 +28,11 @@ as $$
     (select pg_catalog.string_agg(pg_catalog.format('
       select s.number, n.* from s
       cross join lateral tock.arrived_runs_%s(s.number, s.runs_to, s.leases_to) n', e), ' union all ')
-      from unnest(p_epochs) e),
+      from unnest(p_segments) e),
     (select pg_catalog.string_agg(pg_catalog.format('
       select t.number, h.* from stands t
       cross join lateral tock.oldest_ready_%s(t.number, t.cursor) h where t.ready > 0', e), ' union all ')
-      from unnest(p_epochs) e))
+      from unnest(p_segments) e))
 $$;
 
 comment on function tock.ready_statement is
@@ -41,21 +41,22 @@ comment on function tock.ready_statement is
 
 -- What the last whole round of counting began after is counted; what was settled since, or shortly before,
 -- may hold leases that aren't.
-create or replace function tock.news_epochs()
+create or replace function tock.uncollected_segments()
 returns integer[]
 language sql
 volatile
 as $$
-  select tock.unsettled_epochs() || array(
-    select e.number from tock.epochs e cross join tock.counting g
-    where e.settled_at > coalesce(g.finished_at - interval '10 minutes', '-infinity')
+  select tock.open_segments() || array(
+    select e.number from tock.segments e cross join tock.metrics_progress g
+    where e.closed_at > coalesce(g.finished_at - interval '10 minutes', '-infinity')
       and e.end_position > g.from_position
     order by e.number)
 $$;
 
-comment on function tock.news_epochs is 'The epochs that may hold something that has not been counted.';
+comment on function tock.uncollected_segments is
+  'The segments that may hold something that has not been counted.';
 
--- Reads only what is unfinished; what died in settled epochs was counted when they were settled. One
+-- Reads only what is unfinished; what died in settled segments was counted when they were settled. One
 -- statement: a task that moves meanwhile would be in none of the counts, or in two, and a queue be empty
 -- that never was.
 create or replace function tock.queue_stats(p_queue text default null)
@@ -80,15 +81,15 @@ declare
       from tock.leases_%1$s l join tock.streams s on s.number = l.stream
       where l.closed_at is null and ($1 is null or s.queue = $1)
       union all
-      select d.key, 0, null, 0, d.value::bigint from pg_catalog.jsonb_each_text(tock.dead_in(%1$s)) d
+      select d.key, 0, null, 0, d.value::bigint from pg_catalog.jsonb_each_text(tock.dead_in_segment(%1$s)) d
       where $1 is null or d.key = $1$q$, n), ''), '')
-    from unnest(tock.unsettled_epochs()) n);
+    from unnest(tock.open_segments()) n);
 begin
   return query execute pg_catalog.format($q$
     select q.name, tock.is_paused(q), coalesce(p.ready, 0)::bigint, coalesce(p.running, 0)::bigint,
       (select count(*) from (select from tock.waiting w where w.queue = q.name limit 1000000) w),
       (coalesce(p.dead, 0) + coalesce((
-        select sum((e.dead ->> q.name)::bigint) from tock.epochs e where e.settled_at is not null),
+        select sum((e.dead ->> q.name)::bigint) from tock.segments e where e.closed_at is not null),
         0))::bigint, p.oldest
     from tock.queues q
     left join (
@@ -97,7 +98,7 @@ begin
       from (select r.queue, r.runs as ready, r.oldest, 0 as running, 0 as dead from (%s) r %s) x
       group by x.queue) p on p.queue = q.name
     where q.name <> '*' and ($1 is null or q.name = $1)
-    order by q.name$q$, tock.ready_statement(tock.news_epochs()), v_unfinished)
+    order by q.name$q$, tock.ready_statement(tock.uncollected_segments()), v_unfinished)
   using p_queue;
 end $$;
 

@@ -2,7 +2,7 @@
 -- are taken from there; `missing` says which is to be read next, and where, and p_looked for which that was
 -- in vain, or what waiting entries it was.
 create or replace function tock.task_with(
-  p_id bigint, p_archived tock.found_run[] default null, p_looked bigint[] default '{}')
+  p_id bigint, p_archived tock.found_run[] default null, p_scanned bigint[] default '{}')
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
@@ -24,12 +24,12 @@ begin
   end if;
   v_run := v_first;
   v_next := coalesce(v_run.task_id, p_id);
-  -- where the epoch of its first run is gone, the history begins with what that one led on to, or else with
+  -- where the segment of its first run is gone, the history begins with what that one led on to, or else with
   -- the run that was asked for
-  if v_run.task_id <> p_id and tock.epoch_of(tock.position_of(v_run.task_id)) is null
+  if v_run.task_id <> p_id and tock.segment_of(tock.position_of(v_run.task_id)) is null
     and not exists (select from tock.promotions p where p.position = tock.position_of(v_run.task_id))
     and (p_archived is null
-      or v_run.task_id = any (p_looked)
+      or v_run.task_id = any (p_scanned)
       and (tock.archived_run(p_archived, v_run.task_id, v_run.task_id)).id is null
       or not exists (select from tock.files_of(v_run.task_id, v_run.task_id)))
   then
@@ -39,7 +39,7 @@ begin
   while v_next is not null loop
     v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
     -- which of a task's runs comes next isn't known before all that may be it have been read
-    if v_run.id is null and p_archived <> '{}' and (tock.stream_of(v_next) <> 0 or v_next = any (p_looked))
+    if v_run.id is null and p_archived <> '{}' and (tock.stream_of(v_next) <> 0 or v_next = any (p_scanned))
     then
       v_run := tock.archived_run(p_archived, v_next, coalesce(id, v_next));
       v_next := coalesce(v_run.id, v_next);
@@ -47,12 +47,12 @@ begin
     if v_run.id is null then
       -- in this order, as it may become ready in between
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at,
-        w.due_at, w.after_due, w.payload, w.max_attempts,
+        w.due_at, w.due_after_parents, w.payload, w.max_attempts,
         coalesce(w.task_id, tock.id_at(w.position, 0)) as task_id,
         w.options into v_waits
       from tock.waiting w where w.position = tock.position_of(v_next);
       if not found then
-        if p_archived is not null and v_next <> all (p_looked) then
+        if p_archived is not null and v_next <> all (p_scanned) then
           missing := tock.missing_run(v_next, coalesce(id, v_next));
           if missing is not null then
             return next;
@@ -61,7 +61,7 @@ begin
         end if;
         v_next := (select p.run_id from tock.promotions p where p.position = tock.position_of(v_next));
         continue when v_next is not null;
-        return;  -- unknown, or gone on into an epoch that is gone
+        return;  -- unknown, or gone on into a segment that is gone
       end if;
       id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - 'stage';
       priority := v_waits.priority;
@@ -71,7 +71,8 @@ begin
       tenant := v_waits.tenant; attempt := v_waits.attempt; lost := v_waits.lost;
       created_at := v_waits.created_at;
       progress := null; note := null; result := null;
-      run_at := nullif(coalesce(v_waits.after_due, v_waits.due_at), 'infinity'); payload := v_waits.payload;
+      run_at := nullif(coalesce(v_waits.due_after_parents, v_waits.due_at), 'infinity');
+      payload := v_waits.payload;
       max_attempts := v_waits.max_attempts;
       exit;
     end if;
@@ -98,7 +99,7 @@ begin
     v_next := v_run.next_id;
   end loop;
   v_task_id := id;
-  if id is null or p_archived is null and ended_at < tock.shown_since(queue) then
+  if id is null or p_archived is null and ended_at < tock.visible_since(queue) then
     return;
   end if;
   max_attempts := coalesce(max_attempts, (tock.policy(queue)).max_attempts);

@@ -1,6 +1,6 @@
 create or replace function tock.tasks(
   p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 100)
-returns table (tasks jsonb, cursor text, looked_at integer)
+returns table (tasks jsonb, cursor text, scanned integer)
 language plpgsql
 volatile
 security definer
@@ -15,7 +15,8 @@ declare
 begin
   perform tock.check_filter(p_filter,
     array['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'], p_limit, 1000,
-    array['queue', 'state', 'tenant', 'error', 'worker', 'rerun', 'from', 'to', 'unique_key', 'gate']);
+    array['queue', 'state', 'tenant', 'error', 'worker', 'rerun', 'from', 'to', 'unique_key',
+      'concurrency_key']);
   if p_filter ->> 'queue' is not null then
     perform tock.check_queue_name(p_filter ->> 'queue');
   end if;
@@ -26,11 +27,12 @@ begin
   if v_filter ? 'error' then
     v_filter := v_filter || '{"state": "dead"}';
   end if;
-  if v_filter ?| array['unique_key', 'gate'] then
+  if v_filter ?| array['unique_key', 'concurrency_key'] then
     if not v_filter ? 'queue' then
-      perform tock.refuse(422, 'a unique key, or a gate, is one of a queue', 'queue', 'name the queue too');
-    elsif v_filter ?& array['unique_key', 'gate'] then
-      perform tock.refuse(422, 'tasks are listed by a unique key or by a gate', 'gate',
+      perform tock.refuse(422, 'a unique key, or a concurrency key, is one of a queue', 'queue',
+        'name the queue too');
+    elsif v_filter ?& array['unique_key', 'concurrency_key'] then
+      perform tock.refuse(422, 'tasks are listed by a unique key or by a concurrency key', 'concurrency_key',
         'leave one of them out');
     end if;
     return query select tock.list_keyed(v_filter, p_limit), null::text, 0;
@@ -42,6 +44,7 @@ end $$;
 comment on function tock.tasks is
   'One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or '
   'entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue '
-  'also unique_key or gate), the cursor to go on with (null at the end), and how many rows were looked at, '
+  'also unique_key or concurrency key), the cursor to go on with (null at the end), and how many rows were '
+  'looked at, '
   'some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. '
   'rerun true or false: only those that have been run again, or have not.';

@@ -75,7 +75,7 @@ test('a look-up reads the end of a file and one group of it', async () => {
   expect(bucket.reads.length).toBeLessThanOrEqual(2);
 });
 
-test('tasks are found in the files, the newest epoch first, part by part', async () => {
+test('tasks are found in the files, the newest segment first, part by part', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
@@ -180,9 +180,9 @@ test('whose a task is, is judged in the archive as it was before', async () => {
   expect((await tock.send(`GET /v1/tasks/${ids.done}`, { key })).status).toBe(404);
   const listed = await tock.send('GET /v1/archive/tasks?queue=shop', { key });
   // Nor how many others have.
-  expect(listed.body).toMatchObject({ tasks: [], looked_at: 0 });
+  expect(listed.body).toMatchObject({ tasks: [], scanned: 0 });
   const many = await tock.send('GET /v1/archive/tasks?queue=many&limit=1', { key: one });
-  expect(many.body).toMatchObject({ tasks: [{}], looked_at: 50 });
+  expect(many.body).toMatchObject({ tasks: [{}], scanned: 50 });
   expect((await tock.send('GET /v1/archive/tasks?queue=shop', { key: one })).status).toBe(403);
 });
 
@@ -191,7 +191,7 @@ test('an erased task is empty at once, and gone from every file after a step', a
   await passAllRetentions(tock.owner);
   await enableArchive();
   await archive({ rows: 11 });
-  // Its epoch is exported and still here: both are emptied.
+  // Its segment is exported and still here: both are emptied.
   expect((await tock.send(`DELETE /v1/tasks/${ids.dead}/payload`)).status).toBe(200);
   await dropExpiredSegments(tock.owner);
   expect(await everythingStored()).toContain(secret);
@@ -239,12 +239,12 @@ test('what is still in the database needs no store', async () => {
   expect(await claim(tock.owner, 'q')).toEqual([]);
 });
 
-test('an epoch is ended on demand beside calls: exported, dropped and read as before', async () => {
+test('a segment is ended on demand beside calls: exported, dropped and read as before', async () => {
   const end = () => tock.send('POST /v1/archive/end');
   expect((await end()).status).toBe(409);
   await enableArchive();
   const first = await enqueue(tock.owner, 'try', [{ payload: 'first' }]);
-  // Four ask at once, while tasks come in: one epoch ends, and no position is given twice.
+  // Four ask at once, while tasks come in: one segment ends, and no position is given twice.
   const enqueued = Array.from({ length: 40 }, () =>
     tock.send('POST /v1/queues/try/tasks', { body: { payload: 'beside' } }),
   );
@@ -252,14 +252,14 @@ test('an epoch is ended on demand beside calls: exported, dropped and read as be
   const ids = (await Promise.all(enqueued)).map(({ body }) => body.ids[0]).concat(first);
   for (const { status, body } of answered) expect([200, 503], body.detail).toContain(status);
   const { body } = await end();
-  expect(body).toMatchObject({ epoch: 1, settled_at: null });
+  expect(body).toMatchObject({ segment: 1, closed_at: null });
   expect(body.why).toContain('tasks of queue try are not claimed');
   expect(new Set(ids).size).toBe(41);
 
   for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
   const before = await answers(ids);
   await closeSegments(tock.owner);
-  expect((await end()).body).toMatchObject({ epoch: 1, why: null });
+  expect((await end()).body).toMatchObject({ segment: 1, why: null });
   // Turned off before it was exported it is history like any other, with its retention.
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
   // Also where it had been chosen before.
@@ -275,31 +275,31 @@ test('an epoch is ended on demand beside calls: exported, dropped and read as be
   expect(await answers(ids)).toEqual(before);
 });
 
-test('while a transaction ends an epoch another waits for it, and is told of the same', async () => {
+test('while a transaction ends a segment another waits for it, and is told of the same', async () => {
   await enableArchive();
   await enqueue(tock.owner, 'try', [{}]);
   const other = await tock.database.connect();
   await other.query('begin');
-  expect(await value(other, 'select epoch from tock.end_epoch()')).toBe(1);
+  expect(await value(other, 'select segment from tock.end_segment()')).toBe(1);
   const end = () => tock.send('POST /v1/archive/end');
   expect(await end()).toMatchObject({
     status: 503,
-    body: { detail: 'another transaction makes or ends epochs' },
+    body: { detail: 'another transaction makes or ends segments' },
   });
   await other.query('commit');
-  expect(await end()).toMatchObject({ status: 200, body: { epoch: 1 } });
+  expect(await end()).toMatchObject({ status: 200, body: { segment: 1 } });
 });
 
-test('an epoch ended on demand is over though nothing comes after it, and stays while an older task waits for parents in it', async () => {
+test('a segment ended on demand is over though nothing comes after it, and stays while an older task waits for parents in it', async () => {
   await enableArchive();
   const [done, open] = await enqueue(tock.owner, 'try', [{}, { delay_seconds: 1000 }]);
-  const [child] = await enqueue(tock.owner, 'try', [{ after: [done, open] }]);
+  const [child] = await enqueue(tock.owner, 'try', [{ depends_on: [done, open] }]);
   for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
   const end = async () => (await tock.send('POST /v1/archive/end')).body;
   await end();
   // Though nothing comes after it.
   await closeSegments(tock.owner);
-  expect(await end()).toMatchObject({ epoch: 1, settled_at: expect.any(String), why: null });
+  expect(await end()).toMatchObject({ segment: 1, closed_at: expect.any(String), why: null });
   const gone = async () => {
     await dropExpiredSegments(tock.owner);
     await archive();
@@ -312,12 +312,12 @@ test('an epoch ended on demand is over though nothing comes after it, and stays 
   expect(await gone()).toBe(true);
 });
 
-test('an epoch that was ended on demand stays for a task that was enqueued later after one in it', async () => {
+test('a segment that was ended on demand stays for a task that was enqueued later after one in it', async () => {
   await enableArchive();
   const [dead = ''] = await enqueue(tock.owner, 'q', [{ max_attempts: 1 }]);
   expect((await tock.send('POST /v1/archive/end')).status).toBe(200);
   const [open = ''] = await enqueue(tock.owner, 'q', [{ delay_seconds: 1000 }]);
-  const [child = ''] = await enqueue(tock.owner, 'q', [{ after: [dead, open] }]);
+  const [child = ''] = await enqueue(tock.owner, 'q', [{ depends_on: [dead, open] }]);
   await fail(tock.owner, leaseOf(await claim(tock.owner, 'q')));
   await closeSegments(tock.owner);
   const go = async () => {

@@ -73,19 +73,19 @@ test('what can be neither deleted nor erased keeps nothing else from its way', a
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
-  // A part of the first epoch; its file is locked, and so is what is to be deleted.
+  // A part of the first segment; its file is locked, and so is what is to be deleted.
   expect((await step({ rows: 11 })).status).toBe(200);
   for (const path of bucket.objects.keys()) bucket.locked.add(path);
   await tock.owner.query(
-    "insert into tock.archive_objects (path, state, epoch, part) select path || '.old', 'unwanted', 1, 1 from tock.archived_files",
+    "insert into tock.archive_objects (path, state, segment, part) select path || '.old', 'unwanted', 1, 1 from tock.archived_files",
   );
   for (const path of [...bucket.locked]) bucket.locked.add(`${path}.old`);
   const { rowCount: locked } = await tock.owner.query(
-    `select tock.note_erasure(r.position << 20 | r.stream, 'q') from tock.runs_1 r, tock.archived_files f
+    `select tock.request_erasure(r.position << 20 | r.stream, 'q') from tock.runs_1 r, tock.archived_files f
      where (r.stream, r.position) <= (f.last_stream, f.last_position) and r.task_id is null`,
   );
   expect(locked).toBeGreaterThan(8);
-  await tock.owner.query("select tock.note_erasure($1, 'slow')", [ids.waited]);
+  await tock.owner.query("select tock.request_erasure($1, 'slow')", [ids.waited]);
   for (let n = 0; n < 40; n++) await step();
   expect(await archiveState()).toMatchObject({ waiting: 0, exported: 2, erasures_pending: locked });
   const { failures, last_error, objects_unwanted } = await archiveState();

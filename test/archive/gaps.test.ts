@@ -70,7 +70,7 @@ test('what was about to be dropped when the archive was turned on is whole there
   const reader = await tock.database.connect();
   await reader.query('begin');
   await reader.query('select from tock.runs');
-  expect(await value(tock.owner, 'select tock.retain()')).toBe(0);
+  expect(await value(tock.owner, 'select tock.drop_expired_segments()')).toBe(0);
   expect(await segmentNumbers(tock.owner)).toContain(1);
   await reader.query('commit');
   await enableArchive();
@@ -84,7 +84,7 @@ test('what was about to be dropped when the archive was turned on is whole there
   expect(await everythingStored()).not.toContain('needle');
 });
 
-test('epochs that are dropped in another order than they were made leave no gap', async () => {
+test('segments that are dropped in another order than they were made leave no gap', async () => {
   await tock.owner.query(`select tock.put_queue('kept', '{"retention_seconds": 7776000}')`);
   const keep = async () => {
     await enqueue(tock.owner, 'kept', [{}]);

@@ -51,12 +51,12 @@ async function make(random: (n: number) => number, known: string[]): Promise<voi
     ...(random(3) === 0 && { delay_seconds: 100 + random(1000) }),
     ...(random(3) === 0 && { priority: random(10) }),
     ...(random(3) === 0 && { tenant: `t${random(3)}` }),
-    ...(random(5) === 0 && { gate: `g${random(2)}` }),
+    ...(random(5) === 0 && { concurrency_key: `g${random(2)}` }),
     ...(random(4) === 0 && { max_attempts: 1 + random(3) }),
     ...(random(8) === 0 && { unique_key: `k${random(3)}`, on_conflict: 'replace' }),
     ...(random(8) === 0 && { headers: { 'x-n': `${n}` } }),
     ...(random(8) === 0 && { pipeline: [queue, queues[random(3)]] }),
-    ...(random(6) === 0 && known.length > 0 && { after: [known[random(known.length)]] }),
+    ...(random(6) === 0 && known.length > 0 && { depends_on: [known[random(known.length)]] }),
   }));
   const ids = await enqueue(tock.owner, queue, tasks).catch(() => []);
   known.push(...ids);
@@ -67,7 +67,7 @@ async function goOn(random: (n: number) => number, kindly: boolean) {
   const queue = queues[random(3)] as string;
   if (random(2) === 0 || kindly) {
     await tock.owner.query(
-      "update tock.waiting set due_at = now() - interval '1 s' where due_at > now() and after_due is null",
+      "update tock.waiting set due_at = now() - interval '1 s' where due_at > now() and due_after_parents is null",
     );
     await promote(tock.owner);
   }
@@ -107,10 +107,10 @@ async function wish(random: (n: number) => number, known: string[]): Promise<voi
 
 const read = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).text;
 
-test.each(seeds)('lives over several epochs read as before, to the letter: %i', async (seed) => {
+test.each(seeds)('lives over several segments read as before, to the letter: %i', async (seed) => {
   const random = dice(seed);
   const known: string[] = [];
-  for (let epoch = 0; epoch < 3; epoch++) {
+  for (let segment = 0; segment < 3; segment++) {
     for (let n = 0; n < 25; n++) {
       const what = known.length === 0 ? 0 : random(9);
       if (what < 3) await make(random, known);

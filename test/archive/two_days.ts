@@ -21,7 +21,7 @@ import {
 
 export const secret = 'needle-in-the-hay';
 
-/** Everything that may become of tasks, over two epochs, in which all of it is over; ids by what became of them. */
+/** Everything that may become of tasks, over two segments, in which all of it is over; ids by what became of them. */
 export async function twoDays(client: pg.Client): Promise<Record<string, string>> {
   const one = async (queue: string, task: object) =>
     (await enqueue(client, queue, [task]))[0] as string;
@@ -49,7 +49,7 @@ export async function twoDays(client: pg.Client): Promise<Record<string, string>
   await complete(client, await take('later'));
   ids.many = (await enqueue(client, 'many', numberedTasks(50)))[10] as string;
   for (const runs of await drain(client, 'many')) await complete(client, leaseOf(runs));
-  // Fails in the first epoch, and goes on in the second.
+  // Fails in the first segment, and goes on in the second.
   ids.retried = await one('slow', { payload: { big: 1 }, tenant: 'b' });
   await fail(client, await take('slow'), { error: 'first', retry_in_seconds: 3600 });
   ids.waited = await one('slow', { payload: 'waited', delay_seconds: 7200 });

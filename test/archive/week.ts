@@ -154,7 +154,7 @@ try {
      where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r' and c.relispartition`,
   );
   say(
-    `${tasks} tasks in ${runs} runs over ${DAYS} epochs, ${size} in the database (${filled.toFixed(0)} s)`,
+    `${tasks} tasks in ${runs} runs over ${DAYS} segments, ${size} in the database (${filled.toFixed(0)} s)`,
   );
 
   const ids: string[] = (

@@ -43,17 +43,21 @@ const cli = (...args: string[]) =>
   tock(['archive', ...args], { env: { TOCK_URL: url, TOCK_KEY: made.key } });
 
 test('the archive is turned on, filled, looked at and turned off', async () => {
-  expect((await cli('on')).out).toMatch(/^The archive is on; .* tock\/\n0 epochs in 0 files/);
+  expect((await cli('on')).out).toMatch(/^The archive is on; .* tock\/\n0 segments in 0 files/);
   const ran = await cli('run');
   expect(ran.out).toMatch(/^\d\d runs exported, 0\.\d MiB; 0 tasks erased\n$/);
   await dropExpiredSegments(made.owner);
-  expect((await cli('status')).out).toMatch(/\n2 epochs in 2 files: \d\d runs.*\n0 epochs wait/);
+  expect((await cli('status')).out).toMatch(
+    /\n2 segments in 2 files: \d\d runs.*\n0 segments wait/,
+  );
   const dead = await cli('ls', 'bills', '--state', 'dead', '--worker', 'w-bills');
   expect(dead.out).toMatch(new RegExp(`\n${ids.dead} +dead +- +1 +w-bills`));
   const all = await cli('ls', 'many', '--limit', '30', '--json');
   expect(JSON.parse(all.out).tasks).toHaveLength(30);
   await enqueue(made.owner, 'more', [{ payload: 1 }]);
-  expect((await cli('end')).out).toMatch(/^Epoch 3 has ended; it is exported and dropped when all/);
+  expect((await cli('end')).out).toMatch(
+    /^Segment 3 has ended; it is exported and dropped when all/,
+  );
   expect((await cli('off')).out).toMatch(/^The archive is off/);
   // The database has it still.
   expect(await cli('ls', 'more')).toMatchObject({

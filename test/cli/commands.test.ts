@@ -113,18 +113,20 @@ test('a bad line says what is in already and how to go on', async () => {
   expect(err).toMatch(/--request-id [0-9a-f-]{36}: none of them is enqueued twice\.\n$/);
 });
 
-test('status shows queues, duties and epochs', async () => {
+test('status shows queues, maintenance jobs and segments', async () => {
   await cli(['enqueue', 'seen', 'null', '--delay', '3600']);
   const status = await json(['status']);
   expect(status.queues).toContainEqual(
     expect.objectContaining({ name: 'seen', ready: 0, waiting: 1, dead: 0 }),
   );
-  expect(status.duties.map((duty: { name: string }) => duty.name)).toContain('reap');
-  expect(status.epochs).toMatchObject({ current: 1, ahead: 2 });
+  expect(
+    status.maintenance_jobs.map((maintenance_job: { name: string }) => maintenance_job.name),
+  ).toContain('reap');
+  expect(status.segments).toMatchObject({ current: 1, ahead: 2 });
   const shown = (await cli(['status'])).out;
   expect(shown).toMatch(/^queue +ready +running +waiting +dead +oldest ready\n/);
   expect(shown).toMatch(/\ntidy +60 min +never +no +- +-\n/);
-  expect(shown).toMatch(/\nEpoch 1, 2 ahead\.\n$/);
+  expect(shown).toMatch(/\nSegment 1, 2 ahead\.\n$/);
 });
 
 test('mistakes give exit code 2 and what to do, without a stack', async () => {
@@ -204,7 +206,7 @@ test('--help says what the exit codes mean, of each command', async () => {
 
 test('a connection that ends at work is exit code 4', async () => {
   const client = await db.connect();
-  await client.query('begin; lock table tock.duties in access exclusive mode');
+  await client.query('begin; lock table tock.maintenance_jobs in access exclusive mode');
   onTestFinished(() => client.query('rollback').then(() => {}));
   const other = await db.connect();
   const cut = cli(['status']);

@@ -7,26 +7,31 @@ let count = 0;
 
 const cli = (...args: string[]) => tock(args, { env: env() });
 
-test('gates are listed, resized, paused and reset', async () => {
-  const queue = `gates${++count}`;
-  expect(await cli('gates', queue)).toMatchObject({ code: 3 });
+test('concurrency keys are listed, resized, paused and reset', async () => {
+  const queue = `concurrency_keys${++count}`;
+  expect(await cli('concurrency', queue)).toMatchObject({ code: 3 });
   await cli('enqueue', queue);
-  expect((await cli('gates', queue)).err).toBe('No task has named a gate.\n');
-  for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--gate', 'user 1');
+  expect((await cli('concurrency', queue)).err).toBe('No task has named a concurrency key.\n');
+  for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--concurrency-key', 'user 1');
   const client = await connect();
   await client.query('select tock.promote(10, true)');
-  expect((await cli('gates', queue)).out).toMatch(
-    /gate +limit +inside +waiting\nuser 1 +1 +1 +2\n/,
+  expect((await cli('concurrency', queue)).out).toMatch(
+    /concurrency_key +limit +holders +waiting\nuser 1 +1 +1 +2\n/,
   );
-  const show = async (...args: string[]) => (await cli('gate', queue, 'user 1', ...args)).out;
+  const show = async (...args: string[]) =>
+    (await cli('concurrency-key', queue, 'user 1', ...args)).out;
   expect(await show()).toBe('user 1: 1 of 1 inside, 2 waiting\n');
   expect(await show('--limit', '2')).toBe('user 1: 2 of 2 inside, 1 waiting\n');
   expect(await show('--pause')).toBe('user 1: paused, 2 of 2 inside, 1 waiting\n');
   expect(await show('--reset')).toBe('user 1: 2 of 1 inside, 1 waiting\n');
-  expect(await cli('gate', queue, 'other')).toMatchObject({ code: 3 });
-  expect(await cli('gate', queue, 'user 1', '--limit', '0')).toMatchObject({ code: 2 });
-  expect(await cli('gate', queue, 'user 1', '--pause', '--resume')).toMatchObject({ code: 2 });
-  expect(await cli('gate', queue, 'user 1', '--pause', '--reset')).toMatchObject({ code: 2 });
+  expect(await cli('concurrency-key', queue, 'other')).toMatchObject({ code: 3 });
+  expect(await cli('concurrency-key', queue, 'user 1', '--limit', '0')).toMatchObject({ code: 2 });
+  expect(await cli('concurrency-key', queue, 'user 1', '--pause', '--resume')).toMatchObject({
+    code: 2,
+  });
+  expect(await cli('concurrency-key', queue, 'user 1', '--pause', '--reset')).toMatchObject({
+    code: 2,
+  });
 });
 
 test('a task with a key that is taken is the one that has it', async () => {

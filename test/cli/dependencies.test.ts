@@ -9,10 +9,12 @@ const cli = (...args: string[]) => tock(args, { env: env() });
 
 test('tasks wait for others, and say for which', async () => {
   const queue = `after${++count}`;
-  const lines = [{ name: 'a' }, { payload: 'b', after: ['a'] }].map((one) => JSON.stringify(one));
+  const lines = [{ name: 'a' }, { payload: 'b', depends_on: ['a'] }].map((one) =>
+    JSON.stringify(one),
+  );
   const made = await tock(['enqueue', queue, '--tasks'], { env: env(), input: lines.join('\n') });
   const [a = '', b = ''] = made.out.trim().split('\n');
-  const last = ['enqueue', queue, '"c"', '--after', `${a},${b}`, '--gather'];
+  const last = ['enqueue', queue, '"c"', '--after', `${a},${b}`, '--include-results'];
   const c = (await cli(...last, '--on-parent-failure', 'run')).out.trim();
   const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
   await cli('complete', lease);
@@ -22,7 +24,7 @@ test('tasks wait for others, and say for which', async () => {
   expect((await cli('parents', a)).err).toBe(`Task ${a} comes after no other.\n`);
   expect(await cli('parents', '99999999')).toMatchObject({ code: 3 });
   const { options } = JSON.parse((await cli('task', c, '--json')).out);
-  expect(options).toEqual({ after: [a, b], gather: true, on_parent_failure: 'run' });
+  expect(options).toEqual({ depends_on: [a, b], include_results: true, on_parent_failure: 'run' });
 });
 
 test('a shell script fans out and goes on', async () => {

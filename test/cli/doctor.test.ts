@@ -30,16 +30,18 @@ const named = (out: string) =>
 
 test('a note is shown and no failure, a warning beside it is', async () => {
   await client.query(`update tock.migrations set applied_at = now() - interval '8 days'`);
-  await client.query(`update tock.duties set last_ok_at = now() - interval '7 days'`);
+  await client.query(`update tock.maintenance_jobs set last_ok_at = now() - interval '7 days'`);
   const noted = await ask({ DATABASE_URL: db.url });
   expect(noted).toMatchObject({ code: 0, err: '' });
-  expect(noted.out).toMatch(/^note: duties are late\n {2}[\s\S]*\nAll is well\.\n$/);
+  expect(noted.out).toMatch(/^note: maintenance_jobs are late\n {2}[\s\S]*\nAll is well\.\n$/);
   await client.query('alter sequence tock.positions cache 50');
   const ill = await ask({ DATABASE_URL: db.url });
   expect(ill).toMatchObject({ code: 1, err: '1 found.\n' });
   expect(ill.out).not.toContain('All is well');
   await client.query('alter sequence tock.positions cache 1');
-  await client.query('update tock.duties set last_ok_at = now(), last_started_at = now()');
+  await client.query(
+    'update tock.maintenance_jobs set last_ok_at = now(), last_started_at = now()',
+  );
 });
 
 test('a pooler that is out of reach is a finding beside the others', async () => {

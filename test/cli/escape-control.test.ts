@@ -21,7 +21,7 @@ beforeAll(async () => {
   });
   await enqueue(client, 'evil', [{ payload: hostile, tenant: hostile }]);
   leaseOf(await claim(client, 'evil', { worker }));
-  const gated = { payload: hostile, gate: hostile };
+  const gated = { payload: hostile, concurrency_key: hostile };
   await enqueue(client, 'evil', [gated, gated]);
   await promote(client);
 });
@@ -30,13 +30,13 @@ test.each([
   ['tasks', 'evil'],
   ['dead', 'evil'],
   ['leases'],
-  ['gates', 'evil'],
-  ['gate', 'evil', hostile],
+  ['concurrency', 'evil'],
+  ['concurrency-key', 'evil', hostile],
   ['why', 'evil'],
   ['status'],
   ['tasks', '--tenant', hostile],
   ['export', 'evil'],
-])('%s %s … shows what strangers wrote, and obeys none of it', async (...args) => {
+])('%s %s … shows what foreign_lock_holders wrote, and obeys none of it', async (...args) => {
   const { code, out, err } = await tock(args, { env: env() });
   expect([code, err]).toEqual([0, '']);
   expect(quiet(out)).not.toMatch(obeyed);
@@ -47,7 +47,7 @@ test.each([
   if (args[0] !== 'export') JSON.parse(json);
 });
 
-test('a CSV has what strangers wrote, lines too, and no terminal obeys it', async () => {
+test('a CSV has what foreign_lock_holders wrote, lines too, and no terminal obeys it', async () => {
   const { code, out } = await tock(['export', 'evil', '--format', 'csv'], { env: env() });
   expect(code).toBe(0);
   expect(quiet(out)).not.toMatch(obeyed);
@@ -63,7 +63,7 @@ test('a task is shown whole, and as JSON to the letter', async () => {
 });
 
 test('what was asked for is told back as harmless', async () => {
-  for (const args of [['task', hostile], ['gate', 'evil', `no ${hostile}`], [hostile]]) {
+  for (const args of [['task', hostile], ['concurrency-key', 'evil', `no ${hostile}`], [hostile]]) {
     const { code, out, err } = await tock(args, { env: env() });
     expect(code).toBeGreaterThan(0);
     expect(quiet(out + err)).not.toMatch(obeyed);

@@ -33,13 +33,13 @@ test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY
   });
   const status = await cli(['status']);
   expect(status.out).toMatch(
-    /\nmail +1 +0 +0 +0 +\d+ s\n\nduty +every .*\n(.*\n)*Epoch 1, \d+ ahead\.\n$/,
+    /\nmail +1 +0 +0 +0 +\d+ s\n\nduty +every .*\n(.*\n)*Segment 1, \d+ ahead\.\n$/,
   );
   expect(server.calls).toEqual([
     'POST /v1/queues/mail/tasks',
     `GET /v1/tasks/${id}`,
     'GET /v1/queues',
-    'GET /v1/duties',
+    'GET /v1/maintenance',
   ]);
 });
 
@@ -60,9 +60,9 @@ test("a wait over HTTP is the server's, by up to 30 seconds a call", async () =>
   expect(server.calls).toContain(`GET /v1/tasks/${other}?wait_seconds=1`);
 });
 
-test('a status that has a database too also shows duties', async () => {
+test('a status that has a database too also shows maintenance jobs', async () => {
   const { out } = await cli(['status', '--json'], { env: { DATABASE_URL: db.url } });
-  expect(JSON.parse(out).duties.length).toBeGreaterThan(3);
+  expect(JSON.parse(out).maintenance_jobs.length).toBeGreaterThan(3);
 });
 
 test('many lines go in batches, and a 503 is tried again without doubling', async () => {

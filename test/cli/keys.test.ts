@@ -51,14 +51,14 @@ test('what can not be done with a key is said, and by which exit code', async ()
 test('acts are shown, the newest first, of a verb or an object', async () => {
   const { prefix } = await json(...create);
   await cli('key', 'revoke', prefix);
-  const { out } = await cli('acts', '--object', prefix);
+  const { out } = await cli('audit-log', '--object', prefix);
   const [heading, first, second] = out.split('\n');
   expect(heading).toMatch(/^number +at +who +verb +object/);
   expect(first).toMatch(new RegExp(`(tock|tock_[0-9a-f]+ \\(all\\)) +revoke_key +${prefix} +{}$`));
   expect(second).toMatch(/create_key .*"tenants":\["acme"\]/);
-  const found = await json('acts', '--verb', 'revoke_key', '--limit', '1');
+  const found = await json('audit-log', '--verb', 'revoke_key', '--limit', '1');
   expect(found).toMatchObject([{ verb: 'revoke_key', object: prefix }]);
-  expect(await json('acts', '--by', 'tock_ffffffff')).toEqual([]);
-  const older = await json('acts', '--object', prefix, '--before', found[0].number);
+  expect(await json('audit-log', '--by', 'tock_ffffffff')).toEqual([]);
+  const older = await json('audit-log', '--object', prefix, '--before', found[0].number);
   expect(older).toMatchObject([{ verb: 'create_key' }]);
 });

@@ -18,7 +18,7 @@ beforeAll(async () => {
   const lease = leaseOf(await claim(client, 'bills', { limit: 2, worker: 'clerk' }));
   await fail(client, lease, { error: { message: '=no "money", none' } });
   await claim(client, 'shop', { limit: 1, worker: 'ann' });
-  await client.query('select tock.minutes()');
+  await client.query('select tock.collect_metrics()');
   await client.query("select tock.put_queue('quiet', '{}')");
 });
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -49,7 +49,7 @@ test('what a list prints is its table, of an empty list the heading; what is sai
     [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
     [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
     [['dead', 'quiet'], 'dead ', 'No dead task is left to run again.\n'],
-    [['gates', 'quiet'], 'gate ', 'No task has named a gate.\n'],
+    [['concurrency', 'quiet'], 'concurrency key ', 'No task has named a concurrency key.\n'],
     [['leases', '--worker', 'bob'], 'queue ', 'Nobody runs anything.\n'],
     [['limits'], 'queue ', 'No queue has limits.\n'],
     [['pool', 'list'], 'pool ', 'There are no pools.\n'],
@@ -74,8 +74,8 @@ test('what a list prints is its table, of an empty list the heading; what is sai
 test('who runs what, what time does, and why a queue waits', async () => {
   expect(await out('leases')).toMatch(/queue +worker.*\nshop +ann +20.* 1 +1 +\d+\n$/);
   expect((await json('leases', '--worker', 'bob')).leases).toEqual([]);
-  expect((await cli('duties')).out).toMatch(/duty +every.*\n(.*\n)*minutes +10 s/);
-  expect(await out('epochs')).toMatch(/epoch +state.*\n(.*\n)* *1 +in use /);
+  expect((await cli('maintenance')).out).toMatch(/maintenance_job +every.*\n(.*\n)*minutes +10 s/);
+  expect(await out('segments')).toMatch(/segment +state.*\n(.*\n)* *1 +in use /);
   expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);
   expect(await out('why', 'quiet')).toBe('Nothing holds quiet up.\n');
   expect(await out('why', 'shpo')).toMatch(/warning: there is no queue of this name\n/);
@@ -111,7 +111,7 @@ test('queues are listed, made, changed, paused and resumed', async () => {
     'queue resume',
     'tasks',
     'dead',
-    'gates',
+    'concurrency',
     'tasks --worker w',
     'purge',
     'redrive',

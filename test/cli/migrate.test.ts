@@ -66,7 +66,7 @@ test('without pg_cron it says what will not happen by itself', async () => {
   await migrate(db.url, { directory: makeSampleSql(files), log: (line) => lines.push(line) });
   const said = lines.join('\n');
   expect(said).toContain(`it is not installed in database ${db.name}`);
-  for (const word of ['promoting delayed', 'reaping', 'epochs ahead', 'purging', 'tock.tick()']) {
+  for (const word of ['promoting delayed', 'reaping', 'segments ahead', 'purging', 'tock.tick()']) {
     expect(said).toContain(word);
   }
 });

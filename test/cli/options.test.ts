@@ -20,12 +20,19 @@ const show = async (id: string) => JSON.parse((await cli('task', id, '--json')).
 test('a task gets whatever it can ask for', async () => {
   const id = await added(
     ...['1', '--run-at', '2030-01-01T00:00:00Z', '--expires-at', '2030-01-02T00:00:00Z'],
-    ...['--gate', 'g', '--timeout', '5', '--backoff', '{"kind": "fixed", "base_seconds": 30}'],
+    ...[
+      '--concurrency-key',
+      'g',
+      '--timeout',
+      '5',
+      '--backoff',
+      '{"kind": "fixed", "base_seconds": 30}',
+    ],
   );
   const { run_at, options } = await show(id);
   expect(Date.parse(run_at)).toBe(Date.parse('2030-01-01T00:00:00Z'));
   expect(options).toMatchObject({
-    gate: 'g',
+    concurrency_key: 'g',
     timeout_seconds: 5,
     backoff: { kind: 'fixed', base_seconds: 30 },
   });
@@ -78,7 +85,7 @@ test('mistakes name the option, and what is allowed', async () => {
     [[...key, '--changed-at', 'now'], /^--changed-at.* an ISO 8601 instant with its zone, like/],
     [['--run-at', '2030-01-01T00:00:00Z', '--delay', '4'], /^--delay: give --delay or --run-at,/],
     [['--expires-at', 'now'], /^--expires-at.* an ISO 8601 instant/],
-    [['--gate', ''], /^--gate.* a string of 1 to 200 characters\n/],
+    [['--concurrency-key', ''], /^--concurrency-key.* a string of 1 to 200 characters\n/],
     [['--backoff', '{"kind": "odd"}'], /^--backoff kind: .*fixed or linear or exponential\n/],
   ];
   for (const [args, said] of asked) {

@@ -17,18 +17,20 @@ test('three want to lead: one does, dies, and the next is elected', async () => 
   for (const worker of ['x', 'y', 'z']) {
     expect(await out('join', pool, worker, '--lease', '30')).toMatch(/^free until 20/);
   }
-  const [worker, fence = ''] = (await out('assign', pool, 'leader')).trim().split('\t');
+  const [worker, fencing_token = ''] = (await out('assign', pool, 'leader')).trim().split('\t');
   expect(worker).toBe('x');
-  expect(await out('assign', pool, 'leader')).toBe(`x\t${fence}\n`);
-  expect(await out('join', pool, 'x', '--fence', fence)).toMatch(/^holds leader until 20/);
+  expect(await out('assign', pool, 'leader')).toBe(`x\t${fencing_token}\n`);
+  expect(await out('join', pool, 'x', '--fencing-token', fencing_token)).toMatch(
+    /^holds leader until 20/,
+  );
   expect(await out('list', pool)).toMatch(
-    /worker +state +task +fence +until\nx +held +leader +\d+ +20.*\ny +free +- +- +20.*\nz +free/,
+    /worker +state +task +fencing_token +until\nx +held +leader +\d+ +20.*\ny +free +- +- +20.*\nz +free/,
   );
   await expireWorker(await connect(), pool, 'x');
   const [next, later] = (await out('assign', pool, 'leader')).trim().split('\t');
   expect(next).toBe('y');
-  expect(Number(later)).toBeGreaterThan(Number(fence));
-  const stale = await cli('pool', 'join', pool, 'x', '--fence', fence);
+  expect(Number(later)).toBeGreaterThan(Number(fencing_token));
+  const stale = await cli('pool', 'join', pool, 'x', '--fencing-token', fencing_token);
   expect(stale).toMatchObject({ code: 1, out: '' });
   expect(stale.err).toContain('Drop the work');
   expect(await out('list')).toMatch(
@@ -40,7 +42,7 @@ test('several tasks are given to a worker each, while there are any', async () =
   const pool = 'all';
   for (const worker of ['x', 'y']) await out('join', pool, worker);
   expect(await out('assign', pool, 'a', 'b', 'c')).toMatch(
-    /task +state +worker +fence\na +assigned +x +\d+\nb +assigned +y +\d+\nc +none +- +-\n/,
+    /task +state +worker +fencing_token\na +assigned +x +\d+\nb +assigned +y +\d+\nc +none +- +-\n/,
   );
   expect(await cli('pool', 'assign', pool, 'a', 'b', '--wait')).toMatchObject({ code: 2 });
 });
@@ -64,10 +66,14 @@ test('tasks are offered, taken, given back and ended', async () => {
   const first = await out('take', pool, 'w');
   expect(first).toMatch(/^a\t\d+\n$/);
   expect(await out('take', pool, 'w')).toBe(first);
-  const fence = first.trim().split('\t')[1] as string;
-  expect(await out('unassign', pool, 'a', '--fence', '1')).toBe('a is no longer held under 1\n');
+  const fencing_token = first.trim().split('\t')[1] as string;
+  expect(await out('unassign', pool, 'a', '--fencing-token', '1')).toBe(
+    'a is no longer held under 1\n',
+  );
   expect(await cli('pool', 'unassign', pool, 'never')).toMatchObject({ code: 1 });
-  expect(await out('unassign', pool, 'a', '--fence', fence, '--again')).toBe('a waits again\n');
+  expect(await out('unassign', pool, 'a', '--fencing-token', fencing_token, '--again')).toBe(
+    'a waits again\n',
+  );
   expect(await out('list', pool, '--waiting')).toMatch(/\n +- +waiting +a .*\n +- +waiting +b /);
   expect(await out('take', pool, 'v', '--lease', '9')).toMatch(/^b\t/);
   expect(await out('leave', pool, 'v')).toBe('v has left\n');
@@ -86,7 +92,7 @@ test('tasks are offered, taken, given back and ended', async () => {
 test.each([
   [['take', 'no pool', 'w'], 'pool'],
   [['join', 'p', 'x'.repeat(201)], 'worker'],
-  [['join', 'p', 'w', '--fence', 'x'], 'x is no'],
+  [['join', 'p', 'w', '--fencing-token', 'x'], 'x is no'],
   [['take', 'p', 'w', '--lease', '0'], '--lease'],
   [['offer', 'p', 'x'.repeat(201)], '1 to 200 characters'],
 ])('%j is refused as a mistake', async (args, said) => {

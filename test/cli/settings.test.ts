@@ -81,7 +81,7 @@ test("dev.env's database is left alone when a server is given", async () => {
   const variable = await tock(['migrate'], { env: { TOCK_HOME, TOCK_URL: away } });
   expect(variable).toMatchObject({ code: 2, out: '' });
   expect(variable.err).toMatch(/^TOCK_URL is .*\nGive --database-url, or DATABASE_URL/);
-  for (const args of [['key', 'list'], ['key', 'revoke', 'tock_00000000'], ['acts']]) {
+  for (const args of [['key', 'list'], ['key', 'revoke', 'tock_00000000'], ['audit-log']]) {
     const gone = await tock(['--url', away, ...args], { env: { TOCK_HOME } });
     expect(gone).toMatchObject({ code: 4, out: '', err: expect.stringContaining(away) });
   }
@@ -124,15 +124,15 @@ test('status takes all it shows from one way', async () => {
     server.calls.length = 0;
     const { code, out } = await tock(['status', '--json', ...args], { env });
     expect(code).toBe(0);
-    const { queues, duties, epochs } = JSON.parse(out);
-    expect([queues, duties, epochs.ahead]).toEqual([
+    const { queues, maintenance_jobs, segments } = JSON.parse(out);
+    expect([queues, maintenance_jobs, segments.ahead]).toEqual([
       expect.any(Array),
       expect.any(Array),
       expect.any(Number),
     ]);
     return server.calls.slice();
   };
-  const overHttp = ['GET /v1/queues', 'GET /v1/duties'];
+  const overHttp = ['GET /v1/queues', 'GET /v1/maintenance'];
   const inSql: string[] = [];
   const there = { TOCK_URL: server.url, TOCK_KEY: key };
   expect(await status({ TOCK_HOME, ...there })).toEqual(overHttp);

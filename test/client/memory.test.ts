@@ -252,9 +252,9 @@ test('a unit test moves the clock and drains its queues', async () => {
 
 test('what the in-memory Tock does not know it refuses, rather than to pretend', async () => {
   const tock = createTestTock();
-  await expect(tock.enqueue('q', 1, { gate: 'g' })).rejects.toMatchObject({
+  await expect(tock.enqueue('q', 1, { concurrency_key: 'g' })).rejects.toMatchObject({
     status: 422,
-    field: 'gate',
+    field: 'concurrency-key',
   });
   const settings = tock.call('PUT', '/v1/queues/q', { max_attempts: 3 });
   await expect(settings).rejects.toMatchObject({ status: 422, field: 'max_attempts' });

@@ -159,7 +159,7 @@ const errors: [what: string, said: object][] = [
   ['a standby', { code: '25006' }],
   ['claims that meet', { code: '23505', constraint: 'leases_1_pkey' }],
   ['a partition to come', { code: '23514', table: 'runs' }],
-  ['an epoch that was dropped', { code: '42P01' }],
+  ['a segment that was dropped', { code: '42P01' }],
 ];
 
 test.each(errors)('a worker outlasts %s', async (_, said) => {

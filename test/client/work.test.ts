@@ -170,7 +170,7 @@ test('handlers run at once, as many as are wished', async () => {
   await tock.enqueueMany(q, payloads(6));
   let [now, most] = [0, 0];
   let open = () => {};
-  const gate = new Promise<void>((resolve) => {
+  const concurrency_key = new Promise<void>((resolve) => {
     open = resolve;
   });
   const worked = await tock.work(
@@ -178,7 +178,7 @@ test('handlers run at once, as many as are wished', async () => {
     async () => {
       most = Math.max(most, ++now);
       if (now === 3) open();
-      await gate;
+      await concurrency_key;
       now--;
     },
     { until: 'empty', concurrency: 3 },

@@ -113,9 +113,11 @@ test('where pg_cron comes by the minute it rings every five seconds, for what SQ
   await ring();
   expect(rings()).toBeLessThan(6000);
   expect(rings()).toBeGreaterThan(0);
-  await owner.query(`select tock.enqueue('by_sql', '[{"gate": "g"}]')`);
+  await owner.query(`select tock.enqueue('by_sql', '[{"concurrency_key": "g"}]')`);
   expect(await waiting()).toBe(1);
-  await owner.query("update tock.duties set last_started_at = null where name = 'promote'");
+  await owner.query(
+    "update tock.maintenance_jobs set last_started_at = null where name = 'promote'",
+  );
   await ring();
   expect(await waiting()).toBe(0);
   await cron('1.6');

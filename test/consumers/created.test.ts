@@ -30,7 +30,7 @@ const without = (word: string): Connect => {
 
 const consumer = (queue: string, handler = () => {}) => defineConsumer({ queue, handler });
 
-test('a duty that fails keeps no consumer from working, and is heard of', async () => {
+test('a maintenance job that fails keeps no consumer from working, and is heard of', async () => {
   const id = await there.tock.enqueue('ticked', 1);
   const connect = without('tock.tick');
   const worker = createWorker({ consumers: [consumer('ticked')], connect });
@@ -38,11 +38,13 @@ test('a duty that fails keeps no consumer from working, and is heard of', async 
   expect((await there.tock.task(id))?.state).toBe('done');
 });
 
-test('consumers that fail keep no duty from being done, and both are heard of', async () => {
+test('consumers that fail keep no maintenance job from being done, and both are heard of', async () => {
   const wanting = [consumer('no such name!')];
   const worker = createWorker({ consumers: wanting, connect: there.connect });
-  const done = 'select max(last_ok_at) as at from tock.duties';
-  await there.owner.query('update tock.duties set last_started_at = null, last_ok_at = null');
+  const done = 'select max(last_ok_at) as at from tock.maintenance_jobs';
+  await there.owner.query(
+    'update tock.maintenance_jobs set last_started_at = null, last_ok_at = null',
+  );
   await expect(worker.scheduled(null, {})).rejects.toThrow(/name/);
   expect((await there.owner.query(done)).rows[0].at).not.toBeNull();
   const neither = createWorker({ consumers: wanting, connect: without('tock.tick') });

@@ -22,17 +22,17 @@ const done = (ids: string[]) => async () =>
   (await Promise.all(ids.map(state))).every((one) => one === 'done');
 
 test('what is enqueued is begun at once, and the answer does not wait for it', async () => {
-  let let_go: (value?: unknown) => void = () => {};
+  let prepare_segment_drop: (value?: unknown) => void = () => {};
   there.onTold(
     () =>
       new Promise((resolve) => {
-        let_go = resolve;
+        prepare_segment_drop = resolve;
       }),
   );
   const id = await there.tock.enqueue('quick', 1);
   await vi.waitUntil(() => there.told.includes(`/quick/${id}`), conditionTimeout);
   expect(await state(id)).toBe('running');
-  let_go();
+  prepare_segment_drop();
   await vi.waitUntil(done([id]), conditionTimeout);
 });
 

@@ -74,15 +74,15 @@ test('a job of every few seconds has a schedule by seconds, or by minutes where 
 });
 
 // By minutes there is one wait for the next: all is prepared first.
-test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs and tidies', async () => {
+test('with nothing else running, pg_cron promotes, reaps, rests, makes segments and tidies', async () => {
   const admin = await db.connect(db.superUrl);
-  // Another session rests, and stays open: no second copy of that duty may run meanwhile.
+  // Another session rests, and stays open: no second copy of that maintenance job may run meanwhile.
   const resting = await db.connect();
   await resting.query('begin');
   await waitUntil('no other session rests', () =>
-    value(resting, "select tock.run_duty('rest') is not null"),
+    value(resting, "select tock.run_maintenance('deactivate_streams') is not null"),
   );
-  const rested = 'select last_ok_at from tock.duties where name = $1';
+  const rested = 'select last_ok_at from tock.maintenance_jobs where name = $1';
   const before = await value(client, rested, ['rest']);
 
   const queue = `cron-${await value(client, "select nextval('tock.positions')")}`;
@@ -101,14 +101,14 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
          now() - age, now() - age
        from (values ('tock', interval '2 days'), ('tock', interval '1 hour'), ('postgres', interval '2 days')) v(name, age)`,
   );
-  // The next epoch is due to be made.
-  const epochs = await value<number>(client, 'select max(number) from tock.epochs');
+  // The next segment is due to be made.
+  const segments = await value<number>(client, 'select max(number) from tock.segments');
   await client.query(
-    `select setval('tock.positions', greatest(last_value, (select max(first_position) - 1 from tock.epochs)))
+    `select setval('tock.positions', greatest(last_value, (select max(first_position) - 1 from tock.segments)))
        from tock.positions`,
   );
 
-  // Last, or a tick may come before there is anything for its duties.
+  // Last, or a tick may come before there is anything for its maintenance jobs.
   await makeMaintenanceDue(client);
 
   const promoted = await waitUntil(
@@ -126,18 +126,21 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes epochs an
   });
   expect((await rows(client, 'select * from tock.complete($1)', [lease])).length).toBe(0);
 
-  const done = await waitUntil('each duty but the one at work elsewhere is recorded', async () => {
-    const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
-      client,
-      "select last_ok_at, last_error from tock.duties where name <> 'rest'",
-    );
-    return all.every((duty) => duty.last_ok_at) && all;
-  });
-  expect(done.filter((duty) => duty.last_error !== null)).toEqual([]);
+  const done = await waitUntil(
+    'each maintenance job but the one at work elsewhere is recorded',
+    async () => {
+      const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
+        client,
+        "select last_ok_at, last_error from tock.maintenance_jobs where name <> 'rest'",
+      );
+      return all.every((maintenance_job) => maintenance_job.last_ok_at) && all;
+    },
+  );
+  expect(done.filter((maintenance_job) => maintenance_job.last_error !== null)).toEqual([]);
   expect(await value(client, rested, ['rest'])).toEqual(before);
   await resting.query('commit');
 
-  expect(await value(client, 'select max(number) from tock.epochs')).toBeGreaterThan(epochs);
+  expect(await value(client, 'select max(number) from tock.segments')).toBeGreaterThan(segments);
   const kept = await rows(
     admin,
     `select username, now() - end_time > interval '1 day' as old from cron.job_run_details

@@ -136,11 +136,11 @@ test('a task is cancelled, hurried, given another priority and erased', async ()
   expect(await task(made.client, id)).toMatchObject({ payload: null });
 });
 
-test('a schedule is run now, paused and resumed; a gate too', async () => {
+test('a schedule is run now, paused and resumed; a concurrency key too', async () => {
   await made.client.query(
     `select tock.put_schedule('nightly', '{"queue":"nights","cron":"0 3 * * *"}')`,
   );
-  await enqueue(made.client, 'doors', numberedTasks(2, 0, { gate: 'front' }));
+  await enqueue(made.client, 'doors', numberedTasks(2, 0, { concurrency_key: 'front' }));
   await made.client.query('select tock.promote()');
   const page = await made.open(all);
   await goTo(page, 'schedules');
@@ -151,16 +151,24 @@ test('a schedule is run now, paused and resumed; a gate too', async () => {
   await told(page, 'nightly is paused');
   await button(page, /Resume.*nightly/).click();
   await told(page, 'nightly goes on');
-  await goTo(page, 'gates?queue=doors');
+  await goTo(page, 'concurrency_keys?queue=doors');
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Open' }).waitFor();
-  expect(await value(made.client, "select paused from tock.gates('doors', 'front')")).toBe(true);
+  expect(
+    await value(made.client, "select paused from tock.concurrency_keys('doors', 'front')"),
+  ).toBe(true);
 });
 
 test('a key that only reads sees all of it and is offered nothing to touch', async () => {
   const [id] = await enqueue(made.client, 'seen', [{ payload: 'to be seen' }]);
   const page = await made.open(read);
-  const pages = ['queues/seen', 'queues/bills', `tasks/${id}`, 'schedules', 'gates?queue=doors'];
+  const pages = [
+    'queues/seen',
+    'queues/bills',
+    `tasks/${id}`,
+    'schedules',
+    'concurrency_keys?queue=doors',
+  ];
   for (const place of [...pages, 'leases', 'pools', 'system', 'tasks']) {
     await goTo(page, place);
     await page.locator('h1').waitFor();
@@ -190,13 +198,13 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
 test('hostile words are words, wherever they come from', async () => {
   const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}\u202e`;
   const [id] = await enqueue(made.client, 'x.y', [
-    { payload: { [hostile]: hostile }, tenant: hostile, gate: hostile, max_attempts: 1 },
+    { payload: { [hostile]: hostile }, tenant: hostile, concurrency_key: hostile, max_attempts: 1 },
   ]);
   await made.client.query('select tock.promote()');
   const lease = leaseOf(await claim(made.client, 'x.y', { worker: hostile }));
-  await enqueue(made.client, 'x.y', [{ payload: 1, gate: hostile }]);
+  await enqueue(made.client, 'x.y', [{ payload: 1, concurrency_key: hostile }]);
   const page = await made.open(all);
-  const places = ['queues/x.y', 'tasks', 'leases', `tasks/${id}`, 'gates?queue=x.y', ''];
+  const places = ['queues/x.y', 'tasks', 'leases', `tasks/${id}`, 'concurrency_keys?queue=x.y', ''];
   const look = async () => {
     for (const place of places) {
       await goTo(page, place);

@@ -20,7 +20,7 @@ beforeAll(async () => {
   key = await made.makeKey(['read']);
 });
 
-// Without pg_cron duties are late two minutes after the last tick, which is a reason of its own.
+// Without pg_cron maintenance jobs are late two minutes after the last tick, which is a reason of its own.
 beforeEach(() => client.query('select tock.tick()'));
 
 afterAll(() => made?.close());
@@ -124,10 +124,10 @@ test('an open transaction', async () => {
   }
 });
 
-test('a gate that is stuck', async () => {
-  await enqueue(client, 'payments', numberedTasks(8, 0, { gate: 'acct-17' }));
+test('a concurrency key that is stuck', async () => {
+  await enqueue(client, 'payments', numberedTasks(8, 0, { concurrency_key: 'acct-17' }));
   await client.query('select tock.promote()');
-  const [inside] = await claim(client, 'payments', { lease_seconds: 3600 });
+  const [holders] = await claim(client, 'payments', { lease_seconds: 3600 });
   await client.query(
     `update tock.leases l set claimed_at = now() - interval '2 hours'
      from tock.streams s where s.number = l.stream and s.queue = 'payments'`,
@@ -135,14 +135,14 @@ test('a gate that is stuck', async () => {
   const page = await made.open(key);
   const health = page.getByRole('region', { name: 'Health' }).getByRole('listitem');
 
-  await expectReason(health, [/a gate lets nobody in/, /acct-17/]);
+  await expectReason(health, [/a concurrency_key lets nobody in/, /acct-17/]);
   await health.getByRole('link', { name: 'queue payments' }).click();
   await expectReason(reasons(page), [
-    /gates hold tasks back/,
-    /gate acct-17 lets 1 in at a time/,
-    new RegExp(`task ${inside?.id} is inside: running for 2 h`),
-    /7 tasks wait at 1 gate/,
-    new RegExp(`tock cancel ${inside?.id}`),
+    /concurrency-keys hold tasks back/,
+    /concurrency_key acct-17 lets 1 in at a time/,
+    new RegExp(`task ${holders?.id} is inside: running for 2 h`),
+    /7 tasks wait at 1 concurrency_key/,
+    new RegExp(`tock cancel ${holders?.id}`),
   ]);
 });
 

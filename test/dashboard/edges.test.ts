@@ -85,20 +85,20 @@ test('dead tasks that were all run again are kept, and that none is left to run 
 test('waits on the overview and on the page of a queue count from readiness', async () => {
   const { client } = made;
   const [parent] = await enqueue(client, 'parents', numberedTasks(1));
-  await enqueue(client, 'children', [{ after: [parent] }, { after: [parent] }]);
+  await enqueue(client, 'children', [{ depends_on: [parent] }, { depends_on: [parent] }]);
   await client.query(`update tock.waiting set created_at = now() - interval '2 hours',
-    after_due = after_due - interval '2 hours' where queue = 'children'`);
+    due_after_parents = due_after_parents - interval '2 hours' where queue = 'children'`);
   await complete(client, leaseOf(await claim(client, 'parents')));
   await promote(client);
   await complete(client, leaseOf(await claim(client, 'children', { limit: 1 })));
   const counted =
-    "select count(*)::int from tock.minutes where queue = 'children' and wait is not null";
+    "select count(*)::int from tock.queue_metrics where queue = 'children' and wait is not null";
   await expect
-    .poll(() => client.query('select tock.minutes()').then(() => value(client, counted)))
+    .poll(() => client.query('select tock.collect_metrics()').then(() => value(client, counted)))
     .toBe(1);
   // Shown are the minutes that are over.
   await client.query(
-    "update tock.minutes set at = at - interval '3 minutes' where queue = 'children'",
+    "update tock.queue_metrics set at = at - interval '3 minutes' where queue = 'children'",
   );
   const page = await made.open(all);
   const row = page.getByRole('table', { name: 'Queues' }).getByRole('row', { name: /^children/ });
@@ -121,19 +121,19 @@ test('settings that are not set are shown, and rates say of which time they are'
   expect(await fact('rate_limit').locator('xpath=..').innerText()).toMatch(/not set/);
 });
 
-test('the gates page opens on a queue that has gates', async () => {
+test('the concurrency keys page opens on a queue that has concurrency keys', async () => {
   await enqueue(made.client, 'aa-none', numberedTasks(1));
-  await enqueue(made.client, 'zz-gated', numberedTasks(2, 0, { gate: 'acct' }));
+  await enqueue(made.client, 'zz-gated', numberedTasks(2, 0, { concurrency_key: 'acct' }));
   await made.client.query('select tock.promote()');
-  await made.client.query('select tock.minutes()');
+  await made.client.query('select tock.collect_metrics()');
   const page = await made.open(all);
-  await goTo(page, 'gates');
+  await goTo(page, 'concurrency_keys');
   await page.getByRole('row', { name: /^acct/ }).waitFor();
 });
 
 test('on a phone the overview shows every column without scrolling to the side', async () => {
   await enqueue(made.client, `long-${'name-'.repeat(8)}`, numberedTasks(1));
-  await made.client.query('select tock.minutes()');
+  await made.client.query('select tock.collect_metrics()');
   const page = await made.open(all, { size: phone });
   const table = page.getByRole('table', { name: 'Queues' });
   await table.waitFor();
@@ -161,8 +161,8 @@ test('the archive is looked through by what it can be', async () => {
   const page = await made.open(read);
   await goTo(page, 'tasks?archive=1');
   await page.getByText('Name a queue').waitFor();
-  await goTo(page, 'tasks?archive=1&queue=shop&gate=g');
-  await page.getByText('not looked through by gate').waitFor();
+  await goTo(page, 'tasks?archive=1&queue=shop&concurrency_key=g');
+  await page.getByText('not looked through by concurrency key').waitFor();
 });
 
 test('a key for one queue, or for one tenant, finds its own', async () => {
@@ -174,11 +174,11 @@ test('a key for one queue, or for one tenant, finds its own', async () => {
   await page.locator('.tiles').getByText('2', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Tasks', exact: true }).click();
   await page.getByText('2 shown').waitFor();
-  await page.getByRole('link', { name: 'Gates' }).click();
-  await page.getByText('No task of this queue has named a gate.').waitFor();
+  await page.getByRole('link', { name: 'ConcurrencyKeys' }).click();
+  await page.getByText('No task of this queue has named a concurrency key.').waitFor();
   // What it may not see it is not sent to.
   const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
-  expect(offered).toEqual(['Overview', 'Tasks', 'Gates']);
+  expect(offered).toEqual(['Overview', 'Tasks', 'ConcurrencyKeys']);
   await goTo(page, 'leases');
   await page.getByText(/\(403\).*\. .*\.$/).waitFor();
   const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
@@ -194,8 +194,8 @@ test('what is no time is refused by its name, and a page that fails takes no oth
   await page.route('**/v1/leases*', (route) => route.fulfill({ json: { leases: 'none' } }));
   await goTo(page, 'leases');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
-  await goTo(page, 'gates');
-  await page.getByRole('heading', { name: 'Gates' }).waitFor();
+  await goTo(page, 'concurrency_keys');
+  await page.getByRole('heading', { name: 'ConcurrencyKeys' }).waitFor();
   await goTo(page, 'leases');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
   await goTo(page, '');
@@ -221,7 +221,7 @@ test('a pool shows its workers, and the tasks that wait for one', async () => {
   const { client } = made;
   await client.query("select tock.join_pool('crew', 'ann', 86400)");
   for (const name of ['first', 'second'])
-    await client.query("select tock.assign('crew', $1, p_wait => true)", [name]);
+    await client.query("select tock.assign_task('crew', $1, p_wait => true)", [name]);
   const page = await made.open(read);
   await goTo(page, 'pools/crew');
   await page.getByRole('row', { name: /ann .*held .*first/ }).waitFor();

@@ -10,7 +10,7 @@ let dead: string;
 beforeAll(async () => {
   made = await dashboard();
   await addSampleData(made.client);
-  await made.client.query('select tock.minutes()');
+  await made.client.query('select tock.collect_metrics()');
   all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
   const { rows } = await made.client.query(
     "select newest_id from tock.dead_groups('imports', 1, 10)",
@@ -30,7 +30,7 @@ const places = () => [
   `tasks/${dead}`,
   'leases',
   'schedules',
-  'gates?queue=payments',
+  'concurrency_keys?queue=payments',
   'pools',
   'pools/drivers',
   'system',
@@ -97,10 +97,10 @@ test('who has no mouse gets everywhere, and into a dialog and out of it', async 
   await dialog.waitFor();
   for (let n = 0; n < 5; n++) {
     await page.keyboard.press('Tab');
-    const inside = await page.evaluate(
+    const holders = await page.evaluate(
       () => document.activeElement === document.body || !!document.activeElement?.closest('dialog'),
     );
-    expect(inside).toBe(true);
+    expect(holders).toBe(true);
   }
   await page.keyboard.press('Escape');
   await dialog.waitFor({ state: 'detached' });

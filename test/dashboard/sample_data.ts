@@ -34,8 +34,8 @@ export async function addSampleData(client: Client): Promise<void> {
   await sql(`select tock.put_queue('reports', '{"paused": true}')`);
   await enqueue('reports', many(25, { priority: 2 }));
 
-  await enqueue('payments', many(8, { gate: 'acct-17' }));
-  await enqueue('payments', many(3, { gate: 'acct-4' }));
+  await enqueue('payments', many(8, { concurrency_key: 'acct-17' }));
+  await enqueue('payments', many(3, { concurrency_key: 'acct-4' }));
   await claim('payments', 1, 'payer-1', 3600);
 
   await sql(`select tock.put_queue('imports', '{"max_attempts": 1}')`);
@@ -53,5 +53,5 @@ export async function addSampleData(client: Client): Promise<void> {
       tock.put_schedule('heartbeat', '{"queue":"emails","every_seconds":300}')`,
   );
   await sql(`select tock.join_pool('drivers', 'ana', 600), tock.join_pool('drivers', 'ben', 600)`);
-  await sql(`select tock.assign('drivers', 'trip-81')`);
+  await sql(`select tock.assign_task('drivers', 'trip-81')`);
 }

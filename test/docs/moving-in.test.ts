@@ -97,7 +97,7 @@ test('a task that is refused moves nothing', async () => {
   expect(await tasks('big')).toEqual([]);
 });
 
-test('jobs of graphile-worker become tasks with their gates and keys, but for those that are locked or used up', async () => {
+test('jobs of graphile-worker become tasks with their concurrency keys and keys, but for those that are locked or used up', async () => {
   await owner.query(`insert into graphile_worker._private_tasks (identifier) values ('send'), ('index');
     insert into graphile_worker._private_job_queues (queue_name, locked_at) values ('user 7', null), ('user 8', now());
     insert into graphile_worker._private_jobs (task_id, job_queue_id, payload, priority, run_at, attempts, max_attempts, key, locked_at)
@@ -119,8 +119,8 @@ test('jobs of graphile-worker become tasks with their gates and keys, but for th
     { payload: { n: 1 }, priority: 5, max_attempts: 25 },
   ]);
   await owner.query('select tock.promote(p_sweep => true)');
-  const gate = `select * from tock.gates(p_queue => 'index', p_gate => 'user 7')`;
-  expect((await owner.query(gate)).rows).toHaveLength(1);
+  const concurrency_key = `select * from tock.concurrency_keys(p_queue => 'index', p_concurrency_key => 'user 7')`;
+  expect((await owner.query(concurrency_key)).rows).toHaveLength(1);
   expect((await claimed('index')).map(({ payload }) => payload.n).sort()).toEqual([6, 'ours']);
   const left = await owner.query('select payload from graphile_worker._private_jobs order by id');
   expect(left.rows.map(({ payload }) => payload.n)).toEqual([3, 4, 5]);
@@ -140,7 +140,11 @@ test('messages of pgmq become tasks, delayed ones too, but for those that are be
     'waiting',
   ]);
   expect(
-    (await owner.query(`select * from tock.gates(p_queue => 'mail', p_gate => 'user 7')`)).rows,
+    (
+      await owner.query(
+        `select * from tock.concurrency_keys(p_queue => 'mail', p_concurrency_key => 'user 7')`,
+      )
+    ).rows,
   ).toHaveLength(1);
   expect((await owner.query('select message from pgmq.q_mail')).rows).toEqual([
     { message: { n: 3 } },

@@ -68,7 +68,7 @@ test('each variant of the seeds is shown once Tock can do it', async () => {
     client,
     `select array(
        select proname::text from pg_proc where pronamespace = 'tock'::regnamespace
-       union select name from tock.asked_options() union select name from tock.queue_settings())`,
+       union select name from tock.extended_options() union select name from tock.queue_settings())`,
   );
   const page = read();
   expect([...sections(page).keys()]).toEqual(Object.keys(variants));

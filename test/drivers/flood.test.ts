@@ -101,7 +101,7 @@ test('completions are answered while enqueues have filled the pool, and those ov
   for (let n = 0; n < 12; n++) {
     leases.push((await send(env, '/v1/queues/work/claim')).body.lease);
   }
-  const letGo = await hold();
+  const prepareSegmentDrop = await hold();
   let turned = 0;
   const flood = Array.from({ length: MOST + 20 }, async () => {
     const reply = await enqueueHeld(env);
@@ -121,7 +121,7 @@ test('completions are answered while enqueues have filled the pool, and those ov
   // All of that while the flood stood still.
   expect(await hung()).toBe(5);
   expect(turned).toBe(20);
-  await letGo();
+  await prepareSegmentDrop();
   const replies = await Promise.all(flood);
   const statuses = Map.groupBy(replies, ({ status }) => status);
   expect([...statuses.keys()].sort()).toEqual([201, 503]);
@@ -134,7 +134,7 @@ test('completions are answered while enqueues have filled the pool, and those ov
 
 test('a pool that is full is a 503 that says so and when to come again', async () => {
   const env = await pool({ default_pool_size: 1, query_wait_timeout: 2, max_client_conn: 3 });
-  const letGo = await hold();
+  const prepareSegmentDrop = await hold();
   const first = enqueueHeld(env);
   await expect.poll(hung).toBe(1);
   const full = async () => {
@@ -151,7 +151,7 @@ test('a pool that is full is a 503 that says so and when to come again', async (
   const idle = [await opened(env.DATABASE_URL), await opened(env.DATABASE_URL)];
   expect(await full()).toContain('max_client_conn');
   for (const client of idle) await client.end();
-  await letGo();
+  await prepareSegmentDrop();
   expect((await first).status).toBe(201);
   await expect.poll(async () => (await send(env, '/v1/queues/other/tasks')).status).toBe(201);
 });

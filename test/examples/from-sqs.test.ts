@@ -98,7 +98,7 @@ test('what SQS refuses ends it', async () => {
   expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('ReceiveMessage: 403') });
 });
 
-test('a group of a FIFO queue is a gate, and what is refused stays with those after it', async () => {
+test('a group of a FIFO queue is a concurrency key, and what is refused stays with those after it', async () => {
   messages = ['1', '2', `"${'x'.repeat(300_000)}"`, '4'].map((Body, n) => ({
     MessageId: `f${n}`,
     Body,
@@ -112,6 +112,6 @@ test('a group of a FIFO queue is a gate, and what is refused stays with those af
   await tock.owner.query('select tock.promote(p_sweep => true)');
   const claimed = `select payload from tock.claim(p_queue => 'ordered', p_worker => 'w', p_limit => 9)`;
   expect((await tock.owner.query(claimed)).rows).toEqual([{ payload: 1 }]);
-  const gates = `select * from tock.gates(p_queue => 'ordered', p_gate => 'user 7')`;
-  expect((await tock.owner.query(gates)).rows).toHaveLength(1);
+  const concurrency_keys = `select * from tock.concurrency_keys(p_queue => 'ordered', p_concurrency_key => 'user 7')`;
+  expect((await tock.owner.query(concurrency_keys)).rows).toHaveLength(1);
 });

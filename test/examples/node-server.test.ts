@@ -49,8 +49,8 @@ test('a task is enqueued, claimed and completed through plain Node', async () =>
 });
 
 test('what falls due is promoted by its timer, with nobody claiming', async () => {
-  // A tick does each duty every few seconds; here it is always time for this one.
-  const timely = "update tock.duties set last_started_at = null where name = 'promote'";
+  // A tick does each maintenance job every few seconds; here it is always time for this one.
+  const timely = "update tock.maintenance_jobs set last_started_at = null where name = 'promote'";
   // The second comes when the ring after the start is over, and later than the one that its enqueue brings.
   for (const soon of [100, 1100]) {
     const run_at = new Date(Date.now() + soon).toISOString();

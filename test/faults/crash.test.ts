@@ -43,7 +43,7 @@ async function untilGone(
 async function claimAlone(on: pg.Client, limit: number): Promise<{ lease: string; id: string }[]> {
   return rows(
     on,
-    `select lease, id from tock.claim(p_queue => 'load', p_limit => $1, p_lease_seconds => 600, p_alone => true)`,
+    `select lease, id from tock.claim(p_queue => 'load', p_limit => $1, p_lease_seconds => 600, p_own_transaction => true)`,
     [limit],
   );
 }
@@ -144,7 +144,7 @@ test('a limit holds after a crash: what was claimed just before keeps its places
     `select tock.put_queue('few', '{"max_running": 3, "rate_limit": 4, "rate_seconds": 86400}')`,
   );
   await enqueue(client, 'few', numberedTasks(9));
-  const alone = 'select id from tock.claim(p_queue => $1, p_limit => 9, p_alone => true)';
+  const alone = 'select id from tock.claim(p_queue => $1, p_limit => 9, p_own_transaction => true)';
   const first = await rows<{ id: string }>(client, alone, ['few']);
   expect(first).toHaveLength(3);
   await db.kill9();
@@ -176,7 +176,7 @@ test('a prepared task and a prepared claim survive a crash', async () => {
     (await claim(client, queue, { limit: 9 })).map((run) => run.id);
   expect(await claims('two-phase')).toEqual(others);
   expect(await claims('held')).toEqual([]);
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   await client.query("commit prepared 'a task'");
   await client.query("commit prepared 'a claim'");
   expect(await claims('two-phase')).toEqual(ids);
@@ -191,7 +191,7 @@ test('a claim lost in a crash only makes its runs ready again', async () => {
   const ids = await enqueue(client, 'lost', numberedTasks(50));
   const runs = await rows<{ lease: string }>(
     client,
-    "select lease from tock.claim(p_queue => 'lost', p_limit => 50, p_alone => true)",
+    "select lease from tock.claim(p_queue => 'lost', p_limit => 50, p_own_transaction => true)",
   );
   await db.kill9();
   await db.start();

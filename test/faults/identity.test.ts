@@ -20,7 +20,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 /** As an administrator may say it: this is not the server that was last seen here. */
 async function sayRestored(): Promise<void> {
   await client.query("select setval('tock.identity', 1)");
-  await client.query("select tock.run_duty('guard')");
+  await client.query("select tock.run_maintenance('guard')");
 }
 
 // A volume's snapshot that is started as it is looks like a crash: nothing gives it away.
@@ -31,22 +31,22 @@ test('a copy that nothing gives away may be said to be one', async () => {
   expect(await guardFindings(client)).toEqual(['restored']);
   ids.push(...(await enqueue(client, 'load', numberedTasks(2))));
   expect(positionOf(ids[2] as string)).toBeGreaterThan(stored + 2 ** 20);
-  await client.query("select tock.run_duty('guard')");
+  await client.query("select tock.run_maintenance('guard')");
   expect(await guardFindings(client)).toHaveLength(1);
   await finishAll(client, 'load');
   await expectDone(client, ids);
 });
 
-test('a jump past the end of the last epoch makes one for where it lands', async () => {
+test('a jump past the end of the last segment makes one for where it lands', async () => {
   await client.query(
-    "select setval('tock.positions', (select max(end_position) - 100 from tock.epochs))",
+    "select setval('tock.positions', (select max(end_position) - 100 from tock.segments))",
   );
-  await client.query('select tock.rotate(p_width => 5000)');
+  await client.query('select tock.create_segments(p_width => 5000)');
   const ids = await enqueue(client, 'load', numberedTasks(150));
   const before = await reachedPosition(client);
   await sayRestored();
   expect(await reachedPosition(client)).toBeGreaterThan(before + 2 ** 20 - 1);
-  const landed = 'select tock.epoch_of(last_value + 1) from tock.positions';
+  const landed = 'select tock.segment_of(last_value + 1) from tock.positions';
   expect(await value(client, landed)).not.toBeNull();
   ids.push(...(await enqueue(client, 'load', numberedTasks(50, 0, { delay_seconds: 60 }))));
   ids.push(...(await enqueue(client, 'load', numberedTasks(150))));

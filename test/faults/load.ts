@@ -44,7 +44,7 @@ const work: Step = async (on, ledger, queue, random) => {
   const runs = await rows<{ lease: string; id: string; run_id: string }>(
     on,
     `select lease, id, run_id from tock.claim(
-       p_queue => $1, p_limit => $2, p_lease_seconds => 600, p_alone => true)`,
+       p_queue => $1, p_limit => $2, p_lease_seconds => 600, p_own_transaction => true)`,
     [queue, 1 + random(10)],
   );
   for (const { run_id } of runs) told(ledger, run_id);
@@ -73,15 +73,15 @@ const work: Step = async (on, ledger, queue, random) => {
   }
 };
 
-const duties = [
+const maintenance_jobs = [
   'select tock.promote(1000, true)',
   'select tock.reap(p_sweep => true)',
-  'select tock.rest()',
+  'select tock.deactivate_streams()',
   'select tock.tick()',
 ];
 
-const duty: Step = async (on, ledger, _queue, random) => {
-  await on.query(duties[random(duties.length)] as string);
+const maintenance_job: Step = async (on, ledger, _queue, random) => {
+  await on.query(maintenance_jobs[random(maintenance_jobs.length)] as string);
   const reached = await value<string>(on, 'select last_value from tock.positions');
   ledger.newest = Math.max(ledger.newest, Number(reached));
   await sleep(random(40));
@@ -93,7 +93,7 @@ function gone(error: unknown): boolean {
   return /^(08|57P|E[A-Z])/.test(code) || /Connection terminated|not queryable/.test(message);
 }
 
-/** Writers, workers and duties at one queue, until stopped or until their server is gone. */
+/** Writers, workers and maintenance jobs at one queue, until stopped or until their server is gone. */
 export function startLoad(
   ledger: Ledger,
   connect: () => Promise<pg.Client>,
@@ -117,7 +117,7 @@ export function startLoad(
       }
     }
   };
-  const ended = Promise.all([write, write, write, work, work, work, duty].map(run));
+  const ended = Promise.all([write, write, write, work, work, work, maintenance_job].map(run));
   return {
     ended,
     async stop() {

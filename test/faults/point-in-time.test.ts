@@ -87,7 +87,8 @@ test('a queue that pauses after a restore hands out nothing until it is resumed'
   expect(await given(on, 'careful')).toEqual([]);
   expect(await value(on, "select (tock.claim_state('{careful}')).state")).toBe('paused');
 
-  for (const duties of ['tick()', "run_duty('guard')"]) await on.query(`select tock.${duties}`);
+  for (const maintenance_jobs of ['tick()', "run_maintenance('guard')"])
+    await on.query(`select tock.${maintenance_jobs}`);
   careful.push(...(await enqueue(on, 'careful', numberedTasks(2))));
   expect(await given(on, 'careful')).toEqual([]);
   await on.query(`select tock.put_queue('made-since', '{"pause_after_restore": true}')`);

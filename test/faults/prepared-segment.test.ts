@@ -14,13 +14,13 @@ afterAll(() => db.drop());
 
 // While its server runs, a prepared transaction is listed under its old virtual transaction; after a
 // restart it isn't.
-test('an epoch that ended before a crash waits for the task prepared in it', async () => {
+test('a segment that ended before a crash waits for the task prepared in it', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   const ids = await enqueue(writer, 'held', numberedTasks(2));
   const before = await db.connect();
   await before.query(
-    "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
+    "select setval('tock.positions', (select end_position from tock.segments where number = 1))",
   );
   await closeSegments(before);
   await writer.query("prepare transaction 'held'");
@@ -33,7 +33,7 @@ test('an epoch that ended before a crash waits for the task prepared in it', asy
     for (const runs of await drain(client, 'flow')) await complete(client, leaseOf(runs));
     await closeSegments(client);
   }
-  const settled = 'select count(*)::int from tock.epochs where settled_at is not null';
+  const settled = 'select count(*)::int from tock.segments where closed_at is not null';
   expect(await value(client, settled)).toBe(0);
   await client.query("commit prepared 'held'");
   expect((await drain(client, 'held')).flat().map((run) => run.id)).toEqual(ids);

@@ -69,7 +69,7 @@ async function expectMended(database: string): Promise<number> {
   const first = await enqueue(client, 'load', numberedTasks(1)).catch((error) => error);
   if (!Array.isArray(first)) expect(first).toMatchObject({ code: 'TK503' });
   await expectInvariants(client);
-  await client.query("select tock.run_duty('guard')");
+  await client.query("select tock.run_maintenance('guard')");
   expect(await guardFindings(client)).toContain('behind');
   return stored;
 }

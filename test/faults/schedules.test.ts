@@ -64,7 +64,7 @@ test('a database that was stopped over twenty fires catches up by the rules, wit
   expect(await value<Date>(one, 'select tock.next_wake_at()')).toEqual(wake);
   // As if it had been stopped for twenty hours.
   await one.query(
-    "update tock.fired set fire_at = fire_at - interval '20 hours', due_at = due_at - interval '20 hours'",
+    "update tock.schedule_history set fire_at = fire_at - interval '20 hours', due_at = due_at - interval '20 hours'",
   );
   for (const name of names) await backdateSchedule(one, name, 20 * 3600);
   await Promise.all(clients.map((each) => each.query('select tock.tick()')));

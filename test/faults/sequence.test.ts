@@ -82,7 +82,7 @@ const taken = async () =>
 /** After the tick calls go through, and what they give comes to its end. */
 async function expectMended(found: string | null = 'behind'): Promise<void> {
   const stored = await newestStored(client);
-  await client.query("select tock.run_duty('guard')");
+  await client.query("select tock.run_maintenance('guard')");
   if (found) expect(await guardFindings(client)).toContain(found);
   expect(await reachedPosition(client)).toBeGreaterThanOrEqual(stored);
   for (const queue of ['door', 'other', 'new']) {
@@ -135,7 +135,7 @@ test('a sequence set back to just below what is stored accepts nothing below a c
 
 test('a sequence behind streams that sleep is mended too', async () => {
   await history();
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   expect(await value(client, 'select bool_or(awake) from tock.streams')).toBe(false);
   await setBack((await newestStored(client)) - 5);
   await tried(enqueue(client, 'door', numberedTasks(2)));
@@ -143,15 +143,17 @@ test('a sequence behind streams that sleep is mended too', async () => {
   await expectMended();
 });
 
-test('a sequence set back into an epoch that is over accepts nothing there', async () => {
+test('a sequence set back into a segment that is over accepts nothing there', async () => {
   await history();
   await client.query(
-    "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
+    "select setval('tock.positions', (select end_position from tock.segments where number = 1))",
   );
   await history();
-  await client.query('select tock.rest()');
-  await client.query('select tock.rotate()');
-  expect(await value(client, 'select settled_at from tock.epochs where number = 1')).not.toBeNull();
+  await client.query('select tock.deactivate_streams()');
+  await client.query('select tock.create_segments()');
+  expect(
+    await value(client, 'select closed_at from tock.segments where number = 1'),
+  ).not.toBeNull();
   await setBack(5000);
   // A new queue's stream has nothing of its own to compare with.
   const ids = (await tried(enqueue(client, 'new', numberedTasks(3)))) ?? [];
@@ -235,7 +237,7 @@ test.each([
   const second = load();
   // A tick of the load may be at it, whose look came before.
   await waitUntil('the guard has come', async () => {
-    return (await value(client, "select tock.run_duty('guard')")) !== null;
+    return (await value(client, "select tock.run_maintenance('guard')")) !== null;
   });
   await completeMore(ledger, 60);
   await second.stop();

@@ -30,12 +30,12 @@ test.each([
 );
 
 // The short form of `npm run soak`.
-test('a while in SQL without kills, while epochs end, loses and doubles nothing', {
+test('a while in SQL without kills, while segments end, loses and doubles nothing', {
   timeout,
 }, async () => {
   const { text, found } = await ran({ driver: 'sql', seconds: 6, soak: 6 });
   expect(found).toBe('');
-  expect(text).toContain('fault epoch ended');
+  expect(text).toContain('fault segment ended');
 });
 
 test('each fault that is planted in a driver is found', { timeout }, async () => {

@@ -84,7 +84,7 @@ export const dates = [
   '294277-01-01T00:00:00Z',
   'infinity',
   '-infinity',
-  'epoch',
+  'segment',
   'P1Y2M3DT4H',
   '1 day',
   '2030-01-01 00:00:00',

@@ -49,7 +49,7 @@ test("no text of a caller's becomes part of a statement, however deep", async ()
   const property = fc.asyncProperty(fc.tuple(...routes.map(validOf)), heard);
   const numRuns = Math.ceil(runs / 20);
   for (const seed of seeds) await fc.assert(property, { seed, numRuns, endOnFailure: true });
-  // Statements are made for epochs: without one there would be nothing to hear.
+  // Statements are made for segments: without one there would be nothing to hear.
   const made = [...texts].filter((text) => /tock\.runs_\d/.test(text));
   expect(made.length).toBeGreaterThan(10);
   expect(await value(at.tock.owner, 'select count(*) > 0 from tock.runs')).toBe(true);

@@ -77,7 +77,7 @@ const kept = new Map<RegExp, string>([
 ]);
 // Free text that other requests have to hit upon as well, or that few texts are.
 const often: Record<string, string[]> = {
-  gate: ["it's", 'g'],
+  concurrency_key: ["it's", 'g'],
   worker: ['w', "o'w"],
   task: ['t', 't;--'],
   unique_key: ['u', "u'"],
@@ -133,7 +133,7 @@ function object(schema: Schema): fc.Arbitrary<unknown> {
   const { properties = {}, required = [], additionalProperties } = schema;
   if (typeof additionalProperties === 'object' && Object.keys(properties).length === 0) {
     return fc.dictionary(
-      fc.constantFrom('traceparent', 'x', 'priority', 'gate', "it's"),
+      fc.constantFrom('traceparent', 'x', 'priority', 'concurrency_key', "it's"),
       valuesOf(additionalProperties),
       { maxKeys: 3 },
     );

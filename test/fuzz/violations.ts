@@ -41,7 +41,7 @@ export function violationOf(sent: Sent, { operations, tock }: Target): string | 
 }
 
 // With these a task may be another's, or its payload be made of others'.
-const changing = ['unique_key', 'gather'];
+const changing = ['unique_key', 'include_results'];
 
 const keptBySql = `select n - 1 as n from unnest($2::text[]) with ordinality i (id, n)
   cross join lateral tock.task(i.id::bigint) t
@@ -49,7 +49,7 @@ const keptBySql = `select n - 1 as n from unnest($2::text[]) with ordinality i (
   where not sent ?| $3 and (t.payload is distinct from nullif(sent -> 'payload', 'null')
     or t.tenant is distinct from sent ->> 'tenant' or t.priority <> coalesce(sent ->> 'priority', '5')::numeric
     or t.options -> 'headers' is distinct from nullif(nullif(sent -> 'headers', 'null'), '{}')
-    or t.options ->> 'gate' is distinct from sent ->> 'gate' or t.options ->> 'push_url' is distinct from sent ->> 'push_url')`;
+    or t.options ->> 'concurrency_key' is distinct from sent ->> 'concurrency_key' or t.options ->> 'push_url' is distinct from sent ->> 'push_url')`;
 
 const shownBySql = `select key as n from jsonb_each($1::jsonb) s
   where key not in ('options', 'push', 'scopes') and key !~ '_at$' and s.value::text !~ '^-?\\d*\\.' and s.value is distinct from 'null' and $2::jsonb -> key is distinct from s.value`;
@@ -63,7 +63,8 @@ export async function lostContentOf({ plan, status, text, answer }: Sent, { tock
     const { rows } = await tock.owner.query(keptBySql, [text, JSON.parse(answer).ids, changing]);
     return rows.length === 0 ? null : `of task ${rows[0].n} something is not as it was sent`;
   }
-  if (!/^(PUT \/v1\/(queues|schedules)|PATCH .*gate|POST \/v1\/keys$)/.test(plan.name)) return null;
+  if (!/^(PUT \/v1\/(queues|schedules)|PATCH .*concurrency_key|POST \/v1\/keys$)/.test(plan.name))
+    return null;
   const { rows } = await tock.owner.query(shownBySql, [text, answer]);
   return rows.length === 0 ? null : `${rows[0].n} is not as it was sent`;
 }

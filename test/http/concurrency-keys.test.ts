@@ -11,49 +11,57 @@ const add = async (queue: string, tasks: object[]): Promise<string[]> =>
   (await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } })).body.ids;
 const claim = async (queue: string) =>
   (await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: 10 } })).body;
-const gateOf = async (path: string) => (await tock.send(`GET /v1/queues/${path}`)).body;
+const concurrencyKeyOf = async (path: string) => (await tock.send(`GET /v1/queues/${path}`)).body;
 
-test('of tasks with one gate one is claimed at a time, and the gate says who', async () => {
-  const ids = await add('gated', [{ gate: 'user 1/2' }, { gate: 'user 1/2' }]);
+test('of tasks with one concurrency key one is claimed at a time, and the concurrency key says who', async () => {
+  const ids = await add('gated', [
+    { concurrency_key: 'user 1/2' },
+    { concurrency_key: 'user 1/2' },
+  ]);
   const { tasks, lease } = await claim('gated');
   expect(tasks).toMatchObject([{ id: ids[0] }]);
   expect(await claim('gated')).toMatchObject({ tasks: [], state: 'empty' });
-  const gate = {
-    gate: 'user 1/2',
+  const concurrency_key = {
+    concurrency_key: 'user 1/2',
     paused: false,
-    gate_limit: 1,
-    gate_rate_limit: null,
-    gate_rate_seconds: 1,
-    gate_rate_burst: null,
-    inside: [ids[0]],
+    concurrency_limit: 1,
+    concurrency_rate_limit: null,
+    concurrency_rate_seconds: 1,
+    concurrency_rate_burst: null,
+    holders: [ids[0]],
     waiting: 1,
   };
-  expect(await gateOf('gated/gates/user%201%2F2')).toEqual(gate);
-  expect(await gateOf('gated/gates')).toEqual({ gates: [gate] });
+  expect(await concurrencyKeyOf('gated/concurrency-keys/user%201%2F2')).toEqual(concurrency_key);
+  expect(await concurrencyKeyOf('gated/concurrency-keys')).toEqual({
+    concurrency_keys: [concurrency_key],
+  });
   expect((await tock.send(`POST /v1/leases/${lease}/complete`)).body).toMatchObject({
     completed: 1,
   });
   expect((await claim('gated')).tasks).toMatchObject([{ id: ids[1] }]);
 });
 
-test('a gate is resized, paused and reset; who may not, and what may not be, is refused', async () => {
+test('a concurrency key is resized, paused and reset; who may not, and what may not be, is refused', async () => {
   await add(
     'sized',
-    Array.from({ length: 4 }, () => ({ gate: 'k' })),
+    Array.from({ length: 4 }, () => ({ concurrency_key: 'k' })),
   );
   expect((await claim('sized')).tasks).toHaveLength(1);
-  const path = '/v1/queues/sized/gates/k';
-  const paused = await tock.send(`PATCH ${path}`, { body: { gate_limit: 3, paused: true } });
-  expect(paused).toMatchObject({ status: 200, body: { gate_limit: 3, paused: true } });
+  const path = '/v1/queues/sized/concurrency-keys/k';
+  const paused = await tock.send(`PATCH ${path}`, { body: { concurrency_limit: 3, paused: true } });
+  expect(paused).toMatchObject({ status: 200, body: { concurrency_limit: 3, paused: true } });
   expect((await claim('sized')).tasks).toHaveLength(0);
   await tock.send(`PATCH ${path}`, { body: { paused: false } });
   expect((await claim('sized')).tasks).toHaveLength(2);
   expect((await tock.send(`DELETE ${path}`)).body).toEqual({ reset: true });
-  expect(await gateOf('sized/gates/k')).toMatchObject({ gate_limit: 1, waiting: 1 });
+  expect(await concurrencyKeyOf('sized/concurrency-keys/k')).toMatchObject({
+    concurrency_limit: 1,
+    waiting: 1,
+  });
 
   for (const [body, field] of [
-    [{ gate_limit: 0 }, 'gate_limit'],
-    [{ gate_rate_limit: 1.5 }, 'gate_rate_limit'],
+    [{ concurrency_limit: 0 }, 'concurrency_limit'],
+    [{ concurrency_rate_limit: 1.5 }, 'concurrency_rate_limit'],
     [{ paused: null }, 'paused'],
     [{ limit: 3 }, 'limit'],
   ] as const) {
@@ -62,7 +70,7 @@ test('a gate is resized, paused and reset; who may not, and what may not be, is 
     expect(refused.text).toContain(field);
   }
   for (const route of ['GET', 'DELETE']) {
-    const unknown = await tock.send(`${route} /v1/queues/sized/gates/unknown`);
+    const unknown = await tock.send(`${route} /v1/queues/sized/concurrency-keys/unknown`);
     expect(unknown).toMatchObject({
       status: 404,
       body: { hint: expect.stringContaining('PATCH') },
@@ -73,7 +81,7 @@ test('a gate is resized, paused and reset; who may not, and what may not be, is 
     `GET ${path}`,
     `PATCH ${path}`,
     `DELETE ${path}`,
-    'GET /v1/queues/sized/gates',
+    'GET /v1/queues/sized/concurrency-keys',
   ]) {
     const body = route.startsWith('PATCH') ? { paused: true } : undefined;
     expect((await tock.send(route, { key: reader, body })).status, route).toBe(403);
@@ -82,7 +90,7 @@ test('a gate is resized, paused and reset; who may not, and what may not be, is 
 
 test('what a task asks for is shown with it, and a key that is taken gives the task that has it', async () => {
   const asked = {
-    gate: 'g',
+    concurrency_key: 'g',
     unique_key: 'u',
     timeout_seconds: 30,
     expires_at: '2040-01-01T00:00:00Z',
@@ -119,11 +127,11 @@ test('a key whose task is held in an open transaction is a 503 that says to try 
 });
 
 test.each([
-  [{ gate: '' }, 'gate'],
+  [{ concurrency_key: '' }, 'concurrency_key'],
   [{ unique_key: 'x'.repeat(501) }, 'unique_key'],
   [{ unique_policy: 'always' }, 'unique_policy'],
   [{ on_conflict: 'keep' }, 'on_conflict'],
-  [{ gate: 'g', unique_key: 'k', on_conflict: 'rerun' }, 'gate'],
+  [{ concurrency_key: 'g', unique_key: 'k', on_conflict: 'rerun' }, 'concurrency_key'],
   [{ timeout_seconds: 0 }, 'timeout_seconds'],
   [{ expires_in_seconds: 5, expires_at: '2040-01-01T00:00:00Z' }, 'expires_in_seconds'],
   [{ backoff: { kind: 'none' } }, 'backoff.kind'],

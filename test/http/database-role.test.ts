@@ -59,7 +59,7 @@ test('an app of the database’s role does what the role may, without a key', as
   });
   const [id, other] = enqueued.body.ids;
   expect((await producer(`GET /v1/tasks/${id}`)).body).toMatchObject({ id, state: 'ready' });
-  const child = (await producer('POST /v1/queues/q/tasks', { after: [id] })).body.ids[0];
+  const child = (await producer('POST /v1/queues/q/tasks', { depends_on: [id] })).body.ids[0];
   expect((await producer(`GET /v1/tasks/${child}/parents`)).body.parents).toMatchObject([{ id }]);
   expect((await producer('GET /v1/tasks?queue=q&tenant=a')).body.tasks).toMatchObject([{ id }]);
   expect((await producer('GET /v1/tasks')).body.tasks).toHaveLength(3);

@@ -14,8 +14,8 @@ const claim = async (queue: string) => (await post(`queues/${queue}/claim`, {}))
 test('tasks of one call run in the order they name, and the last is given all results', async () => {
   const tasks = [
     { name: 'a', payload: 1 },
-    { name: 'b', payload: 2, after: ['a'] },
-    { payload: 'sum', after: ['a', 'b'], gather: true },
+    { name: 'b', payload: 2, depends_on: ['a'] },
+    { payload: 'sum', depends_on: ['a', 'b'], include_results: true },
   ];
   const { ids } = (await post('queues/flow/tasks', { tasks })).body;
   for (const n of [0, 1]) {
@@ -40,11 +40,11 @@ test('tasks of one call run in the order they name, and the last is given all re
 });
 
 for (const [task, field, detail] of [
-  [{ after: 'a' }, 'after', 'an array of up to 10,000 ids of tasks'],
-  [{ after: [{}] }, 'after[0]', 'an id of a task, the name of one in this call, or *'],
-  [{ after: ['a'] }, 'after[0]', 'no task of this call is named a'],
+  [{ depends_on: 'a' }, 'depends_on', 'an array of up to 10,000 ids of tasks'],
+  [{ depends_on: [{}] }, 'after[0]', 'an id of a task, the name of one in this call, or *'],
+  [{ depends_on: ['a'] }, 'after[0]', 'no task of this call is named a'],
   [{ name: '12' }, 'name', 'not only digits'],
-  [{ after: [1], on_parent_failure: 'no' }, 'on_parent_failure', 'cancel or run or wait'],
+  [{ depends_on: [1], on_parent_failure: 'no' }, 'on_parent_failure', 'cancel or run or wait'],
 ] as const) {
   test(`refused: ${JSON.stringify(task)}`, async () => {
     const { status, body } = await post('queues/refused/tasks', task);
@@ -57,10 +57,10 @@ for (const [task, field, detail] of [
 test('a key for some queues names no parents of others', async () => {
   const { ids } = (await post('queues/secret/tasks', { payload: 1 })).body;
   const key = await tock.makeKey(['enqueue'], ['open']);
-  const task = { after: ids, gather: true };
+  const task = { depends_on: ids, include_results: true };
   expect((await post('queues/open/tasks', task, key)).body).toMatchObject({
     status: 403,
-    field: 'after',
+    field: 'depends_on',
   });
   expect((await post('queues/open/tasks', { tasks: [{}, task] }, key)).status).toBe(403);
   expect((await post('queues/open/tasks', task)).status).toBe(201);
@@ -98,10 +98,10 @@ test('a key for some queues sees no results, errors or ids of tasks in others by
   expect((await tock.send(`GET /v1/tasks/${sent}`)).body.reruns).toMatchObject([{ id: again }]);
 
   const dies = await add('theirs', {});
-  const cancelled = await add('mine', { after: [dies] });
+  const cancelled = await add('mine', { depends_on: [dies] });
   await end('theirs', 'fail', fatal);
   const seen = await see(cancelled);
-  expect(seen).toMatchObject({ state: 'cancelled', options: { after: [] } });
+  expect(seen).toMatchObject({ state: 'cancelled', options: { depends_on: [] } });
   expect(seen.error).toEqual({
     name: 'ParentFailed',
     message: 'a task that it comes after is dead',
@@ -122,11 +122,11 @@ test('an id that is still to come is not within the reach of a key for some queu
   const coming = '9007199254740992';
   const judged = tock.owner.query("select tock.check_parents_key($1, $2, 'after')", [
     key,
-    JSON.stringify([{ after: [coming] }]),
+    JSON.stringify([{ depends_on: [coming] }]),
   ]);
   await expect(judged).rejects.toMatchObject({ code: 'TK422' });
   const reach = async (by: string) =>
-    (await tock.owner.query('select tock.reach($1, $2) as id', [by, coming])).rows[0].id;
+    (await tock.owner.query('select tock.visible_task($1, $2) as id', [by, coming])).rows[0].id;
   expect(await reach(key)).toBeNull();
   expect(await reach(tock.key)).toBe(coming);
 });
@@ -157,9 +157,9 @@ test('what a run spawns is refused like what is enqueued, and so is who may not'
   const { lease } = await claim('bad');
   const complete = (spawn: object, key?: string) =>
     post(`leases/${lease}/complete`, { results: [{ id: ids[0], spawn }] }, key);
-  expect((await complete({ tasks: [{ after: ['x'] }] })).body).toMatchObject({
+  expect((await complete({ tasks: [{ depends_on: ['x'] }] })).body).toMatchObject({
     status: 422,
-    field: 'results[0].spawn.tasks[0].after[0]',
+    field: 'results[0].spawn.tasks[0].depends_on[0]',
   });
   expect((await complete({ tasks: [{ priority: 11 }] })).body).toMatchObject({
     status: 422,

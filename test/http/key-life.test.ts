@@ -182,13 +182,15 @@ test('acts are listed with the key whose call it was, a part at a time', async (
   const admin = await make({ name: 'boss', scopes: ['admin'] });
   await tock.send('PUT /v1/queues/acted', { key: admin.key, body: { max_attempts: 2 } });
   await tock.send('POST /v1/queues/acted/purge', { key: admin.key, body: {} });
-  const { body } = await tock.send(`GET /v1/acts?key=${admin.prefix}&limit=1`);
+  const { body } = await tock.send(`GET /v1/audit-log?key=${admin.prefix}&limit=1`);
   expect(body.acts).toMatchObject([
     { verb: 'purge_queue', object: 'acted', key: admin.prefix, key_name: 'boss' },
   ]);
   const [{ number }] = body.acts;
-  const rest = await tock.send(`GET /v1/acts?key=${admin.prefix}&before=${number}`);
+  const rest = await tock.send(`GET /v1/audit-log?key=${admin.prefix}&before=${number}`);
   expect(rest.body.acts).toMatchObject([{ verb: 'put_queue', detail: { max_attempts: 2 } }]);
-  expect((await tock.send('GET /v1/acts?object=acted&verb=put_queue')).body.acts).toHaveLength(1);
-  expect((await tock.send('GET /v1/acts', { key: (await make({})).key })).status).toBe(403);
+  expect((await tock.send('GET /v1/audit-log?object=acted&verb=put_queue')).body.acts).toHaveLength(
+    1,
+  );
+  expect((await tock.send('GET /v1/audit-log', { key: (await make({})).key })).status).toBe(403);
 });

@@ -6,7 +6,7 @@ import { type Family, parse } from './openmetrics.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
-const count = () => tock.owner.query('select tock.minutes()');
+const count = () => tock.owner.query('select tock.collect_metrics()');
 const post = (route: string, body: object = {}) => tock.send(`POST ${route}`, { body });
 
 /** Of four tasks one is ready, one runs, one is done and one is dead; another waits. */
@@ -66,12 +66,12 @@ test('what Prometheus reads is OpenMetrics, and says what there is and what has 
     'tock_run_duration_seconds_count shop': 2,
     'tock_run_duration_seconds_bucket shop 60.0': 2,
     'tock_run_duration_seconds_count idle': 0,
-    'tock_duty_failures minutes': 0,
-    tock_epochs: 3,
+    'tock_maintenance_job_failures minutes': 0,
+    tock_segments: 3,
   });
   expect(all['tock_queue_oldest_ready_age_seconds shop']).toBeGreaterThan(0);
-  expect(all.tock_counted_age_seconds).toBeGreaterThan(0);
-  expect(all['tock_duty_late_seconds tidy']).toBe(0);
+  expect(all.tock_metrics_age_seconds).toBeGreaterThan(0);
+  expect(all['tock_maintenance_job_late_seconds tidy']).toBe(0);
 });
 
 test('the parser of this test knows what is wrong', async () => {
@@ -85,7 +85,7 @@ test('the parser of this test knows what is wrong', async () => {
     ['{queue="shop"}', '{queue="sh"op"}', 'labels'],
     ['_count{queue="shop"} 3', '_count{queue="shop"} 4', 'count is not that of +Inf'],
     ['le="+Inf"', 'le="172800.0"', 'bounds'],
-    ['tock_epochs 3', 'tock_epochs NaN?', 'no sample'],
+    ['tock_segments 3', 'tock_segments NaN?', 'no sample'],
   ] as const) {
     expect(text).toContain(find);
     expect(() => parse(text.replace(find, replace)), why).toThrow(why);
@@ -101,7 +101,7 @@ test("a label's value has its quotes, backslashes and ends of lines escaped", as
 
 test('counters never go back, also when what they counted is gone', async () => {
   const before = samples((await scrape()).get('tock_runs_started'));
-  await tock.owner.query('delete from tock.minutes');
+  await tock.owner.query('delete from tock.queue_metrics');
   await count();
   expect(samples((await scrape()).get('tock_runs_started'))).toEqual(before);
 });
@@ -121,10 +121,10 @@ test('the overview has each queue with rates, and its last half hour by the minu
   // What happened was two minutes ago, and the round is of now.
   await post('/v1/queues/shop/tasks', { tasks: [{}, {}, {}] });
   await count();
-  const ago = "date_trunc('minute', finished_at) - interval '2 minutes' from tock.counting";
-  await tock.owner.query("delete from tock.minutes where queue in ('shop', '*')");
+  const ago = "date_trunc('minute', finished_at) - interval '2 minutes' from tock.metrics_progress";
+  await tock.owner.query("delete from tock.queue_metrics where queue in ('shop', '*')");
   await tock.owner.query(
-    `insert into tock.minutes (queue, at, width_seconds, enqueued, started, done, failed, ready, wait_seconds, run_seconds, wait, run)
+    `insert into tock.queue_metrics (queue, at, width_seconds, enqueued, started, done, failed, ready, wait_seconds, run_seconds, wait, run)
      select 'shop', at, 60, 300, 150, 60, 30, 4, 60, 420,
        tock.histogram(array[tock.bucket_of(0.6)], '{100}'),
        tock.histogram(array[tock.bucket_of(4), tock.bucket_of(6)], '{90, 10}')

@@ -15,28 +15,33 @@ test('a leader is elected, found, and replaced when it dies', async () => {
     const joined = await call(`PUT ${pool}/workers/${encodeURIComponent(one)}`, {
       lease_seconds: 10,
     });
-    expect(joined).toMatchObject({ state: 'free', task: null, fence: null });
+    expect(joined).toMatchObject({ state: 'free', task: null, fencing_token: null });
   }
   const assign = () => call(`POST ${pool}/assign`, { task: 'leader' });
   const answers = await Promise.all([assign(), assign(), assign()]);
   const states = answers.map(({ state }) => state);
   expect(states.sort()).toEqual(['assigned', 'held', 'held']);
-  const [{ worker, fence }] = answers;
+  const [{ worker, fencing_token }] = answers;
   expect(worker).toBe('x/1');
   const seen = await call(`GET ${pool}?task=leader`);
-  expect(seen.places).toMatchObject([{ worker, task: 'leader', state: 'held', fence }]);
-  const beat = () => call(`PUT ${pool}/workers/x%2F1`, { fence, lease_seconds: 10 });
-  expect(await beat()).toMatchObject({ state: 'held', task: 'leader', fence });
+  expect(seen.places).toMatchObject([{ worker, task: 'leader', state: 'held', fencing_token }]);
+  const beat = () => call(`PUT ${pool}/workers/x%2F1`, { fencing_token, lease_seconds: 10 });
+  expect(await beat()).toMatchObject({ state: 'held', task: 'leader', fencing_token });
   await tock.owner.query(
-    "update tock.places set leased_until = now() - interval '1 second' where worker = 'x/1'",
+    "update tock.pool_members set leased_until = now() - interval '1 second' where worker = 'x/1'",
   );
   const next = await assign();
   expect(next).toMatchObject({ state: 'assigned', worker: 'y' });
-  expect(Number(next.fence)).toBeGreaterThan(Number(fence));
-  expect(await beat()).toEqual({ state: 'lost', task: null, fence: null, leased_until: null });
+  expect(Number(next.fencing_token)).toBeGreaterThan(Number(fencing_token));
+  expect(await beat()).toEqual({
+    state: 'lost',
+    task: null,
+    fencing_token: null,
+    leased_until: null,
+  });
   expect((await call(`GET ${pool}`)).places).toMatchObject([
     { worker: 'y', task: 'leader', state: 'held' },
-    { worker: 'z', task: null, state: 'free', fence: null },
+    { worker: 'z', task: null, state: 'free', fencing_token: null },
   ]);
 });
 
@@ -46,14 +51,18 @@ test('tasks are put down, taken, given back and ended', async () => {
   const take = (worker: string) => call(`POST ${pool}/take`, { worker });
   const first = await take('w');
   expect(first).toMatchObject({ state: 'taken', task: 'a' });
-  expect(await take('w')).toMatchObject({ state: 'held', task: 'a', fence: first.fence });
+  expect(await take('w')).toMatchObject({
+    state: 'held',
+    task: 'a',
+    fencing_token: first.fencing_token,
+  });
   expect(await take('v')).toMatchObject({ state: 'taken', task: 'b' });
   expect(await take('u')).toMatchObject({ state: 'empty', task: null, leased_until: null });
   const unassign = (body: object) => tock.send(`POST ${pool}/unassign`, { body });
-  const another = await unassign({ task: 'b', fence: first.fence });
+  const another = await unassign({ task: 'b', fencing_token: first.fencing_token });
   expect(another).toMatchObject({ status: 200, body: { unassigned: false } });
   for (const unassigned of [true, false]) {
-    const back = await unassign({ task: 'a', fence: first.fence, again: true });
+    const back = await unassign({ task: 'a', fencing_token: first.fencing_token, again: true });
     expect(back).toMatchObject({ status: 200, body: { unassigned } });
   }
   expect(await unassign({ task: 'never' })).toMatchObject({ status: 409 });
@@ -72,15 +81,15 @@ test('many tasks are assigned in one call', async () => {
   for (const worker of ['a', 'b']) await call(`PUT /v1/pools/many/workers/${worker}`, {});
   const { tasks } = await call('POST /v1/pools/many/assign-all', { tasks: ['z', 'y', 'x'] });
   expect(tasks).toMatchObject([
-    { task: 'z', state: 'assigned', worker: 'a', fence: expect.stringMatching(/^\d+$/) },
+    { task: 'z', state: 'assigned', worker: 'a', fencing_token: expect.stringMatching(/^\d+$/) },
     { task: 'y', state: 'assigned', worker: 'b', leased_until: expect.any(String) },
-    { task: 'x', state: 'none', worker: null, fence: null, leased_until: null },
+    { task: 'x', state: 'none', worker: null, fencing_token: null, leased_until: null },
   ]);
 });
 
 test('a worker claims one of a queue at a time', async () => {
   await call('POST /v1/queues/own/tasks', { tasks: [{ payload: 1 }, { payload: 2 }] });
-  const claim = () => call('POST /v1/queues/own/claim-own', { worker: 'w' });
+  const claim = () => call('POST /v1/queues/own/claim-for-worker', { worker: 'w' });
   const first = await claim();
   expect(first).toMatchObject({ state: 'found', tasks: [{ payload: 1 }] });
   expect(await claim()).toMatchObject({ lease: first.lease, tasks: first.tasks });
@@ -93,8 +102,8 @@ test('what can not be is refused with its field, and a key for other queues is',
     ['PUT /v1/pools/a%20b/workers/w', {}, 'pool'],
     [`PUT /v1/pools/p/workers/${'w'.repeat(201)}`, {}, 'worker'],
     ['PUT /v1/pools/p/workers/w', { lease_seconds: 0 }, 'lease_seconds'],
-    ['PUT /v1/pools/p/workers/w', { fence: 5 }, 'fence'],
-    ['PUT /v1/pools/p/workers/w', { fence: '9223372036854775808' }, 'fence'],
+    ['PUT /v1/pools/p/workers/w', { fencing_token: 5 }, 'fencing_token'],
+    ['PUT /v1/pools/p/workers/w', { fencing_token: '9223372036854775808' }, 'fencing_token'],
     ['POST /v1/pools/p/assign', {}, 'task'],
     ['POST /v1/pools/p/assign', { task: 't', worker: '' }, 'worker'],
     ['POST /v1/pools/p/assign', { task: 't\0' }, 'task'],
@@ -108,7 +117,9 @@ test('what can not be is refused with its field, and a key for other queues is',
     const refused = await tock.send(route, { body });
     expect([route, refused.status, refused.body.field]).toEqual([route, 422, field]);
   }
-  expect((await tock.owner.query("select from tock.places where pool = 'p'")).rowCount).toBe(0);
+  expect((await tock.owner.query("select from tock.pool_members where pool = 'p'")).rowCount).toBe(
+    0,
+  );
   const key = await tock.makeKey(['claim', 'enqueue', 'read'], ['taking']);
   expect(await tock.send('GET /v1/pools/taking', { key })).toMatchObject({ status: 200 });
   for (const [route, body] of [
@@ -143,7 +154,7 @@ test.each([
   ['GET /v1/pools/p?worker=a%00', undefined, 'worker'],
   ['POST /v1/pools/p/take', { worker: 'a\ud800' }, 'worker'],
   ['POST /v1/pools/p/tasks', { tasks: ['ok', 'a\0b'] }, 'tasks[1]'],
-  ['POST /v1/queues/q/claim-own', { worker: 'a\0' }, 'worker'],
+  ['POST /v1/queues/q/claim-for-worker', { worker: 'a\0' }, 'worker'],
 ] as const)('a name that cannot be stored is refused: %s (%#)', async (route, body, field) => {
   const { status, body: said } = await tock.send(route, { body });
   expect([status, said.field]).toEqual([422, field]);

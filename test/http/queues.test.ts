@@ -92,7 +92,7 @@ test('a tick does what is due and says when to come again', async () => {
   const ticked = await tock.send('POST /v1/tick');
   expect(ticked).toMatchObject({ status: 200, body: { next_wake_at: expect.any(String) } });
   const { rows } = await tock.owner.query(
-    'select count(*)::int as n from tock.duties where last_ok_at is not null',
+    'select count(*)::int as n from tock.maintenance_jobs where last_ok_at is not null',
   );
   expect(rows[0].n).toBeGreaterThan(0);
 });

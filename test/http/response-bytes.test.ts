@@ -29,7 +29,7 @@ const before = {
       case when count(*) > 0 then 0 else (tock.claim_state(array[$2])).retry_after_seconds end
         as retry_after_seconds`,
     `tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
-      p_request_id => $6, p_alone => true) as c
+      p_request_id => $6, p_own_transaction => true) as c
       cross join lateral (
         select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority,
           c.tenant, c.created_at, c.payload, null as headers, null as push_url) as run`,

@@ -84,7 +84,7 @@ test('a search goes on by its cursor; what can be no filter is named', async () 
     ['from=soon', 'from'],
     ['to=2026-13-01T00:00:00Z', 'to'],
     ['unique_key=x', 'queue'],
-    ['queue=q&unique_key=x&gate=y', 'gate'],
+    ['queue=q&unique_key=x&concurrency_key=y', 'concurrency_key'],
     ['cursor=zz', 'cursor'],
     ["cursor=';--", 'cursor'],
     ['limit=0', 'limit'],
@@ -105,13 +105,15 @@ test('a key for one tenant finds its own alone, and hears not how many others th
   const acme = await makeKey(`'{read}', p_tenants => '{acme}'`);
   const { body } = await get('/v1/tasks?queue=q', acme);
   expect(idsOf(body)).toEqual(ids.toReversed());
-  expect(body.looked_at).toBe(ids.length);
+  expect(body.scanned).toBe(ids.length);
   expect((await get('/v1/tasks?tenant=evil', acme)).status).toBe(403);
-  expect((await get('/v1/tasks?queue=q&gate=g', acme)).body).toMatchObject({ tasks: [] });
+  expect((await get('/v1/tasks?queue=q&concurrency_key=g', acme)).body).toMatchObject({
+    tasks: [],
+  });
   const both = await makeKey(`'{read}', p_tenants => '{acme,umbrella}'`);
   expect((await get('/v1/tasks', both)).status).toBe(403);
   expect(idsOf((await get('/v1/tasks?tenant=acme&queue=q', both)).body)).toHaveLength(4);
-  for (const path of ['/v1/leases', '/v1/duties', '/v1/queues/q/why'])
+  for (const path of ['/v1/leases', '/v1/maintenance', '/v1/queues/q/why'])
     expect([path, (await get(path, acme)).status]).toEqual([path, 403]);
 });
 
@@ -125,12 +127,12 @@ test('a key for one queue looks at that one', async () => {
     '/v1/tasks?queue=q',
     '/v1/leases',
     '/v1/leases?queue=q',
-    '/v1/duties',
+    '/v1/maintenance',
     '/v1/queues/q/why',
   ])
     expect([path, (await get(path, key)).status]).toEqual([path, 403]);
   const writes = await makeKey(`'{enqueue,claim,admin}'`);
-  for (const path of ['/v1/tasks', '/v1/leases', '/v1/duties', '/v1/queues/q/why'])
+  for (const path of ['/v1/tasks', '/v1/leases', '/v1/maintenance', '/v1/queues/q/why'])
     expect([path, (await get(path, writes)).status]).toEqual([path, 403]);
 });
 
@@ -162,7 +164,7 @@ test('whose transaction holds tasks back only a key for all queues is told', asy
   await somebody.end();
 });
 
-test('leases, duties and reasons are told as they are, and no token', async () => {
+test('leases, maintenance jobs and reasons are told as they are, and no token', async () => {
   const { body, text } = await get('/v1/leases?queue=q');
   expect(body.leases).toMatchObject([
     { queue: 'q', worker: 'w', late: false, runs: 2, unfinished: 2 },
@@ -170,16 +172,16 @@ test('leases, duties and reasons are told as they are, and no token', async () =
   expect([...ids, ...theirs]).toEqual(expect.arrayContaining(body.leases[0].tasks));
   expect(text).not.toContain(lease);
   await tock.owner.query('select tock.tick()');
-  const inside = (await get('/v1/duties')).body;
-  const { rows } = await tock.owner.query('select name from tock.duties order by name');
-  expect(inside.duties.map(({ name }: { name: string }) => name)).toEqual(
+  const holders = (await get('/v1/maintenance')).body;
+  const { rows } = await tock.owner.query('select name from tock.maintenance_jobs order by name');
+  expect(holders.maintenance_jobs.map(({ name }: { name: string }) => name)).toEqual(
     rows.map(({ name }) => name),
   );
-  expect(inside.duties.every((one: { late_seconds: unknown }) => one.late_seconds === null)).toBe(
-    true,
-  );
-  expect(inside.jobs).toEqual([]);
-  expect(inside.epochs.map(({ state }: { state: string }) => state).at(-1)).toBe('in use');
+  expect(
+    holders.maintenance_jobs.every((one: { late_seconds: unknown }) => one.late_seconds === null),
+  ).toBe(true);
+  expect(holders.jobs).toEqual([]);
+  expect(holders.segments.map(({ state }: { state: string }) => state).at(-1)).toBe('in use');
   await tock.send('PUT /v1/queues/quiet', { body: {} });
   expect((await get('/v1/queues/quiet/why')).body).toEqual({ reasons: [] });
   await tock.send('PUT /v1/queues/q', { body: { paused: true } });

@@ -48,7 +48,7 @@ const byId = (id: string): [route: string, body?: object][] => [
   ['POST /v1/tasks/cancel', { ids: [id] }],
   ['POST /v1/tasks/rerun', { ids: [id] }],
   ['POST /v1/tasks/move', { ids: [id], queue: 'elsewhere' }],
-  ['POST /v1/queues/q/tasks', { after: [id] }],
+  ['POST /v1/queues/q/tasks', { depends_on: [id] }],
   ['POST /v1/queues/q/tasks', { parent: id }],
 ];
 
@@ -123,9 +123,11 @@ test('of many ids only those of its own are acted on and answered', async () => 
 
 test("a child of two tenants' tasks shows its own parents alone, and after its own it comes", async () => {
   const [own, other] = [idOf(await put(acme, {})), idOf(await put(evil, {}))];
-  const child = idOf(await put(acme, { after: [own] }));
+  const child = idOf(await put(acme, { depends_on: [own] }));
   const mixed = idOf(
-    await tock.send('POST /v1/queues/q/tasks', { body: { tenant: 'acme', after: [own, other] } }),
+    await tock.send('POST /v1/queues/q/tasks', {
+      body: { tenant: 'acme', depends_on: [own, other] },
+    }),
   );
   for (const [id, count] of [
     [child, 1],
@@ -142,7 +144,7 @@ test('lists, and changes by filter, are of its own tenant', async () => {
   for (const key of [acme, acme, evil]) await put(key, {}, 'list');
   const { body } = await as(acme, 'GET /v1/tasks?queue=list');
   expect(body.tasks.map((one: { tenant: string }) => one.tenant)).toEqual(['acme', 'acme']);
-  expect(body.looked_at).toBe(2);
+  expect(body.scanned).toBe(2);
   const named = await as(acme, 'GET /v1/tasks?queue=list&tenant=evil');
   expect(named).toMatchObject({ status: 403, body: { field: 'tenant' } });
   expect(await as(both, 'GET /v1/tasks?queue=list')).toMatchObject({ status: 403 });
@@ -153,7 +155,7 @@ test('lists, and changes by filter, are of its own tenant', async () => {
     const foreign = await as(acme, route, { tenant: 'evil', ...options });
     expect(foreign, verb).toMatchObject({ status: 403, body: { field: 'tenant' } });
     const own = await as(acme, route, options);
-    expect(own.body, verb).toMatchObject({ changed: 2, looked_at: 2 });
+    expect(own.body, verb).toMatchObject({ changed: 2, scanned: 2 });
   }
   expect((await tock.send('GET /v1/tasks?queue=list&state=ready')).body.tasks).toMatchObject([
     { tenant: 'evil', priority: 5 },
@@ -171,7 +173,7 @@ test('a redrive is of its own dead tasks', async () => {
   expect(foreign).toMatchObject({ status: 403, body: { field: 'tenant' } });
 });
 
-test("a request id, a unique key and a gate are each tenant's own", async () => {
+test("a request id, a unique key and a concurrency key are each tenant's own", async () => {
   const request = { payload: 1, request_id: 'r' };
   const [mine, theirs] = [idOf(await put(acme, request)), idOf(await put(evil, request))];
   expect(theirs).not.toBe(mine);
@@ -186,15 +188,15 @@ test("a request id, a unique key and a gate are each tenant's own", async () => 
     if (on_conflict === 'keep') expect(idOf(await put(acme, keyed))).toBe(first);
   }
 
-  const gated = [acme, evil].map((key) => put(key, { gate: 'g' }, 'gated'));
+  const gated = [acme, evil].map((key) => put(key, { concurrency_key: 'g' }, 'gated'));
   await Promise.all(gated);
-  await put(acme, { gate: 'g' }, 'gated');
-  const inside: string[] = [];
+  await put(acme, { concurrency_key: 'g' }, 'gated');
+  const holders: string[] = [];
   for (let n = 0; n < 3; n++) {
     const { body } = await tock.send('POST /v1/queues/gated/claim', { body: { limit: 9 } });
-    inside.push(...body.tasks.map(({ tenant }: { tenant: string }) => tenant));
+    holders.push(...body.tasks.map(({ tenant }: { tenant: string }) => tenant));
   }
-  expect(inside.sort()).toEqual(['acme', 'evil']);
+  expect(holders.sort()).toEqual(['acme', 'evil']);
 });
 
 test('no tenant comes to the name of another by what it is called', async () => {
@@ -242,8 +244,8 @@ test("what concerns all tenants is refused to a key for some, and named by the d
     'POST /v1/claim': { queues: ['q'] },
     'POST /v1/keys': { name: 'k', scopes: ['read'] },
     'PATCH /v1/keys/{prefix}': { name: 'k' },
-    'PATCH /v1/queues/{queue}/gates/{gate}': { paused: true },
-    'POST /v1/queues/{queue}/claim-own': { worker: 'w' },
+    'PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}': { paused: true },
+    'POST /v1/queues/{queue}/claim-for-worker': { worker: 'w' },
     'POST /v1/pools/{pool}/assign': { task: 't' },
     'POST /v1/pools/{pool}/assign-all': { tasks: ['t'] },
     'POST /v1/pools/{pool}/tasks': { tasks: ['t'] },

@@ -63,8 +63,8 @@ export async function doChange(
 /** A new task with what the ended one had at last. */
 function anew(model: Model, of: Task, id: string): void {
   expect(model.tasks.has(id), `${id} is new`).toBe(false);
-  const { queue, payload, priority, maxAttempts, gate, pipeline } = of;
-  const task = { ...fresh(id, queue), payload, priority, maxAttempts, gate, pipeline };
+  const { queue, payload, priority, maxAttempts, concurrency_key, pipeline } = of;
+  const task = { ...fresh(id, queue), payload, priority, maxAttempts, concurrency_key, pipeline };
   task.expires = of.expires && !of.late;
   of.reruns.push(id);
   model.tasks.set(id, task);
@@ -178,25 +178,31 @@ export async function doLimit(
   step: Of<'limit'>,
 ): Promise<void> {
   const queue = model.queues[step.queue] as string;
-  await client.query('select tock.put_gate($1, $2, $3)', [
+  await client.query('select tock.put_concurrency_key($1, $2, $3)', [
     queue,
-    step.gate,
-    { gate_limit: step.limit },
+    step.concurrency_key,
+    { concurrency_limit: step.limit },
   ]);
-  model.limits.set(`${queue} ${step.gate}`, step.limit);
+  model.limits.set(`${queue} ${step.concurrency_key}`, step.limit);
 }
 
-/** The next few positions are the last of their epoch. */
-export async function doEpoch({ client }: ModelDatabase): Promise<void> {
+/** The next few positions are the last of their segment. */
+export async function doSegment({ client }: ModelDatabase): Promise<void> {
   await client.query(
     `select setval('tock.positions', greatest(s.last_value, e.end_position - 4))
-     from tock.positions s, tock.epochs e where e.number = tock.epoch_of(s.last_value)`,
+     from tock.positions s, tock.segments e where e.number = tock.segment_of(s.last_value)`,
   );
-  await client.query('select tock.rotate(p_ahead => 2, p_width => 3000)');
+  await client.query('select tock.create_segments(p_ahead => 2, p_width => 3000)');
 }
 
-export async function doDuties({ client }: ModelDatabase): Promise<void> {
-  for (const duty of ['rest', 'rotate', 'audit', 'retain', 'tidy']) {
-    await client.query('select tock.run_duty($1, 0)', [duty]);
+export async function doMaintenanceJobs({ client }: ModelDatabase): Promise<void> {
+  for (const maintenance_job of [
+    'deactivate_streams',
+    'create_segments',
+    'verify_segments',
+    'drop_expired_segments',
+    'prune',
+  ]) {
+    await client.query('select tock.run_maintenance($1, 0)', [maintenance_job]);
   }
 }

@@ -14,11 +14,11 @@ let actors: pg.Client[];
 beforeAll(async () => {
   db = await freshDatabase();
   client = await db.connect();
-  // small epochs, so that an edge passes now and then
+  // small segments, so that an edge passes now and then
   await client.query(
-    "select setval('tock.positions', (select max(end_position) - 100 from tock.epochs))",
+    "select setval('tock.positions', (select max(end_position) - 100 from tock.segments))",
   );
-  await client.query('select tock.rotate(p_ahead => 3, p_width => 500)');
+  await client.query('select tock.create_segments(p_ahead => 3, p_width => 500)');
   actors = await Promise.all([1, 2, 3].map(() => db.connect()));
 });
 
@@ -53,7 +53,7 @@ async function perform(on: pg.Client, shared: Shared, { steps, held }: Act): Pro
   }
 }
 
-/** Everything comes to its end: nothing stays open, put off, paused or behind a gate. */
+/** Everything comes to its end: nothing stays open, put off, paused or behind a concurrency key. */
 async function finish(shared: Shared): Promise<void> {
   for (let round = 0; round < 100; round++) {
     await client.query(
@@ -71,7 +71,7 @@ async function finish(shared: Shared): Promise<void> {
       for (const { id } of runs) shared.completed(id);
     }
     const left =
-      'select count(*)::int from tock.waiting where queue = any ($1) and after_due is null';
+      'select count(*)::int from tock.waiting where queue = any ($1) and due_after_parents is null';
     if (claimed === 0 && (await sql.value(client, left, [shared.queues])) === 0) return;
   }
   throw new Error('There is no end of tasks.');
@@ -79,11 +79,12 @@ async function finish(shared: Shared): Promise<void> {
 
 let round = 0;
 
-type Ended = { id: string; state: string; waits: boolean; staged: boolean; after: string[] };
+type Ended = { id: string; state: string; waits: boolean; staged: boolean; depends_on: string[] };
 
 /** It waits until a task that didn't end well is run again, or for one that does. */
-const waitsForEver = (all: Map<string, Ended>, { state, waits, after }: Ended): boolean =>
-  state === 'waiting' && (waits || after.some((id) => waitsForEver(all, all.get(id) as Ended)));
+const waitsForEver = (all: Map<string, Ended>, { state, waits, depends_on }: Ended): boolean =>
+  state === 'waiting' &&
+  (waits || depends_on.some((id) => waitsForEver(all, all.get(id) as Ended)));
 
 async function together(acts: Act[]): Promise<void> {
   const queues = [0, 1].map((n) => `beside-${round}-${n}`);
@@ -102,7 +103,7 @@ async function together(acts: Act[]): Promise<void> {
   const states = await sql.rows<Ended>(
     client,
     `select t.id, t.state, coalesce(t.options ->> 'on_parent_failure' = 'wait', false) as waits, coalesce(t.options ? 'pipeline', false) as staged,
-       array(select jsonb_array_elements_text(t.options -> 'after')) as after
+       array(select jsonb_array_elements_text(t.options -> 'depends_on')) as depends_on
      from unnest($1::bigint[]) i cross join lateral tock.task(p_id => i) t`,
     [[...new Set(shared.accepted)]],
   );

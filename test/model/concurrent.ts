@@ -144,15 +144,20 @@ export async function takeStep(on: pg.Client, shared: Shared, step: Step): Promi
       await on.query('select tock.purge_queue($1, $2)', [queue, step.state]);
       return nothing;
     case 'limit':
-      await on.query('select tock.put_gate($1, $2, $3)', [
+      await on.query('select tock.put_concurrency_key($1, $2, $3)', [
         queue,
-        step.gate,
-        { gate_limit: step.limit },
+        step.concurrency_key,
+        { concurrency_limit: step.limit },
       ]);
       return nothing;
-    case 'duties':
-      for (const duty of ['promote', 'rest', 'rotate', 'audit'])
-        await on.query('select tock.run_duty($1, 0)', [duty]);
+    case 'maintenance_jobs':
+      for (const maintenance_job of [
+        'promote',
+        'deactivate_streams',
+        'create_segments',
+        'verify_segments',
+      ])
+        await on.query('select tock.run_maintenance($1, 0)', [maintenance_job]);
       return nothing;
     default:
       return nothing;

@@ -17,7 +17,7 @@ export function sqlOptions(
 ): Record<string, unknown> {
   const { kind } = asked;
   const later = model.queues[model.queues.indexOf(queue) + 1];
-  const alone = kind.is !== 'plain' && kind.is !== 'gate';
+  const alone = kind.is !== 'plain' && kind.is !== 'concurrency_key';
   return {
     payload: kind.is === 'key' ? [asked.payload] : asked.payload,
     priority: asked.priority ?? undefined,
@@ -25,13 +25,13 @@ export function sqlOptions(
     max_attempts: asked.max_attempts ?? undefined,
     ...(asked.delayed && { delay_seconds: 7200 }),
     ...(asked.expires && !alone && { expires_in_seconds: 86400 }),
-    ...(kind.is === 'gate' && { gate: kind.gate }),
+    ...(kind.is === 'concurrency_key' && { concurrency_key: kind.concurrency_key }),
     ...(kind.is === 'pipeline' && later && { pipeline: [queue, later] }),
     ...(kind.is === 'after' &&
       model.tasks.size > 0 && {
-        after: picked(model, kind.parents),
+        depends_on: picked(model, kind.parents),
         on_parent_failure: kind.on,
-        ...(kind.gate && { gate: kind.gate }),
+        ...(kind.concurrency_key && { concurrency_key: kind.concurrency_key }),
       }),
     ...(kind.is === 'key' && {
       unique_key: kind.key,
@@ -47,16 +47,16 @@ type Given = ReturnType<typeof sqlOptions>;
 /** A new task of the model, with what it was enqueued with. */
 export function newTask(model: Model, id: string, queue: string, task: Given): Task {
   expect(model.tasks.has(id), `${id} is new`).toBe(false);
-  const after = (task.after ?? []) as string[];
+  const after = (task.depends_on ?? []) as string[];
   const one: Task = {
     ...fresh(id, queue),
     payload: task.payload,
     priority: (task.priority ?? 5) as number,
     delayed: 'delay_seconds' in task,
     expires: 'expires_in_seconds' in task,
-    gate: (task.gate ?? null) as string | null,
+    concurrency_key: (task.concurrency_key ?? null) as string | null,
     pipeline: (task.pipeline ?? null) as string[] | null,
-    after,
+    depends_on: after,
     upto: after.length,
     onFailure: (task.on_parent_failure ?? 'cancel') as Task['onFailure'],
   };

@@ -48,10 +48,10 @@ async function take(model: Model, step: Step): Promise<void> {
       return wishes.doPurge(model, real, step);
     case 'limit':
       return wishes.doLimit(model, real, step);
-    case 'epoch':
-      return wishes.doEpoch(real);
-    case 'duties':
-      return wishes.doDuties(real);
+    case 'segment':
+      return wishes.doSegment(real);
+    case 'maintenance_jobs':
+      return wishes.doMaintenanceJobs(real);
     default:
       return wishes.doQueue(model, real, step);
   }
@@ -75,7 +75,7 @@ const command = (step: Step): fc.AsyncCommand<Model, ModelDatabase> => ({
   toString: () => JSON.stringify(step),
 });
 
-/** So that the next run finds no more epochs to look into than it makes. */
+/** So that the next run finds no more segments to look into than it makes. */
 async function leaveNothing(queues: string[]): Promise<void> {
   const { client } = real;
   await client.query(
@@ -83,8 +83,8 @@ async function leaveNothing(queues: string[]): Promise<void> {
   );
   await client.query('select tock.reap(p_sweep => true)');
   for (const queue of queues) await client.query('select tock.purge_queue($1)', [queue]);
-  await client.query('select tock.rest()');
-  await client.query('select tock.settle()');
+  await client.query('select tock.deactivate_streams()');
+  await client.query('select tock.close_segments()');
 }
 
 let round = 0;

@@ -6,8 +6,8 @@ export type Task = {
   id: string;
   queue: string;
   state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
-  /** What a waiting task waits for first. A gate is stood at once the time has come. */
-  waits: 'parents' | 'time' | 'gate' | null;
+  /** What a waiting task waits for first. A concurrency key is stood at once the time has come. */
+  waits: 'parents' | 'time' | 'concurrency_key' | null;
   priority: number;
   payload: unknown;
   result: unknown;
@@ -15,14 +15,14 @@ export type Task = {
   attempt: number;
   lost: number;
   runs: { queue: string; attempt: number; state: string }[];
-  gate: string | null;
-  inside: boolean;
-  /** The place in the gate's line, where that is known. */
+  concurrency_key: string | null;
+  holders: boolean;
+  /** The place in the concurrency key's line, where that is known. */
   ticket: number | null;
   expires: boolean;
   /** Its time to start is over. */
   late: boolean;
-  after: string[];
+  depends_on: string[];
   /** How many of the parents, from the first on, have not been seen to be over. */
   upto: number;
   onFailure: 'cancel' | 'run' | 'wait';
@@ -85,12 +85,12 @@ export function fresh(id: string, queue: string): Task {
     attempt: 1,
     lost: 0,
     runs: [],
-    gate: null,
-    inside: false,
+    concurrency_key: null,
+    holders: false,
     ticket: null,
     expires: false,
     late: false,
-    after: [],
+    depends_on: [],
     upto: 0,
     onFailure: 'cancel',
     delayed: false,
@@ -112,7 +112,7 @@ export function ready(task: Task): void {
   task.state = 'ready';
   task.waits = null;
   task.ticket = null;
-  task.inside = task.gate !== null;
+  task.holders = task.concurrency_key !== null;
   task.runs.push({ queue: task.queue, attempt: task.attempt, state: 'ready' });
 }
 
@@ -120,8 +120,8 @@ export function ready(task: Task): void {
 export function come(model: Model, task: Task): void {
   task.state = 'waiting';
   if (task.delayed) task.waits = 'time';
-  else if (task.gate && !task.inside) {
-    task.waits = 'gate';
+  else if (task.concurrency_key && !task.holders) {
+    task.waits = 'concurrency_key';
     task.ticket = ++model.tickets;
   } else ready(task);
 }
@@ -129,7 +129,7 @@ export function come(model: Model, task: Task): void {
 export function end(task: Task, state: 'done' | 'dead' | 'cancelled' | 'expired'): void {
   task.state = state;
   task.waits = null;
-  task.inside = false;
+  task.holders = false;
   task.lease = null;
 }
 
@@ -144,7 +144,7 @@ export function goOn(task: Task, ended: string, later: boolean, counts: Partial<
   Object.assign(task, counts);
   if ('payload' in task.wish) task.payload = task.wish.payload;
   task.priority = task.wish.priority ?? task.priority;
-  if (task.wish.later) task.inside = false;
+  if (task.wish.later) task.holders = false;
   if (later || task.wish.later) {
     task.state = 'waiting';
     task.waits = 'time';
@@ -212,15 +212,15 @@ export function change(task: Task, changes: Change): boolean {
     if (later) {
       task.state = 'waiting';
       task.waits = 'time';
-      task.inside = false;
+      task.holders = false;
     } else ready(task);
   } else if (task.waits === 'parents') task.delayed = later ?? task.delayed;
   else if (later) {
     task.waits = 'time';
     task.ticket = null;
-    task.inside = false;
+    task.holders = false;
   } else if (later === false && task.waits === 'time') {
-    if (task.gate) task.waits = 'gate';
+    if (task.concurrency_key) task.waits = 'concurrency_key';
     else ready(task);
   }
   return true;

@@ -10,9 +10,14 @@ export type StepOptions = {
   expires: boolean;
   kind:
     | { is: 'plain' }
-    | { is: 'gate'; gate: string }
+    | { is: 'concurrency_key'; concurrency_key: string }
     | { is: 'pipeline' }
-    | { is: 'after'; parents: number[]; gate: string | null; on: 'cancel' | 'run' | 'wait' }
+    | {
+        is: 'after';
+        parents: number[];
+        concurrency_key: string | null;
+        on: 'cancel' | 'run' | 'wait';
+      }
     | {
         is: 'key';
         key: string;
@@ -47,25 +52,28 @@ export type Step =
   | { do: 'expire'; some: number[] }
   | { do: 'time' | 'redrive' | 'pause' | 'resume'; queue: number }
   | { do: 'purge'; queue: number; state: 'ready' | 'waiting' | null }
-  | { do: 'limit'; queue: number; gate: string; limit: number }
-  | { do: 'epoch' | 'duties' };
+  | { do: 'limit'; queue: number; concurrency_key: string; limit: number }
+  | { do: 'segment' | 'maintenance_jobs' };
 
 const number = fc.nat({ max: 999 });
 const some = fc.array(number, { minLength: 1, maxLength: 2 });
 const queue = fc.nat({ max: 1 });
-const gate = fc.constantFrom('g', 'h');
+const concurrency_key = fc.constantFrom('g', 'h');
 const priority = fc.option(fc.constantFrom(0, 5, 9), { freq: 2 });
 
 const kind: fc.Arbitrary<StepOptions['kind']> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ is: fc.constant('plain' as const) }) },
-  { weight: 3, arbitrary: fc.record({ is: fc.constant('gate' as const), gate }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ is: fc.constant('concurrency_key' as const), concurrency_key }),
+  },
   { weight: 1, arbitrary: fc.record({ is: fc.constant('pipeline' as const) }) },
   {
     weight: 2,
     arbitrary: fc.record({
       is: fc.constant('after' as const),
       parents: some,
-      gate: fc.option(gate, { freq: 2 }),
+      concurrency_key: fc.option(concurrency_key, { freq: 2 }),
       on: fc.constantFrom('cancel', 'run', 'wait'),
     }),
   },
@@ -140,8 +148,11 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
   [3, fc.record({ do: done('time', 'time', 'time', 'redrive'), queue })],
   [1, fc.record({ do: done('pause', 'resume', 'resume'), queue })],
   [0.4, fc.record({ do: done('purge'), queue, state: fc.constantFrom(null, 'ready', 'waiting') })],
-  [1, fc.record({ do: done('limit'), queue, gate, limit: fc.integer({ min: 1, max: 3 }) })],
-  [0.6, fc.record({ do: done('epoch', 'duties') })],
+  [
+    1,
+    fc.record({ do: done('limit'), queue, concurrency_key, limit: fc.integer({ min: 1, max: 3 }) }),
+  ],
+  [0.6, fc.record({ do: done('segment', 'maintenance_jobs') })],
 ];
 
 export const steps = fc.oneof(

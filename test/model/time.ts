@@ -13,9 +13,9 @@ function standing(model: Model, id: string): Task {
 }
 
 /** Whether the child has come to its turn or its end. */
-function lookAtParents(model: Model, child: Task): boolean {
+function checkParents(model: Model, child: Task): boolean {
   for (; child.upto > 0; child.upto--) {
-    const { state } = standing(model, child.after[child.upto - 1] as string);
+    const { state } = standing(model, child.depends_on[child.upto - 1] as string);
     if (['waiting', 'ready', 'running'].includes(state)) return false;
     if (state === 'done' || child.onFailure === 'run') continue;
     if (child.onFailure === 'wait') return false;
@@ -28,14 +28,14 @@ function lookAtParents(model: Model, child: Task): boolean {
 
 function lookAtAllParents(model: Model): void {
   const children = () => tasksOf(model).filter((task) => task.waits === 'parents');
-  while (children().some((child) => lookAtParents(model, child)));
+  while (children().some((child) => checkParents(model, child)));
 }
 
-const gateOf = (task: Task) => `${task.queue} ${task.gate}`;
+const concurrencyKeyOf = (task: Task) => `${task.queue} ${task.concurrency_key}`;
 
-/** Who comes in is the gate's choice: no more than it lets in, the first in the line, and somebody where there is room. */
-async function lookAtGates(model: Model, { client }: ModelDatabase): Promise<void> {
-  const line = tasksOf(model).filter((task) => task.waits === 'gate');
+/** Who comes in is the concurrency key's choice: no more than it lets in, the first in the line, and somebody where there is room. */
+async function lookAtConcurrencyKeys(model: Model, { client }: ModelDatabase): Promise<void> {
+  const line = tasksOf(model).filter((task) => task.waits === 'concurrency_key');
   if (line.length === 0) return;
   const states = await rows<{ id: string; state: string }>(
     client,
@@ -43,16 +43,20 @@ async function lookAtGates(model: Model, { client }: ModelDatabase): Promise<voi
     [line.map(({ id }) => id)],
   );
   const inNow = new Set(states.filter(({ state }) => state === 'ready').map(({ id }) => id));
-  for (const gate of new Set(line.map(gateOf))) {
-    const here = line.filter((task) => gateOf(task) === gate);
+  for (const concurrency_key of new Set(line.map(concurrencyKeyOf))) {
+    const here = line.filter((task) => concurrencyKeyOf(task) === concurrency_key);
     const came = here.filter(({ id }) => inNow.has(id));
     const left = here.filter(({ id }) => !inNow.has(id));
     for (const task of came) ready(task);
-    const inside = tasksOf(model).filter((task) => task.inside && gateOf(task) === gate).length;
-    const limit = model.limits.get(gate) ?? 1;
-    if (came.length > 0) expect(inside, `inside ${gate}`).toBeLessThanOrEqual(limit);
+    const holders = tasksOf(model).filter(
+      (task) => task.holders && concurrencyKeyOf(task) === concurrency_key,
+    ).length;
+    const limit = model.limits.get(concurrency_key) ?? 1;
+    if (came.length > 0) expect(holders, `inside ${concurrency_key}`).toBeLessThanOrEqual(limit);
     if (left.length > 0)
-      expect(inside, `inside ${gate}, with others in its line`).toBeGreaterThanOrEqual(limit);
+      expect(holders, `inside ${concurrency_key}, with others in its line`).toBeGreaterThanOrEqual(
+        limit,
+      );
   }
 }
 
@@ -60,7 +64,7 @@ async function lookAtGates(model: Model, { client }: ModelDatabase): Promise<voi
 async function look(model: Model, { client }: ModelDatabase): Promise<void> {
   await client.query(
     `update tock.waiting set due_at = now() - interval '1 second'
-     where queue = any ($1) and after_due is not null`,
+     where queue = any ($1) and due_after_parents is not null`,
     [model.queues],
   );
 }
@@ -74,7 +78,7 @@ export async function settleDue(model: Model, real: ModelDatabase): Promise<void
     promoted = await value<number>(client, 'select tock.promote(p_limit => 1000, p_sweep => true)');
   }
   lookAtAllParents(model);
-  await lookAtGates(model, real);
+  await lookAtConcurrencyKeys(model, real);
 }
 
 /** The time of all that waits has come. */

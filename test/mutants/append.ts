@@ -55,7 +55,7 @@ export const append: Mutant[] = [
   },
   {
     name: 'a task option is accepted and lost',
-    in: 'tock.asked_options',
+    in: 'tock.extended_options',
     find: "('push_url', 'url', null, null, null)",
     replace: "('push_url', 'url', null, null, null), ('planted', 'text', 1, 9, null)",
     caught: [

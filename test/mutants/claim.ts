@@ -56,8 +56,8 @@ export const claim: Mutant[] = [
   },
   {
     name: 'every claim commits asynchronously',
-    in: 'tock.is_alone',
-    find: 'select p_alone and',
+    in: 'tock.is_own_transaction',
+    find: 'select p_own_transaction and',
     replace: 'select true and',
     caught: [
       'sql/kernel/claim/transactions.test.ts',
@@ -66,7 +66,7 @@ export const claim: Mutant[] = [
   },
   {
     name: 'a claim commits asynchronously after a write of its transaction',
-    in: 'tock.is_alone',
+    in: 'tock.is_own_transaction',
     find: 'and pg_catalog.pg_current_xact_id_if_assigned() is null',
     replace: '',
     caught: [
@@ -77,8 +77,9 @@ export const claim: Mutant[] = [
   {
     name: 'a claim with a concurrency key may be lost in a crash',
     in: 'tock.claim_streams',
-    find: 'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and (p_claim.allowance).allowed is null and not tock.has_fired() then',
-    replace: 'if p_alone and (p_claim.allowance).allowed is null and not tock.has_fired() then',
+    find: 'if p_own_transaction and not coalesce(tock.lease_has_options(v_range.token), false) and (p_claim.limiter_state).allowed is null and not tock.has_fired() then',
+    replace:
+      'if p_own_transaction and (p_claim.limiter_state).allowed is null and not tock.has_fired() then',
     caught: [
       'sql/features/concurrency/concurrency-keys.test.ts',
       'a claim of a task with a key commits synchronously',
@@ -87,28 +88,28 @@ export const claim: Mutant[] = [
   {
     name: 'a claim at a limit may be lost in a crash',
     in: 'tock.claim_streams',
-    find: 'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and (p_claim.allowance).allowed is null and not tock.has_fired() then',
+    find: 'if p_own_transaction and not coalesce(tock.lease_has_options(v_range.token), false) and (p_claim.limiter_state).allowed is null and not tock.has_fired() then',
     replace:
-      'if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and not tock.has_fired() then',
+      'if p_own_transaction and not coalesce(tock.lease_has_options(v_range.token), false) and not tock.has_fired() then',
     caught: ['sql/features/queue_limits/rates.test.ts', 'a claim at a limit commits synchronously'],
   },
   {
     name: 'a claim of one takes a cancelled task',
     in: 'tock.claim_one',
-    find: 'and (select m.position from tock.marks_%2$s m where m.stream = v_next.stream … is null',
+    find: 'and (select m.position from tock.run_overrides_%2$s m where m.stream = v_next.stream … is null',
     replace: '',
     caught: ['sql/kernel/claim/claim-one.test.ts', 'a claim of one skips a cancelled task'],
   },
   {
     name: 'a claim of one stays in its segment when the next has begun',
     in: 'tock.claim_one',
-    find: 'and (select %1$s from tock.positions s) and not (p_alone',
-    replace: 'and not (p_alone',
+    find: 'and (select %1$s from tock.positions s) and not (p_own_transaction',
+    replace: 'and not (p_own_transaction',
     caught: ['sql/kernel/claim/claim-one.test.ts', 'claims of one continue in the next segment'],
   },
   {
     name: 'a promotion that fails fails the claim',
-    in: 'tock.ride_along',
+    in: 'tock.run_late_maintenance',
     find: 'end loop; exception when others or query_canceled then',
     replace: 'end loop; exception when division_by_zero then',
     caught: [
@@ -126,7 +127,7 @@ export const claim: Mutant[] = [
   {
     name: 'runs are passed over without a lease',
     in: 'tock.pass_overridden',
-    find: 'perform tock.skip_to(p_range.stream, p_range.after_position, v_passed.after_position, v_passed.passed);',
+    find: 'perform tock.skip_range(p_range.stream, p_range.after_position, v_passed.after_position, v_passed.passed);',
     replace: 'null;',
     caught: [
       'sql/kernel/change/cancel.test.ts',

@@ -4,9 +4,9 @@ import type { Mutant } from './mutants.ts';
 export const concurrency: Mutant[] = [
   {
     name: 'a key ignores its holders',
-    in: 'tock.turn_gates',
-    find: 'v_policy.gate_limit) end - pg_catalog.cardinality(v_next.inside);',
-    replace: 'v_policy.gate_limit) end;',
+    in: 'tock.admit_waiters',
+    find: 'v_policy.concurrency_limit) end - pg_catalog.cardinality(v_next.inside);',
+    replace: 'v_policy.concurrency_limit) end;',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
       'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
@@ -14,9 +14,9 @@ export const concurrency: Mutant[] = [
   },
   {
     name: 'two transactions admit through one key at once',
-    in: 'tock.lock_gates',
-    find: 'order by g.queue, g.gate for update skip locked);',
-    replace: 'order by g.queue, g.gate);',
+    in: 'tock.lock_concurrency_keys',
+    find: 'order by g.queue, g.concurrency_key for update skip locked);',
+    replace: 'order by g.queue, g.concurrency_key);',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
       'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
@@ -24,8 +24,8 @@ export const concurrency: Mutant[] = [
   },
   {
     name: 'a key admits the last that came',
-    in: 'tock.turn_gates',
-    find: 'order by w.queue, w.gate, w.ticket limit v_free',
+    in: 'tock.admit_waiters',
+    find: 'order by w.queue, w.concurrency_key, w.ticket limit v_free',
     replace: 'order by w.ticket desc limit v_free',
     caught: [
       'sql/features/concurrency/concurrency-keys.test.ts',
@@ -34,28 +34,28 @@ export const concurrency: Mutant[] = [
   },
   {
     name: 'a key is free while a claim under way has its holder',
-    in: 'tock.still_inside',
-    find: 'continue when tock.never_starts(v_at.current_id, p_lock);',
+    in: 'tock.current_holders',
+    find: 'continue when tock.will_not_start(v_at.current_id, p_lock);',
     replace: 'continue;',
     caught: ['sql/features/concurrency/admissions.test.ts', 'was cancelled meanwhile'],
   },
   {
     name: 'the end of a task frees no key',
-    in: 'tock.open_named_gates',
-    find: "if v_gates <> '{}' then perform tock.open_gates(v_queues, v_gates, p_wait); end if;",
+    in: 'tock.admit_at_named_keys',
+    find: "if v_concurrency_keys <> '{}' then perform tock.admit_at_keys(v_queues, v_concurrency_keys, p_wait); end if;",
     replace: '',
     caught: ['sql/features/concurrency/concurrency-keys.test.ts', 'is done'],
   },
   {
     name: 'a part of a lease that is completed frees no key',
     in: 'tock.complete_runs',
-    find: "perform tock.after_runs_ended(v_epoch, v_ended); end if; refused := '{}';",
+    find: "perform tock.after_runs_ended(v_segment, v_ended); end if; refused := '{}';",
     replace: "null; end if; refused := '{}';",
     caught: ['sql/features/concurrency/concurrency-keys.test.ts', 'is done with a result'],
   },
   {
     name: 'a retry gives up the key that it may keep',
-    in: 'tock.still_inside',
+    in: 'tock.current_holders',
     find: 'if not (p_keep or v_waits.goes_on) then',
     replace: 'if true then',
     caught: [
@@ -65,9 +65,9 @@ export const concurrency: Mutant[] = [
   },
   {
     name: 'a key is forgotten that a task came to meanwhile',
-    in: 'tock.tidy_gates',
-    find: 'continue when v_gate.gate is null or not tock.is_idle_gate(v_gate);',
-    replace: 'continue when v_gate.gate is null;',
+    in: 'tock.prune_concurrency_keys',
+    find: 'continue when v_concurrency_key.concurrency_key is null or not tock.is_idle_concurrency_key(v_concurrency_key);',
+    replace: 'continue when v_concurrency_key.concurrency_key is null;',
     caught: [
       'sql/features/concurrency/locks.test.ts',
       'stay when a task is enqueued while others are pruned',

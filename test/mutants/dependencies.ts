@@ -15,7 +15,7 @@ export const dependencies: Mutant[] = [
   {
     name: 'the end of a single run tells no child',
     in: 'tock.end_runs',
-    find: 'perform tock.parents_moved(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));',
+    find: 'perform tock.notify_dependents(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));',
     replace: '',
     caught: [
       'sql/features/dependencies/dependencies.test.ts',
@@ -31,8 +31,8 @@ export const dependencies: Mutant[] = [
   },
   {
     name: 'a cancelled parent that a claim may have counts as over',
-    in: 'tock.ends_of',
-    find: 'or tock.never_starts(f.current_id, p_lock)',
+    in: 'tock.final_states_of',
+    find: 'or tock.will_not_start(f.current_id, p_lock)',
     replace: 'or true',
     caught: [
       'sql/features/dependencies/late-commits.test.ts',
@@ -41,7 +41,7 @@ export const dependencies: Mutant[] = [
   },
   {
     name: 'a child starts when one of its parents is over',
-    in: 'tock.look_at_parents',
+    in: 'tock.check_parents',
     find: 'where o.verdict is null and o.upto = 0);',
     replace: 'where o.verdict is null);',
     caught: [
@@ -59,13 +59,13 @@ export const dependencies: Mutant[] = [
   {
     name: 'a parent goes on before its children have ended',
     in: 'tock.begin_wait',
-    find: 'after_due = greatest(pg_catalog.clock_timestamp(), v_run_at),',
-    replace: 'after_due = null, due_at = pg_catalog.clock_timestamp(),',
+    find: 'due_after_parents = greatest(pg_catalog.clock_timestamp(), v_run_at),',
+    replace: 'due_after_parents = null, due_at = pg_catalog.clock_timestamp(),',
     caught: ['sql/features/dependencies/spawn.test.ts', 'a task waits for what it spawned'],
   },
   {
     name: 'a task waits for itself',
-    in: 'tock.refuse_waiting_for_itself',
+    in: 'tock.refuse_self_wait',
     find: 'if tock.position_of(v_at.current_id) = p_position then',
     replace: 'if false then',
     caught: ['sql/features/dependencies/spawn-cycles.test.ts', 'a completion is refused'],

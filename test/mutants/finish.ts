@@ -41,14 +41,14 @@ export const finish: Mutant[] = [
   },
   {
     name: 'a part of a lease is completed without a lock on the lease',
-    in: 'tock.hold_runs',
+    in: 'tock.lock_lease_runs',
     find: 'l.alone is null for share;',
     replace: 'l.alone is null;',
     caught: ['sql/kernel/finish/reap.test.ts', 'a part completed in an open transaction'],
   },
   {
     name: 'a lease of one run is locked by several calls at once',
-    in: 'tock.hold_runs',
+    in: 'tock.lock_lease_runs',
     find: 'for no key update; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
     replace:
       'for share; else perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;',
@@ -59,7 +59,7 @@ export const finish: Mutant[] = [
   },
   {
     name: 'a run that was reaped is completed all the same',
-    in: 'tock.hold_runs',
+    in: 'tock.lock_lease_runs',
     find: 'coalesce(e.state, l.outcome), e.result, e.error, e.next_id)::tock.leased_run from leased l join tock.streams s on s.number = l.stream join unnest',
     replace:
       "nullif(coalesce(e.state, l.outcome), 'lost'), e.result, e.error, e.next_id)::tock.leased_run from leased l join tock.streams s on s.number = l.stream join unnest",
@@ -106,7 +106,7 @@ export const finish: Mutant[] = [
   },
   {
     name: 'a run that is named by two ids is tried twice',
-    in: 'tock.each_once',
+    in: 'tock.dedupe_outcomes',
     find: 'if pg_catalog.cardinality(p_ended) < 2 then',
     replace: 'if true then',
     caught: [
@@ -116,7 +116,7 @@ export const finish: Mutant[] = [
   },
   {
     name: 'a cancelled task is tried again',
-    in: 'tock.heed_wishes',
+    in: 'tock.apply_pending_changes',
     find: 'coalesce(t.cancelled, false) or coalesce(o.cancelled, false)',
     replace: 'false',
     caught: ['sql/kernel/change/cancel.test.ts', 'is not tried again'],

@@ -4,14 +4,14 @@ import type { Mutant } from './mutants.ts';
 export const keys: Mutant[] = [
   {
     name: 'a revoked key is accepted',
-    in: 'tock.lets_in',
+    in: 'tock.allows_simple',
     find: 'case when k.revoked_at is null and p_scope',
     replace: 'case when p_scope',
     caught: ['sql/access/keys.test.ts', 'a revoked key is refused from then on'],
   },
   {
     name: 'an expired key is accepted where it has all scopes',
-    in: 'tock.lets_in',
+    in: 'tock.allows_simple',
     find: 'and (k.expires_at is null or k.expires_at > pg_catalog.clock_timestamp()) then',
     replace: 'then',
     caught: [
@@ -38,7 +38,7 @@ export const keys: Mutant[] = [
   },
   {
     name: 'a key with a rate is not counted',
-    in: 'tock.lets_in',
+    in: 'tock.allows_simple',
     find: 'and k.tenants is null and k.rate_limit is null',
     replace: 'and k.tenants is null',
     caught: [
@@ -62,7 +62,7 @@ export const keys: Mutant[] = [
   },
   {
     name: 'a request is counted after its limit was checked',
-    in: 'tock.take_request',
+    in: 'tock.count_request',
     find: 'if pg_catalog.nextval(v_counter) & 1048575 <= p_limit then',
     replace: 'if pg_catalog.nextval(v_counter) > 0 then',
     caught: [
@@ -73,7 +73,7 @@ export const keys: Mutant[] = [
   {
     name: 'an enqueue is not authorized',
     in: 'tock.http_enqueue',
-    find: "if not coalesce(tock.lets_in(p_key, 'enqueue', p_queue), false) then",
+    find: "if not coalesce(tock.allows_simple(p_key, 'enqueue', p_queue), false) then",
     replace: 'if false then',
     caught: ['http/one-statement.test.ts', 'a key is judged before the verb does anything'],
   },
@@ -124,7 +124,7 @@ export const keys: Mutant[] = [
   },
   {
     name: 'any role may set which key it acts as',
-    in: 'tock.act',
+    in: 'tock.write_audit_log',
     find: "case when pg_catalog.pg_has_role(session_user, 'tock_edge', 'member') then nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '') end",
     replace: "nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '')",
     caught: [
@@ -135,8 +135,8 @@ export const keys: Mutant[] = [
   {
     name: 'the secret of a key is in the audit log',
     in: 'tock.create_key',
-    find: "perform tock.act('create_key', pg_catalog.left(v_key, 13),",
-    replace: "perform tock.act('create_key', v_key,",
+    find: "perform tock.write_audit_log('create_key', pg_catalog.left(v_key, 13),",
+    replace: "perform tock.write_audit_log('create_key', v_key,",
     caught: [
       'sql/access/audit-log.test.ts',
       'the audit log records keys that are created, changed, rotated and revoked, without their secrets',

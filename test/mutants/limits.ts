@@ -11,7 +11,7 @@ export const limits: Mutant[] = [
   },
   {
     name: 'a limit has no lock',
-    in: 'tock.ask_allowance',
+    in: 'tock.acquire_from_limiter',
     find: 'elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key) or (p_wait and tock.wait_for_lock(v_key)) then',
     replace: 'else',
     caught: [
@@ -21,8 +21,8 @@ export const limits: Mutant[] = [
   },
   {
     name: 'a limit is not read again under its lock',
-    in: 'tock.ask_allowance',
-    find: 'p_wait and tock.wait_for_lock(v_key)) then v_one := tock.allowance_of(p_queue, p_policy);',
+    in: 'tock.acquire_from_limiter',
+    find: 'p_wait and tock.wait_for_lock(v_key)) then v_one := tock.limiter_state_of(p_queue, p_policy);',
     replace: 'p_wait and tock.wait_for_lock(v_key)) then',
     caught: ['sql/features/queue_limits/limits-load.test.ts', 'eight workers, some of them killed'],
   },
@@ -48,7 +48,7 @@ export const limits: Mutant[] = [
   },
   {
     name: 'a start takes nothing from the rate',
-    in: 'tock.keep_allowance',
+    in: 'tock.record_limiter_state',
     find: 'p_asked.level - p_started',
     replace: 'p_asked.level',
     caught: [

@@ -4,8 +4,8 @@ import type { Mutant } from './mutants.ts';
 export const maintenance: Mutant[] = [
   {
     name: 'a job runs twice at once',
-    in: 'tock.run_duty',
-    find: "not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', p_duty)) or (… for update skip locked) is null",
+    in: 'tock.run_maintenance',
+    find: "not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', p_job)) or (… for update skip locked) is null",
     replace: 'false',
     caught: [
       'sql/operations/maintenance.test.ts',
@@ -14,14 +14,14 @@ export const maintenance: Mutant[] = [
   },
   {
     name: 'a job waits for its row',
-    in: 'tock.run_duty',
+    in: 'tock.run_maintenance',
     find: 'for update skip locked) is null',
     replace: ') is null',
     caught: ['sql/operations/piggyback.test.ts', 'whose rows a transaction'],
   },
   {
     name: "a failing job's error is not recorded",
-    in: 'tock.run_duty',
+    in: 'tock.run_maintenance',
     find: "when sqlstate 'TK422' then raise; when others or query_canceled then",
     replace: "when sqlstate 'TK422' then raise; when sqlstate 'TK999' then",
     caught: [
@@ -31,7 +31,7 @@ export const maintenance: Mutant[] = [
   },
   {
     name: 'a job on the way of a claim goes on when the claim is cancelled',
-    in: 'tock.run_duty',
+    in: 'tock.run_maintenance',
     find: "if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then",
     replace: 'if false then',
     caught: ['sql/operations/piggyback.test.ts', 'a cancel ends the claim'],

@@ -86,7 +86,9 @@ test('a dotted name and a placeholder in a name may be others', () => {
 });
 
 test('a function that is renamed, or split, is found by what is in it', () => {
-  expect(mutated(claim.replaceAll('tock.claim', 'tock.take'), repeat)).toContain('if false then');
+  expect(mutated(claim.replaceAll('tock.claim', 'tock.take_task'), repeat)).toContain(
+    'if false then',
+  );
   const split = claim.replaceAll('v_seen', 'v_earlier').replaceAll('tock.claim', 'tock.repeated');
   const rest = 'create function tock.claim() returns void as $$ begin end $$;\n\n';
   expect(mutated(rest + split, repeat)).toContain('if false then');

@@ -11,7 +11,7 @@ export const multiClaim: Mutant[] = [
   },
   {
     name: 'a worker that has a lease is given another',
-    in: 'tock.claim_own',
+    in: 'tock.claim_for_worker',
     find: 'if v_own.token is not null then',
     replace: 'if false then',
     caught: [
@@ -21,7 +21,7 @@ export const multiClaim: Mutant[] = [
   },
   {
     name: 'two claims of one worker do not wait for each other',
-    in: 'tock.claim_own',
+    in: 'tock.claim_for_worker',
     find: 'o.worker = p_worker for update;',
     replace: 'o.worker = p_worker;',
     caught: [

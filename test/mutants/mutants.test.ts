@@ -36,8 +36,8 @@ test('no two mutants have one name', () => {
 });
 
 const words: [RegExp, string][] = [
-  [/(?<!extract\()epoch/g, 'segment'],
-  [/gate/g, 'concurrency_key'],
+  [/(?<!extract\()segment/g, 'segment'],
+  [/concurrency_key/g, 'concurrency_key'],
   [/draw/g, 'lease_range'],
   [/asked/g, 'extended'],
   [/hot/g, 'current'],

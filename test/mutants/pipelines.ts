@@ -5,7 +5,7 @@ export const pipelines: Mutant[] = [
   {
     name: 'a lease with a pipeline is closed as a whole',
     in: 'tock.end_lease',
-    find: 'if v_asks and exists ( select from tock.leases_{segment} l',
+    find: 'if v_has_options and exists ( select from tock.leases_{segment} l',
     replace: 'if false and exists ( select from tock.leases_{segment} l',
     caught: [
       'sql/features/pipelines/pipelines.test.ts',
@@ -25,8 +25,8 @@ export const pipelines: Mutant[] = [
   },
   {
     name: 'a repeated completion may name another stage',
-    in: 'tock.ended_so',
-    find: "coalesce(tock.led_to(p_run.next_id), '') = coalesce(p_stage, '')",
+    in: 'tock.was_ended_so',
+    find: "coalesce(tock.next_queue_of(p_run.next_id), '') = coalesce(p_stage, '')",
     replace: 'true',
     caught: [
       'sql/features/pipelines/pipelines.test.ts',

@@ -4,9 +4,9 @@ import type { Mutant } from './mutants.ts';
 export const pools: Mutant[] = [
   {
     name: 'a task may have two workers',
-    in: 'tock.places',
-    find: 'create unique index places_by_task',
-    replace: 'create index places_by_task',
+    in: 'tock.pool_members',
+    find: 'create unique index pool_members_by_task',
+    replace: 'create index pool_members_by_task',
     caught: [
       'sql/features/pools/pools-races.test.ts',
       'sixteen who assign the same many tasks at once',
@@ -14,28 +14,28 @@ export const pools: Mutant[] = [
   },
   {
     name: 'a worker may have two tasks',
-    in: 'tock.places',
-    find: 'create unique index places_by_worker',
-    replace: 'create index places_by_worker',
+    in: 'tock.pool_members',
+    find: 'create unique index pool_members_by_worker',
+    replace: 'create index pool_members_by_worker',
     caught: ['sql/features/pools/rejoin.test.ts', 'a worker takes under repeatable read'],
   },
   {
     name: 'a worker ends what another holds',
-    in: 'tock.unassign',
-    find: 'if v_place.number is null or v_place.number <> p_fence then',
+    in: 'tock.unassign_task',
+    find: 'if v_place.number is null or v_place.number <> p_fencing_token then',
     replace: 'if v_place.number is null then',
     caught: ['sql/features/pools/pools.test.ts', 'a heartbeat says what the worker holds'],
   },
   {
     name: 'a heartbeat with a stale fencing token counts',
     in: 'tock.join_pool',
-    find: 'v_place.number <> p_fence or v_place.leased_until <=',
+    find: 'v_place.number <> p_fencing_token or v_place.leased_until <=',
     replace: 'v_place.leased_until <=',
     caught: ['sql/features/pools/pools.test.ts', 'a heartbeat says what the worker holds'],
   },
   {
     name: 'a worker that has vanished keeps its task for good',
-    in: 'tock.assign',
+    in: 'tock.assign_task',
     find: 'if v_task.worker is not null and v_task.leased_until > pg_catalog.clock_timestamp() then',
     replace: 'if v_task.worker is not null then',
     caught: ['sql/features/pools/pools.test.ts', 'of three that want to lead'],

@@ -41,8 +41,8 @@ export const promote: Mutant[] = [
   },
   {
     name: 'a writer that commits after a sweep is not waited for',
-    in: 'tock.may_be_late',
-    find: 'not p_writers <@ tock.waiting_writers()',
+    in: 'tock.sweep_may_be_late',
+    find: 'not p_writers <@ tock.writers_of_waiting()',
     replace: 'false',
     caught: ['sql/kernel/delay/next-wake.test.ts', 'what is committed long after a sweep'],
   },

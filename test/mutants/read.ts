@@ -4,7 +4,7 @@ import type { Mutant } from './mutants.ts';
 export const read: Mutant[] = [
   {
     name: 'runs that were counted are counted again',
-    in: 'tock.count_some',
+    in: 'tock.collect_batch',
     find: 'where r.stream = b.number and r.position > b.runs_to',
     replace: 'where r.stream = b.number and r.position >= b.runs_to',
     caught: [

@@ -19,9 +19,9 @@ export const reap: Mutant[] = [
   {
     name: 'the reaper never sweeps',
     in: 'tock.reap',
-    find: "coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end; v_reached",
+    find: "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end; v_reached",
     replace:
-      "coalesce(p_sweep, v_duty.swept_at is null or v_duty.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_duty.reached_at, '-infinity'); v_reached",
+      "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_job.reached_at, '-infinity'); v_reached",
     caught: ['sql/kernel/finish/reap.test.ts', 'a claim that commits after its deadline'],
   },
   {
@@ -48,8 +48,8 @@ export const reap: Mutant[] = [
   {
     name: 'the reaper waits for concurrency keys',
     in: 'tock.reap_segment',
-    find: 'where tock.lease_asks(e.token)), {segment}, false);',
-    replace: 'where tock.lease_asks(e.token)), {segment}, true);',
+    find: 'where tock.lease_has_options(e.token)), {segment}, false);',
+    replace: 'where tock.lease_has_options(e.token)), {segment}, true);',
     caught: [
       'sql/features/concurrency/locks.test.ts',
       'lost runs are reaped while another session has locked the rows of their keys',

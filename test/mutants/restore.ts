@@ -18,16 +18,17 @@ export const restore: Mutant[] = [
   },
   {
     name: 'a segment that is over takes tasks again',
-    in: 'tock.guard_now',
-    find: 'and not exists (select from tock.epochs e where (e.started_at is not null or e.settled_at is not null) … + 1)',
+    in: 'tock.guard_before_use',
+    find: 'and not exists (select from tock.segments e where (e.started_at is not null or e.closed_at is not null) … + 1)',
     replace: '',
-    caught: ['faults/sequence.test.ts', 'a sequence set back into an epoch that is over'],
+    caught: ['faults/sequence.test.ts', 'a sequence set back into a segment that is over'],
   },
   {
     name: 'the first call after a failover goes unguarded',
     in: 'tock.take_slot',
-    find: 'if tock.hot_epoch() is null then perform tock.guard_now(); perform tock.make_room(); end if; for v_step in 0',
-    replace: 'if tock.hot_epoch() is null then perform tock.make_room(); end if; for v_step in 0',
+    find: 'if tock.current_segment() is null then perform tock.guard_before_use(); perform tock.create_next_segment(); end if; for v_step in 0',
+    replace:
+      'if tock.current_segment() is null then perform tock.create_next_segment(); end if; for v_step in 0',
     caught: ['faults/standby.test.ts', 'a promoted standby gives out no id'],
   },
   {
@@ -54,7 +55,7 @@ export const restore: Mutant[] = [
   {
     name: 'an erased task stays in its file',
     in: 'functions',
-    find: 'for (const column of emptied) one[placeOf(column)] = null;',
+    find: 'for (const column of emptied) one[resolveCursor(column)] = null;',
     replace: '',
     caught: ['archive/archive.test.ts', 'gone from every file after a step'],
   },

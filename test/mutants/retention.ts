@@ -4,7 +4,7 @@ import type { Mutant } from './mutants.ts';
 export const retention: Mutant[] = [
   {
     name: 'verification requeues only runs outside of every lease',
-    in: 'tock.requeue_missing',
+    in: 'tock.requeue_missing_runs',
     find: 'or (j.excess > 0 and (j.late or j.excess <> j.late_ones))',
     replace: '',
     caught: ['sql/kernel/retention/verify.test.ts', 'a run that appeared within a leased range'],
@@ -12,7 +12,7 @@ export const retention: Mutant[] = [
   {
     name: 'a segment is dropped before it was verified',
     in: 'tock.is_past_retention',
-    find: 'and p_epoch.audited_at is not null',
+    find: 'and p_segment.verified_at is not null',
     replace: '',
     caught: [
       'sql/kernel/retention/verify.test.ts',
@@ -28,29 +28,29 @@ export const retention: Mutant[] = [
   },
   {
     name: 'a drop does not back off',
-    in: 'tock.retain',
+    in: 'tock.drop_expired_segments',
     find: "and coalesce(e.drop_after, '-infinity') < pg_catalog.now()",
     replace: '',
     caught: ['sql/kernel/retention/drop.test.ts', 'a drop waits for no reader'],
   },
   {
     name: 'a task is forgotten with the segment of its first run',
-    in: 'tock.let_go',
-    find: "execute pg_catalog.format('select tock.send_on_%s($1)', p_epoch) into v_done using p_limit;",
+    in: 'tock.prepare_segment_drop',
+    find: "execute pg_catalog.format('select tock.redirect_run_ids_%s($1)', p_segment) into v_done using p_limit;",
     replace: 'v_done := 0;',
     caught: ['sql/kernel/retention/prepare-drop.test.ts', 'ready, running and done'],
   },
   {
     name: 'a segment is dropped before its archive is verified',
     in: 'tock.may_be_dropped',
-    find: "where a.epoch = p_epoch and a.state = 'verified')",
-    replace: 'where a.epoch = p_epoch)',
+    find: "where a.segment = p_segment and a.state = 'verified')",
+    replace: 'where a.segment = p_segment)',
     caught: ['archive/faults.test.ts', 'is found out, and nothing is dropped for it'],
   },
   {
     name: 'a segment is dropped that was not counted',
-    in: 'tock.retain',
-    find: 'perform tock.minutes();',
+    in: 'tock.drop_expired_segments',
+    find: 'perform tock.collect_metrics();',
     replace: '',
     caught: [
       'sql/operations/metrics/series.test.ts',

@@ -43,7 +43,7 @@ export const schedules: Mutant[] = [
   },
   {
     name: 'a schedule that is put while it fires has two next fires',
-    in: 'tock.take_fire',
+    in: 'tock.remove_next_fire',
     find: 'exit when found; end loop; return v_fire;',
     replace: 'exit; end loop; return v_fire;',
     caught: [
@@ -60,9 +60,9 @@ export const schedules: Mutant[] = [
   },
   {
     name: 'a running task is no overlap',
-    in: 'tock.unended_tasks',
-    find: "from tock.whereabouts(v_ids) w where w.state in ('waiting', 'ready', 'running')",
-    replace: "from tock.whereabouts(v_ids) w where w.state in ('waiting', 'ready')",
+    in: 'tock.unfinished_tasks',
+    find: "from tock.resolve_tasks(v_ids) w where w.state in ('waiting', 'ready', 'running')",
+    replace: "from tock.resolve_tasks(v_ids) w where w.state in ('waiting', 'ready')",
     caught: ['sql/features/schedules/schedules.test.ts', 'overlap skip'],
   },
 ];

@@ -4,8 +4,8 @@ import type { Mutant } from './mutants.ts';
 export const segments: Mutant[] = [
   {
     name: 'two transactions make the same segment',
-    in: 'tock.rotate',
-    find: "if not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then return 0; end if;",
+    in: 'tock.create_segments',
+    find: "if not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then return 0; end if;",
     replace: '',
     caught: [
       'sql/kernel/segment/segments.test.ts',
@@ -14,15 +14,15 @@ export const segments: Mutant[] = [
   },
   {
     name: 'a segment is as wide as the caller says',
-    in: 'tock.rotate',
+    in: 'tock.create_segments',
     find: 'coalesce(least(p_width, 1073741824),',
     replace: 'coalesce(p_width,',
-    caught: ['sql/kernel/log/lease-tokens.test.ts', 'an epoch is never wider'],
+    caught: ['sql/kernel/log/lease-tokens.test.ts', 'a segment is never wider'],
   },
   {
     name: 'a claim crosses into the next segment without a lease for the gap',
-    in: 'tock.place_of',
-    find: 'perform tock.skip_to(p_stream, v_at.after_position, v_first - 1, 0);',
+    in: 'tock.resolve_cursor',
+    find: 'perform tock.skip_range(p_stream, v_at.after_position, v_first - 1, 0);',
     replace: '',
     caught: [
       'sql/kernel/log/cursors.test.ts',
@@ -32,7 +32,7 @@ export const segments: Mutant[] = [
   {
     name: 'one lease holds runs of two segments',
     in: 'tock.claim_streams',
-    find: 'or (v_streams > 0 and v_place.epoch <> v_range.epoch)',
+    find: 'or (v_streams > 0 and v_place.segment <> v_range.segment)',
     replace: '',
     caught: [
       'sql/kernel/segment/segments.test.ts',
@@ -41,7 +41,7 @@ export const segments: Mutant[] = [
   },
   {
     name: 'a stream is moved on past its next run',
-    in: 'tock.move_up',
+    in: 'tock.advance_start',
     find: 'else v_first - 1 end',
     replace: 'else v_first end',
     caught: [
@@ -51,24 +51,24 @@ export const segments: Mutant[] = [
   },
   {
     name: 'a segment is settled over an open writer',
-    in: 'tock.settle',
+    in: 'tock.close_segments',
     find: 'and not e.writers_at_end && v_writers',
     replace: '',
     caught: [
       'sql/kernel/segment/close.test.ts',
-      'an epoch is not settled while one of its writers is open',
+      'a segment is not settled while one of its writers is open',
     ],
   },
   {
     name: 'a segment is settled over an open lease',
-    in: 'tock.settle',
+    in: 'tock.close_segments',
     find: 'or exists (select from tock.leases_%1$s l where l.closed_at is null)',
     replace: '',
-    caught: ['sql/kernel/segment/close.test.ts', 'an epoch with runs still to claim'],
+    caught: ['sql/kernel/segment/close.test.ts', 'a segment with runs still to claim'],
   },
   {
     name: 'a segment is settled over a stream that has not yet come to it',
-    in: 'tock.settle',
+    in: 'tock.close_segments',
     find: 'or (select r.position from tock.runs_%1$s r where r.stream = s.number limit 1) is not null or (select l.last_position … ) is not null',
     replace: '',
     caught: [
@@ -78,16 +78,16 @@ export const segments: Mutant[] = [
   },
   {
     name: 'a segment is settled under an old snapshot',
-    in: 'tock.settle',
+    in: 'tock.close_segments',
     find: "v_settled integer := 0; begin if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then return 0;",
     replace: 'v_settled integer := 0; begin if false then return 0;',
     caught: ['sql/kernel/segment/close.test.ts', 'nor is one settled under a snapshot from before'],
   },
   {
     name: 'two transactions end a segment at once',
-    in: 'tock.end_epoch',
-    find: "elsif not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then",
+    in: 'tock.end_segment',
+    find: "elsif not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then",
     replace: 'elsif false then',
-    caught: ['archive/archive.test.ts', 'while a transaction ends an epoch another waits for it'],
+    caught: ['archive/archive.test.ts', 'while a transaction ends a segment another waits for it'],
   },
 ];

@@ -25,14 +25,14 @@ export const streams: Mutant[] = [
   },
   {
     name: 'rest() takes no slot lock',
-    in: 'tock.rest',
+    in: 'tock.deactivate_streams',
     find: 'tock.wait_for_lock(1073741824 + v_slot)',
     replace: 'true',
     caught: ['sql/kernel/log/idle-streams.test.ts', 'a stream with an open writer stays awake'],
   },
   {
     name: 'a stream falls asleep without its end recorded',
-    in: 'tock.rest',
+    in: 'tock.deactivate_streams',
     find: 'awake = false, start_after = greatest(s.start_after, coalesce((select l.last_position … limit 1), 0)) where s.number = any',
     replace: 'awake = false where s.number = any',
     caught: ['faults/sequence.test.ts', 'a sequence behind streams that sleep'],

@@ -18,7 +18,7 @@ export const tenants: Mutant[] = [
   },
   {
     name: "another tenant's task is read",
-    in: 'tock.reach',
+    in: 'tock.visible_task',
     find: '(v_key.tenants is null or tock.tenant_of_task(p_id) = any (v_key.tenants))',
     replace: 'true',
     caught: ['http/tenant-keys.test.ts', "another tenant's task is, to every call"],
@@ -32,17 +32,17 @@ export const tenants: Mutant[] = [
   },
   {
     name: 'tenants share unique keys',
-    in: 'tock.own_name',
+    in: 'tock.tenant_scoped_name',
     find: "'tenant:' || pg_catalog.replace(pg_catalog.replace(p_tenant, '~', '~0'), '/', '~1') || '/' ||",
     replace: '',
-    caught: ['http/tenant-keys.test.ts', 'a request id, a unique key and a gate'],
+    caught: ['http/tenant-keys.test.ts', 'a request id, a unique key and a concurrency key'],
   },
   {
     name: 'a request id of one tenant answers another',
     in: 'tock.own_request_id',
     find: 'pg_catalog.jsonb_build_array(v_tenants, p_request_id)',
     replace: 'pg_catalog.jsonb_build_array(p_request_id)',
-    caught: ['http/tenant-keys.test.ts', 'a request id, a unique key and a gate'],
+    caught: ['http/tenant-keys.test.ts', 'a request id, a unique key and a concurrency key'],
   },
   {
     name: 'a filter may name any tenant',

@@ -57,7 +57,7 @@ test('an endpoint that was down is told when it is up, signed and under the same
   const claimed = await tock.send('POST /v1/queues/mail/claim', { body: {} });
   const body = { failures: [{ id, fatal: true, error: { message: 'no such address' } }] };
   await tock.send(`POST /v1/leases/${claimed.body.lease}/fail`, { body });
-  await value(tock.owner, "select tock.run_duty('deaths')");
+  await value(tock.owner, "select tock.run_maintenance('send_dead_task_events')");
   expect(await pushed()).toMatchObject({ done: 0, failed: 1 });
   await makeDue(tock.owner, 'tock-webhooks');
   await promote(tock.owner);

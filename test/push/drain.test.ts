@@ -201,7 +201,7 @@ test("a queue's rate holds for its pushes", async () => {
   expect(again_seconds).toBeGreaterThan(1);
 });
 
-test('a queue that is limited to one running, or has gates, is pushed one by one', async () => {
+test('a queue that is limited to one running, or has concurrency keys, is pushed one by one', async () => {
   let most = 0;
   const open = new Set<string>();
   for (const path of ['/single', '/gated']) {
@@ -220,7 +220,7 @@ test('a queue that is limited to one running, or has gates, is pushed one by one
   expect(most).toBe(1);
   await pushed(
     'gated',
-    [1, 2].map((payload) => ({ payload, gate: 'one' })),
+    [1, 2].map((payload) => ({ payload, concurrency_key: 'one' })),
   );
   await drained();
   while (there.at('/gated').length < 2) await drained();
@@ -280,7 +280,7 @@ test('a dead_webhook that SQL leads to a private address is told of, too', async
   await tock.owner.query('select tock.put_queue($1, $2)', ['mourned', JSON.stringify(policy)]);
   await tock.owner.query("select tock.enqueue('mourned', '[{}]')");
   await tock.owner.query("select tock.fail(lease) from tock.claim('mourned')");
-  await value(tock.owner, "select tock.run_duty('deaths')");
+  await value(tock.owner, "select tock.run_maintenance('send_dead_task_events')");
   await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
   expect((await said('select * from tock.doctor()')).join()).toMatch(
     /tock-webhooks \(1 task, the newest \d+: 10\.0\.0\.9 is no public address: https:\/\/10\.0\.0\.9\/died\)/,

@@ -95,8 +95,8 @@ const keys = fc.constantFrom(
   'priority',
   'cron',
   'every_seconds',
-  'gate',
-  'after',
+  'concurrency_key',
+  'depends_on',
   'pipeline',
   'unique_key',
   'headers',
@@ -199,13 +199,13 @@ test('whatever a verb is called with, it answers, or refuses in its own words, a
       () => answered.add(verb) && null,
       (refused: pg.DatabaseError) => refused,
     );
-    // A duty may have to give way to autovacuum.
+    // A maintenance job may have to give way to autovacuum.
     if (error && !/^(TK|55P03)/.test(error.code ?? ''))
       throw new Error(`${verb}: ${error.code} ${error.message} in ${error.where}`);
   };
   for (const seed of seeds) {
-    // One that ends the epoch in use writes functions anew, as it must; its test is test/archive/archive.
-    const calls = fc.oneof(...verbs.filter(({ name }) => name !== 'end_epoch').map(callOf));
+    // One that ends the segment in use writes functions anew, as it must; its test is test/archive/archive.
+    const calls = fc.oneof(...verbs.filter(({ name }) => name !== 'end_segment').map(callOf));
     await fc.assert(fc.asyncProperty(calls, hold), { seed, numRuns: 3 * runs });
   }
   expect(answered.size).toBeGreaterThan(20);

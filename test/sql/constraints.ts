@@ -21,9 +21,9 @@ const policy = {
   pause_after_restore: false,
   heavy: {},
   backoff_kind: 'fixed',
-  gate_limit: 1,
-  gate_retry: 'keep',
-  gate_rate_seconds: 1,
+  concurrency_limit: 1,
+  concurrency_retry: 'keep',
+  concurrency_rate_seconds: 1,
   rate_seconds: 1,
   keep_results: true,
   push_generation: 1,
@@ -75,10 +75,10 @@ export const constraintViolations: ConstraintViolation[] = [
       backoff_kind_is_known: { backoff_kind: 'none' },
       dead_webhook_is_an_object: { dead_webhook: [] },
       default_policy_has_no_push: { name: '*', push: {} },
-      gate_lets_in_1_to_1000: { gate_limit: 0 },
-      gate_rate_is_1_to_a_million: { gate_rate_limit: 0 },
-      gate_rate_is_by_up_to_a_day: { gate_rate_seconds: 0 },
-      gate_retry_is_known: { gate_retry: 'no' },
+      concurrency_limit_is_1_to_1000: { concurrency_limit: 0 },
+      concurrency_rate_is_1_to_a_million: { concurrency_rate_limit: 0 },
+      concurrency_rate_is_by_up_to_a_day: { concurrency_rate_seconds: 0 },
+      concurrency_retry_is_known: { concurrency_retry: 'no' },
       heavy_is_an_object: { heavy: [] },
       lanes_are_1_to_64: { lanes: 65 },
       lease_lasts_up_to_a_day: { lease_seconds: 0 },
@@ -135,17 +135,17 @@ export const constraintViolations: ConstraintViolation[] = [
     table: 'waiting',
     row: waiting,
     broken: {
-      child_stands_at_no_gate: { gate: 'g', ticket: 1, after_due: at },
+      dependent_has_no_ticket: { concurrency_key: 'g', ticket: 1, due_after_parents: at },
       priority_is_0_to_9: { priority: 10 },
       run_was_lost_less_often_than_begun: { lost: 1 },
-      ticket_is_for_a_gate: { ticket: 1 },
+      ticket_is_for_a_concurrency_key: { ticket: 1 },
     },
   },
   {
     table: 'marks',
     row: mark,
     broken: {
-      amending_says_what: { kind: 'amended' },
+      pending_change_has_changes: { kind: 'amended' },
       kind_is_known: { kind: 'done' },
       superseded_names_the_other: { kind: 'superseded' },
     },
@@ -159,7 +159,7 @@ export const constraintViolations: ConstraintViolation[] = [
     },
   },
   {
-    table: 'epochs',
+    table: 'segments',
     row: {
       number: 99,
       first_position: 9e12,
@@ -173,11 +173,11 @@ export const constraintViolations: ConstraintViolation[] = [
     },
     broken: {
       drops_are_counted: { drop_tries: -1 },
-      epoch_has_a_number: { number: 0 },
-      epoch_is_a_range: { end_position: 9e12 },
-      epochs_do_not_overlap: { first_position: 1 },
-      only_what_has_ended_is_settled: { settled_at: at },
-      only_what_is_settled_is_audited: { audited_at: at },
+      segment_has_a_number: { number: 0 },
+      segment_is_a_range: { end_position: 9e12 },
+      segments_do_not_overlap: { first_position: 1 },
+      only_what_has_ended_is_closed: { closed_at: at },
+      only_what_is_closed_is_verified: { verified_at: at },
     },
   },
   {
@@ -210,16 +210,16 @@ export const constraintViolations: ConstraintViolation[] = [
   {
     table: 'unique_keys',
     row: { number: 1, task_id: 1, created_at: at, written_at: at, queue: 'a', unique_key: 'k' },
-    broken: { keys_turns_are_counted: { number: 0 } },
+    broken: { admissions_are_counted: { number: 0 } },
   },
   {
-    table: 'gates',
-    row: { queue: 'a', gate: 'g', paused: false, created_at: at },
+    table: 'concurrency_keys',
+    row: { queue: 'a', concurrency_key: 'g', paused: false, created_at: at },
     broken: {
-      gate_is_1_to_504_characters: { gate: '' },
-      gate_lets_in_1_to_1000: { gate_limit: 1001 },
-      gate_rate_is_1_to_a_million: { gate_rate_burst: 0 },
-      gate_rate_is_by_up_to_a_day: { gate_rate_seconds: 0 },
+      concurrency_key_is_1_to_504_characters: { concurrency_key: '' },
+      concurrency_limit_is_1_to_1000: { concurrency_limit: 1001 },
+      concurrency_rate_is_1_to_a_million: { concurrency_rate_burst: 0 },
+      concurrency_rate_is_by_up_to_a_day: { concurrency_rate_seconds: 0 },
     },
   },
   {
@@ -256,18 +256,18 @@ export const constraintViolations: ConstraintViolation[] = [
     broken: { width_is_a_minute_or_an_hour: { width_seconds: 61 } },
   },
   {
-    table: 'duties',
+    table: 'maintenance_jobs',
     row: { name: 'd', every_seconds: 1, failures: 0, writers: [] },
-    broken: { duty_comes_again: { every_seconds: 0 } },
+    broken: { job_comes_again: { every_seconds: 0 } },
   },
   {
-    table: 'line_marks',
+    table: 'wait_list_cursors',
     row: { pool: 'p', line: 'free', number: 1, reached: 1, made_at: at },
-    broken: { line_is_known: { line: 'held' } },
+    broken: { list_is_known: { line: 'held' } },
   },
   {
     table: 'progress',
-    row: { position: 1, stream: 1, told_at: at, of_all: false },
+    row: { position: 1, stream: 1, reported_at: at, of_all: false },
     broken: { progress_is_0_to_100: { progress: 101 } },
   },
   {
@@ -283,7 +283,7 @@ export const constraintViolations: ConstraintViolation[] = [
   {
     table: 'archives',
     row: {
-      epoch: 1,
+      segment: 1,
       first_position: 0,
       end_position: 1,
       state: 'exporting',
@@ -303,7 +303,7 @@ export const constraintViolations: ConstraintViolation[] = [
     table: 'archived_files',
     row: {
       number: 1,
-      epoch: 1,
+      segment: 1,
       part: 1,
       path: 'p',
       bytes: 1,
@@ -323,17 +323,17 @@ export const constraintViolations: ConstraintViolation[] = [
   },
   {
     table: 'archive_objects',
-    row: { path: 'p', state: 'writing', noted_at: at, epoch: 1, part: 1 },
+    row: { path: 'p', state: 'writing', noted_at: at, segment: 1, part: 1 },
     broken: { object_state_is_known: { state: 'kept' } },
   },
   {
     table: 'deaths',
     row: { number: 999, queue: 'a', deaths: 1, ids: [1], died_at: at },
-    broken: { deaths_are_counted: { deaths: 0 } },
+    broken: { dead_tasks_are_counted: { deaths: 0 } },
   },
   {
-    table: 'nudges',
+    table: 'dependency_rechecks',
     row: { number: 999, child: 1, not_before: '2026-01-01T00:00:00Z' },
-    broken: { nudge_names_a_child_or_runs: { stream: 1 } },
+    broken: { recheck_names_a_child_or_runs: { stream: 1 } },
   },
 ];

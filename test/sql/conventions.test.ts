@@ -111,7 +111,7 @@ const bare = `
     where i.indrelid = w.part and h.inhparent = w.parent_index and i.indisvalid)`;
 
 test('every partition has its indexes, those of rotate() too', async () => {
-  await client.query('select tock.rotate(p_ahead => 4, p_width => 1000)');
+  await client.query('select tock.create_segments(p_ahead => 4, p_width => 1000)');
   expect(await value(client, "select count(*)::int from pg_class where relname = 'runs_5'")).toBe(
     1,
   );
@@ -141,13 +141,13 @@ test('jsonb_agg never aggregates tasks with their payloads', async () => {
 
 // A lease starts after the position before its first run, so its leaf lies one lower.
 test('segments follow each other without a gap, and their tables cover exactly them', async () => {
-  const epochs = await rows<{ number: number; first: string; end: string; gap: string }>(
+  const segments = await rows<{ number: number; first: string; end: string; gap: string }>(
     client,
     `select e.number, e.first_position as first, e.end_position as end,
        e.first_position - lag(e.end_position, 1, 0) over (order by e.number) as gap
-     from tock.epochs e order by e.number`,
+     from tock.segments e order by e.number`,
   );
-  for (const { number, first, end, gap } of epochs) {
+  for (const { number, first, end, gap } of segments) {
     expect(gap).toBe('0');
     const tables = { runs: 0n, results: 0n, marks: 0n, leases: 1n };
     for (const [table, less] of Object.entries(tables)) {

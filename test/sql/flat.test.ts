@@ -83,23 +83,23 @@ test('promotions, and the due check of every claim, cost the same for the last o
   }
   // a claim that rides along, now that the sweep isn't late
   await client.query(
-    "update tock.duties set last_started_at = clock_timestamp() + interval '1 hour'",
+    "update tock.maintenance_jobs set last_started_at = clock_timestamp() + interval '1 hour'",
   );
-  expect(await fewest("tock.claim('other', p_alone => true)")).toBeLessThan(100);
+  expect(await fewest("tock.claim('other', p_own_transaction => true)")).toBeLessThan(100);
 });
 
 test('admissions, and the sweep for late tasks, cost the same for the last of 6,000 tasks', async () => {
   await client.query("select tock.put_queue('q')");
-  await client.query(`select tock.put_gate('q', 'k', '{"paused": true}')`);
+  await client.query(`select tock.put_concurrency_key('q', 'k', '{"paused": true}')`);
   const promoting: number[] = [];
   const looking: number[] = [];
   for (let call = 0; call < 120; call++) {
-    await enqueue(client, 'q', numberedTasks(50, 0, { gate: 'k' }));
+    await enqueue(client, 'q', numberedTasks(50, 0, { concurrency_key: 'k' }));
     await client.query('select tock.promote()');
     // the first calls still come to read as many as the others
     if (call < 15) continue;
     promoting.push(await pages('tock.promote()'));
-    looking.push(await pages("tock.claim('other', p_alone => true)"));
+    looking.push(await pages("tock.claim('other', p_own_transaction => true)"));
   }
   expectFlat('promote()', promoting);
   expectFlat('claim()', looking);
@@ -140,7 +140,7 @@ test('the reaper resumes where it stopped, and finished leases cause no wake-up'
   );
   const nothing = 'tock.reap(p_sweep => false)';
   await client.query(
-    "update tock.duties set reached_at = now() - interval '1 day', swept_at = clock_timestamp() where name = 'reap'",
+    "update tock.maintenance_jobs set reached_at = now() - interval '1 day', swept_at = clock_timestamp() where name = 'reap'",
   );
   let reaped = 0;
   for (let done = -1; done !== 0; reaped += done)
@@ -170,11 +170,11 @@ test("late commits are swept: a delayed task and a lease below the reader's posi
   await late.query('commit');
   expect(await value(client, 'select tock.promote(500)')).toBe(0);
   expect(await value(client, 'select tock.reap(p_sweep => false)')).toBe(0);
-  await client.query("select tock.run_duty('promote')");
+  await client.query("select tock.run_maintenance('promote')");
   await client.query(
-    "update tock.duties set swept_at = now() - interval '2 minutes' where name = 'reap'",
+    "update tock.maintenance_jobs set swept_at = now() - interval '2 minutes' where name = 'reap'",
   );
-  expect(await value(client, "select tock.run_duty('reap')")).toBe(1);
+  expect(await value(client, "select tock.run_maintenance('reap')")).toBe(1);
   expect((await claim(client, 'late')).map((one) => one.id)).toEqual([id]);
   const again = (await claim(client, 'q', { limit: 3000 })).map((one) => one.id);
   expect(again).toContain(run?.id);
@@ -188,7 +188,7 @@ test('a claim at a limit costs the same for the three hundredth time', async () 
   await enqueue(client, 'q', numberedTasks(700));
   await claim(client, 'q', { limit: 1 });
   // from the next claim on what is open is on record
-  await client.query("update tock.allowances set seen_at = seen_at - interval '1 minute'");
+  await client.query("update tock.queue_limiter_state set seen_at = seen_at - interval '1 minute'");
   const claiming: number[] = [];
   const limited: number[] = [];
   for (let round = 0; round < 300; round++) {

@@ -63,9 +63,9 @@ test.each([
     'a task ended twice, or goes on after its end',
   ],
   [
-    'an epoch settled too early',
-    "update tock.epochs set settled_at = now(), writers_at_end = '{}' where number = 1",
-    'a settled epoch holds something unread or running',
+    'a segment settled too early',
+    "update tock.segments set closed_at = now(), writers_at_end = '{}' where number = 1",
+    'a settled segment holds something unread or running',
   ],
 ])('the invariants name %s', async (_, harm, sentence) => {
   await client.query('begin');

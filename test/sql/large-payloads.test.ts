@@ -27,7 +27,7 @@ const states = async () => {
   const found = await rows<{ state: string; tasks: number }>(
     client,
     `select w.state, count(*)::int as tasks
-     from tock.whereabouts(array(select coalesce(task_id, position << 20 | stream) from tock.runs
+     from tock.resolve_tasks(array(select coalesce(task_id, position << 20 | stream) from tock.runs
        union select coalesce(task_id, position << 20) from tock.waiting)) w group by 1`,
   );
   return Object.fromEntries(found.map((row) => [row.state, row.tasks]));
@@ -80,7 +80,7 @@ test('as many payloads are rerun in one call', async () => {
   );
   const done = await rows<{ id: string }>(
     client,
-    `select w.task_id::text as id from tock.whereabouts(array(select distinct task_id from tock.runs
+    `select w.task_id::text as id from tock.resolve_tasks(array(select distinct task_id from tock.runs
        where task_id is not null)) w where w.state = 'done'`,
   );
   const again = await rerun(

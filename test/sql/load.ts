@@ -38,13 +38,13 @@ type Step = (on: pg.Client, load: Load) => Promise<void>;
 
 const moment = (load: Load, below: number) => sleep(load.random(below));
 
-/** One task in three has options: a gate among a few, a key that is often taken, limits that no test reaches. */
+/** One task in three has options: a concurrency key among a few, a key that is often taken, limits that no test reaches. */
 function asked(load: Load, keys: boolean): object {
   if (load.random(3) > 0) return {};
-  const gate = { gate: `g${load.random(5)}` };
+  const concurrency_key = { concurrency_key: `g${load.random(5)}` };
   const key = keys ? { unique_key: `k${load.random(40)}` } : {};
   const limits = { expires_in_seconds: 3600, timeout_seconds: 1000 + load.random(2) };
-  return [gate, key, limits, { ...gate, ...key }][load.random(4)] as object;
+  return [concurrency_key, key, limits, { ...concurrency_key, ...key }][load.random(4)] as object;
 }
 
 const tasks = (load: Load, count: number, options = {}, keys = true) =>
@@ -193,7 +193,7 @@ export function startClaimers(load: Load, count: number): Promise<void>[] {
 }
 
 export function startMaintenance(load: Load): Promise<void>[] {
-  const duty =
+  const maintenance_job =
     (statement: string, below: number): Step =>
     async (on) => {
       await on.query(statement);
@@ -201,14 +201,14 @@ export function startMaintenance(load: Load): Promise<void>[] {
     };
   return [
     going(load, [
-      [2, duty('select tock.reap(p_limit => 50, p_sweep => true)', 50)],
-      [2, duty('select tock.promote(p_limit => 20)', 50)],
-      [1, duty('select tock.promote(p_limit => 20, p_sweep => true)', 50)],
+      [2, maintenance_job('select tock.reap(p_limit => 50, p_sweep => true)', 50)],
+      [2, maintenance_job('select tock.promote(p_limit => 20)', 50)],
+      [1, maintenance_job('select tock.promote(p_limit => 20, p_sweep => true)', 50)],
     ]),
-    going(load, [[1, duty('select tock.reap(p_sweep => true)', 80)]]),
+    going(load, [[1, maintenance_job('select tock.reap(p_sweep => true)', 80)]]),
     going(load, [
-      [3, duty('select tock.rest()', 60)],
-      [1, duty('select tock.rotate(p_ahead => 3, p_width => 5000)', 60)],
+      [3, maintenance_job('select tock.deactivate_streams()', 60)],
+      [1, maintenance_job('select tock.create_segments(p_ahead => 3, p_width => 5000)', 60)],
     ]),
   ];
 }

@@ -129,15 +129,16 @@ async function day(on: pg.Client): Promise<void> {
   await enqueue(on, 'due', numberedTasks(5, 0, { delay_seconds: 1000 }));
   await makeDue(on, 'due');
   await on.query('select tock.promote(p_limit => 10)');
-  await on.query("select id from tock.claim(p_queue => 'due', p_alone => true)");
+  await on.query("select id from tock.claim(p_queue => 'due', p_own_transaction => true)");
   await on.query("select tock.claim_state('{hot,due}'), tock.next_wake_at()");
 }
 
 /** What a test of its own does and no verb: back-dating. */
-const own = /update tock\.(leases|waiting|allowances) set (leased_until|due_at|seen_at)/;
+const own = /update tock\.(leases|waiting|queue_limiter_state) set (leased_until|due_at|seen_at)/;
 
 const bounds = {
-  tables: /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions|progress|allowances)$/,
+  tables:
+    /^(runs|leases|results)(_\d+)?$|^(waiting|requests|promotions|progress|queue_limiter_state)$/,
   most: 3000,
   least: 100,
   own,

@@ -78,10 +78,10 @@ async function life(client: pg.Client, role: string, queue: string): Promise<voi
     expect(await value(client, 'select tock.erase(p_id => $1)', [ids[3]])).toBeGreaterThan(0);
     await client.query('select tock.tick()');
   }
-  if (may('run_duty')) {
-    const names = await rows<{ name: string }>(owner, 'select name from tock.duties');
+  if (may('run_maintenance')) {
+    const names = await rows<{ name: string }>(owner, 'select name from tock.maintenance_jobs');
     for (const { name } of names) {
-      expect(await value(client, 'select tock.run_duty($1)', [name]), name).not.toBe(null);
+      expect(await value(client, 'select tock.run_maintenance($1)', [name]), name).not.toBe(null);
     }
   }
 }
@@ -109,8 +109,8 @@ const traps = `
       execute format('create function pg_temp.%I() returns boolean language sql as ''select pg_temp.sprung(1)''', v_name);
     end loop;
     for v_name in
-      select unnest(array['queues', 'streams', 'epochs', 'runs', 'leases', 'results', 'marks', 'waiting', 'promotions',
-        'requests', 'duties', 'keys', 'migrations', 'reports', 'positions', 'pg_proc', 'pg_class', 'pg_locks',
+      select unnest(array['queues', 'streams', 'segments', 'runs', 'leases', 'results', 'marks', 'waiting', 'promotions',
+        'requests', 'maintenance_jobs', 'record_key_uses', 'migrations', 'reports', 'positions', 'pg_proc', 'pg_class', 'pg_locks',
         'pg_database', 'pg_stat_activity', 'pg_extension', 'pg_sequence', 'pg_namespace', 'one', 'candidate'])
     loop
       execute format('create view pg_temp.%I as select pg_temp.sprung(1::pg_catalog.int4)', v_name);
@@ -147,14 +147,14 @@ test("a caller's settings change nothing, for itself or for those after it", asy
     set plan_cache_mode = force_custom_plan;
     set enable_indexscan = off; set enable_nestloop = off; set cursor_tuple_fraction = 0;
     set tock.slot = '999'`);
-  await owner.query('update tock.duties set last_started_at = null');
+  await owner.query('update tock.maintenance_jobs set last_started_at = null');
   await owner.query(
-    "select setval('tock.positions', (select max(end_position) - 2 from tock.epochs))",
+    "select setval('tock.positions', (select max(end_position) - 2 from tock.segments))",
   );
-  await client.query('select tock.rotate(p_width => 1000)');
+  await client.query('select tock.create_segments(p_width => 1000)');
   await enqueue(owner, 'crossing', numberedTasks(10));
-  await client.query('select tock.rotate(p_width => 1000)');
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments(p_width => 1000)');
+  await client.query('select tock.create_segments()');
   // Backslashes in the verbs' own patterns: whoever sets this finds its instants refused, no more.
   await client.query('set standard_conforming_strings = on');
   await life(client, 'tock_admin', 'odd');
@@ -162,8 +162,8 @@ test("a caller's settings change nothing, for itself or for those after it", asy
   const other = await db.connect();
   await other.query("set datestyle = 'ISO, MDY'; set timezone = 'UTC'");
   await life(other, 'tock_admin', 'other');
-  expect(await value(other, 'select tock.current_epoch()')).toBe(
-    await value(other, 'select tock.newest_epoch()'),
+  expect(await value(other, 'select tock.current_segment()')).toBe(
+    await value(other, 'select tock.newest_segment()'),
   );
 });
 
@@ -191,9 +191,11 @@ test('what is made between two deploys is as closed as what a deploy made', asyn
   expect(hot.length).toBeGreaterThan(3);
   // A new function is open to PUBLIC; one that is replaced keeps its rights.
   for (const { drop } of hot) await owner.query(drop);
-  const newest = 'select max(number) from tock.epochs';
+  const newest = 'select max(number) from tock.segments';
   const before = await value<number>(owner, newest);
-  await owner.query('select tock.compile_current(), tock.rotate(p_ahead => 5, p_width => 1000)');
+  await owner.query(
+    'select tock.compile_current(), tock.create_segments(p_ahead => 5, p_width => 1000)',
+  );
   expect(await value<number>(owner, newest)).toBeGreaterThan(before);
   expect(await rows(owner, open)).toEqual([]);
 });

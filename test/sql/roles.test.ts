@@ -64,7 +64,7 @@ test('each role tries every routine: its verbs let it in, all else is refused', 
 });
 
 test('no role gets at a table or sequence in any way', async () => {
-  await owner.query('select tock.rotate(p_ahead => 4, p_width => 1000)');
+  await owner.query('select tock.create_segments(p_ahead => 4, p_width => 1000)');
   const found = await rows<{ name: string; kind: string; column: string }>(
     owner,
     `select format('tock.%I', c.relname) as name, c.relkind as kind, quote_ident(a.attname) as column
@@ -116,14 +116,14 @@ test('no role makes, changes or drops anything in the schema', async () => {
     'create sequence tock.mine',
     'create type tock.mine as (id integer)',
     "create function tock.mine() returns integer language sql as 'select 1'",
-    "create or replace function tock.current_epoch() returns integer language sql as 'select 1'",
+    "create or replace function tock.current_segment() returns integer language sql as 'select 1'",
     'create operator tock.= (leftarg = text, rightarg = text, function = texteq)',
-    'alter function tock.current_epoch() security definer',
+    'alter function tock.current_segment() security definer',
     'alter function tock.tick() set search_path = public',
     'alter type tock.ending add attribute mine integer',
-    'grant execute on function tock.current_epoch() to public',
+    'grant execute on function tock.current_segment() to public',
     'alter default privileges in schema tock grant execute on functions to public',
-    'drop function tock.current_epoch()',
+    'drop function tock.current_segment()',
     'alter schema tock rename to mine',
     'drop schema tock',
     'set local role tock',

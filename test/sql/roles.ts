@@ -9,49 +9,55 @@ const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
-  tasks dead_groups schedule schedules last_fires next_fires assign assign_all offer`);
+  tasks dead_groups schedule schedules schedule_history next_fires assign_task assign_tasks add_tasks`);
 const doing = names(`
   claim claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by
-  claim_own join_pool leave_pool take lease_headers`);
+  claim_for_worker join_pool leave_pool take_task lease_headers`);
 const governing = names(
-  `put_queue queue gates put_gate reset_gate limits reset_limits queue_stats series overview metrics running why duties_list cron_jobs_list epochs_list purge_queue drop_queue doctor erase
-   create_key keys_list revoke_key rotate_key update_key acts tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
+  `put_queue queue concurrency_keys put_concurrency_key reset_concurrency_key limits reset_limits queue_stats series overview metrics running why maintenance_jobs_list cron_jobs_list segments_list purge_queue drop_queue doctor erase
+   create_key keys_list revoke_key rotate_key update_key audit_log tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );
 /** Of a key what it hides, of no key nothing. */
 const ofNoKey = names(
-  'reach readable readable_links own_tenant own_request_id tenants_of_key queues_of_key',
+  'visible_task readable readable_links own_tenant own_request_id tenants_of_key queues_of_key',
 );
-const answered = names('http_claimed http_claimed_any');
+const answered = names('http_claim http_claim_any');
 const archive = names(
-  `put_archive end_epoch want_archive archive archive_part archived archive_stepped archive_unwanted archive_deleted archive_abandoned
+  `put_archive end_segment enable_archive_by_default archive archive_part archived record_archive_step archive_unwanted archive_deleted archive_abandoned
    archive_erasing archive_erased archive_rewriting archive_rewritten archive_search
    archive_emptied`,
 );
-const duties = names(
-  'run_duty promote fire_schedules reap reap_pools rest rotate audit retain guard balance tidy minutes',
+const maintenance_jobs = names(
+  'run_maintenance promote fire_schedules reap reap_pools deactivate_streams create_segments verify_segments drop_expired_segments guard isolate_tenants prune collect_metrics',
 );
 
 const door = names(
-  'authorize known_key whoami tenant_of_task judged_queue http_enqueue with_trace http_complete http_task http_erase_archived',
+  'authorize known_key whoami tenant_of_task queue_for_authorization http_enqueue with_trace http_complete http_task http_erase_archived',
 );
 
 /** Whoever gives work or does it. */
-const asking = ['task', 'parents', 'pool', 'unassign', ...ofNoKey];
+const asking = ['task', 'parents', 'pool', 'unassign_task', ...ofNoKey];
 
 /** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
 export const grantedVerbs: Record<string, string[]> = {
   tock_producer: [...giving, ...asking],
   tock_worker: [...doing, ...answered, ...asking],
-  tock_admin: [...giving, ...doing, ...answered, ...governing, ...archive, ...duties, ...asking],
+  tock_admin: [
+    ...giving,
+    ...doing,
+    ...answered,
+    ...governing,
+    ...archive,
+    ...maintenance_jobs,
+    ...asking,
+  ],
   tock_edge: [...giving, ...doing, ...answered, ...governing, ...archive, ...door, ...asking],
   outsider: [],
 };
 
 /** Verbs that are not security definer: they read a setting, or put another verb's arguments or answer in order. */
-export const plainVerbs = names(
-  'enqueue_task reprioritize reschedule http_claimed http_claimed_any',
-);
+export const plainVerbs = names('enqueue_task reprioritize reschedule http_claim http_claim_any');
 
 export type Member = { role: string; name: string; client: pg.Client };
 

@@ -24,7 +24,7 @@ afterAll(() => db.drop());
 
 /** Ends everything still open, so that each task must have come to its end. */
 async function finish(load: Load): Promise<void> {
-  await client.query(`select tock.put_queue('stress', '{"gate_limit": 1000}')`);
+  await client.query(`select tock.put_queue('stress', '{"concurrency_limit": 1000}')`);
   for (let round = 0; round < 200; round++) {
     await client.query(
       "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
@@ -40,7 +40,7 @@ async function finish(load: Load): Promise<void> {
   throw new Error('There is no end of tasks.');
 }
 
-test('whatever writers, claimers and duties do at once, each task ends exactly once', async () => {
+test('whatever writers, claimers and maintenance jobs do at once, each task ends exactly once', async () => {
   const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
   const completed = new Map<string, number>();
   const load: Load = {
@@ -54,14 +54,14 @@ test('whatever writers, claimers and duties do at once, each task ends exactly o
   };
   await client.query(`select tock.put_queue('stress', '{"max_attempts": 1000, "max_lost": 1000,
     "backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.3, "lanes": 3}')`);
-  // Small epochs, so that an edge passes every second or so.
+  // Small segments, so that an edge passes every second or so.
   await enqueue(client, 'other', [{}]);
   await client.query(
-    "select setval('tock.positions', (select max(end_position) - 2000 from tock.epochs))",
+    "select setval('tock.positions', (select max(end_position) - 2000 from tock.segments))",
   );
-  await client.query('select tock.rotate(p_ahead => 3, p_width => 5000)');
+  await client.query('select tock.create_segments(p_ahead => 3, p_width => 5000)');
   const working = [...startWriters(load, 8), ...startClaimers(load, 6), ...startMaintenance(load)];
-  const edge = 'select tock.epoch_of(last_value) from tock.positions';
+  const edge = 'select tock.segment_of(last_value) from tock.positions';
   await retryTransient(
     load,
     working,
@@ -84,5 +84,5 @@ test('whatever writers, claimers and duties do at once, each task ends exactly o
   expect([...completed].filter(([, times]) => times !== 1)).toEqual([]);
   expect(completed.size).toBe(load.accepted.size);
   const edges = await value<number>(client, edge);
-  console.log(`seed ${seed}: ${load.accepted.size} tasks, up to epoch ${edges}`);
+  console.log(`seed ${seed}: ${load.accepted.size} tasks, up to segment ${edges}`);
 });

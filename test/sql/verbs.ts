@@ -42,14 +42,15 @@ export async function value<T = unknown>(client: Client, sql: string, values: un
 }
 
 /**
- * Makes all duties due but `rest`, one after another: a tick beside it holds them in an order of its own, and a
+ * Makes all maintenance jobs due but `rest`, one after another: a tick beside it holds them in an order of its own, and a
  * statement for all would meet it in a deadlock.
  */
 export async function makeMaintenanceDue(client: Client): Promise<void> {
-  const duties = "select name from tock.duties where name <> 'rest'";
-  for (const { name } of await rows<{ name: string }>(client, duties)) {
+  const maintenance_jobs =
+    "select name from tock.maintenance_jobs where name <> 'deactivate_streams'";
+  for (const { name } of await rows<{ name: string }>(client, maintenance_jobs)) {
     await client.query(
-      'update tock.duties set last_started_at = null, last_ok_at = null where name = $1',
+      'update tock.maintenance_jobs set last_started_at = null, last_ok_at = null where name = $1',
       [name],
     );
   }
@@ -213,7 +214,7 @@ export async function reap(client: Client): Promise<number> {
   return value(client, 'select tock.reap(p_sweep => true)');
 }
 
-/** From the bottom, as the duty does. */
+/** From the bottom, as the maintenance job does. */
 export async function promote(client: Client): Promise<number> {
   return value(client, 'select tock.promote(p_limit => 10000, p_sweep => true)');
 }

@@ -36,7 +36,7 @@ async function promotedWithinTheMinute(): Promise<void> {
   onTestFinished(() => client.end().catch(() => {}));
   client.on('error', () => {});
   const seen: number[] = [];
-  const looked = "select last_ok_at from tock.duties where name = 'promote'";
+  const looked = "select last_ok_at from tock.maintenance_jobs where name = 'promote'";
   await expect
     .poll(async () => {
       const at = (await client.query(looked)).rows[0].last_ok_at?.getTime();

@@ -140,26 +140,26 @@ test('a completion that was acknowledged and undone is found, and one that nobod
   expect(judged(journal, third('running'))).toEqual(['not ended']);
 });
 
-test('a gate of three that lets in a fourth is found, and one whose lease had ended is none', () => {
+test('a concurrency key of three that lets in a fourth is found, and one whose lease had ended is none', () => {
   const journal = openJournal();
   for (let n = 1; n <= 4; n++) {
-    journal.requested(request(n, { queue: 'three', gate: 'a' }));
+    journal.requested(request(n, { queue: 'three', concurrency_key: 'a' }));
     journal.settled(5, [n], 'sure', [String(n)]);
     journal.claimed(claim(n * 100, `lease ${n}`, [String(n)], { queue: 'three' }));
   }
-  expect(judged(journal)).toEqual(['a gate was overshot']);
+  expect(judged(journal)).toEqual(['a concurrency key was overshot']);
   journal.ending({ verb: 'fail', lease: 'lease 1', sent: 350, runs: [run('1')], final: [] });
   expect(judged(journal)).toEqual([]);
 });
 
-test('one claim that brings too many of a gate is found', () => {
+test('one claim that brings too many of a concurrency key is found', () => {
   const journal = openJournal();
   for (const n of [1, 2]) {
-    journal.requested(request(n, { queue: 'one', gate: 'a' }));
+    journal.requested(request(n, { queue: 'one', concurrency_key: 'a' }));
     journal.settled(5, [n], 'sure', [String(n)]);
   }
   journal.claimed(claim(100, 'lease', ['1', '2'], { queue: 'one' }));
-  expect(judged(journal)).toEqual(['a gate was overshot']);
+  expect(judged(journal)).toEqual(['a concurrency key was overshot']);
 });
 
 test('what comes too early, too late, before its parent or after its cancel is found', () => {
@@ -246,7 +246,7 @@ test('a claim from a paused queue, and more than a cap or a rate allows, are fou
   capped.claimed(claim(1000, 'one', ['7'], { queue: 'few' }));
   expect(judged(capped)).toEqual([]);
   capped.claimed(claim(2000, 'two', ['8'], { queue: 'few' }));
-  expect(judged(capped)).toEqual(['a gate was overshot']);
+  expect(judged(capped)).toEqual(['a concurrency key was overshot']);
   const paced = openJournal();
   paced.claimed(claim(1000, 'one', ['1', '2', '3'], { queue: 'slow' }));
   expect(judged(paced)).toEqual([]);

@@ -37,7 +37,7 @@ test('a soak kills, tears and locks nothing, and has each of its faults once a r
   expect(soak.filter((name) => /kill|answers|refused|locked|deadlock|stopped/.test(name))).toEqual(
     [],
   );
-  expect(soak.filter((name) => name === 'epoch ended')).toHaveLength(10);
+  expect(soak.filter((name) => name === 'segment ended')).toHaveLength(10);
 });
 
 test('a kind of fault that did nothing to anybody is named', () => {

@@ -34,7 +34,7 @@ const apart = [
   ...['', '/assign', '/assign-all', '/take', '/tasks', '/unassign', '/workers/{worker}'].map(
     (rest) => `/v1/pools/{pool}${rest}`,
   ),
-  '/v1/queues/{queue}/claim-own',
+  '/v1/queues/{queue}/claim-for-worker',
   '/v1/queues/{queue}/limits/reset',
   '/v1/queues/{queue}/push-secret',
   '/v1/queues/{queue}/push-secret/rotate',
@@ -56,13 +56,13 @@ test('the load calls every route but those named here', async () => {
 /** Verbs of SQL that the load does not call: pools, the archive, settings, and those that others, and the HTTP API, are made of. */
 const apartInSql = `
   archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing archive_part
-  archive_rewriting archive_rewritten archive_search archive_stepped archive_unwanted archived assign
-  assign_all audit balance claim_own drop_queue drop_schedule end_epoch enqueue_task erase fire_schedules
-  guard has_push http_claimed http_claimed_any join_pool lease_headers leave_pool minutes offer
+  archive_rewriting archive_rewritten archive_search record_archive_step archive_unwanted archived assign
+  assign_all audit balance claim_for_worker drop_queue drop_schedule end_segment enqueue_task erase fire_schedules
+  guard has_push http_claim http_claim_any join_pool lease_headers leave_pool minutes offer
   own_request_id own_tenant parents pause_schedule pool promote push_queues push_secret put_archive queue
   queue_of_lease queue_of_schedule queue_of_task queues_of_key reach readable readable_links reap
-  reap_pools reset_gate reset_limits rest resume_schedule retain rotate rotate_push_secret run_duty
-  schedule take tenants_of_key tick_by tidy unassign update_key want_archive`;
+  reap_pools reset_concurrency_key reset_limits rest resume_schedule retain rotate rotate_push_secret run_maintenance
+  schedule take tenants_of_key tick_by tidy unassign update_key enable_archive_by_default`;
 
 test('the load calls every verb of SQL but those named here', () => {
   const called = new Set(verbs.match(/(?<=tock\.|ofMany\(')\w+(?=\()/g));

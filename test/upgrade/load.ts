@@ -65,7 +65,7 @@ async function giving(on: pg.Client, load: Load, queue: string): Promise<void> {
 
 const claimed = `select c.lease, c.leased_until, c.id::text as id, c.run_id::text as run_id, c.attempt, c.payload
   from tock.claim(p_queue => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5,
-    p_alone => true) as c`;
+    p_own_transaction => true) as c`;
 
 type Ended = { rows: { count: number }[] };
 
@@ -113,7 +113,9 @@ async function clock(on: pg.Client, load: Load): Promise<void> {
   while (load.going) {
     await call(load, 'tick', () => on.query('select tock.tick()'));
     await call(load, 'rotate', () =>
-      on.query("select tock.run_duty('rotate'), tock.run_duty('rest')"),
+      on.query(
+        "select tock.run_maintenance('create_segments'), tock.run_maintenance('deactivate_streams')",
+      ),
     );
     await sleep(10);
   }

@@ -11,13 +11,13 @@ import { bareDatabase, source, upgrade, withCopy } from './database.ts';
 
 const { migrations, functions } = readSql(source);
 
-// Epochs that were made ahead before a migration have to be like those that are made after it.
+// Segments that were made ahead before a migration have to be like those that are made after it.
 const makeAhead = (client: pg.Client) =>
-  client.query('select tock.rotate(p_ahead => 4, p_width => 5000)');
+  client.query('select tock.create_segments(p_ahead => 4, p_width => 5000)');
 
 // A leaf's CHECK only spares a scan when it is attached, and a fillfactor of 100 is the default.
 const inUse = (text: string) =>
-  text.replace(/\n {2}(constraint \w+_\d+_epoch CHECK .*|with \(fillfactor=100\))/g, '');
+  text.replace(/\n {2}(constraint \w+_\d+_segment CHECK .*|with \(fillfactor=100\))/g, '');
 
 let fresh: Database;
 let schema: string;
@@ -30,9 +30,9 @@ afterAll(() => fresh.drop());
 for (const [index, { name }] of migrations.entries()) {
   test(`a database left at ${name} and migrated equals a fresh one`, async () => {
     const left = migrations.slice(0, index + 1).map((file) => file.name);
-    const isLeft = (path: string) => !path.endsWith('.sql') || left.includes(path);
+    const isEmptyPool = (path: string) => !path.endsWith('.sql') || left.includes(path);
     const db = await bareDatabase();
-    await withCopy({}, (directory) => upgrade(db.url, { directory }), isLeft);
+    await withCopy({}, (directory) => upgrade(db.url, { directory }), isEmptyPool);
     const { applied } = await upgrade(db.url);
     expect(applied).toHaveLength(migrations.length - index - 1);
     expect(await describeSchema(await db.connect(), true)).toBe(schema);
@@ -65,7 +65,7 @@ function version(signature: string, migration?: string): Record<string, string> 
   };
 }
 
-/** What databases of the version come to, one migrated from the version before and one fresh, with epochs ahead. */
+/** What databases of the version come to, one migrated from the version before and one fresh, with segments ahead. */
 async function both(now: Record<string, string>): Promise<[migrated: string, made: string]> {
   const [old, made] = [await bareDatabase(), await bareDatabase()];
   await withCopy(version('planted(p_one integer)'), (directory) => upgrade(old.url, { directory }));
@@ -87,7 +87,7 @@ async function both(now: Record<string, string>): Promise<[migrated: string, mad
   return [one, two];
 }
 
-test('so does one that the next migration comes to, with its epochs', async () => {
+test('so does one that the next migration comes to, with its segments', async () => {
   const [migrated, made] = await both(
     version('planted(p_one integer, p_two text default null)', `${widens}\n${dropsSignature}`),
   );

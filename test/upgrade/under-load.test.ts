@@ -24,7 +24,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 const number = String((readSql(source).migrations.at(-1)?.number ?? 0) + 1).padStart(4, '0');
 const next = {
   [`migrations/${number}_planted.sql`]: `
-    lock table tock.queues, tock.epochs, tock.duties, tock.streams, tock.leases, tock.runs, tock.results, tock.marks,
+    lock table tock.queues, tock.segments, tock.maintenance_jobs, tock.streams, tock.leases, tock.runs, tock.results, tock.run_overrides,
       tock.waiting, tock.promotions, tock.requests, tock.keys in access exclusive mode;
     alter table tock.leases add column planted text not null default 'x';
     alter table tock.runs add column planted text;
@@ -69,17 +69,22 @@ async function settle(owner: pg.Client, load: Load): Promise<void> {
   );
   expect(states).toEqual([{ state: 'done', tasks: load.accepted.size }]);
   await expectInvariants(owner);
-  await owner.query("select tock.run_duty(d.name, 0) from tock.duties d where d.name <> 'retain'");
+  await owner.query(
+    "select tock.run_maintenance(d.name, 0) from tock.maintenance_jobs d where d.name <> 'drop_expired_segments'",
+  );
   expect(
-    await rows(owner, 'select name, last_error from tock.duties where last_error is not null'),
+    await rows(
+      owner,
+      'select name, last_error from tock.maintenance_jobs where last_error is not null',
+    ),
   ).toEqual([]);
 }
 
-test('work goes on while it migrates, over the edges of small epochs, also when that has to wait', async () => {
+test('work goes on while it migrates, over the edges of small segments, also when that has to wait', async () => {
   const { db, owner } = await working();
-  const nearEnd = 'select max(end_position) - 200 from tock.epochs';
+  const nearEnd = 'select max(end_position) - 200 from tock.segments';
   await owner.query(`select setval('tock.positions', (${nearEnd}))`);
-  await owner.query('select tock.rotate(p_ahead => 8, p_width => 500)');
+  await owner.query('select tock.create_segments(p_ahead => 8, p_width => 500)');
   const load = newLoad();
   const stopped = start(db, load);
   await goesOn(load);

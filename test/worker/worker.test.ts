@@ -75,13 +75,13 @@ test('a refusal in workerd is a problem answer', async () => {
 
 test('a cron trigger ticks', async () => {
   const owner = await database.connect();
-  const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
+  const ok = 'select count(*)::int as n from tock.maintenance_jobs where last_ok_at is not null';
   await makeMaintenanceDue(owner);
   await owner.query(
     `select tock.put_schedule('timed', '{"queue": "timed", "every_seconds": 3600}')`,
   );
   await owner.query(
-    "update tock.fires set fire_at = now(), due_at = now() where schedule = 'timed'",
+    "update tock.schedule_next_fires set fire_at = now(), due_at = now() where schedule = 'timed'",
   );
   const response = await fetch(`${url}/cdn-cgi/handler/scheduled`);
   expect(response.status).toBe(200);
@@ -95,7 +95,7 @@ test('a call that changes something is heard by the alarm, which ticks', async (
   const owner = await database.connect();
   await makeMaintenanceDue(owner);
   await post('/v1/queues/later/tasks', { payload: 1, delay_seconds: 1 });
-  const ok = 'select count(*)::int as n from tock.duties where last_ok_at is not null';
+  const ok = 'select count(*)::int as n from tock.maintenance_jobs where last_ok_at is not null';
   await vi.waitUntil(async () => (await owner.query(ok)).rows[0].n > 0, {
     timeout: conditionTimeout,
   });

@@ -22,7 +22,7 @@ const claim = ({ queue, alone, ...body }: Args): Spelled => ({
   http: ['POST', `/v1/queues/${queue}/claim`, body],
   sql: [
     `select ${leased} from tock.claim(p_queue => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4,
-       p_request_id => $5, p_alone => $6) c group by c.lease, c.leased_until
+       p_request_id => $5, p_own_transaction => $6) c group by c.lease, c.leased_until
      union all select null, null, null limit 1`,
     queue,
     orNull(body.worker),
@@ -38,7 +38,7 @@ const claimAny = ({ queues, alone, ...body }: Args): Spelled => ({
   sql: [
     `select coalesce(json_agg(l), '[]') as leases from (
        select c.queue, ${leased} from tock.claim_any(p_queues => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4,
-         p_request_id => $5, p_alone => $6) c group by c.queue, c.lease, c.leased_until) l`,
+         p_request_id => $5, p_own_transaction => $6) c group by c.queue, c.lease, c.leased_until) l`,
     queues,
     orNull(body.worker),
     body.limit,
@@ -68,12 +68,12 @@ function change({ ids, changes }: Args): Spelled {
 
 const reads: Spelled['http'][1][] = [
   '/v1/queues',
-  '/v1/queues/one/gates',
+  '/v1/queues/one/concurrency-keys',
   '/v1/tasks?queue=plain&state=ready&limit=50',
   '/v1/stats',
   '/v1/schedules',
   '/v1/queues/broken/dead',
-  '/v1/acts',
+  '/v1/audit-log',
   '/v1/keys',
   '/v1/limits',
   '/v1/pools',
@@ -83,7 +83,7 @@ const reads: Spelled['http'][1][] = [
   '/v1/series',
   '/v1/overview',
   '/v1/leases',
-  '/v1/duties',
+  '/v1/maintenance',
   '/v1/key',
   '/v1/queues/plain/why',
   '/v1/schedules/each-second/fires',
@@ -92,11 +92,11 @@ const reads: Spelled['http'][1][] = [
 
 const readsInSql = [
   'tock.queue_stats()',
-  "tock.gates(p_queue => 'one')",
+  "tock.concurrency_keys(p_queue => 'one')",
   `tock.tasks(p_filter => '{"queue": "plain", "state": "ready"}', p_limit => 50)`,
   "tock.schedules(p_queue => 'clock')",
   "tock.dead_groups(p_queue => 'broken')",
-  'tock.acts()',
+  'tock.audit_log()',
   'tock.keys_list()',
   'tock.limits()',
   'tock.pools()',
@@ -105,11 +105,11 @@ const readsInSql = [
   'tock.overview()',
   'tock.metrics()',
   'tock.running()',
-  'tock.duties_list()',
+  'tock.maintenance_jobs_list()',
   'tock.cron_jobs_list()',
-  'tock.epochs_list()',
+  'tock.segments_list()',
   "tock.why(p_queue => 'plain')",
-  "tock.last_fires(p_schedule => 'each-second')",
+  "tock.schedule_history(p_schedule => 'each-second')",
   "tock.next_fires(p_schedule => 'each-second')",
   'tock.next_wake_at()',
   "tock.claim_state(p_queues => '{plain}')",
@@ -225,13 +225,17 @@ export const verbs = {
       priority,
     ],
   }),
-  gate: ({ queue, gate, gate_limit }: Args): Spelled => ({
-    http: ['PATCH', `/v1/queues/${queue}/gates/${gate}`, { gate_limit }],
+  concurrency_key: ({ queue, concurrency_key, concurrency_limit }: Args): Spelled => ({
+    http: [
+      'PATCH',
+      `/v1/queues/${queue}/concurrency-keys/${concurrency_key}`,
+      { concurrency_limit },
+    ],
     sql: [
-      'select gate from tock.put_gate(p_queue => $1, p_gate => $2, p_settings => $3)',
+      'select concurrency_key from tock.put_concurrency_key(p_queue => $1, p_concurrency_key => $2, p_settings => $3)',
       queue,
-      gate,
-      json({ gate_limit }),
+      concurrency_key,
+      json({ concurrency_limit }),
     ],
   }),
   'put schedule': ({ schedule, settings }: Args): Spelled => ({

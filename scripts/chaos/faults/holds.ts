@@ -3,8 +3,8 @@ import { migrate } from '../../../migrate/migrate.ts';
 import { withClient } from '../../stack/roles.ts';
 import { type Chaos, whileGoing } from '../chaos.ts';
 import { codeOf } from '../drivers/sql.ts';
-import { nextEpoch } from '../epochs.ts';
 import { dice, pause, type Random } from '../random.ts';
+import { nextSegment } from '../segments.ts';
 import type { Effect, Fault, FaultName } from './plan.ts';
 import { enqueueOwn, holdOpen, holdSnapshot, prepare, workIn } from './sessions.ts';
 
@@ -66,7 +66,7 @@ async function deadlock(chaos: Chaos): Promise<number> {
   return crosswise(chaos, [one, other], [other, one]);
 }
 
-const tables = ['streams', 'waiting', 'leases', 'turns', 'unique_keys', 'duties'];
+const tables = ['streams', 'waiting', 'leases', 'turns', 'unique_keys', 'maintenance_jobs'];
 
 /** As an owner might in psql: rows of two tables, in opposite orders, for a while; the next time of two others. */
 async function lockRows(chaos: Chaos, random: Random, { holds }: Fault): Promise<number> {
@@ -113,17 +113,17 @@ async function migrateTwice({ stack, ledger }: Chaos): Promise<number> {
   return through;
 }
 
-/** Until work has come into the next epoch. */
-async function endEpoch(chaos: Chaos): Promise<number> {
+/** Until work has come into the next segment. */
+async function endSegment(chaos: Chaos): Promise<number> {
   const { stack } = chaos;
   const now = () =>
-    withClient(stack.ownerUrl, (on) => on.query('select tock.newest_epoch() as number')).then(
+    withClient(stack.ownerUrl, (on) => on.query('select tock.newest_segment() as number')).then(
       ({ rows }) => Number(rows[0].number),
       () => null,
     );
   const before = await now();
   if (before === null) return 0;
-  await withClient(stack.ownerUrl, (on) => nextEpoch(chaos, on, 50));
+  await withClient(stack.ownerUrl, (on) => nextSegment(chaos, on, 50));
   for (const end = performance.now() + 15_000; chaos.going && performance.now() < end; ) {
     await pause(250);
     if (((await now()) ?? before) > before) return 1;
@@ -143,7 +143,7 @@ export function holding(chaos: Chaos): Partial<Record<FaultName, Effect>> {
     'transaction prepared': (fault) => prepare(chaos, fault),
     'work in a transaction': (fault) => workIn(chaos, fault),
     'snapshot held open': (fault) => holdSnapshot(chaos, fault),
-    'epoch ended': () => endEpoch(chaos),
+    'segment ended': () => endSegment(chaos),
     'database dumped': async () => {
       const dump = [
         `${stack.host.bin}/pg_dump`,

@@ -16,13 +16,13 @@ export type Link = (typeof links)[number];
 export const ways = ['answers lost', 'answers late', 'answers cut', 'connections refused'] as const;
 export type Way = (typeof ways)[number];
 
-/** What a soak has too: long readers and transactions, and the ends of epochs. */
+/** What a soak has too: long readers and transactions, and the ends of segments. */
 const gentle = [
   'transaction held open',
   'work in a transaction',
   'snapshot held open',
   'database dumped',
-  'epoch ended',
+  'segment ended',
 ] as const;
 
 const harsh = [

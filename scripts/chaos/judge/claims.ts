@@ -102,25 +102,27 @@ function doubledKeys(journal: Journal, deliveries: Map<string, Delivery[]>): Dif
   return found;
 }
 
-/** How many of a gate, or of a queue with a cap, ran for certain when another was handed out: their leases had not ended. */
+/** How many of a concurrency key, or of a queue with a cap, ran for certain when another was handed out: their leases had not ended. */
 function overshot(journal: Journal, { limits, caps }: Bounds): Difference[] {
-  const gates = new Map([...journal.requests.values()].map(({ id, gate }) => [id, gate]));
+  const concurrency_keys = new Map(
+    [...journal.requests.values()].map(({ id, concurrency_key }) => [id, concurrency_key]),
+  );
   const ended = endsSent(journal);
-  const byGate = new Map<string, Delivery[]>();
+  const byConcurrencyKey = new Map<string, Delivery[]>();
   for (const claim of journal.claims) {
     for (const run of claim.runs) {
-      const gate = gates.get(run.id);
-      if (!gate && !(claim.queue in caps)) continue;
-      const key = `${claim.queue} ${gate ?? ''}`;
-      const list = byGate.get(key) ?? [];
+      const concurrency_key = concurrency_keys.get(run.id);
+      if (!concurrency_key && !(claim.queue in caps)) continue;
+      const key = `${claim.queue} ${concurrency_key ?? ''}`;
+      const list = byConcurrencyKey.get(key) ?? [];
       list.push({ claim, run });
-      byGate.set(key, list);
+      byConcurrencyKey.set(key, list);
     }
   }
   const insideUntil = ({ claim, run }: Delivery) =>
     Math.min(claim.until, ended.get(`${claim.lease} ${run.run}`) ?? claim.until) - slack;
   const found: Difference[] = [];
-  for (const [key, list] of byGate) {
+  for (const [key, list] of byConcurrencyKey) {
     const [queue = ''] = key.split(' ');
     const limit = limits[queue] ?? caps[queue] ?? 1;
     const inOrder = list.toSorted((a, b) => a.claim.answered - b.claim.answered);
@@ -130,19 +132,20 @@ function overshot(journal: Journal, { limits, caps }: Bounds): Difference[] {
       // What was answered longer ago than any lease lasts is over.
       const since = one.claim.sent - longest;
       while ((inOrder[oldest]?.claim.answered ?? since) < since) oldest++;
-      const inside = new Set<string>();
+      const holders = new Set<string>();
       for (let at = oldest; at < inOrder.length; at++) {
         const other = inOrder[at] as Delivery;
         if (other.claim.answered > one.claim.sent) break;
         if (other.run.id !== one.run.id && insideUntil(other) >= one.claim.answered)
-          inside.add(other.run.id);
+          holders.add(other.run.id);
       }
       // One claim may bring several of them.
       for (const { id } of one.claim.runs)
-        if (queue in caps || gates.get(id) === gates.get(one.run.id)) inside.add(id);
-      if (inside.size <= limit) continue;
-      const detail = `${key}, limit ${limit}: ${[...inside].join(', ')} at ${one.claim.sent}`;
-      found.push({ kind: 'a gate was overshot', task: one.run.id, detail });
+        if (queue in caps || concurrency_keys.get(id) === concurrency_keys.get(one.run.id))
+          holders.add(id);
+      if (holders.size <= limit) continue;
+      const detail = `${key}, limit ${limit}: ${[...holders].join(', ')} at ${one.claim.sent}`;
+      found.push({ kind: 'a concurrency key was overshot', task: one.run.id, detail });
     }
   }
   return found;

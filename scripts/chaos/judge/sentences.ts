@@ -22,7 +22,7 @@ const sentences = `
   ), marked as (
     select m.stream, m.position, bool_or(m.kind = 'cancelled') as cancelled,
       nullif(max(m.other_id) filter (where m.kind = 'superseded'), 0) as next_id
-    from tock.marks m group by m.stream, m.position
+    from tock.run_overrides m group by m.stream, m.position
   ), chained as (
     select c.*, e.state, coalesce(m.next_id, e.next_id) as next_id,
       coalesce(m.cancelled, false) and m.next_id is null as cancelled
@@ -65,12 +65,12 @@ const sentences = `
       or (l.closed_at is null) <> (l.outcome is null) or l.outcome not in ('done', 'lost', 'skipped', 'purged')
       or (l.runs = 0 and coalesce(l.outcome not in ('skipped', 'purged'), true))
   union all
-  select 'a lease with runs crosses an epoch', count(*)
-    from tock.leases l where l.runs > 0 and tock.epoch_of(l.after_position + 1) <> tock.epoch_of(l.last_position)
+  select 'a lease with runs crosses a segment', count(*)
+    from tock.leases l where l.runs > 0 and tock.segment_of(l.after_position + 1) <> tock.segment_of(l.last_position)
   union all
   select 'an open lease lies in another leaf than its token says', count(*)
     from tock.leases l where l.closed_at is null
-      and ('x' || right(l.token::text, 7))::bit(28)::integer <> tock.epoch_of(l.after_position + 1)
+      and ('x' || right(l.token::text, 7))::bit(28)::integer <> tock.segment_of(l.after_position + 1)
   union all
   select 'a run was passed over without a mark', count(*)
     from covered c left join marked m using (stream, position)
@@ -115,9 +115,9 @@ const sentences = `
     from (select e.next_id from chained e where e.next_id is not null
           group by e.next_id having count(*) > 1) twice
   union all
-  select 'a settled epoch holds something unread or running', count(*)
-    from tock.epochs e
-    where e.settled_at is not null and (
+  select 'a settled segment holds something unread or running', count(*)
+    from tock.segments e
+    where e.closed_at is not null and (
       exists (select from covered c join cursors u using (stream) left join tock.results r using (stream, position)
         where c.position >= e.first_position and c.position < e.end_position and c.position > u.cursor_at and r.state is null)
       or exists (select from tock.leases l

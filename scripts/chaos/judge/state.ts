@@ -9,19 +9,22 @@ import { type Fire, judgeFires, judgeStored } from './stored.ts';
 const none: [kind: string, text: string][] = [
   ['a lease is open', 'select to_jsonb(l) as found from tock.leases l where closed_at is null'],
   [
-    'a task is left in a gate',
-    'select to_jsonb(g) as found from tock.queues q, tock.gates(q.name) g where q.name <> $$*$$ and (g.inside <> $${}$$ or g.waiting > 0)',
+    'a task is left in a concurrency key',
+    'select to_jsonb(g) as found from tock.queues q, tock.concurrency_keys(q.name) g where q.name <> $$*$$ and (g.holders <> $${}$$ or g.waiting > 0)',
   ],
   [
     'a report',
     "select to_jsonb(r) as found from tock.reports r where r.detail ->> 'found' is distinct from 'new'",
   ],
-  ['a duty is failing', 'select to_jsonb(d) as found from tock.duties d where d.failures > 0'],
+  [
+    'a maintenance job is failing',
+    'select to_jsonb(d) as found from tock.maintenance_jobs d where d.failures > 0',
+  ],
   ['a prepared transaction is left', 'select to_jsonb(p) as found from pg_prepared_xacts p'],
 ];
 
 const fires = `select schedule, extract(epoch from fire_at)::float8 * 1000 as fire_at, outcome, task_id::text
-  from tock.fired where fire_at is not null`;
+  from tock.schedule_history where fire_at is not null`;
 
 /** The journal against what was stored, and what must hold of any state once all work has ended. */
 export async function judge({ journal, ledger }: Chaos, on: pg.Client): Promise<void> {

@@ -24,7 +24,10 @@ export function governor({ journal }: Chaos) {
     () => ['cancel by filter', { queue: 'plain', tenant: 'unwanted' }],
     (random) => ['reprioritize', { queue: 'plain', tenant: 'heavy', priority: 3 + random(4) }],
     () => ['run schedule', { schedule: 'each-second', request_id: `run ${++calls}` }],
-    (random) => ['gate', { queue: 'three', gate: 'gate-1', gate_limit: 1 + random(3) }],
+    (random) => [
+      'concurrency_key',
+      { queue: 'three', concurrency_key: 'concurrency_key-1', concurrency_limit: 1 + random(3) },
+    ],
   ];
   return async (client: Client): Promise<void> => {
     const act = acts[client.random(acts.length + 2)];

@@ -3,9 +3,9 @@ import type { Bounds } from '../judge/deliveries.ts';
 /** The queues of the load, each for a kind of task; settings of their own beside those of all. */
 export const queues: Record<string, Record<string, unknown>> = {
   plain: {},
-  one: { gate_limit: 1 },
-  three: { gate_limit: 3 },
-  yielding: { gate_limit: 1, gate_retry: 'yield' },
+  one: { concurrency_limit: 1 },
+  three: { concurrency_limit: 3 },
+  yielding: { concurrency_limit: 1, concurrency_retry: 'yield' },
   keyed: {},
   family: {},
   first: {},
@@ -37,7 +37,7 @@ export const policy = {
 
 export const stages = ['first', 'second', 'third'];
 
-/** What the queues allow: how many run in one gate, how many run at all, and how many start at once and in each second. */
+/** What the queues allow: how many run in one concurrency key, how many run at all, and how many start at once and in each second. */
 export const bounds: Bounds = {
   limits: { one: 1, three: 3, yielding: 1 },
   caps: { capped: 3 },

@@ -30,8 +30,8 @@ const delayed: Kind = (task, request, random) => {
 };
 
 const gated: Kind = (task, request, random) => {
-  request.gate = `gate-${random(4)}`;
-  task.gate = request.gate;
+  request.concurrency_key = `concurrency_key-${random(4)}`;
+  task.concurrency_key = request.concurrency_key;
   if (random(6) === 0) task.priority = random(10);
 };
 
@@ -68,7 +68,7 @@ const family: Kind = (task, request, random, at) => {
   ]);
   // With `run` a failed parent is enough.
   if (task.on_parent_failure === 'run') delete request.parents;
-  if (random(2)) task.gather = true;
+  if (random(2)) task.include_results = true;
 };
 
 const pipeline: Kind = (task) => {

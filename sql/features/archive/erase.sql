@@ -1,4 +1,4 @@
-create or replace function tock.note_erasure(p_task_id bigint, p_queue text)
+create or replace function tock.request_erasure(p_task_id bigint, p_queue text)
 returns void
 language plpgsql
 volatile
@@ -8,7 +8,7 @@ begin
     on conflict (task_id) do update set erased_at = null, tried_at = null, file = 0;
 end $$;
 
-comment on function tock.note_erasure is 'Notes that a task is to be erased from the archive.';
+comment on function tock.request_erasure is 'Notes that a task is to be erased from the archive.';
 
 create or replace function tock.files_to_erase(p_erasure tock.archive_erasures)
 returns setof tock.archived_files
@@ -93,10 +93,10 @@ volatile
 security definer
 set search_path = pg_catalog, pg_temp
 as $$
-  insert into tock.archive_objects (path, epoch, part)
+  insert into tock.archive_objects (path, segment, part)
   select substring(f.path from '^(.*/part-\d+)\.') || '.'
     || pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8) || '.parquet',
-    f.epoch, f.part
+    f.segment, f.part
   from tock.archived_files f where f.path = p_path
   returning path
 $$;
@@ -129,8 +129,8 @@ begin
     perform tock.refuse(409, 'somebody else has rewritten this file', 'path', 'begin anew');
   end if;
   delete from tock.archive_objects o where o.path = p_new;
-  insert into tock.archive_objects (path, state, epoch, part)
-    select p_path, 'unwanted', f.epoch, f.part from tock.archived_files f where f.path = p_new;
+  insert into tock.archive_objects (path, state, segment, part)
+    select p_path, 'unwanted', f.segment, f.part from tock.archived_files f where f.path = p_new;
   return true;
 end $$;
 

@@ -1,6 +1,6 @@
 -- Row by row, as what comes next may be large: it ends with the row by which p_bytes are passed.
 create or replace function tock.archive_rows(
-  p_epoch integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
+  p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
   p_limit integer, p_bytes bigint)
 returns tock.archive_rows
 language plpgsql
@@ -20,7 +20,7 @@ begin
   v_rows.queues := '{}';
   v_rows.begun := '{}';
   for v_row in
-    execute pg_catalog.format('select a.* from tock.runs_to_archive_%s($1, $2, $3, $4, $5) a', p_epoch)
+    execute pg_catalog.format('select a.* from tock.runs_to_archive_%s($1, $2, $3, $4, $5) a', p_segment)
     using p_stream, p_position, p_last_stream, p_last_position, p_limit
   loop
     v_text := pg_catalog.to_json(v_row.texts)::text;
@@ -47,12 +47,12 @@ begin
 end $$;
 
 comment on function tock.archive_rows is
-  'The runs of an epoch after a place in it, up to another, up to p_limit and about p_bytes, and '
+  'The runs of a segment after a place in it, up to another, up to p_limit and about p_bytes, and '
   'what they come to.';
 
 -- Two who ask at once are given the same part, and write it twice: the one who comes second with it is told.
 create or replace function tock.archive_part(p_limit integer default 10000, p_bytes bigint default 4194304)
-returns table (epoch integer, part integer, path text, count integer, digest text, rows text)
+returns table (segment integer, part integer, path text, count integer, digest text, rows text)
 language plpgsql
 volatile
 security definer
@@ -63,7 +63,7 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_epoch tock.epochs;
+  v_segment tock.segments;
   v_archive tock.archives;
   v_rows tock.archive_rows;
 begin
@@ -72,28 +72,30 @@ begin
   elsif p_bytes is null or p_bytes < 1 then
     perform tock.refuse(422, 'p_bytes is a positive number', 'p_bytes');
   end if;
-  for v_epoch in
-    select e.* from tock.epochs e
+  for v_segment in
+    select e.* from tock.segments e
     where tock.is_archiving() and tock.is_past_retention(e)
-      and not exists (select from tock.archives a where a.epoch = e.number and a.state = 'verified')
+      and not exists (select from tock.archives a where a.segment = e.number and a.state = 'verified')
     order by e.number limit 4
   loop
-    v_archive := tock.begin_archive(v_epoch);
-    v_rows := tock.archive_rows(v_epoch.number, v_archive.stream, v_archive.position, 1048575,
-      v_epoch.end_position, p_limit, p_bytes);
+    v_archive := tock.begin_archive(v_segment);
+    v_rows := tock.archive_rows(v_segment.number, v_archive.stream, v_archive.position, 1048575,
+      v_segment.end_position, p_limit, p_bytes);
     if v_rows.count > 0 then
-      epoch := v_epoch.number; part := v_archive.parts + 1; count := v_rows.count; digest := v_rows.digest;
+      segment := v_segment.number; part := v_archive.parts + 1; count := v_rows.count;
+      digest := v_rows.digest;
       rows := v_rows.texts;
-      path := pg_catalog.format('%s/epoch=%s/part-%s.%s.parquet',
-        (select a.prefix from tock.archive a), epoch,
+      path := pg_catalog.format('%s/segment=%s/part-%s.%s.parquet',
+        (select a.prefix from tock.archive a), segment,
         pg_catalog.lpad(part::text, 5, '0'), pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8));
-      insert into tock.archive_objects (path, epoch, part, rows, digest, last_stream, last_position)
-        values (path, epoch, part, count, digest, v_rows.last_stream, v_rows.last_position);
+      insert into tock.archive_objects (path, segment, part, rows, digest, last_stream, last_position)
+        values (path, segment, part, count, digest, v_rows.last_stream, v_rows.last_position);
       return next;
       return;
     end if;
     -- somebody else may have come further with it meanwhile
-    select a.* into v_archive from tock.archives a where a.epoch = v_epoch.number and a.state = 'exporting'
+    select a.* into v_archive from tock.archives a
+    where a.segment = v_segment.number and a.state = 'exporting'
       and (a.stream, a.position) = (v_archive.stream, v_archive.position) for update;
     if found then
       perform tock.verify_archive(v_archive);
@@ -102,6 +104,6 @@ begin
 end $$;
 
 comment on function tock.archive_part is
-  'The next part of the oldest epoch that is past its retention: its runs as texts, their digest, and the '
+  'The next part of the oldest segment that is past its retention: its runs as texts, their digest, and the '
   'path noted for its file; no row when nothing is due. '
-  'An epoch whose parts are all there is verified on the way.';
+  'A segment whose parts are all there is verified on the way.';

@@ -1,22 +1,22 @@
 -- Not beside an erasure: what that has emptied already, and nobody sees yet, would be recorded as it was.
 -- Shared by those who erase; it lasts to the end of the transaction.
-create or replace function tock.lock_archive(p_alone boolean)
+create or replace function tock.lock_archive(p_own_transaction boolean)
 returns void
 language plpgsql
 volatile
 as $$
 begin
-  if p_alone then
+  if p_own_transaction then
     perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
-      tock.named_key('duty', 'erasing archived tasks'));
+      tock.named_key('maintenance_job', 'erasing archived tasks'));
   else
     perform pg_catalog.pg_advisory_xact_lock_shared(tock.lock_space(),
-      tock.named_key('duty', 'erasing archived tasks'));
+      tock.named_key('maintenance_job', 'erasing archived tasks'));
   end if;
 end $$;
 
 comment on function tock.lock_archive is
-  'Keeps who records a part of the archive (p_alone) and who erases tasks apart.';
+  'Keeps who records a part of the archive (p_own_transaction) and who erases tasks apart.';
 
 -- In statements after the lock, so that each sees what was committed before it.
 create or replace function tock.archived(
@@ -51,35 +51,36 @@ begin
     perform tock.refuse(409, 'the file is not what the part was', 'digest', 'write it anew');
   end if;
   select a.* into v_archive from tock.archives a
-  where a.epoch = v_object.epoch and a.state = 'exporting' for update;
+  where a.segment = v_object.segment and a.state = 'exporting' for update;
   if not found or v_archive.parts + 1 <> v_object.part or not tock.is_archiving() then
     perform tock.refuse(409, 'this part was written by somebody else, or is not wanted any more', 'path',
       'ask for the next part');
   end if;
-  v_rows := tock.archive_rows(v_object.epoch, v_archive.stream, v_archive.position, v_object.last_stream,
+  v_rows := tock.archive_rows(v_object.segment, v_archive.stream, v_archive.position, v_object.last_stream,
     v_object.last_position, v_object.rows + 1, 9223372036854775807);
   if (v_rows.count, v_rows.digest) is distinct from (p_rows, p_digest) then
     perform tock.refuse(409, 'a task of this part was changed meanwhile', 'digest', 'ask for the part again');
   end if;
-  insert into tock.archived_files (epoch, part, path, bytes, sha256, digest, rows, first_stream,
+  insert into tock.archived_files (segment, part, path, bytes, sha256, digest, rows, first_stream,
     first_position,
       last_stream, last_position, first_created_at, last_created_at, queues)
-    values (v_object.epoch, v_object.part, p_path, p_bytes, p_sha256, p_digest, p_rows, v_archive.stream,
+    values (v_object.segment, v_object.part, p_path, p_bytes, p_sha256, p_digest, p_rows, v_archive.stream,
       v_archive.position, v_object.last_stream, v_object.last_position, v_rows.first_created_at,
       v_rows.last_created_at, v_rows.queues)
     returning number into v_file;
   insert into tock.archived_tasks (file, first_position, last_position, filter)
     select v_file, min(b), max(b), tock.filter_of(pg_catalog.array_agg(b)) from unnest(v_rows.begun) b
-    group by tock.archive_epoch_of(b);
+    group by tock.archive_segment_of(b);
   update tock.archives a set stream = v_object.last_stream, position = v_object.last_position,
     parts = v_object.part, rows = a.rows + p_rows
-  where a.epoch = v_object.epoch;
+  where a.segment = v_object.segment;
   delete from tock.archive_objects o where o.path = p_path;
   return true;
 end $$;
 
 comment on function tock.archived is
-  'Records a part''s file that was read back and found whole; TK409 when it isn''t what the epoch holds now, '
+  'Records a part''s file that was read back and found whole; TK409 when it isn''t what the segment holds '
+  'now, '
   'or somebody was first. A repeated call answers the same.';
 
 -- A writer that is still at it after an hour is none: an invocation of a Worker lasts 15 minutes at most.

@@ -27,7 +27,7 @@ $$;
 comment on function tock.filter_of is
   'A filter that lets through what is among the numbers, and little else.';
 
-create or replace function tock.lets_through(p_filter bytea, p_value bigint)
+create or replace function tock.may_contain(p_filter bytea, p_value bigint)
 returns boolean
 language sql
 immutable
@@ -37,7 +37,7 @@ as $$
     where pg_catalog.get_bit(p_filter, i) = 0)
 $$;
 
-comment on function tock.lets_through is 'Whether a number may be among those of a filter.';
+comment on function tock.may_contain is 'Whether a number may be among those of a filter.';
 
 create or replace function tock.files_of_begun(p_position bigint)
 returns setof tock.archived_files
@@ -48,7 +48,7 @@ as $$
   where f.number in (
     select t.file from tock.archived_tasks t
     where pg_catalog.int8range(t.first_position, t.last_position, '[]') @> p_position
-      and (t.filter is null or tock.lets_through(t.filter, p_position)))
+      and (t.filter is null or tock.may_contain(t.filter, p_position)))
 $$;
 
 comment on function tock.files_of_begun is
@@ -61,7 +61,7 @@ stable
 as $$
   select l.* from (
     select f.* from tock.archived_files f
-    where f.epoch = tock.archive_epoch_of(tock.position_of(p_id))
+    where f.segment = tock.archive_segment_of(tock.position_of(p_id))
       and (f.first_stream, f.first_position) < (tock.stream_of(p_id), tock.position_of(p_id))
     order by f.first_stream desc, f.first_position desc limit 1) l
   where (l.last_stream, l.last_position) >= (tock.stream_of(p_id), tock.position_of(p_id))
@@ -80,9 +80,9 @@ begin
   if tock.stream_of(p_id) = 0 then
     return query
       select f.* from tock.files_of_begun(tock.position_of(p_task_id)) f
-      join tock.archives a on a.epoch = f.epoch and a.state = 'dropped'
+      join tock.archives a on a.segment = f.segment and a.state = 'dropped'
         and a.end_position > tock.position_of(p_id)
-      order by f.epoch, f.part limit 101;
+      order by f.segment, f.part limit 101;
   else
     return query select f.* from tock.file_of_run(p_id) f;
   end if;
@@ -92,18 +92,18 @@ comment on function tock.files_of is
   'The archive''s files that may hold a run of a task, or what its waiting entry became: 101 where they are '
   'more than a look-up reads.';
 
-create or replace function tock.archive_epoch_of(p_position bigint)
+create or replace function tock.archive_segment_of(p_position bigint)
 returns integer
 language plpgsql
 stable
 as $$
 begin
-  return coalesce(tock.epoch_of(p_position), (
-    select n.epoch from (
-      select a.epoch, a.end_position from tock.archives a
+  return coalesce(tock.segment_of(p_position), (
+    select n.segment from (
+      select a.segment, a.end_position from tock.archives a
       where a.first_position <= p_position order by a.first_position desc limit 1) n
     where p_position < n.end_position), 0);
 end $$;
 
-comment on function tock.archive_epoch_of is
-  'The number of the epoch that a position lies or lay in; 0 when none is known.';
+comment on function tock.archive_segment_of is
+  'The number of the segment that a position lies or lay in; 0 when none is known.';

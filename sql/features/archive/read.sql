@@ -30,7 +30,7 @@ returns jsonb
 language sql
 immutable
 as $$
-  select p_options - '{unique_key,gate,names,headers,push_url}'::text[]
+  select p_options - '{unique_key,concurrency_key,names,headers,push_url}'::text[]
 $$;
 
 comment on function tock.without_secrets is 'What is left of a run''s options when its task is erased.';
@@ -42,8 +42,8 @@ stable
 as $$
   select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text,
     'files', pg_catalog.jsonb_agg(
-    pg_catalog.jsonb_build_object('epoch', f.epoch, 'path', f.path, 'bytes', f.bytes)
-      order by f.epoch, f.part))
+    pg_catalog.jsonb_build_object('segment', f.segment, 'path', f.path, 'bytes', f.bytes)
+      order by f.segment, f.part))
   from tock.files_of(p_id, p_task_id) f
   having count(*) > 0
 $$;

@@ -29,7 +29,7 @@ begin
     values (coalesce((p_settings ->> 'enabled')::boolean, false), coalesce(p_settings ->> 'prefix', 'tock'))
     on conflict (single) do update set enabled = coalesce((p_settings ->> 'enabled')::boolean, a.enabled),
       prefix = coalesce(p_settings ->> 'prefix', a.prefix), changed_at = pg_catalog.clock_timestamp();
-  perform tock.act('put_archive', '*', p_settings);
+  perform tock.write_audit_log('put_archive', '*', p_settings);
   return query select a.enabled, a.prefix from tock.archive a;
 end $$;
 
@@ -37,7 +37,7 @@ comment on function tock.put_archive is
   'Turns the archive on or off, and says under which prefix its files lie from now on ({enabled, prefix}; '
   'what is left out stays).';
 
-create or replace function tock.want_archive()
+create or replace function tock.enable_archive_by_default()
 returns boolean
 language plpgsql
 volatile
@@ -51,7 +51,7 @@ begin
   return tock.is_archiving();
 end $$;
 
-comment on function tock.want_archive is
+comment on function tock.enable_archive_by_default is
   'Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned '
   'it on or off. Whether it is on.';
 
@@ -75,9 +75,9 @@ as $$
     select s.enabled, s.prefix, s.last_step_at, s.failures, s.failed_at, s.last_error from tock.archive s
     union all select false, 'tock', null, 0, null, null where not exists (select from tock.archive)) a
   cross join lateral (
-    select count(*)::integer as waiting, min(e.settled_at) as oldest from tock.epochs e
+    select count(*)::integer as waiting, min(e.closed_at) as oldest from tock.segments e
     where tock.is_past_retention(e) and not exists (
-      select from tock.archives s where s.epoch = e.number and s.state = 'verified')) e
+      select from tock.archives s where s.segment = e.number and s.state = 'verified')) e
   cross join lateral (
     select count(*) as files, coalesce(sum(f.rows), 0)::bigint as rows,
       coalesce(sum(f.bytes), 0)::bigint as bytes
@@ -85,10 +85,10 @@ as $$
 $$;
 
 comment on function tock.archive is
-  'How the archive stands: whether it is on, how many epochs wait for it and lie in it, its files, '
+  'How the archive stands: whether it is on, how many segments wait for it and lie in it, its files, '
   'and how its last step went.';
 
-create or replace function tock.archive_stepped(p_error text default null)
+create or replace function tock.record_archive_step(p_error text default null)
 returns void
 language sql
 volatile
@@ -101,5 +101,5 @@ as $$
     last_error = pg_catalog.left(p_error, 500)
 $$;
 
-comment on function tock.archive_stepped is
+comment on function tock.record_archive_step is
   'Notes how a step of the archive went: p_error is null when it did.';

@@ -27,17 +27,18 @@ begin
   dropped := ready = 0 and running = 0 and waiting = 0;
   if dropped then
     delete from tock.queues q where q.name = p_queue;
-    delete from tock.gates g where g.queue = p_queue;
-    delete from tock.turns t where t.queue = p_queue;
+    delete from tock.concurrency_keys g where g.queue = p_queue;
+    delete from tock.concurrency_admissions t where t.queue = p_queue;
     delete from tock.unique_keys k where k.queue = p_queue;
-    delete from tock.allowances a where a.queue = p_queue;
+    delete from tock.queue_limiter_state a where a.queue = p_queue;
   end if;
-  perform tock.act('drop_queue', p_queue,
+  perform tock.write_audit_log('drop_queue', p_queue,
     pg_catalog.jsonb_build_object('force', coalesce(p_force, false), 'dropped', dropped));
   return next;
 end $$;
 
 comment on function tock.drop_queue is
   'Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, '
-  'gates and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. '
+  'concurrency keys and keys; says what is left otherwise: call again. Its ended tasks are kept by the '
+  'default policy. '
   'No row when there is no such queue. Whoever names it later makes it anew.';

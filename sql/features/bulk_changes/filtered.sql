@@ -1,7 +1,7 @@
 -- Without a state, what waits and then what is ready: what becomes ready meanwhile is found there. The
 -- cursor's first digit says which of the two goes on.
-create or replace function tock.list_unended(
-  p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out looked_at integer)
+create or replace function tock.list_unfinished(
+  p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out scanned integer)
 language plpgsql
 volatile
 as $$
@@ -12,7 +12,7 @@ declare
   v_page record;
 begin
   ids := '{}';
-  looked_at := 0;
+  scanned := 0;
   if p_filter ->> 'state' is null and p_cursor is not null then
     p_cursor := case when p_cursor ~ '^[ab][0-9a-f]{12}$' then pg_catalog.substr(p_cursor, 2) else '' end;
   end if;
@@ -23,7 +23,7 @@ begin
       v_page := tock.list_tasks(p_filter || pg_catalog.jsonb_build_object('state', v_state), p_cursor,
         p_limit - pg_catalog.cardinality(ids));
       ids := ids || array(select (t ->> 'id')::bigint from pg_catalog.jsonb_array_elements(v_page.tasks) t);
-      looked_at := looked_at + v_page.looked_at;
+      scanned := scanned + v_page.scanned;
       cursor := v_page.cursor;
     end if;
     p_cursor := null;
@@ -34,13 +34,13 @@ begin
   end if;
 end $$;
 
-comment on function tock.list_unended is
+comment on function tock.list_unfinished is
   'Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and '
   'the cursor to go on with, null at the end.';
 
 create or replace function tock.cancel_where(
   p_queue text, p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 1000)
-returns table (matched integer, changed integer, cursor text, looked_at integer)
+returns table (matched integer, changed integer, cursor text, scanned integer)
 language plpgsql
 volatile
 security definer
@@ -56,8 +56,8 @@ begin
   perform tock.check_queue_name(p_queue);
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000,
     array['state', 'tenant']);
-  select l.ids, l.cursor, l.looked_at into v_ids, cursor, looked_at
-  from tock.list_unended(p_filter || pg_catalog.jsonb_build_object('queue', p_queue), p_cursor, p_limit) l;
+  select l.ids, l.cursor, l.scanned into v_ids, cursor, scanned
+  from tock.list_unfinished(p_filter || pg_catalog.jsonb_build_object('queue', p_queue), p_cursor, p_limit) l;
   matched := pg_catalog.cardinality(v_ids);
   changed := case when matched = 0 then 0 else (
     select count(*) from tock.cancel(v_ids) c where c.changed) end;
@@ -72,7 +72,7 @@ comment on function tock.cancel_where is
 -- What was given the priority stands at the end of another stream, where it is passed over by the next call.
 create or replace function tock.reprioritize_where(
   p_queue text, p_filter jsonb, p_priority integer, p_cursor text default null, p_limit integer default 1000)
-returns table (matched integer, changed integer, cursor text, looked_at integer)
+returns table (matched integer, changed integer, cursor text, scanned integer)
 language plpgsql
 volatile
 security definer
@@ -89,8 +89,8 @@ begin
   perform tock.check_filter(p_filter, array['waiting', 'ready', 'running'], p_limit, 10000,
     array['state', 'tenant']);
   perform tock.check_changes(pg_catalog.jsonb_build_object('priority', p_priority));
-  select l.ids, l.cursor, l.looked_at into v_ids, cursor, looked_at
-  from tock.list_unended(p_filter
+  select l.ids, l.cursor, l.scanned into v_ids, cursor, scanned
+  from tock.list_unfinished(p_filter
     || pg_catalog.jsonb_build_object('queue', p_queue, 'not_priority', p_priority), p_cursor, p_limit) l;
   matched := pg_catalog.cardinality(v_ids);
   changed := case when matched = 0 then 0 else (

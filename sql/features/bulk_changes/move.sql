@@ -1,6 +1,6 @@
 -- As a change does: a waiting entry is another queue's from then on, a ready run is replaced by one in the
--- other queue, with its stream's lock held. What is held by a key of its queue stays: its turn at a gate is
--- not known to the other. So does what has a pipeline: its queue says where it is in that.
+-- other queue, with its stream's lock held. What is held by a key of its queue stays: its turn at a
+-- concurrency key is not known to the other. So does what has a pipeline: its queue says where it is in that.
 create or replace function tock.move(p_ids bigint[], p_queue text)
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -17,9 +17,9 @@ as $$
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
   v_changes jsonb := pg_catalog.jsonb_build_object('queue', p_queue);
-  v_found tock.whereabout[];
+  v_found tock.resolved_task[];
   v_keyed bigint[];
-  v_going tock.whereabout[];
+  v_attempts tock.resolved_task[];
   v_moved bigint[];
 begin
   perform tock.check_read_committed('move');
@@ -27,27 +27,27 @@ begin
   perform tock.check_not_webhooks(p_queue, 'queue');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := tock.each_task(v_ids);
+    v_found := tock.resolve_each_task(v_ids);
     v_keyed := tock.keyed(array(select f.current_id from unnest(v_found) f
       where f.state in ('waiting', 'ready')));
-    v_going := array(
+    v_attempts := array(
       select f from unnest(v_found) f
       where f.state in ('waiting', 'ready') and f.queue <> p_queue and f.current_id <> all (v_keyed));
-    if pg_catalog.cardinality(v_going) > 0 and (tock.policy(p_queue)).name = '*' then
+    if pg_catalog.cardinality(v_attempts) > 0 and (tock.policy(p_queue)).name = '*' then
       perform tock.make_queue(p_queue);
     end if;
-    v_moved := tock.change_waiting(array(select g from unnest(v_going) g
+    v_moved := tock.change_waiting(array(select g from unnest(v_attempts) g
       where g.state = 'waiting'), v_changes)
-      || array(select r.current_id from unnest(tock.supersede(
-        array(select g from unnest(v_going) g where g.state = 'ready'), v_changes)) r);
+      || array(select r.current_id from unnest(tock.replace_runs_anywhere(
+        array(select g from unnest(v_attempts) g where g.state = 'ready'), v_changes)) r);
     insert into tock.moves (id)
-      select g.task_id from unnest(v_going) g where g.current_id = any (v_moved)
+      select g.task_id from unnest(v_attempts) g where g.current_id = any (v_moved)
       union
-      select g.current_id from unnest(v_going) g where g.current_id = any (v_moved)
+      select g.current_id from unnest(v_attempts) g where g.current_id = any (v_moved)
       order by 1
       on conflict do nothing;
     -- one that was promoted, claimed, or changed by others meanwhile is looked for anew
-    v_ids := array(select g.task_id from unnest(v_going) g where g.current_id <> all (v_moved));
+    v_ids := array(select g.task_id from unnest(v_attempts) g where g.current_id <> all (v_moved));
     return query
       select f.task_id, f.state, f.current_id = any (v_moved) from unnest(v_found) f
       where f.task_id <> all (v_ids);
@@ -61,7 +61,8 @@ end $$;
 comment on function tock.move is
   'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the '
   'streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether '
-  'it was moved: not when it is running or has ended, is in that queue already, or has a gate or unique key, '
+  'it was moved: not when it is running or has ended, is in that queue already, or has a concurrency key or '
+  'unique key, '
   'which are its queue''s, or a pipeline, whose stages are its queues.';
 
 create or replace function tock.keyed(p_ids bigint[])
@@ -70,17 +71,17 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer;
+  v_segment integer;
   v_part bigint[];
   v_keyed bigint[] := array(
     select tock.id_at(w.position, 0) from tock.waiting w
     where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
       where tock.stream_of(i) = 0))
-      and w.options ?| array['gate', 'unique_key', 'pipeline']);
+      and w.options ?| array['concurrency_key', 'unique_key', 'pipeline']);
 begin
-  for v_epoch in
-    select distinct tock.epoch_of(tock.position_of(i)) from unnest(p_ids) i
-    where tock.stream_of(i) <> 0 and tock.stream_asks(tock.stream_of(i))
+  for v_segment in
+    select distinct tock.segment_of(tock.position_of(i)) from unnest(p_ids) i
+    where tock.stream_of(i) <> 0 and tock.stream_has_options(tock.stream_of(i))
   loop
     execute pg_catalog.format($q$
       select array(
@@ -88,14 +89,15 @@ begin
         cross join lateral (
           select r.options from tock.runs_%s r
           where r.stream = tock.stream_of(i.id) and r.position = tock.position_of(i.id) offset 0) r
-        where r.options ?| array['gate', 'unique_key', 'pipeline'])$q$, v_epoch) into v_part using p_ids;
+        where r.options ?| array['concurrency_key', 'unique_key', 'pipeline'])$q$, v_segment)
+      into v_part using p_ids;
     v_keyed := v_keyed || v_part;
   end loop;
   return v_keyed;
 end $$;
 
 comment on function tock.keyed is
-  'Those of these runs and waiting entries that have a gate, a unique key or a pipeline.';
+  'Those of these runs and waiting entries that have a concurrency key, a unique key or a pipeline.';
 
 -- Where a task that was moved is now follows from how it stands, by whichever run's id it is asked for.
 create or replace function tock.queue_of_task(p_id bigint)
@@ -109,7 +111,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
   select coalesce(
-    (select (select w.queue from tock.whereabouts(array[m.id]) w) from tock.moves m
+    (select (select w.queue from tock.resolve_tasks(array[m.id]) w) from tock.moves m
      where m.id in (p_id, case when exists (select from tock.moves) then tock.first_id(p_id) end) limit 1),
     (select s.queue from tock.streams s where s.number = tock.stream_of(p_id)),
     (select w.queue from tock.waiting w where w.position = tock.position_of(p_id)),

@@ -1,4 +1,4 @@
--- With the stream's lock held no claim is under way: one lease an epoch (purge_range) passes over
+-- With the stream's lock held no claim is under way: one lease a segment (purge_range) passes over
 -- what lies there.
 create or replace function tock.purge_stream(
   p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
@@ -6,7 +6,7 @@ language plpgsql
 volatile
 as $$
 declare
-  v_at tock.place;
+  v_at tock.stream_cursor;
   v_passed bigint;
   v_purged bigint;
   -- not what a busy writer adds meanwhile, or this would go on with it
@@ -18,15 +18,15 @@ begin
   passed := 0;
   purged := 0;
   while passed < p_limit loop
-    v_at := tock.place_of(p_stream, false);
-    exit when v_at.epoch is null or v_at.after_position >= v_upto;
-    execute pg_catalog.format('select p.* from tock.purge_range_%s($1, $2, $3, $4) p', v_at.epoch)
+    v_at := tock.resolve_cursor(p_stream, false);
+    exit when v_at.segment is null or v_at.after_position >= v_upto;
+    execute pg_catalog.format('select p.* from tock.purge_range_%s($1, $2, $3, $4) p', v_at.segment)
       into v_passed, v_purged
       using p_stream, v_at.after_position, p_limit - passed, tock.new_token(0, v_at.after_position);
     exit when v_passed is null;
     passed := passed + v_passed;
     purged := purged + v_purged;
-    perform tock.parents_passed(p_stream, v_at.after_position, tock.cursor_of(p_stream));
+    perform tock.notify_dependents_of_skipped(p_stream, v_at.after_position, tock.cursor_of(p_stream));
   end loop;
 end $$;
 
@@ -34,32 +34,36 @@ comment on function tock.purge_stream is
   'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not '
   'been cancelled or replaced before. Null when somebody is claiming from it.';
 
--- Who was inside by a run that was purged is over. Up to so many gates; the sweep comes to the others.
-create or replace function tock.open_standing(p_queue text, p_limit integer default 1000)
+-- Who was inside by a run that was purged is over. Up to so many concurrency keys; the sweep comes to the
+-- others.
+create or replace function tock.admit_in_queue(p_queue text, p_limit integer default 1000)
 returns integer
 language plpgsql
 volatile
 as $$
 declare
-  v_gates text[];
+  v_concurrency_keys text[];
 begin
   with recursive standing as (
-    (select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null
-     order by w.queue, w.gate limit 1)
+    (select w.concurrency_key from tock.waiting w where w.queue = p_queue and w.ticket is not null
+     order by w.queue, w.concurrency_key limit 1)
     union all
-    select n.gate from standing s
+    select n.concurrency_key from standing s
     cross join lateral (
-      select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null and w.gate > s.gate
-      order by w.queue, w.gate limit 1) n)
-  select pg_catalog.array_agg(s.gate) into v_gates from (select t.gate from standing t limit p_limit) s;
-  if v_gates is null then
+      select w.concurrency_key from tock.waiting w
+      where w.queue = p_queue and w.ticket is not null and w.concurrency_key > s.concurrency_key
+      order by w.queue, w.concurrency_key limit 1) n)
+  select pg_catalog.array_agg(s.concurrency_key) into v_concurrency_keys
+  from (select t.concurrency_key from standing t limit p_limit) s;
+  if v_concurrency_keys is null then
     return 0;
   end if;
-  return tock.open_gates(pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_gates)]), v_gates);
+  return tock.admit_at_keys(pg_catalog.array_fill(p_queue, array[pg_catalog.cardinality(v_concurrency_keys)]),
+    v_concurrency_keys);
 end $$;
 
-comment on function tock.open_standing is
-  'Looks at the gates of a queue that somebody stands at, and lets in whoever there is room for; '
+comment on function tock.admit_in_queue is
+  'Looks at the concurrency keys of a queue that somebody stands at, and lets in whoever there is room for; '
   'returns how many.';
 
 -- What is enqueued while calls follow each other is no reason for another call: more is only what was there
@@ -131,10 +135,10 @@ begin
       more := more or coalesce(tock.first_unread(v_stream, tock.cursor_of(v_stream)) <= v_upto, false);
     end loop;
     if v_passed > 0 then
-      perform tock.open_standing(p_queue);
+      perform tock.admit_in_queue(p_queue);
     end if;
   end if;
-  perform tock.act('purge_queue', p_queue,
+  perform tock.write_audit_log('purge_queue', p_queue,
     pg_catalog.jsonb_build_object('state', p_state, 'ready', ready, 'waiting', waiting, 'more', more));
   return next;
 end $$;

@@ -25,7 +25,7 @@ begin
     on conflict do nothing
     returning after_position, last_position, skipped)
   select p.skipped, p.skipped - (
-    select count(distinct m.position) from tock.marks_{segment} m
+    select count(distinct m.position) from tock.run_overrides_{segment} m
     where m.stream = p_stream and m.position > p.after_position and m.position <= p.last_position
       and m.kind in ('cancelled', 'superseded'))
     into passed, purged

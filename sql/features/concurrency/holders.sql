@@ -1,21 +1,21 @@
 -- Whether a run that is cancelled or expired was not handed out and never will be. A claim that hasn't
 -- committed may have it: only a lease that has passed it says so, or the lock of its stream, which a look
 -- that ends soon may take (p_lock). Of a waiting entry, that no promotion is making it a run at this moment.
-create or replace function tock.never_starts(p_id bigint, p_lock boolean)
+create or replace function tock.will_not_start(p_id bigint, p_lock boolean)
 returns boolean
 language plpgsql
 volatile
 as $$
 declare
   v_stream integer := tock.stream_of(p_id);
-  v_epoch integer := tock.epoch_of(tock.position_of(p_id));
+  v_segment integer := tock.segment_of(tock.position_of(p_id));
   v_locked boolean := false;
   v_running boolean;
 begin
   if v_stream = 0 then
     perform from tock.waiting w where w.position = tock.position_of(p_id) for update skip locked;
     return found;
-  elsif v_epoch is null then
+  elsif v_segment is null then
     return true;
   end if;
   loop
@@ -25,7 +25,7 @@ begin
       from (
         select c.* from tock.leases_%1$s c where c.stream = $1 and c.after_position < $2
         order by c.stream desc, c.after_position desc limit 1) l
-      where l.last_position >= $2$q$, v_epoch)
+      where l.last_position >= $2$q$, v_segment)
       into v_running using v_stream, tock.position_of(p_id);
     if v_running is not null or v_locked then
       return coalesce(not v_running, true);
@@ -38,57 +38,58 @@ begin
   end loop;
 end $$;
 
-comment on function tock.never_starts is
+comment on function tock.will_not_start is
   'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where '
   'that can''t be told now.';
 
--- Who of those that a gate has let in is inside still, by how they stand; and of these, who failed, kept the
--- turn and has waited long enough. Who was put off for later has given up the turn.
-create or replace function tock.still_inside(
-  p_queue text, p_keep boolean, p_states tock.whereabout[], p_lock boolean, out inside bigint[],
+-- Who of those that a concurrency key has let in is inside still, by how they stand; and of these, who
+-- failed, kept the turn and has waited long enough. Who was put off for later has given up the turn.
+create or replace function tock.current_holders(
+  p_queue text, p_keep boolean, p_states tock.resolved_task[], p_lock boolean, out holders bigint[],
   out back bigint[])
 language plpgsql
 volatile
 as $$
 declare
-  v_at tock.whereabout;
+  v_at tock.resolved_task;
   v_waits record;
   v_ids bigint[] := '{}';
   v_dues timestamptz[] := '{}';
 begin
-  inside := '{}';
+  holders := '{}';
   back := '{}';
   foreach v_at in array p_states loop
     continue when v_at.queue is distinct from p_queue or v_at.state in ('done', 'dead')
-      or v_at.task_id = any (inside);
+      or v_at.task_id = any (holders);
     if v_at.state in ('cancelled', 'expired') then
-      continue when tock.never_starts(v_at.current_id, p_lock);
+      continue when tock.will_not_start(v_at.current_id, p_lock);
     elsif v_at.state = 'waiting' then
-      select w.due_at, w.after_due, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits
+      select w.due_at, w.due_after_parents, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits
       from tock.waiting w where w.position = tock.position_of(v_at.current_id);
       -- who waited for its children has not failed
       if not (p_keep or v_waits.goes_on) then
         continue;
-      elsif v_waits.due_at = 'infinity' and v_waits.after_due is null then
+      elsif v_waits.due_at = 'infinity' and v_waits.due_after_parents is null then
         back := back || tock.position_of(v_at.current_id);
       else
         v_ids := v_ids || v_at.task_id;
         v_dues := v_dues || v_waits.due_at;
       end if;
     end if;
-    inside := inside || v_at.task_id;
+    holders := holders || v_at.task_id;
   end loop;
   if pg_catalog.cardinality(v_ids) > 0 then
     -- due when somebody wanted it, not by its backoff: put off
-    inside := array(
-      select i.id from unnest(inside) with ordinality i (id, n)
+    holders := array(
+      select i.id from unnest(holders) with ordinality i (id, n)
       where i.id <> all (array(
-        select w.id from unnest(tock.wishes(v_ids)) w join unnest(v_ids, v_dues) d (id, due_at) on d.id = w.id
+        select w.id from unnest(tock.pending_changes(v_ids)) w
+        join unnest(v_ids, v_dues) d (id, due_at) on d.id = w.id
         where (w.changes ->> 'run_at')::timestamptz = d.due_at))
       order by i.n);
   end if;
 end $$;
 
-comment on function tock.still_inside is
-  'The tasks inside a gate, of those it has let in, and the waiting entries '
+comment on function tock.current_holders is
+  'The tasks inside a concurrency key, of those it has let in, and the waiting entries '
   'of those whose next attempt is due.';

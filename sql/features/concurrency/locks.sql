@@ -1,11 +1,12 @@
--- A gate is a key of a queue with a limit. A task that names one waits, and whoever has the gate's row locked
--- lets in as many as there is room for, those that came first before the others. A task is inside from then
--- on until its final outcome (or, where the queue's gate_retry says yield, until an attempt fails). That it
--- is over follows from how the task stands, so nothing has to be taken back: no death, crash or lost worker
--- leaves the gate shut. What opens it (an end, a claim that passes over a cancelled one, promotion) only
--- looks; the sweep finds what a locked row made one of them miss.
-create or replace function tock.lock_gates(p_queues text[], p_gates text[], p_wait boolean)
-returns tock.gates[]
+-- A concurrency key is a key of a queue with a limit. A task that names one waits, and whoever has the
+-- concurrency key's row locked lets in as many as there is room for, those that came first before the others.
+-- A task is inside from then on until its final outcome (or, where the queue's concurrency_retry says yield,
+-- until an attempt fails). That it is over follows from how the task stands, so nothing has to be taken back:
+-- no death, crash or lost worker leaves the concurrency key shut. What opens it (an end, a claim that passes
+-- over a cancelled one, promotion) only looks; the sweep finds what a locked row made one of them miss.
+create or replace function tock.lock_concurrency_keys(
+  p_queues text[], p_concurrency_keys text[], p_wait boolean)
+returns tock.concurrency_keys[]
 language plpgsql
 volatile
 set enable_hashjoin = off
@@ -13,7 +14,7 @@ set enable_mergejoin = off
 as $$
 declare
   v_timeout text := pg_catalog.current_setting('lock_timeout');
-  v_locked tock.gates[];
+  v_locked tock.concurrency_keys[];
 begin
   -- an old snapshot doesn't show whom others have let in: the sweep comes by
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
@@ -22,9 +23,10 @@ begin
     begin
       perform pg_catalog.set_config('lock_timeout', '100ms', true);
       v_locked := array(
-        select g::tock.gates from tock.gates g
-        where (g.queue, g.gate) in (select u.queue, u.gate from unnest(p_queues, p_gates) u (queue, gate))
-        order by g.queue, g.gate for update);
+        select g::tock.concurrency_keys from tock.concurrency_keys g
+        where (g.queue, g.concurrency_key) in (select u.queue, u.concurrency_key
+          from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key))
+        order by g.queue, g.concurrency_key for update);
       perform pg_catalog.set_config('lock_timeout', v_timeout, true);
       return v_locked;
     exception
@@ -32,13 +34,14 @@ begin
     end;
   end if;
   return array(
-    select g::tock.gates from tock.gates g
-    where (g.queue, g.gate) in (select u.queue, u.gate from unnest(p_queues, p_gates) u (queue, gate))
-    order by g.queue, g.gate for update skip locked);
+    select g::tock.concurrency_keys from tock.concurrency_keys g
+    where (g.queue, g.concurrency_key) in (select u.queue, u.concurrency_key
+      from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key))
+    order by g.queue, g.concurrency_key for update skip locked);
 end $$;
 
-comment on function tock.lock_gates is
-  'Locks gates and returns those it got: waiting up to 100 ms for each and else for none, '
+comment on function tock.lock_concurrency_keys is
+  'Locks concurrency keys and returns those it got: waiting up to 100 ms for each and else for none, '
   'or without waiting.';
 
 create or replace function tock.bucket_level(
@@ -57,48 +60,53 @@ comment on function tock.bucket_level is
   'How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit '
   'when null); full where it had no level.';
 
--- Waits for nobody: a gate that another transaction is making at this moment is left to the sweep.
-create or replace function tock.make_gates(p_queues text[], p_gates text[])
+-- Waits for nobody: a concurrency key that another transaction is making at this moment is left to the sweep.
+create or replace function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
 returns void
 language plpgsql
 volatile
 as $$
 declare
   v_queues text[];
-  v_gates text[];
+  v_concurrency_keys text[];
   v_locked integer[];
 begin
-  select pg_catalog.array_agg(u.queue), pg_catalog.array_agg(u.gate) into v_queues, v_gates
-  from unnest(p_queues, p_gates) u (queue, gate)
-  where (select o.created_at from tock.gates o where o.queue = u.queue and o.gate = u.gate) is null;
-  if v_gates is null then
+  select pg_catalog.array_agg(u.queue), pg_catalog.array_agg(u.concurrency_key)
+  into v_queues, v_concurrency_keys
+  from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key)
+  where (select o.created_at from tock.concurrency_keys o
+    where o.queue = u.queue and o.concurrency_key = u.concurrency_key) is null;
+  if v_concurrency_keys is null then
     return;
   end if;
   v_locked := array(
     select k.key from (
-      select distinct tock.gate_key(u.queue, u.gate) as key
-      from unnest(v_queues, v_gates) u (queue, gate) offset 0) k
+      select distinct tock.creation_lock_of_key(u.queue, u.concurrency_key) as key
+      from unnest(v_queues, v_concurrency_keys) u (queue, concurrency_key) offset 0) k
     where pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), k.key));
   begin
-    insert into tock.gates (queue, gate)
-    select u.queue, u.gate from unnest(v_queues, v_gates) u (queue, gate)
-    where tock.gate_key(u.queue, u.gate) = any (v_locked)
+    insert into tock.concurrency_keys (queue, concurrency_key)
+    select u.queue, u.concurrency_key from unnest(v_queues, v_concurrency_keys) u (queue, concurrency_key)
+    where tock.creation_lock_of_key(u.queue, u.concurrency_key) = any (v_locked)
     on conflict do nothing;
   exception
     when serialization_failure then null;  -- made since this transaction's snapshot was taken
   end;
 end $$;
 
-comment on function tock.make_gates is
-  'Makes gates that were named for the first time, but for those that another transaction is making.';
+comment on function tock.create_concurrency_keys is
+  'Makes concurrency keys that were named for the first time, but for those that another transaction is '
+  'making.';
 
--- Of few, as a duty may make thousands of gates in one transaction.
-create or replace function tock.gate_key(p_queue text, p_gate text)
+-- Of few, as a maintenance job may make thousands of concurrency keys in one transaction.
+create or replace function tock.creation_lock_of_key(p_queue text, p_concurrency_key text)
 returns integer
 language sql
 immutable
 as $$
-  select tock.named_key('gate', (pg_catalog.hashtext(p_queue || ' ' || p_gate) & 63)::text)
+  select tock.named_key('concurrency_key',
+    (pg_catalog.hashtext(p_queue || ' ' || p_concurrency_key) & 63)::text)
 $$;
 
-comment on function tock.gate_key is 'Second key of the lock of making a gate: one of 64.';
+comment on function tock.creation_lock_of_key is
+  'Second key of the lock of making a concurrency key: one of 64.';

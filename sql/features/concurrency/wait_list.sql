@@ -1,18 +1,18 @@
--- The rows are locked by the caller. Whether or not a gate's row is to be had, they stand at the gate first:
--- due at no time.
-create or replace function tock.come_to_gates(p_positions bigint[])
+-- The rows are locked by the caller. Whether or not a concurrency key's row is to be had, they stand at the
+-- concurrency key first: due at no time.
+create or replace function tock.join_wait_lists(p_positions bigint[])
 returns void
 language plpgsql
 volatile
 as $$
 declare
   v_queues text[];
-  v_gates text[];
+  v_concurrency_keys text[];
 begin
   if pg_catalog.cardinality(p_positions) = 0 then
     return;
   end if;
-  perform tock.read_on_from(p_positions);
+  perform tock.promote_from(p_positions);
   update tock.waiting w set due_at = 'infinity', ticket = n.ticket
   from (
     select c.position, coalesce(c.ticket, pg_catalog.nextval('tock.positions')) as ticket
@@ -20,18 +20,19 @@ begin
       select o.position, o.ticket from tock.waiting o where o.position = any (p_positions)
       order by o.due_at, o.position offset 0) c) n
   where w.position = n.position;
-  select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.gate) into v_queues, v_gates
+  select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.concurrency_key)
+  into v_queues, v_concurrency_keys
   from (
-    select distinct w.queue, w.gate from tock.waiting w where w.position = any (p_positions)) g;
-  perform tock.make_gates(v_queues, v_gates);
-  perform tock.turn_gates(tock.lock_gates(v_queues, v_gates, false));
+    select distinct w.queue, w.concurrency_key from tock.waiting w where w.position = any (p_positions)) g;
+  perform tock.create_concurrency_keys(v_queues, v_concurrency_keys);
+  perform tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false));
 end $$;
 
-comment on function tock.come_to_gates is
-  'Has waiting entries that are due stand at their gates, and lets in whoever there is room for.';
+comment on function tock.join_wait_lists is
+  'Has waiting entries that are due stand at their concurrency keys, and lets in whoever there is room for.';
 
 -- Promotions of nothing, one for ten entries at most: late_from() counts by them.
-create or replace function tock.read_on_from(p_positions bigint[])
+create or replace function tock.promote_from(p_positions bigint[])
 returns void
 language plpgsql
 volatile
@@ -46,66 +47,72 @@ begin
     group by (d.n - 1) / 10 offset 0) d;
 end $$;
 
-comment on function tock.read_on_from is
+comment on function tock.promote_from is
   'Has promotion read on from these waiting entries, which stay there '
   'and are due at another time from now on.';
 
-create or replace function tock.open_gates(p_queues text[], p_gates text[], p_wait boolean default true)
+create or replace function tock.admit_at_keys(
+  p_queues text[], p_concurrency_keys text[], p_wait boolean default true)
 returns integer
 language plpgsql
 volatile
 as $$
 begin
-  return tock.turn_gates(tock.lock_gates(p_queues, p_gates, p_wait));
+  return tock.admit_waiters(tock.lock_concurrency_keys(p_queues, p_concurrency_keys, p_wait));
 end $$;
 
-comment on function tock.open_gates is 'Lets in whoever there is room for at these gates; returns how many.';
+comment on function tock.admit_at_keys is
+  'Lets in whoever there is room for at these concurrency keys; returns how many.';
 
--- Up to 500 gates a call that somebody stands at, on from where the last call came to.
-create or replace function tock.sweep_gates(p_limit integer default 500)
+-- Up to 500 concurrency keys a call that somebody stands at, on from where the last call came to.
+create or replace function tock.sweep_wait_lists(p_limit integer default 500)
 returns integer
 language plpgsql
 volatile
 as $$
 declare
-  v_after text[] := (select d.reached_gate from tock.duties d where d.name = 'promote');
+  v_after text[] := (select d.reached_key from tock.maintenance_jobs d where d.name = 'promote');
   v_queues text[];
-  v_gates text[];
+  v_concurrency_keys text[];
   v_let_in integer := 0;
 begin
   with recursive standing as (
-    (select w.queue, w.gate from tock.waiting w
-     where w.ticket is not null and (w.queue, w.gate) > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
-     order by w.queue, w.gate limit 1)
+    (select w.queue, w.concurrency_key from tock.waiting w
+     where w.ticket is not null and (w.queue, w.concurrency_key)
+       > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
+     order by w.queue, w.concurrency_key limit 1)
     union all
-    select n.queue, n.gate from standing s
+    select n.queue, n.concurrency_key from standing s
     cross join lateral (
-      select w.queue, w.gate from tock.waiting w
-      where w.ticket is not null and (w.queue, w.gate) > (s.queue, s.gate)
-      order by w.queue, w.gate limit 1) n)
-  select pg_catalog.array_agg(s.queue), pg_catalog.array_agg(s.gate) into v_queues, v_gates
+      select w.queue, w.concurrency_key from tock.waiting w
+      where w.ticket is not null and (w.queue, w.concurrency_key) > (s.queue, s.concurrency_key)
+      order by w.queue, w.concurrency_key limit 1) n)
+  select pg_catalog.array_agg(s.queue), pg_catalog.array_agg(s.concurrency_key)
+  into v_queues, v_concurrency_keys
   from (select * from standing limit p_limit) s;
-  if v_gates is not null then
-    perform tock.make_gates(v_queues, v_gates);
-    v_let_in := tock.turn_gates(tock.lock_gates(v_queues, v_gates, false), true);
+  if v_concurrency_keys is not null then
+    perform tock.create_concurrency_keys(v_queues, v_concurrency_keys);
+    v_let_in := tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false), true);
   end if;
-  if v_gates is not null or v_after is not null then
-    update tock.duties d set reached_gate = case when pg_catalog.cardinality(v_gates) = p_limit
-        then array[v_queues[p_limit], v_gates[p_limit]] end
-    where d.name = 'promote' and d.reached_gate is distinct from
-      case when pg_catalog.cardinality(v_gates) = p_limit then array[v_queues[p_limit], v_gates[p_limit]] end;
+  if v_concurrency_keys is not null or v_after is not null then
+    update tock.maintenance_jobs d
+    set reached_key = case when pg_catalog.cardinality(v_concurrency_keys) = p_limit
+        then array[v_queues[p_limit], v_concurrency_keys[p_limit]] end
+    where d.name = 'promote' and d.reached_key is distinct from
+      case when pg_catalog.cardinality(v_concurrency_keys) = p_limit
+        then array[v_queues[p_limit], v_concurrency_keys[p_limit]] end;
   end if;
   return v_let_in;
 end $$;
 
-comment on function tock.sweep_gates is
-  'Looks at gates that somebody stands at, up to p_limit a call, and lets in whoever was missed; '
+comment on function tock.sweep_wait_lists is
+  'Looks at concurrency keys that somebody stands at, up to p_limit a call, and lets in whoever was missed; '
   'returns how many.';
 
--- Another promotion may hold one that comes before: it has not come to the gate until that commits, and never
--- if it doesn't. So who comes after it stays where it is, for whoever promotes next.
+-- Another promotion may hold one that comes before: it has not come to the concurrency key until that
+-- commits, and never if it doesn't. So who comes after it stays where it is, for whoever promotes next.
 -- The rows are locked by the caller.
-create or replace function tock.behind_others(p_positions bigint[], p_from timestamptz)
+create or replace function tock.waiting_behind_others(p_positions bigint[], p_from timestamptz)
 returns bigint[]
 language plpgsql
 volatile
@@ -116,21 +123,22 @@ begin
   end if;
   return array(
     with own as materialized (
-      select w.queue, w.gate, w.due_at, w.position from tock.waiting w
+      select w.queue, w.concurrency_key, w.due_at, w.position from tock.waiting w
       where w.position = any (p_positions) and w.ticket is null
     ), others as (
-      select distinct on (e.queue, e.gate) e.*
+      select distinct on (e.queue, e.concurrency_key) e.*
       from (select distinct on (o.queue) o.* from own o order by o.queue, o.due_at desc, o.position desc) l
       cross join lateral (
-        select w.queue, w.gate, w.due_at, w.position from tock.waiting w
+        select w.queue, w.concurrency_key, w.due_at, w.position from tock.waiting w
         where w.queue = l.queue and w.due_at >= p_from and (w.due_at, w.position) < (l.due_at, l.position)
-          and w.gate is not null and w.ticket is null and w.after_due is null
+          and w.concurrency_key is not null and w.ticket is null and w.due_after_parents is null
         offset 0) e
       where e.position not in (select o.position from own o)
-      order by e.queue, e.gate, e.due_at, e.position)
-    select o.position from own o join others e using (queue, gate)
+      order by e.queue, e.concurrency_key, e.due_at, e.position)
+    select o.position from own o join others e using (queue, concurrency_key)
     where (e.due_at, e.position) < (o.due_at, o.position));
 end $$;
 
-comment on function tock.behind_others is
-  'Those of some waiting entries that are due at a gate which come after one that is not among them.';
+comment on function tock.waiting_behind_others is
+  'Those of some waiting entries that are due at a concurrency key which come after one that is not among '
+  'them.';

@@ -12,7 +12,7 @@ declare
   v_children integer[];
   v_parents integer[];
 begin
-  if not (pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*]')
+  if not (pg_catalog.jsonb_path_exists(p_tasks, '$[*].depends_on[*]')
     or pg_catalog.jsonb_path_exists(p_tasks, '$[*].name'))
   then
     return;
@@ -43,33 +43,35 @@ begin
     from (
       select t.n as child, l.m, l.id
       from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
-      cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
-      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array') a) e
+      cross join lateral pg_catalog.jsonb_array_elements_text(
+        t.task -> 'depends_on') with ordinality l (id, m)
+      where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array') a) e
   where e.n_bad or e.edges > 100000
   order by e.child, e.m limit 1;
   if found and v_bad.n_bad then
     perform tock.refuse(422, pg_catalog.format('no task of this call is named %s', v_bad.id),
-      pg_catalog.format('tasks[%s].after[%s]', v_bad.child - 1, v_bad.m - 1));
+      pg_catalog.format('tasks[%s].depends_on[%s]', v_bad.child - 1, v_bad.m - 1));
   elsif found then
     perform tock.refuse(422, 'the tasks of one call wait for up to 100,000 in all',
-      pg_catalog.format('tasks[%s].after', v_bad.child - 1), 'split it into several calls');
+      pg_catalog.format('tasks[%s].depends_on', v_bad.child - 1), 'split it into several calls');
   end if;
 
   v_ids := array(
     select distinct l.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
-    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
-    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id));
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'depends_on') l (id)
+    where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array' and tock.is_id(l.id));
   if v_ids <> '{}' then
-    v_known := array(select v_ids[w.n] from tock.whereabouts(v_ids) w);
+    v_known := array(select v_ids[w.n] from tock.resolve_tasks(v_ids) w);
     if pg_catalog.cardinality(v_known) < pg_catalog.cardinality(v_ids) then
       select t.n, l.m, l.id into v_bad
       from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
-      cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') with ordinality l (id, m)
-      where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array' and tock.is_id(l.id)
+      cross join lateral pg_catalog.jsonb_array_elements_text(
+        t.task -> 'depends_on') with ordinality l (id, m)
+      where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array' and tock.is_id(l.id)
         and l.id::bigint <> all (v_known)
       order by t.n, l.m limit 1;
       perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id),
-        pg_catalog.format('tasks[%s].after[%s]', v_bad.n - 1, v_bad.m - 1));
+        pg_catalog.format('tasks[%s].depends_on[%s]', v_bad.n - 1, v_bad.m - 1));
     end if;
   end if;
 
@@ -78,12 +80,12 @@ begin
   from (
     select t.n::integer as child, p.parent::integer as parent
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
-    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'after') l (id)
+    cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'depends_on') l (id)
     cross join lateral (
       select (v_names ->> l.id)::integer where l.id <> '*' and not tock.is_id(l.id)
       union all
       select pg_catalog.generate_series(1, t.n - 1) where l.id = '*') p (parent)
-    where pg_catalog.jsonb_typeof(t.task -> 'after') = 'array') e;
+    where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array') e;
   perform tock.refuse_cycle(v_children, v_parents, pg_catalog.jsonb_array_length(p_tasks));
 end $$;
 

@@ -36,7 +36,7 @@ begin
   end loop;
   if v_done < p_tasks then
     perform tock.refuse(422, 'this task and others wait for each other in a cycle',
-      pg_catalog.format('tasks[%s].after',
+      pg_catalog.format('tasks[%s].depends_on',
       (select min(o.n) from unnest(v_open) with ordinality o (open, n) where o.open > 0) - 1));
   end if;
 end $$;

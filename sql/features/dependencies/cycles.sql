@@ -1,8 +1,8 @@
 -- Tasks that wait for each other would wait for ever. What a completion would close to a cycle is refused
 -- with it. Two that are open at the same moment don't see each other, and some of what a task comes after it
--- watches later: so promotion looks for cycles too, see closing_cycles(). The youngest entry
+-- dependency_waits later: so promotion looks for cycles too, see find_cycles(). The youngest entry
 -- of a cycle is cancelled.
-create or replace function tock.waited_for(p_positions bigint[])
+create or replace function tock.entries_waited_for(p_positions bigint[])
 returns bigint[]
 language plpgsql
 volatile
@@ -14,16 +14,17 @@ begin
   for v_step in 1 .. 1000 loop
     v_next := array(
       select x.position from unnest(v_next) i (child)
-      join tock.waiting w on w.position = i.child and w.after_due is not null
-      cross join lateral (select x.position from tock.watches x
+      join tock.waiting w on w.position = i.child and w.due_after_parents is not null
+      cross join lateral (select x.position from tock.dependency_waits x
         where x.child = i.child and x.stream = 0 offset 0) x
       where x.position <> all (v_seen)
       union
       select g.position
       from (
-        select distinct w.queue, w.gate from unnest(v_next) i (child)
-        join tock.waiting w on w.position = i.child and w.after_due is null and w.gate is not null offset 0) s
-      cross join lateral (select tock.inside_alone(s.queue, s.gate) as position offset 0) g
+        select distinct w.queue, w.concurrency_key from unnest(v_next) i (child)
+        join tock.waiting w on w.position = i.child and w.due_after_parents is null
+          and w.concurrency_key is not null offset 0) s
+      cross join lateral (select tock.sole_holder(s.queue, s.concurrency_key) as position offset 0) g
       where g.position is not null and g.position <> all (v_seen));
     exit when v_next = '{}';
     v_seen := v_seen || v_next;
@@ -31,37 +32,41 @@ begin
   return v_seen;
 end $$;
 
-comment on function tock.waited_for is
-  'The waiting entries that some wait for, by their parents or at their gates, and what those wait for in '
+comment on function tock.entries_waited_for is
+  'The waiting entries that some wait for, by their parents or at their concurrency keys, and what those '
+  'wait for in '
   'turn, through up to a thousand.';
 
--- Where a gate lets in several, none of them alone is in the way.
-create or replace function tock.inside_alone(p_queue text, p_gate text)
+-- Where a concurrency key lets in several, none of them alone is in the way.
+create or replace function tock.sole_holder(p_queue text, p_concurrency_key text)
 returns bigint
 language plpgsql
 volatile
 as $$
 declare
   v_inside bigint[] := (
-    select t.inside from tock.turns t where t.queue = p_queue and t.gate = p_gate
-    order by t.queue desc, t.gate desc, t.number desc limit 1);
+    select t.holders from tock.concurrency_admissions t
+    where t.queue = p_queue and t.concurrency_key = p_concurrency_key
+    order by t.queue desc, t.concurrency_key desc, t.number desc limit 1);
 begin
   if coalesce(v_inside, '{}') = '{}' or 1 <> coalesce(
-    (select g.gate_limit from tock.gates g where g.queue = p_queue and g.gate = p_gate),
-    case when p_gate like 'key:%' then 1 else (tock.policy(p_queue)).gate_limit end)
+    (select g.concurrency_limit from tock.concurrency_keys g
+     where g.queue = p_queue and g.concurrency_key = p_concurrency_key),
+    case when p_concurrency_key like 'key:%' then 1 else (tock.policy(p_queue)).concurrency_limit end)
   then
     return null;
   end if;
   return (
     select case when count(*) = 1 then max(tock.position_of(w.current_id))
       filter (where w.state = 'waiting') end
-    from tock.whereabouts(v_inside) w where w.state in ('waiting', 'ready', 'running'));
+    from tock.resolve_tasks(v_inside) w where w.state in ('waiting', 'ready', 'running'));
 end $$;
 
-comment on function tock.inside_alone is 'The waiting entry of the task inside a gate that lets in one.';
+comment on function tock.sole_holder is
+  'The waiting entry of the task inside a concurrency key that lets in one.';
 
--- One at most: a child watches one parent at a time.
-create or replace function tock.waits_on(p_position bigint)
+-- One at most: a child dependency_waits one parent at a time.
+create or replace function tock.entry_waited_for(p_position bigint)
 returns bigint
 language plpgsql
 volatile
@@ -69,22 +74,23 @@ as $$
 declare
   v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
 begin
-  if v_row.after_due is not null then
-    return (select x.position from tock.watches x where x.child = p_position and x.stream = 0 limit 1);
-  elsif v_row.gate is not null then
-    return tock.inside_alone(v_row.queue, v_row.gate);
+  if v_row.due_after_parents is not null then
+    return (
+      select x.position from tock.dependency_waits x where x.child = p_position and x.stream = 0 limit 1);
+  elsif v_row.concurrency_key is not null then
+    return tock.sole_holder(v_row.queue, v_row.concurrency_key);
   end if;
   return null;
 end $$;
 
-comment on function tock.waits_on is
-  'The waiting entry that a waiting entry waits for, by its parents or at its gate.';
+comment on function tock.entry_waited_for is
+  'The waiting entry that a waiting entry waits for, by its parents or at its concurrency key.';
 
 -- What is enqueued after others has a younger entry than they. So the youngest of a cycle is waited for by an
--- older one, which spawned it, or by tasks at the gate that it kept while it waits. Only there is anything
--- followed, and through up to a thousand entries for all children of a call: a claim may be waiting for it.
--- The others' turn is the next look.
-create or replace function tock.closing_cycles(p_watch tock.dependent[])
+-- older one, which spawned it, or by tasks at the concurrency key that it kept while it waits. Only there is
+-- anything followed, and through up to a thousand entries for all children of a call: a claim may be waiting
+-- for it. The others' turn is the next look.
+create or replace function tock.find_cycles(p_waits tock.dependent[])
 returns tock.dependent[]
 language plpgsql
 volatile
@@ -98,15 +104,15 @@ declare
   v_closing tock.dependent[] := '{}';
 begin
   for v_one in
-    select o.* from unnest(p_watch) o
+    select o.* from unnest(p_waits) o
     join tock.waiting w on w.position = o.position
     where o.state = 'waiting'
       -- most that watch what waits have it over soon
       and exists (
-        select from tock.watches x
-        where x.child = o.position and x.watched_at < pg_catalog.clock_timestamp() - interval '1 second')
-      and ((w.gate is not null and w.options ? 'resume')
-        or (select x.child from tock.watches x where x.stream = 0 and x.position = o.position
+        select from tock.dependency_waits x
+        where x.child = o.position and x.waiting_since < pg_catalog.clock_timestamp() - interval '1 second')
+      and ((w.concurrency_key is not null and w.options ? 'resume')
+        or (select x.child from tock.dependency_waits x where x.stream = 0 and x.position = o.position
           and x.child < o.position limit 1)
           is not null)
     order by pg_catalog.random()
@@ -114,7 +120,7 @@ begin
     v_passed := '{}';
     v_at := v_one.position;
     loop
-      v_at := tock.waits_on(v_at);
+      v_at := tock.entry_waited_for(v_at);
       v_steps := v_steps - 1;
       if v_steps % 50 = 0 and pg_catalog.clock_timestamp() > v_until then
         v_steps := 0;
@@ -125,7 +131,7 @@ begin
     end loop;
     if v_at = v_one.position and v_at = (
       select max(w.position) from tock.waiting w
-      where w.position = any (v_passed) and w.after_due is not null)
+      where w.position = any (v_passed) and w.due_after_parents is not null)
     then
       v_one.state := 'waiting for it';
       v_closing := v_closing || v_one;
@@ -135,10 +141,10 @@ begin
   return v_closing;
 end $$;
 
-comment on function tock.closing_cycles is
+comment on function tock.find_cycles is
   'Those of children that wait for themselves, and are the youngest of their cycle.';
 
-create or replace function tock.refuse_waiting_for_itself(
+create or replace function tock.refuse_self_wait(
   p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
 returns void
 language plpgsql
@@ -150,16 +156,16 @@ declare
   v_some bigint[] := array(
     select t.n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
     where t.task ->> 'unique_key' is not null or p_ids[t.n] & 1048575 = 0 order by t.n);
-  v_ats tock.whereabout[];
-  v_half tock.whereabout[];
-  v_at tock.whereabout;
+  v_ats tock.resolved_task[];
+  v_half tock.resolved_task[];
+  v_at tock.resolved_task;
 begin
-  select w.* into v_row from tock.waiting w where w.position = p_position and w.after_due is not null;
+  select w.* into v_row from tock.waiting w where w.position = p_position and w.due_after_parents is not null;
   if not found or v_some = '{}' then
     return;
   end if;
   v_ats := array(
-    select w from tock.whereabouts(array(select p_ids[s.n] from unnest(v_some) with ordinality s (n, k)
+    select w from tock.resolve_tasks(array(select p_ids[s.n] from unnest(v_some) with ordinality s (n, k)
       order by s.k)) w
     where w.state = 'waiting' order by w.n);
   foreach v_at in array v_ats loop
@@ -168,15 +174,19 @@ begin
         pg_catalog.format('%s[%s].unique_key', p_field, v_some[v_at.n] - 1),
         'leave out wait, or the unique_key');
     elsif exists (
-      select from tock.waiting w where w.position = tock.position_of(v_at.current_id) and w.gate = v_row.gate
+      select from tock.waiting w where w.position = tock.position_of(v_at.current_id)
+        and w.concurrency_key = v_row.concurrency_key
         and w.queue = v_row.queue)
     then
-      perform tock.refuse(422, 'this task stands at the gate that the task is inside which is to wait for it',
-        pg_catalog.format('%s[%s].gate', p_field, v_some[v_at.n] - 1),
-        'a task that waits keeps its place inside its gate: leave out wait, or name another gate');
+      perform tock.refuse(422,
+        'this task stands at the concurrency key that the task is inside which is to wait for it',
+        pg_catalog.format('%s[%s].concurrency_key', p_field, v_some[v_at.n] - 1),
+        'a task that waits keeps its place inside its concurrency key: leave out wait, or name another '
+        'concurrency key');
     end if;
   end loop;
-  if not p_position = any (tock.waited_for(array(select tock.position_of(a.current_id) from unnest(v_ats) a)))
+  if not p_position = any (
+    tock.entries_waited_for(array(select tock.position_of(a.current_id) from unnest(v_ats) a)))
   then
     return;
   end if;
@@ -184,7 +194,7 @@ begin
   while pg_catalog.cardinality(v_ats) > 1 loop
     v_half := v_ats[1 : pg_catalog.cardinality(v_ats) / 2];
     v_ats := case when p_position
-      = any (tock.waited_for(array(select tock.position_of(a.current_id) from unnest(v_half) a)))
+      = any (tock.entries_waited_for(array(select tock.position_of(a.current_id) from unnest(v_half) a)))
       then v_half else v_ats[pg_catalog.cardinality(v_half) + 1 :] end;
   end loop;
   perform tock.refuse(422, 'this task waits for the one that is to wait for it',
@@ -192,5 +202,5 @@ begin
     'leave out wait, or what it comes after');
 end $$;
 
-comment on function tock.refuse_waiting_for_itself is
+comment on function tock.refuse_self_wait is
   'Raises TK422 for what a task leaves behind and would wait for while that waits for the task.';

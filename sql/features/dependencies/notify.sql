@@ -1,5 +1,5 @@
 -- A child that isn't waiting any more has left its watch behind.
-create or replace function tock.look_again(p_children bigint[])
+create or replace function tock.recheck_parents(p_children bigint[])
 returns void
 language plpgsql
 volatile
@@ -8,64 +8,64 @@ begin
   if p_children = '{}' then
     return;
   end if;
-  perform tock.look_at_parents(tock.lock_children(p_children));
-  delete from tock.watches x
+  perform tock.check_parents(tock.lock_dependents(p_children));
+  delete from tock.dependency_waits x
   using (
-    select y.stream, y.position, y.child from tock.watches y
+    select y.stream, y.position, y.child from tock.dependency_waits y
     where y.child = any (p_children) and (select w.position from tock.waiting w
       where w.position = y.child) is null
     for update skip locked) y
   where x.stream = y.stream and x.position = y.position and x.child = y.child;
 end $$;
 
-comment on function tock.look_again is 'Has children look at their parents.';
+comment on function tock.recheck_parents is 'Has children look at their parents.';
 
-create or replace function tock.parents_moved(p_ids bigint[])
+create or replace function tock.notify_dependents(p_ids bigint[])
 returns void
 language plpgsql
 volatile
 as $$
 begin
   if not tock.sees_all() then
-    insert into tock.nudges (stream, after_position, upto)
+    insert into tock.dependency_rechecks (stream, after_position, upto)
     select tock.stream_of(i), tock.position_of(i) - 1, tock.position_of(i) from unnest(p_ids) i;
     return;
   end if;
-  perform tock.look_again(array(
+  perform tock.recheck_parents(array(
     select distinct x.child
     from unnest(p_ids) i
     cross join lateral (
-      select x.child from tock.watches x where x.stream = tock.stream_of(i)
+      select x.child from tock.dependency_waits x where x.stream = tock.stream_of(i)
         and x.position = tock.position_of(i) offset 0) x));
 end $$;
 
-comment on function tock.parents_moved is
+comment on function tock.notify_dependents is
   'Has those that watch these runs or waiting entries look at their parents: they have ended, '
   'or gone on as others.';
 
--- For whoever holds a stream, or gates: it looks at nothing else itself.
-create or replace function tock.parents_passed(p_stream integer, p_after bigint, p_upto bigint)
+-- For whoever holds a stream, or concurrency keys: it looks at nothing else itself.
+create or replace function tock.notify_dependents_of_skipped(p_stream integer, p_after bigint, p_upto bigint)
 returns void
 language plpgsql
 volatile
 as $$
 declare
   v_children bigint[] := array(
-    select x.child from tock.watches x where x.stream = p_stream and x.position > p_after
+    select x.child from tock.dependency_waits x where x.stream = p_stream and x.position > p_after
       and x.position <= p_upto
     order by x.stream, x.position limit 10000);
 begin
   if not tock.sees_all() then
-    insert into tock.nudges (stream, after_position, upto) values (p_stream, p_after, p_upto);
+    insert into tock.dependency_rechecks (stream, after_position, upto) values (p_stream, p_after, p_upto);
   elsif v_children <> '{}' then
-    perform tock.look_soon(v_children);
+    perform tock.schedule_recheck(v_children);
   end if;
 end $$;
 
-comment on function tock.parents_passed is
+comment on function tock.notify_dependents_of_skipped is
   'Has promotion look at those that watch what was passed over in a stream, up to 10,000.';
 
-create or replace function tock.lease_parents_moved(p_lease uuid, p_epoch integer)
+create or replace function tock.notify_dependents_of_lease(p_lease uuid, p_segment integer)
 returns void
 language plpgsql
 volatile
@@ -75,13 +75,13 @@ declare
 begin
   if not tock.sees_all() then
     execute pg_catalog.format(
-      'insert into tock.nudges (stream, after_position, upto) '
-      'select l.stream, l.after_position, l.last_position from tock.lease_rows_%s($1) l', p_epoch)
+      'insert into tock.dependency_rechecks (stream, after_position, upto) '
+      'select l.stream, l.after_position, l.last_position from tock.lease_rows_%s($1) l', p_segment)
     using p_lease;
     return;
   end if;
-  execute pg_catalog.format('select tock.lease_children_%s($1)', p_epoch) into v_children using p_lease;
-  perform tock.look_again(v_children);
+  execute pg_catalog.format('select tock.children_of_lease_%s($1)', p_segment) into v_children using p_lease;
+  perform tock.recheck_parents(v_children);
 end $$;
 
-comment on function tock.lease_parents_moved is 'parents_moved() for all runs of a lease.';
+comment on function tock.notify_dependents_of_lease is 'notify_dependents() for all runs of a lease.';

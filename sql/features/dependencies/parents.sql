@@ -1,15 +1,15 @@
--- A task that comes after others stands in waiting, and watches one of those that have not ended: the last of
--- them in its list, as what was enqueued last mostly ends last. When that one ends, or goes on as another
--- run, whoever ended it looks at the child, which becomes ready or watches the next: so of ten thousand
--- parents few are looked at twice, and none has a row that all of them would write. What ends at the same
--- moment, in a transaction that the look doesn't see, is seen by a later look: the child is due for one a
--- tenth of a second later, each second while somebody holds what it watches (being_ended()), and else after
--- as long as it has watched the same one, up to an hour. Promotion makes these looks.
+-- A task that comes after others stands in waiting, and dependency_waits one of those that have not ended:
+-- the last of them in its list, as what was enqueued last mostly ends last. When that one ends, or goes on as
+-- another run, whoever ended it looks at the child, which becomes ready or dependency_waits the next: so of
+-- ten thousand parents few are looked at twice, and none has a row that all of them would write. What ends at
+-- the same moment, in a transaction that the look doesn't see, is seen by a later look: the child is due for
+-- one a tenth of a second later, each second while somebody holds what it dependency_waits (may_be_ending()),
+-- and else after as long as it has watched the same one, up to an hour. Promotion makes these looks.
 
 -- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is
--- over is asked as for gates; p_lock lets that take its stream's lock, and null leaves it open. What was
--- cancelled for its parents never was anybody's.
-create or replace function tock.ends_of(
+-- over is asked as for concurrency keys; p_lock lets that take its stream's lock, and null leaves it open.
+-- What was cancelled for its parents never was anybody's.
+create or replace function tock.final_states_of(
   p_ids bigint[], p_lock boolean, p_from bigint[] default null, out id bigint, out current_id bigint,
   out state text, out sure boolean)
 returns setof record
@@ -18,15 +18,15 @@ volatile
 rows 1000
 as $$
 declare
-  v_found tock.whereabout[] := array(
-    select w from tock.whereabouts(array(
+  v_found tock.resolved_task[] := array(
+    select w from tock.resolve_tasks(array(
       select coalesce(p_from[i.n], i.id) from unnest(p_ids) with ordinality i (id, n) order by i.n)) w);
-  v_again tock.whereabout[];
-  v_later tock.whereabout[];
+  v_again tock.resolved_task[];
+  v_later tock.resolved_task[];
 begin
   loop
     v_again := array(
-      select row(f.n, r.id, null, null, null)::tock.whereabout
+      select row(f.n, r.id, null, null, null)::tock.resolved_task
       from unnest(v_found) f
       cross join lateral (
         select r.id from tock.reruns r where r.of_id = f.task_id
@@ -34,8 +34,8 @@ begin
       where f.state in ('dead', 'cancelled', 'expired'));
     exit when v_again = '{}';
     v_later := array(
-      select row(a.n, w.task_id, w.current_id, w.state, w.queue)::tock.whereabout
-      from tock.whereabouts(array(select a.task_id
+      select row(a.n, w.task_id, w.current_id, w.state, w.queue)::tock.resolved_task
+      from tock.resolve_tasks(array(select a.task_id
         from unnest(v_again) with ordinality a (n, task_id, c, s, q, k) order by a.k)) w
       join unnest(v_again) with ordinality a (n, task_id, c, s, q, k) on a.k = w.n);
     v_found := array(select f from unnest(v_found) f
@@ -44,11 +44,11 @@ begin
   return query
     select p_ids[f.n], f.current_id, f.state, f.state not in ('cancelled', 'expired') or p_lock is null
       or coalesce((tock.run_at(f.current_id)).options ? 'cancelled_for', false)
-      or tock.never_starts(f.current_id, p_lock)
+      or tock.will_not_start(f.current_id, p_lock)
     from unnest(v_found) f;
 end $$;
 
-comment on function tock.ends_of is
+comment on function tock.final_states_of is
   'How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether '
   'that is for good where it says cancelled or expired; unknown ones are left out.';
 
@@ -81,16 +81,16 @@ declare
   v_parents bigint[] := array(
     select distinct a.id::bigint
     from unnest(p_open) o join tock.waiting w on w.position = o.position
-    cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a
+    cross join lateral tock.last_parents(w.options -> 'depends_on', o.upto, p_count) a
     order by 1);
   v_from bigint[];
 begin
   if p_count = 1 then
-    v_from := tock.watched_runs(v_parents, array(select o.position from unnest(p_open) o));
+    v_from := tock.awaited_runs(v_parents, array(select o.position from unnest(p_open) o));
   end if;
   return array(
     with ends as materialized (
-      select e.* from tock.ends_of(v_parents, p_lock, v_from) e
+      select e.* from tock.final_states_of(v_parents, p_lock, v_from) e
     ), judged as (
       select o.position, a.n, a.id::bigint as parent, e.current_id, case when e.sure is not false then e.state
         else 'unsure' end as state,
@@ -102,7 +102,7 @@ begin
             and not (p_count = 1 and w.options ->> 'on_parent_failure' = 'wait') then 'over'
           else 'cancel' end as verdict
       from unnest(p_open) o join tock.waiting w on w.position = o.position
-      cross join lateral tock.last_parents(w.options -> 'after', o.upto, p_count) a
+      cross join lateral tock.last_parents(w.options -> 'depends_on', o.upto, p_count) a
       left join ends e on e.id = a.id::bigint
     ), first as (
       select distinct on (j.position) j.* from judged j where j.verdict <> 'over'
@@ -116,63 +116,63 @@ comment on function tock.next_parents is
   'Looks at the next p_count parents of children, from the end of their lists: which one is in the way, '
   'or how many are left.';
 
-create or replace function tock.ends_in_order(p_ids bigint[])
-returns tock.whereabout[]
+create or replace function tock.final_states_in_order(p_ids bigint[])
+returns tock.resolved_task[]
 language plpgsql
 volatile
 as $$
 begin
-  return tock.put_in_order(p_ids, array(select row(null, e.id, e.current_id, e.state, null)::tock.whereabout
-    from tock.ends_of(p_ids, null) e));
+  return tock.in_order_of(p_ids, array(select row(null, e.id, e.current_id, e.state, null)::tock.resolved_task
+    from tock.final_states_of(p_ids, null) e));
 end $$;
 
-comment on function tock.ends_in_order is
+comment on function tock.final_states_in_order is
   'How tasks ended, or what they were run again as: n in their order.';
 
 -- Nothing but this join: a plan for any number of ids would compare each of ten thousand with each.
-create or replace function tock.put_in_order(p_ids bigint[], p_ends tock.whereabout[])
-returns tock.whereabout[]
+create or replace function tock.in_order_of(p_ids bigint[], p_ends tock.resolved_task[])
+returns tock.resolved_task[]
 language plpgsql
 stable
 set enable_nestloop = off
 as $$
 begin
   return array(
-    select row(i.n, e.task_id, e.current_id, e.state, null)::tock.whereabout
+    select row(i.n, e.task_id, e.current_id, e.state, null)::tock.resolved_task
     from unnest(p_ids) with ordinality i (id, n) join unnest(p_ends) e on e.task_id = i.id order by i.n);
 end $$;
 
-comment on function tock.put_in_order is 'The whereabouts of tasks in the order of these ids.';
+comment on function tock.in_order_of is 'The resolve_tasks of tasks in the order of these ids.';
 
 -- Of a parent with many runs behind it, so that each look doesn't go through all of them.
-create or replace function tock.watched_runs(p_parents bigint[], p_children bigint[])
+create or replace function tock.awaited_runs(p_parents bigint[], p_children bigint[])
 returns bigint[]
 language plpgsql
 volatile
 as $$
 declare
-  v_watched bigint[] := array(
-    select distinct tock.id_at(x.position, x.stream) from tock.watches x
+  v_awaited bigint[] := array(
+    select distinct tock.id_at(x.position, x.stream) from tock.dependency_waits x
     where x.child = any (p_children) and x.stream <> 0
       and tock.id_at(x.position, x.stream) <> all (p_parents));
-  v_links tock.whereabout[] := '{}';
-  v_part tock.whereabout[];
-  v_epoch integer;
+  v_links tock.resolved_task[] := '{}';
+  v_part tock.resolved_task[];
+  v_segment integer;
 begin
-  if v_watched = '{}' then
+  if v_awaited = '{}' then
     return null;
   end if;
-  for v_epoch in
-    select distinct tock.epoch_of(tock.position_of(i)) from unnest(v_watched) i
-    where tock.epoch_of(tock.position_of(i)) is not null
+  for v_segment in
+    select distinct tock.segment_of(tock.position_of(i)) from unnest(v_awaited) i
+    where tock.segment_of(tock.position_of(i)) is not null
   loop
     execute pg_catalog.format($q$
       select array(
-        select row(null, r.task_id, i, null, null)::tock.whereabout from unnest($1) i
+        select row(null, r.task_id, i, null, null)::tock.resolved_task from unnest($1) i
         cross join lateral (
           select r.task_id from tock.runs_%s r where r.stream = tock.stream_of(i)
-            and r.position = tock.position_of(i) offset 0) r)$q$, v_epoch)
-      into v_part using v_watched;
+            and r.position = tock.position_of(i) offset 0) r)$q$, v_segment)
+      into v_part using v_awaited;
     v_links := v_links || v_part;
   end loop;
   return array(
@@ -181,5 +181,5 @@ begin
     group by p.n order by p.n);
 end $$;
 
-comment on function tock.watched_runs is
+comment on function tock.awaited_runs is
   'Which runs of these parents children watch; null for the others, or in place of all.';

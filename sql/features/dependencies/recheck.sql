@@ -1,6 +1,6 @@
 -- How children are told that a parent has ended, or has gone on as another run. The ending call only tries
 -- for their rows.
-create or replace function tock.look_soon(p_children bigint[])
+create or replace function tock.schedule_recheck(p_children bigint[])
 returns void
 language plpgsql
 volatile
@@ -11,35 +11,37 @@ begin
   with told as (
     update tock.waiting w set due_at = pg_catalog.clock_timestamp() + interval '0.05 s'
     from (
-      select l.position from tock.waiting l where l.position = any (p_children) and l.after_due is not null
+      select l.position from tock.waiting l where l.position = any (p_children)
+        and l.due_after_parents is not null
       order by l.position for update skip locked) l
     where w.position = l.position
     returning w.position)
   select pg_catalog.array_agg(t.position) into v_told from told t;
   -- except, as <> all looks through the array for each
-  insert into tock.nudges (child)
+  insert into tock.dependency_rechecks (child)
   select w.position from tock.waiting w
   where w.position = any (array(select unnest(p_children) except select unnest(v_told)))
-    and w.after_due is not null;
+    and w.due_after_parents is not null;
 end $$;
 
-comment on function tock.look_soon is
+comment on function tock.schedule_recheck is
   'Has promotion look at children in a moment, also at those whose row somebody has.';
 
--- As (select tock.nudged_from(n)), so that it bounds the index: of the newest, dead or not, so many are read
--- and no more beside any held-open transaction. The sweep reads all, or what is older than these would stay
--- for ever.
-create or replace function tock.nudged_from(p_count integer)
+-- As (select tock.rechecks_from(n)), so that it bounds the index: of the newest, dead or not, so many are
+-- read and no more beside any held-open transaction. The sweep reads all, or what is older than these would
+-- stay for ever.
+create or replace function tock.rechecks_from(p_count integer)
 returns bigint
 language sql
 volatile
 as $$
-  select coalesce(pg_catalog.pg_sequence_last_value('tock.nudges_number_seq'::regclass), 0) - p_count
+  select coalesce(pg_catalog.pg_sequence_last_value('tock.dependency_rechecks_number_seq'::regclass),
+    0) - p_count
 $$;
 
-comment on function tock.nudged_from is 'After which number the newest p_count nudges lie.';
+comment on function tock.rechecks_from is 'After which number the newest p_count dependency_rechecks lie.';
 
-create or replace function tock.heed_nudges(p_sweep boolean)
+create or replace function tock.process_rechecks(p_sweep boolean)
 returns void
 language plpgsql
 volatile
@@ -48,27 +50,28 @@ declare
   v_children bigint[];
 begin
   with nudged as (
-    delete from tock.nudges n
+    delete from tock.dependency_rechecks n
     where n.number = any (array(
-      select o.number from tock.nudges o
-      where o.number > (select case when p_sweep then 0 else tock.nudged_from(1000) end)
+      select o.number from tock.dependency_rechecks o
+      where o.number > (select case when p_sweep then 0 else tock.rechecks_from(1000) end)
         and o.not_before <= pg_catalog.clock_timestamp()
       order by o.number limit case when p_sweep then 10000 else 1000 end for update skip locked))
     returning n.*)
   select pg_catalog.array_agg(distinct coalesce(n.child, x.child)) into v_children
   from nudged n
   left join lateral (
-    select x.child from tock.watches x
+    select x.child from tock.dependency_waits x
     where x.stream = n.stream and x.position > n.after_position and x.position <= n.upto offset 0) x on true
   where n.child is not null or x.child is not null;
   if v_children is not null then
-    perform tock.look_soon(v_children);
+    perform tock.schedule_recheck(v_children);
   end if;
 end $$;
 
-comment on function tock.heed_nudges is 'Has promotion look at the children that could not be told before.';
+comment on function tock.process_rechecks is
+  'Has promotion look at the children that could not be told before.';
 
-create or replace function tock.lock_children(p_children bigint[])
+create or replace function tock.lock_dependents(p_children bigint[])
 returns bigint[]
 language plpgsql
 volatile
@@ -79,16 +82,16 @@ declare
       select l.position, sum(l.size) over (order by l.position) - l.size as before
       from (
         select w.position, pg_catalog.pg_column_size(w.options) as size
-        from tock.waiting w where w.position = any (p_children) and w.after_due is not null
+        from tock.waiting w where w.position = any (p_children) and w.due_after_parents is not null
         order by w.position limit 1000 for update skip locked) l) c
     where c.before < 1048576);
 begin
   if pg_catalog.cardinality(p_children) > pg_catalog.cardinality(v_locked) then
-    perform tock.look_soon(array(select unnest(p_children) except select unnest(v_locked)));
+    perform tock.schedule_recheck(array(select unnest(p_children) except select unnest(v_locked)));
   end if;
   return v_locked;
 end $$;
 
-comment on function tock.lock_children is
+comment on function tock.lock_dependents is
   'Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the '
   'others promotion looks at in a moment.';

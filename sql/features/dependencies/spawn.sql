@@ -1,4 +1,4 @@
-create or replace function tock.spawned_so(p_run tock.leased_run, p_spawn jsonb)
+create or replace function tock.was_spawned_before(p_run tock.leased_run, p_spawn jsonb)
 returns boolean
 language plpgsql
 stable
@@ -12,7 +12,8 @@ begin
   return v_digest is not distinct from pg_catalog.hashtextextended(p_spawn::text, 0);
 end $$;
 
-comment on function tock.spawned_so is 'Whether a run that ended before left these tasks behind, or none.';
+comment on function tock.was_spawned_before is
+  'Whether a run that ended before left these tasks behind, or none.';
 
 -- Goes on as one row with what it was completed with; it waits for nobody yet. Marked before its children are
 -- enqueued, so that its key is that of a task that has started. How long it might wait for its start is over.
@@ -29,7 +30,8 @@ declare
       else v_row.payload end);
   v_bytes integer := pg_catalog.octet_length(v_payload::text);
   v_run_at timestamptz := (
-    select (w.changes ->> 'run_at')::timestamptz from unnest(tock.wishes(array[v_row.task_id, p_run_id])) w
+    select (w.changes ->> 'run_at')::timestamptz
+    from unnest(tock.pending_changes(array[v_row.task_id, p_run_id])) w
     where w.changes ? 'run_at' order by w.id = v_row.task_id desc limit 1);
 begin
   if v_bytes > v_policy.max_payload_bytes and p_result is not null then
@@ -41,10 +43,10 @@ begin
       'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
   end if;
   update tock.waiting w set payload = v_payload, bytes = v_bytes,
-    after_due = greatest(pg_catalog.clock_timestamp(), v_run_at),
+    due_after_parents = greatest(pg_catalog.clock_timestamp(), v_run_at),
     lane = case when w.lane < 1024 then w.lane + 1024 else w.lane end,
     options = coalesce(w.options, '{}') - '{names,expires_at}'::text[]
-      || pg_catalog.jsonb_build_object('resume', true, 'after', '[]'::jsonb,
+      || pg_catalog.jsonb_build_object('resume', true, 'depends_on', '[]'::jsonb,
       -- a payload that is wanted until it goes on is in this one
       'stage', coalesce(w.options -> 'stage', '{}') || pg_catalog.jsonb_build_object('after', p_position))
   where w.position = p_position;
@@ -63,7 +65,7 @@ as $$
 begin
   update tock.waiting w set options = w.options || pg_catalog.jsonb_build_object(
     'on_parent_failure', coalesce(p_spawn ->> 'on_failure', 'run'),
-    'after', (
+    'depends_on', (
       select pg_catalog.jsonb_agg(i.id::text order by i.n)
       from (select i.id, min(i.n) as n from unnest(p_ids) with ordinality i (id, n) group by i.id) i))
     || (
@@ -74,14 +76,14 @@ begin
       from pg_catalog.jsonb_array_elements(p_spawn -> 'tasks') with ordinality t (task, n)
       where t.task ->> 'name' is not null)
   where w.position = p_position;
-  perform tock.look_at_parents(array[p_position]);
-  perform tock.refuse_waiting_for_itself(p_position, p_ids, p_spawn -> 'tasks', p_field || '.tasks');
+  perform tock.check_parents(array[p_position]);
+  perform tock.refuse_self_wait(p_position, p_ids, p_spawn -> 'tasks', p_field || '.tasks');
 end $$;
 
 comment on function tock.wait_for is
   'Has a task''s next entry come after others; TK422 where these wait for it.';
 
-create or replace function tock.spawn_all(p_epoch integer, p_runs tock.leased_run[], p_results jsonb)
+create or replace function tock.spawn_all(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void
 language plpgsql
 volatile
@@ -106,7 +108,7 @@ begin
     if coalesce((v_spawn ->> 'wait')::boolean, false) then
       execute pg_catalog.format(
         'select tock.position_of(e.next_id) from tock.results_%s e where e.stream = $1 and e.position = $2',
-        p_epoch)
+        p_segment)
         into v_next using v_run.stream, v_run.position;
       continue when v_next is null;  -- somebody wanted it cancelled
       perform tock.begin_wait(v_next, tock.id_at(v_run.position, v_run.stream),

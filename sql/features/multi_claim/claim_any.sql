@@ -1,10 +1,10 @@
 -- A claim from each queue in turn with what is left of the limit, until that is used up. Each has a lease of
--- its own: leases are of one queue, so that its key, its policy and its epoch say all. The answer is bounded
--- as that of one claim: each goes on with the bytes that those before it have left.
+-- its own: leases are of one queue, so that its key, its policy and its segment say all. The answer is
+-- bounded as that of one claim: each goes on with the bytes that those before it have left.
 create or replace function tock.claim_any(
   p_queues text[], p_worker text default null, p_limit integer default 1,
-  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false,
-  p_weights integer[] default null)
+  p_lease_seconds integer default null, p_request_id text default null,
+  p_own_transaction boolean default false, p_weights integer[] default null)
 returns setof tock.claimed_from
 language plpgsql
 volatile
@@ -18,7 +18,7 @@ as $$
 declare
   v_queues text[] := array(select q from unnest(p_queues) q);
   v_context text;
-  v_alone boolean;
+  v_own_transaction boolean;
   v_late boolean;
   v_digest bigint;
   v_seen tock.requests;
@@ -36,8 +36,8 @@ declare
 begin
   perform tock.check_read_committed('claim_any');
   get diagnostics v_context = pg_context;
-  v_alone := tock.is_alone(p_alone, v_context);
-  v_late := v_alone;
+  v_own_transaction := tock.is_own_transaction(p_own_transaction, v_context);
+  v_late := v_own_transaction;
   perform tock.check_queues(v_queues, p_weights);
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(
@@ -52,7 +52,7 @@ begin
       v_got := coalesce(v_got, 0);
       for v_run in select r.* from tock.leased_runs(v_tokens[v_n]) r loop
         v_got := v_got + 1;
-        return next tock.claimed_of(v_queues[v_n], v_run);
+        return next tock.claimed_from_queue(v_queues[v_n], v_run);
       end loop;
     end loop;
     if v_got is not null then
@@ -62,9 +62,9 @@ begin
       return;
     end if;
   end if;
-  -- one in sixteen sees to it that no duty is late
+  -- one in sixteen sees to it that no maintenance job is late
   if v_late and pg_catalog.random() < 0.0625 then
-    perform tock.ride_along();
+    perform tock.run_late_maintenance();
     v_late := false;
   end if;
 
@@ -83,14 +83,14 @@ begin
         v_lease := v_run.lease;
         v_bytes := v_bytes + 128 + coalesce(pg_catalog.octet_length(v_run.payload::text), 0)
           + 4 * coalesce(pg_catalog.octet_length(v_run.tenant), 0);
-        return next tock.claimed_of(v_queue, v_run);
+        return next tock.claimed_from_queue(v_queue, v_run);
       end loop;
       if v_got > 0 then
         v_left := v_left - v_got;
         v_found := true;
-        if v_alone and not v_durable then
+        if v_own_transaction and not v_durable then
           v_policy := tock.policy(v_queue);
-          v_durable := tock.lease_asks(v_lease) or v_policy.max_running is not null
+          v_durable := tock.lease_has_options(v_lease) or v_policy.max_running is not null
             or v_policy.rate_limit is not null;
         end if;
         if p_request_id is not null then
@@ -102,10 +102,10 @@ begin
     end loop;
     exit when v_found or not v_late;
     v_late := false;
-    exit when not tock.ride_along();
+    exit when not tock.run_late_maintenance();
   end loop;
 
-  if v_alone and not v_durable and not tock.has_fired() then
+  if v_own_transaction and not v_durable and not tock.has_fired() then
     perform pg_catalog.set_config('synchronous_commit', 'off', true);
   end if;
 end $$;
@@ -117,7 +117,7 @@ comment on function tock.claim_any is
   'claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same '
   'leases (TK409 when nothing is).';
 
-create or replace function tock.claimed_of(p_queue text, p_run tock.claimed)
+create or replace function tock.claimed_from_queue(p_queue text, p_run tock.claimed)
 returns tock.claimed_from
 language sql
 immutable
@@ -126,7 +126,7 @@ as $$
     p_run.max_attempts, p_run.priority, p_run.tenant, p_run.created_at, p_run.payload)::tock.claimed_from
 $$;
 
-comment on function tock.claimed_of is 'What claim() has returned for a run, with its queue.';
+comment on function tock.claimed_from_queue is 'What claim() has returned for a run, with its queue.';
 
 create or replace function tock.check_queues(p_queues text[], p_weights integer[])
 returns void

@@ -1,6 +1,7 @@
 -- Two calls of one worker follow each other at its row: the second finds what the first was given. Locks it
 -- before anything that claim() takes.
-create or replace function tock.claim_own(p_queue text, p_worker text, p_lease_seconds integer default null)
+create or replace function tock.claim_for_worker(
+  p_queue text, p_worker text, p_lease_seconds integer default null)
 returns setof tock.claimed
 language plpgsql
 volatile
@@ -12,17 +13,18 @@ set jit = off
 set lock_timeout = '2s'
 as $$
 declare
-  v_own tock.own_leases;
+  v_own tock.worker_leases;
   v_row tock.claimed;
 begin
-  perform tock.check_read_committed('claim_own');
+  perform tock.check_read_committed('claim_for_worker');
   perform tock.check_claim(p_queue, p_worker, 1, coalesce(p_lease_seconds, 60));
   if coalesce(p_worker, '') = '' then
     perform tock.refuse(422, 'a worker is 1 to 200 characters', 'worker');
   end if;
   loop
-    insert into tock.own_leases (queue, worker) values (p_queue, p_worker) on conflict do nothing;
-    select o.* into v_own from tock.own_leases o where o.queue = p_queue and o.worker = p_worker for update;
+    insert into tock.worker_leases (queue, worker) values (p_queue, p_worker) on conflict do nothing;
+    select o.* into v_own from tock.worker_leases o
+    where o.queue = p_queue and o.worker = p_worker for update;
     -- else it was forgotten in between
     exit when found;
   end loop;
@@ -39,7 +41,7 @@ begin
   from tock.claim(p_queue => p_queue, p_worker => p_worker, p_lease_seconds => p_lease_seconds) c;
   if v_row.lease is not null then
     -- the time is in an index, so it is moved by the hour
-    update tock.own_leases o set token = v_row.lease,
+    update tock.worker_leases o set token = v_row.lease,
       claimed_at = case when o.claimed_at > pg_catalog.now() - interval '1 hour' then o.claimed_at
         else pg_catalog.now() end
     where o.queue = p_queue and o.worker = p_worker;
@@ -47,6 +49,6 @@ begin
   end if;
 end $$;
 
-comment on function tock.claim_own is
+comment on function tock.claim_for_worker is
   'Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one '
   'again, with a later end.';

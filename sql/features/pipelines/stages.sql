@@ -64,13 +64,13 @@ comment on function tock.check_stage_takes is
   'Raises TK422 for a result that is too large to be the next stage''s payload.';
 
 -- As it goes on: a wish that is heeded may have changed it.
-create or replace function tock.check_stages_take(p_again tock.going[], p_fields text[])
+create or replace function tock.check_stages_take(p_again tock.next_attempt[], p_fields text[])
 returns void
 language plpgsql
 stable
 as $$
 declare
-  v_next tock.going;
+  v_next tock.next_attempt;
   v_policy tock.queues;
 begin
   foreach v_next in array p_again loop

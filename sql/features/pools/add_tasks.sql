@@ -1,4 +1,4 @@
-create or replace function tock.offer(p_pool text, p_tasks text[])
+create or replace function tock.add_tasks(p_pool text, p_tasks text[])
 returns integer
 language plpgsql
 volatile
@@ -9,13 +9,13 @@ as $$
 declare
   v_added integer;
 begin
-  perform tock.check_place(p_pool, '-', '-', null);
+  perform tock.check_member(p_pool, '-', '-', null);
   perform tock.check_tasks(p_tasks, 100000);
   -- by their names, so that two who offer the same ones can't wait for each other
-  insert into tock.places (number, pool, task, offered, turn)
+  insert into tock.pool_members (number, pool, task, offered, turn)
   select o.number, p_pool, o.task, true, o.number
   from (
-    select pg_catalog.nextval('tock.place_numbers') as number, t.task
+    select pg_catalog.nextval('tock.pool_member_numbers') as number, t.task
     from (select u.task from unnest(p_tasks) with ordinality u(task, n) order by u.n) t) o
   order by o.task collate "C", o.number
   on conflict do nothing;
@@ -23,7 +23,7 @@ begin
   return v_added;
 end $$;
 
-comment on function tock.offer is
+comment on function tock.add_tasks is
   'Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. '
   'Returns how many it put in.';
 

@@ -1,8 +1,9 @@
 -- Nobody is waited for with more than a moment's patience: a task that somebody else is giving away or
 -- offering in an open transaction is left out, so that it holds up neither the others nor, meanwhile, the
 -- workers. What waits already is locked row by row, skipping; what is new has no row, so its key shows it.
-create or replace function tock.assign_all(p_pool text, p_tasks text[], p_lease_seconds integer default null)
-returns table (task text, state text, worker text, fence bigint, leased_until timestamptz)
+create or replace function tock.assign_tasks(
+  p_pool text, p_tasks text[], p_lease_seconds integer default null)
+returns table (task text, state text, worker text, fencing_token bigint, leased_until timestamptz)
 language plpgsql
 volatile
 security definer
@@ -14,16 +15,16 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
-  v_open tock.places[];
+  v_open tock.pool_members[];
   v_tried text[] := '{}';
   v_pairs bigint[] := '{}';
 begin
-  perform tock.check_place(p_pool, '-', '-', p_lease_seconds);
+  perform tock.check_member(p_pool, '-', '-', p_lease_seconds);
   perform tock.check_tasks(p_tasks, 10000);
-  perform tock.guard_fences();
-  v_open := tock.open_tasks(p_pool, p_tasks);
-  if tock.let_go_of(v_open) then
-    v_open := tock.open_tasks(p_pool, p_tasks);
+  perform tock.guard_unless_current();
+  v_open := tock.unheld_tasks(p_pool, p_tasks);
+  if tock.remove_vanished_holders(v_open) then
+    v_open := tock.unheld_tasks(p_pool, p_tasks);
   end if;
   if pg_catalog.cardinality(v_open) > 0 then
     select e.pairs, e.tried into v_pairs, v_tried
@@ -37,18 +38,19 @@ begin
           then 'assigned' else 'held' end,
       p.worker, case when p.worker is not null then p.number end, nullif(p.leased_until, 'infinity')
     from unnest(p_tasks) with ordinality t(task, n)
-    cross join lateral tock.place_of_task(p_pool, t.task) p
+    cross join lateral tock.member_of_task(p_pool, t.task) p
     order by t.n;
 end $$;
 
-comment on function tock.assign_all is
-  'As assign(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In '
+comment on function tock.assign_tasks is
+  'As assign_task(), for up to 10,000 tasks at once: each gets a free worker of its own while there are '
+  'any. In '
   'the order given; states assigned, held, waiting, none, and busy for '
   'what others are giving away at this moment.';
 
 -- New ones have no number.
-create or replace function tock.open_tasks(p_pool text, p_tasks text[])
-returns tock.places[]
+create or replace function tock.unheld_tasks(p_pool text, p_tasks text[])
+returns tock.pool_members[]
 language plpgsql
 volatile
 as $$
@@ -56,40 +58,40 @@ begin
   return array(
     select row(p.number, p_pool, p.worker, t.task, coalesce(p.joined, false),
       coalesce(p.offered, false), p.turn,
-      coalesce(p.lease_seconds, 60), p.since, p.leased_until, p.look_at)::tock.places
+      coalesce(p.lease_seconds, 60), p.since, p.leased_until, p.check_at)::tock.pool_members
     from (select u.task, min(u.n) as n from unnest(p_tasks) with ordinality u(task, n) group by u.task) t
-    cross join lateral tock.place_of_task(p_pool, t.task) p
-    where case when p.number is null then tock.is_let_alone(p_pool, t.task)
+    cross join lateral tock.member_of_task(p_pool, t.task) p
+    where case when p.number is null then tock.is_not_being_assigned(p_pool, t.task)
       else p.worker is null or p.leased_until <= pg_catalog.clock_timestamp() end
     order by t.n);
 end $$;
 
-comment on function tock.open_tasks is
+comment on function tock.unheld_tasks is
   'Those of a list that nobody holds who is there, or is giving away, in its order, each once.';
 
-create or replace function tock.let_go_of(p_places tock.places[])
+create or replace function tock.remove_vanished_holders(p_members tock.pool_members[])
 returns boolean
 language plpgsql
 volatile
 as $$
 declare
-  v_place tock.places;
+  v_member tock.pool_members;
   v_any boolean := false;
 begin
-  for v_place in
-    select p.* from unnest(p_places) o join tock.places p on p.number = o.number
+  for v_member in
+    select p.* from unnest(p_members) o join tock.pool_members p on p.number = o.number
     where o.worker is not null for update of p skip locked
   loop
-    v_any := tock.part(v_place, v_place.offered, true) or v_any;
+    v_any := tock.end_assignment(v_member, v_member.offered, true) or v_any;
   end loop;
   return v_any;
 end $$;
 
-comment on function tock.let_go_of is
+comment on function tock.remove_vanished_holders is
   'Ends those of a list that are held by workers that have vanished; whether there were any.';
 
 -- Let go at once, as ten thousand locks are more than a server has room for.
-create or replace function tock.is_let_alone(p_pool text, p_task text)
+create or replace function tock.is_not_being_assigned(p_pool text, p_task text)
 returns boolean
 language plpgsql
 volatile
@@ -101,10 +103,11 @@ begin
     else false end;
 end $$;
 
-comment on function tock.is_let_alone is 'Whether no assign() is giving away a task at this moment.';
+comment on function tock.is_not_being_assigned is
+  'Whether no assign_task() is giving away a task at this moment.';
 
 create or replace function tock.pair_parts(
-  p_pool text, p_tasks tock.places[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[],
+  p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[],
   out tried text[])
 language plpgsql
 volatile
@@ -134,7 +137,7 @@ comment on function tock.pair_parts is
 
 -- As pair(), of which it keeps the order: lock, delete, insert, put back. Inserted in order of their names,
 -- so that two calls with the same tasks can't wait for each other.
-create or replace function tock.pair_all(p_pool text, p_tasks tock.places[], p_lease_seconds integer)
+create or replace function tock.pair_all(p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer)
 returns bigint[]
 language plpgsql
 volatile
@@ -142,24 +145,24 @@ set lock_timeout = '50ms'
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_free tock.places[] := tock.free_workers(p_pool, pg_catalog.cardinality(p_tasks));
+  v_free tock.pool_members[] := tock.free_workers(p_pool, pg_catalog.cardinality(p_tasks));
   v_count integer := pg_catalog.cardinality(v_free);
-  v_given tock.places[];
+  v_given tock.pool_members[];
   v_numbers bigint[];
   v_workers text[];
 begin
   if v_count = 0 then
     return '{}';
   end if;
-  v_given := tock.given_tasks(p_tasks, v_count);
-  delete from tock.places p where p.number = any (array(
+  v_given := tock.assignable_tasks(p_tasks, v_count);
+  delete from tock.pool_members p where p.number = any (array(
     select f.number from unnest(v_free[:pg_catalog.cardinality(v_given)]) f
     union all select g.number from unnest(v_given) g where g.number is not null));
   with pairs as (
-    insert into tock.places (number, pool, worker, task, joined, offered, lease_seconds,
-      leased_until, look_at)
-    select pg_catalog.nextval('tock.place_numbers'), p_pool, o.worker, o.task, true, o.offered, o.seconds,
-      v_now + o.seconds * interval '1 second', v_now + o.seconds * interval '1 second'
+    insert into tock.pool_members (number, pool, worker, task, joined, offered, lease_seconds,
+      leased_until, check_at)
+    select pg_catalog.nextval('tock.pool_member_numbers'), p_pool, o.worker, o.task, true,
+      o.offered, o.seconds, v_now + o.seconds * interval '1 second', v_now + o.seconds * interval '1 second'
     from (
       select f.worker, g.task, g.offered, coalesce(p_lease_seconds, f.lease_seconds) as seconds
       from unnest(v_free) with ordinality f
@@ -170,12 +173,12 @@ begin
   select coalesce(pg_catalog.array_agg(p.number), '{}'), coalesce(pg_catalog.array_agg(p.worker), '{}')
     into v_numbers, v_workers from pairs p;
   if pg_catalog.cardinality(v_workers) < v_count then
-    insert into tock.places select f.* from unnest(v_free) f
+    insert into tock.pool_members select f.* from unnest(v_free) f
     where f.worker not in (select w from unnest(v_workers) w)
       on conflict do nothing;
   end if;
   if pg_catalog.cardinality(v_numbers) > pg_catalog.random() * 16 then
-    perform tock.mark_line(p_pool, 'free', v_free[1].turn, 1, null);
+    perform tock.save_wait_list_cursor(p_pool, 'free', v_free[1].turn, 1, null);
   end if;
   return v_numbers;
 end $$;
@@ -183,8 +186,8 @@ end $$;
 comment on function tock.pair_all is
   'Gives each task a free worker, as far as there are any; the fences of those that it paired.';
 
-create or replace function tock.given_tasks(p_tasks tock.places[], p_limit integer)
-returns tock.places[]
+create or replace function tock.assignable_tasks(p_tasks tock.pool_members[], p_limit integer)
+returns tock.pool_members[]
 language plpgsql
 volatile
 as $$
@@ -193,17 +196,17 @@ declare
     select w.number
     from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t
       where t.number is not null) o
-    join tock.places w on w.number = o.number
+    join tock.pool_members w on w.number = o.number
     where w.worker is null
     order by o.n limit p_limit for update of w skip locked);
 begin
   return array(
     select row(o.number, o.pool, null, o.task, false, o.offered, o.turn, o.lease_seconds, o.since,
-      o.leased_until, o.look_at)::tock.places
+      o.leased_until, o.check_at)::tock.pool_members
     from unnest(p_tasks) with ordinality o
     where o.number is null or o.number in (select l from unnest(v_locked) l)
     order by o.ordinality limit p_limit);
 end $$;
 
-comment on function tock.given_tasks is
+comment on function tock.assignable_tasks is
   'The first of a list that are to be had: new ones, and those that still wait, which it locks.';

@@ -1,7 +1,8 @@
 create or replace function tock.pool(
   p_pool text, p_worker text default null, p_task text default null, p_waiting boolean default false,
   p_after text default null, p_limit integer default 1000)
-returns table (worker text, task text, state text, fence bigint, since timestamptz, leased_until timestamptz)
+returns table (worker text, task text, state text, fencing_token bigint, since timestamptz,
+  leased_until timestamptz)
 language plpgsql
 volatile
 security definer
@@ -12,23 +13,23 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_places tock.places[];
+  v_members tock.pool_members[];
 begin
-  perform tock.check_place(p_pool, coalesce(p_worker, '-'), coalesce(p_task, '-'), null);
+  perform tock.check_member(p_pool, coalesce(p_worker, '-'), coalesce(p_task, '-'), null);
   if not coalesce(p_limit between 1 and 10000, false) then
     perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
   elsif p_task is not null then
-    v_places := array[tock.place_of_task(p_pool, p_task)];
+    v_members := array[tock.member_of_task(p_pool, p_task)];
   elsif p_worker is not null then
-    v_places := array[tock.place_of_worker(p_pool, p_worker)];
+    v_members := array[tock.member_of_worker(p_pool, p_worker)];
   elsif p_waiting then
-    v_places := array(
-      select p::tock.places from tock.places p
+    v_members := array(
+      select p::tock.pool_members from tock.pool_members p
       where p.pool = p_pool and p.worker is null and p.task is not null and p.task > coalesce(p_after, '')
       order by p.pool, p.task limit p_limit);
   else
-    v_places := array(
-      select p::tock.places from tock.places p
+    v_members := array(
+      select p::tock.pool_members from tock.pool_members p
       where p.pool = p_pool and p.worker is not null and p.worker > coalesce(p_after, '')
         and p.leased_until > pg_catalog.clock_timestamp()
       order by p.pool, p.worker limit p_limit);
@@ -38,7 +39,7 @@ begin
       else 'held' end,
       case when p.worker is not null and p.task is not null then p.number end, p.since,
       nullif(p.leased_until, 'infinity')
-    from unnest(v_places) with ordinality p
+    from unnest(v_members) with ordinality p
     where p.number is not null and p.leased_until > pg_catalog.clock_timestamp()
       and (p_task is null or p_worker is null or p.worker = p_worker)
     order by p.ordinality;
@@ -64,18 +65,18 @@ declare
 begin
   loop
     v_pool := least(
-      (select p.pool from tock.places p where p.pool > v_pool and p.worker is not null
+      (select p.pool from tock.pool_members p where p.pool > v_pool and p.worker is not null
        order by p.pool, p.worker limit 1),
-      (select p.pool from tock.places p where p.pool > v_pool and p.task is not null
+      (select p.pool from tock.pool_members p where p.pool > v_pool and p.task is not null
        order by p.pool, p.task limit 1));
     exit when v_pool is null;
     return query
       select v_pool, count(*) filter (where w.task is null), count(*) filter (where w.task is not null),
         (select count(*) from (
-          select from tock.places p where p.pool = v_pool and p.worker is null order by p.pool, p.turn
+          select from tock.pool_members p where p.pool = v_pool and p.worker is null order by p.pool, p.turn
           limit 100000) t)
       from (
-        select p.task, p.leased_until from tock.places p where p.pool = v_pool and p.worker is not null
+        select p.task, p.leased_until from tock.pool_members p where p.pool = v_pool and p.worker is not null
         order by p.pool, p.worker limit 100000) w
       where w.leased_until > pg_catalog.clock_timestamp();
   end loop;

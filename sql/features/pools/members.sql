@@ -1,4 +1,4 @@
-create or replace function tock.check_place(
+create or replace function tock.check_member(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer)
 returns void
 language plpgsql
@@ -18,7 +18,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_place is
+comment on function tock.check_member is
   'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
 
 create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
@@ -35,7 +35,7 @@ comment on function tock.pairing_key is 'The advisory lock of a task or a worker
 -- What is called once a transaction is plpgsql here: a function in SQL would be planned anew for each.
 -- Who puts a worker into a pool that was nowhere in it comes by here. Otherwise it only saves work, as the
 -- keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
-create or replace function tock.one_at_a_time(p_pool text, p_side text, p_name text)
+create or replace function tock.lock_pairing(p_pool text, p_side text, p_name text)
 returns void
 language plpgsql
 volatile
@@ -44,54 +44,54 @@ begin
   perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, p_side, p_name));
 end $$;
 
-comment on function tock.one_at_a_time is 'Waits for who is pairing the same task, or the same worker.';
+comment on function tock.lock_pairing is 'Waits for who is pairing the same task, or the same worker.';
 
-create or replace function tock.place_of_worker(p_pool text, p_worker text)
-returns tock.places
+create or replace function tock.member_of_worker(p_pool text, p_worker text)
+returns tock.pool_members
 language plpgsql
 volatile
 as $$
 declare
-  v_place tock.places;
+  v_member tock.pool_members;
 begin
-  select p.* into v_place from tock.places p where p.pool = p_pool and p.worker = p_worker;
-  return v_place;
+  select p.* into v_member from tock.pool_members p where p.pool = p_pool and p.worker = p_worker;
+  return v_member;
 end $$;
 
-comment on function tock.place_of_worker is 'Where a worker is in a pool, whether it is over or not.';
+comment on function tock.member_of_worker is 'Where a worker is in a pool, whether it is over or not.';
 
-create or replace function tock.place_of_task(p_pool text, p_task text)
-returns tock.places
+create or replace function tock.member_of_task(p_pool text, p_task text)
+returns tock.pool_members
 language plpgsql
 volatile
 as $$
 declare
-  v_place tock.places;
+  v_member tock.pool_members;
 begin
-  select p.* into v_place from tock.places p where p.pool = p_pool and p.task = p_task;
-  return v_place;
+  select p.* into v_member from tock.pool_members p where p.pool = p_pool and p.task = p_task;
+  return v_member;
 end $$;
 
-comment on function tock.place_of_task is 'Where a task is in a pool, whether it is over or not.';
+comment on function tock.member_of_task is 'Where a task is in a pool, whether it is over or not.';
 
-create or replace function tock.line_up(
+create or replace function tock.append_to_wait_list(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamptz)
 returns boolean
 language plpgsql
 volatile
 as $$
 declare
-  v_number bigint := pg_catalog.nextval('tock.place_numbers');
+  v_number bigint := pg_catalog.nextval('tock.pool_member_numbers');
 begin
-  insert into tock.places (number, pool, worker, task, joined, offered, turn, lease_seconds,
-    leased_until, look_at)
+  insert into tock.pool_members (number, pool, worker, task, joined, offered, turn, lease_seconds,
+    leased_until, check_at)
     values (v_number, p_pool, p_worker, p_task, p_worker is not null, p_task is not null, v_number,
       coalesce(p_lease_seconds, 60), coalesce(p_until, 'infinity'), coalesce(p_until, 'infinity'))
     on conflict do nothing;
   return found;
 end $$;
 
-comment on function tock.line_up is
+comment on function tock.append_to_wait_list is
   'Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere '
   'in the pool already.';
 
@@ -101,24 +101,28 @@ comment on function tock.line_up is
 -- committed is waited for. Were that rolled back, and the task offered, taken and ended before who waited
 -- here wakes up, its fence would be the lower one.
 create or replace function tock.pair(
-  p_pool text, p_worker text, p_task text, p_free tock.places, p_waiting tock.places, p_lease_seconds integer)
-returns tock.places
+  p_pool text, p_worker text, p_task text, p_free tock.pool_members, p_waiting tock.pool_members,
+  p_lease_seconds integer)
+returns tock.pool_members
 language plpgsql
 volatile
 as $$
 declare
   v_seconds integer := coalesce(p_lease_seconds, p_free.lease_seconds, 60);
   v_until timestamptz := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
-  v_pair tock.places;
+  v_pair tock.pool_members;
 begin
-  delete from tock.places p where p.number = any (array[p_free.number, p_waiting.number]);
-  insert into tock.places (number, pool, worker, task, joined, offered, lease_seconds, leased_until, look_at)
-    values (pg_catalog.nextval('tock.place_numbers'), p_pool, p_worker, p_task, p_free.number is not null,
+  delete from tock.pool_members p where p.number = any (array[p_free.number, p_waiting.number]);
+  insert into tock.pool_members (number, pool, worker, task, joined, offered, lease_seconds,
+    leased_until, check_at)
+    values (pg_catalog.nextval('tock.pool_member_numbers'), p_pool, p_worker, p_task,
+      p_free.number is not null,
       coalesce(p_waiting.offered, false), v_seconds, v_until, v_until)
     on conflict do nothing
     returning * into v_pair;
   if v_pair.number is null then
-    insert into tock.places select o.* from unnest(array[p_free, p_waiting]) o where o.number is not null
+    insert into tock.pool_members select o.* from unnest(array[p_free, p_waiting]) o
+    where o.number is not null
       on conflict do nothing;
   end if;
   return v_pair;
@@ -127,27 +131,29 @@ end $$;
 comment on function tock.pair is
   'Gives a task to a worker; all null when one of them has been paired by somebody else.';
 
-create or replace function tock.part(p_place tock.places, p_again boolean, p_vanished boolean)
+create or replace function tock.end_assignment(
+  p_member tock.pool_members, p_again boolean, p_vanished boolean)
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
   -- looked at once more, as a heartbeat may have come in between
-  delete from tock.places p
-  where p.number = p_place.number and (not p_vanished or p.leased_until <= pg_catalog.clock_timestamp());
+  delete from tock.pool_members p
+  where p.number = p_member.number and (not p_vanished or p.leased_until <= pg_catalog.clock_timestamp());
   if not found then
     return false;
   end if;
   if p_again then
-    perform tock.line_up(p_place.pool, null, p_place.task, null, null);
+    perform tock.append_to_wait_list(p_member.pool, null, p_member.task, null, null);
   end if;
-  if p_place.joined and p_place.leased_until > pg_catalog.clock_timestamp() then
-    perform tock.line_up(p_place.pool, p_place.worker, null, p_place.lease_seconds, p_place.leased_until);
+  if p_member.joined and p_member.leased_until > pg_catalog.clock_timestamp() then
+    perform tock.append_to_wait_list(p_member.pool, p_member.worker, null, p_member.lease_seconds,
+      p_member.leased_until);
   end if;
   return true;
 end $$;
 
-comment on function tock.part is
+comment on function tock.end_assignment is
   'Ends a pair, of one whose worker has vanished only where it still has: the task waits again or is gone, '
   'the worker is free again if it had joined and is there.';

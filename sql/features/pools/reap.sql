@@ -1,6 +1,6 @@
--- The duty does this for all; a worker that finds nothing looks at the ends of the last minute, a hundred of
--- them. Where the duty is late, as in a database that sleeps, it does the duty's work in its pool: so
--- next_wake_at() wakes nobody for a pool.
+-- The maintenance job does this for all; a worker that finds nothing looks at the ends of the last minute, a
+-- hundred of them. Where the maintenance job is late, as in a database that sleeps, it does the maintenance
+-- job's work in its pool: so next_wake_at() wakes nobody for a pool.
 create or replace function tock.release_vanished(p_pool text)
 returns boolean
 language plpgsql
@@ -8,30 +8,31 @@ volatile
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_reached timestamptz := coalesce((select d.reached_at from tock.duties d
-    where d.name = 'pools'), '-infinity');
-  v_place tock.places;
+  v_reached timestamptz := coalesce((select d.reached_at from tock.maintenance_jobs d
+    where d.name = 'reap_pools'), '-infinity');
+  v_member tock.pool_members;
   v_any boolean := false;
 begin
   if v_reached < v_now - interval '1 minute' then
     return tock.reap_pool(p_pool, v_reached, v_now, 10000) > 0;
   end if;
-  foreach v_place in array array(
+  foreach v_member in array array(
     select d.place from (
-      select p::tock.places as place, p.leased_until from tock.places p
-      where p.pool = p_pool and p.look_at >= v_now - interval '1 minute' and p.look_at <= v_now
-        and p.look_at < 'infinity'
-      order by p.pool, p.look_at limit 100) d
+      select p::tock.pool_members as place, p.leased_until from tock.pool_members p
+      where p.pool = p_pool and p.check_at >= v_now - interval '1 minute' and p.check_at <= v_now
+        and p.check_at < 'infinity'
+      order by p.pool, p.check_at limit 100) d
     where d.leased_until <= v_now and (d.place).offered and (d.place).worker is not null)
   loop
-    perform from tock.places p where p.number = v_place.number for update skip locked;
-    v_any := (found and tock.part(v_place, true, true)) or v_any;
+    perform from tock.pool_members p where p.number = v_member.number for update skip locked;
+    v_any := (found and tock.end_assignment(v_member, true, true)) or v_any;
   end loop;
   return v_any;
 end $$;
 
 comment on function tock.release_vanished is
-  'Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the duty '
+  'Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the '
+  'maintenance job '
   'is late; whether there was anything to do.';
 
 create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
@@ -40,15 +41,15 @@ language plpgsql
 volatile
 as $$
 declare
-  v_due tock.places[] := array(
-    select p::tock.places from tock.places p
-    where p.pool = p_pool and p.look_at >= p_from and p.look_at <= p_now and p.look_at < 'infinity'
-    order by p.pool, p.look_at limit p_limit for update skip locked);
+  v_due tock.pool_members[] := array(
+    select p::tock.pool_members from tock.pool_members p
+    where p.pool = p_pool and p.check_at >= p_from and p.check_at <= p_now and p.check_at < 'infinity'
+    order by p.pool, p.check_at limit p_limit for update skip locked);
 begin
-  delete from tock.places p using unnest(v_due) d where p.number = d.number and d.leased_until <= p_now;
-  perform tock.line_up(d.pool, null, d.task, null, null) from unnest(v_due) d
+  delete from tock.pool_members p using unnest(v_due) d where p.number = d.number and d.leased_until <= p_now;
+  perform tock.append_to_wait_list(d.pool, null, d.task, null, null) from unnest(v_due) d
     where d.leased_until <= p_now and d.offered;
-  update tock.places p set look_at = d.leased_until from unnest(v_due) d
+  update tock.pool_members p set check_at = d.leased_until from unnest(v_due) d
   where p.number = d.number and d.leased_until > p_now;
   return pg_catalog.cardinality(v_due);
 end $$;
@@ -71,26 +72,26 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_duty tock.duties := (select d from tock.duties d where d.name = 'pools');
-  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null
-    or v_duty.swept_at < v_now - interval '1 minute');
-  v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;
+  v_job tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'reap_pools');
+  v_sweep boolean := coalesce(p_sweep, v_job.swept_at is null
+    or v_job.swept_at < v_now - interval '1 minute');
+  v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end;
   v_pool text := '~';
   v_done integer := 0;
 begin
   loop
     v_pool := (
-      select p.pool from tock.places p where p.look_at < 'infinity' and p.pool < v_pool
-      order by p.pool desc, p.look_at desc limit 1);
+      select p.pool from tock.pool_members p where p.check_at < 'infinity' and p.pool < v_pool
+      order by p.pool desc, p.check_at desc limit 1);
     exit when v_pool is null or v_done >= p_limit;
     v_done := v_done + tock.reap_pool(v_pool, v_from, v_now, p_limit - v_done);
   end loop;
-  perform tock.tidy_lines();
-  update tock.duties d
+  perform tock.prune_wait_lists();
+  update tock.maintenance_jobs d
   set reached_at = case when v_done < p_limit then greatest(d.reached_at, v_now) else d.reached_at end,
     swept_at = case when v_sweep and v_done < p_limit
       then v_now + 20 * (pg_catalog.clock_timestamp() - v_now) else d.swept_at end
-  where d.name = 'pools';
+  where d.name = 'reap_pools';
   return v_done;
 end $$;
 

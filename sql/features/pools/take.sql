@@ -1,5 +1,5 @@
-create or replace function tock.take(p_pool text, p_worker text, p_lease_seconds integer default null)
-returns table (state text, task text, fence bigint, leased_until timestamptz)
+create or replace function tock.take_task(p_pool text, p_worker text, p_lease_seconds integer default null)
+returns table (state text, task text, fencing_token bigint, leased_until timestamptz)
 language plpgsql
 volatile
 security definer
@@ -13,10 +13,10 @@ as $$
 #variable_conflict use_column
 declare
   v_seconds integer := coalesce(p_lease_seconds, 60);
-  v_turn bigint;
-  v_own tock.places;
-  v_task tock.places;
-  v_pair tock.places;
+  v_number bigint;
+  v_own tock.pool_members;
+  v_task tock.pool_members;
+  v_pair tock.pool_members;
   v_until timestamptz;
 begin
   -- The commonest take is one statement: of a worker that is nowhere in the pool. What is wrong with the call
@@ -25,56 +25,57 @@ begin
   if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
-    and tock.current_epoch() is not null
+    and tock.current_segment() is not null
   then
     leased_until := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
-    update tock.places p
-    set number = pg_catalog.nextval('tock.place_numbers'), worker = p_worker, lease_seconds = v_seconds,
-      since = pg_catalog.now(), leased_until = take.leased_until, look_at = take.leased_until
+    update tock.pool_members p
+    set number = pg_catalog.nextval('tock.pool_member_numbers'), worker = p_worker, lease_seconds = v_seconds,
+      since = pg_catalog.now(), leased_until = take_task.leased_until, check_at = take_task.leased_until
     where p.ctid = (
-      select w.ctid from tock.places w
+      select w.ctid from tock.pool_members w
       where w.pool = p_pool and w.worker is null
         and w.turn >= coalesce((
-          select m.reached from tock.line_marks m where m.pool = p_pool and m.line = 'waiting'
+          select m.reached from tock.wait_list_cursors m where m.pool = p_pool and m.line = 'waiting'
           order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0)
-        and (select o.number from tock.places o where o.pool = p_pool and o.worker = p_worker) is null
+        and (select o.number from tock.pool_members o where o.pool = p_pool and o.worker = p_worker) is null
       order by w.pool, w.turn limit 1 for update of w skip locked)
-    returning p.task, p.number, p.turn into task, fence, v_turn;
-    if fence is not null then
+    returning p.task, p.number, p.turn into task, fencing_token, v_number;
+    if fencing_token is not null then
       if pg_catalog.random() < 0.0625 then
-        insert into tock.line_marks (pool, line, number, reached) values (p_pool, 'waiting', fence, v_turn);
+        insert into tock.wait_list_cursors (pool, line, number, reached)
+        values (p_pool, 'waiting', fencing_token, v_number);
       end if;
       state := 'taken';
       return next;
       return;
     end if;
   end if;
-  perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
-  perform tock.guard_fences();
-  perform tock.one_at_a_time(p_pool, 'worker', p_worker);
+  perform tock.check_member(p_pool, p_worker, '-', p_lease_seconds);
+  perform tock.guard_unless_current();
+  perform tock.lock_pairing(p_pool, 'worker', p_worker);
   for v_try in 1 .. 10 loop
-    v_own := tock.place_of_worker(p_pool, p_worker);
+    v_own := tock.member_of_worker(p_pool, p_worker);
     if v_own.task is not null then
       v_until := case when v_own.leased_until > pg_catalog.clock_timestamp()
-        then tock.beat(v_own, p_lease_seconds, false) end;
+        then tock.heartbeat(v_own, p_lease_seconds, false) end;
       if v_until is not null then
         return query select 'held', v_own.task, v_own.number, v_until;
         return;
       end if;
-      perform tock.part(v_own, v_own.offered, true);
+      perform tock.end_assignment(v_own, v_own.offered, true);
       continue;
     elsif v_own.number is not null then
-      perform from tock.places p where p.number = v_own.number for update skip locked;
+      perform from tock.pool_members p where p.number = v_own.number for update skip locked;
       if not found then
-        continue when (tock.place_of_worker(p_pool, p_worker)).number is distinct from v_own.number;
+        continue when (tock.member_of_worker(p_pool, p_worker)).number is distinct from v_own.number;
         return query select 'busy', null::text, null::bigint, v_own.leased_until;
         return;
       end if;
     end if;
-    v_task := tock.first_in_line(p_pool, 'waiting');
+    v_task := tock.lock_first_waiting(p_pool, 'waiting');
     if v_task.number is null then
       continue when tock.release_vanished(p_pool);
-      v_until := case when v_own.number is not null then tock.beat(v_own, p_lease_seconds, true) end;
+      v_until := case when v_own.number is not null then tock.heartbeat(v_own, p_lease_seconds, true) end;
       return query select 'empty', null::text, null::bigint, v_until;
       return;
     end if;
@@ -87,7 +88,7 @@ begin
   perform tock.refuse(503, 'others are changing where this worker is', null, 'try again');
 end $$;
 
-comment on function tock.take is
+comment on function tock.take_task is
   'Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its '
   'own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has '
   'joined; busy while somebody is giving it one.';

@@ -1,7 +1,7 @@
 -- A place that somebody is pairing at this moment is answered as it was, and its end isn't moved.
 create or replace function tock.join_pool(
-  p_pool text, p_worker text, p_lease_seconds integer default null, p_fence bigint default null)
-returns table (state text, task text, fence bigint, leased_until timestamptz)
+  p_pool text, p_worker text, p_lease_seconds integer default null, p_fencing_token bigint default null)
+returns table (state text, task text, fencing_token bigint, leased_until timestamptz)
 language plpgsql
 volatile
 security definer
@@ -14,42 +14,42 @@ set lock_timeout = '2s'
 as $$
 #variable_conflict use_column
 declare
-  v_place tock.places;
-  v_alone boolean := false;
+  v_member tock.pool_members;
+  v_own_transaction boolean := false;
   v_until timestamptz;
 begin
-  perform tock.check_place(p_pool, p_worker, '-', p_lease_seconds);
+  perform tock.check_member(p_pool, p_worker, '-', p_lease_seconds);
   for v_try in 1 .. 5 loop
-    v_place := tock.place_of_worker(p_pool, p_worker);
-    if p_fence is not null
-      and (v_place.task is null or v_place.number <> p_fence
-        or v_place.leased_until <= pg_catalog.clock_timestamp())
+    v_member := tock.member_of_worker(p_pool, p_worker);
+    if p_fencing_token is not null
+      and (v_member.task is null or v_member.number <> p_fencing_token
+        or v_member.leased_until <= pg_catalog.clock_timestamp())
     then
       return query select 'lost', null::text, null::bigint, null::timestamptz;
       return;
-    elsif v_place.number is null and not v_alone then
-      perform tock.one_at_a_time(p_pool, 'worker', p_worker);
-      v_alone := true;
-    elsif v_place.number is null then
+    elsif v_member.number is null and not v_own_transaction then
+      perform tock.lock_pairing(p_pool, 'worker', p_worker);
+      v_own_transaction := true;
+    elsif v_member.number is null then
       v_until := pg_catalog.clock_timestamp() + coalesce(p_lease_seconds, 60) * interval '1 second';
-      if tock.line_up(p_pool, p_worker, null, p_lease_seconds, v_until) then
+      if tock.append_to_wait_list(p_pool, p_worker, null, p_lease_seconds, v_until) then
         return query select 'free', null::text, null::bigint, v_until;
         return;
       end if;
-    elsif v_place.task is not null and v_place.leased_until <= pg_catalog.clock_timestamp() then
-      perform tock.part(v_place, v_place.offered, true);
-    elsif v_place.leased_until <= pg_catalog.clock_timestamp() then
+    elsif v_member.task is not null and v_member.leased_until <= pg_catalog.clock_timestamp() then
+      perform tock.end_assignment(v_member, v_member.offered, true);
+    elsif v_member.leased_until <= pg_catalog.clock_timestamp() then
       -- free, or being taken out: that is waited for
-      perform from tock.places p where p.number = v_place.number for update;
+      perform from tock.pool_members p where p.number = v_member.number for update;
       continue when not found;
-      v_until := tock.beat(v_place, p_lease_seconds, true);
+      v_until := tock.heartbeat(v_member, p_lease_seconds, true);
       return query select 'free', null::text, null::bigint, v_until;
       return;
     else
-      v_until := tock.beat(v_place, p_lease_seconds, p_fence is null);
+      v_until := tock.heartbeat(v_member, p_lease_seconds, p_fencing_token is null);
       if v_until is not null then
-        return query select case when v_place.task is null then 'free' else 'held' end, v_place.task,
-          case when v_place.task is not null then v_place.number end, v_until;
+        return query select case when v_member.task is null then 'free' else 'held' end, v_member.task,
+          case when v_member.task is not null then v_member.number end, v_until;
         return;
       end if;
     end if;
@@ -59,38 +59,40 @@ end $$;
 
 comment on function tock.join_pool is
   'Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and '
-  'says which task it holds. With p_fence it is a heartbeat for that holding alone: state lost, and nothing '
+  'says which task it holds. With p_fencing_token it is a heartbeat for that holding alone: state lost, and '
+  'nothing '
   'else is done, when that is over.';
 
-create or replace function tock.beat(p_place tock.places, p_lease_seconds integer, p_joined boolean)
+create or replace function tock.heartbeat(
+  p_member tock.pool_members, p_lease_seconds integer, p_joined boolean)
 returns timestamptz
 language plpgsql
 volatile
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_seconds integer := coalesce(p_lease_seconds, p_place.lease_seconds);
-  v_held tock.places;
+  v_seconds integer := coalesce(p_lease_seconds, p_member.lease_seconds);
+  v_held tock.pool_members;
 begin
-  select p.* into v_held from tock.places p where p.number = p_place.number for update skip locked;
+  select p.* into v_held from tock.pool_members p where p.number = p_member.number for update skip locked;
   if not found then
-    return (select p.leased_until from tock.places p where p.number = p_place.number);
+    return (select p.leased_until from tock.pool_members p where p.number = p_member.number);
   elsif v_held.task is not null and v_held.leased_until <= v_now then
     return null;
   end if;
-  update tock.places p
+  update tock.pool_members p
   set leased_until = v_now + v_seconds * interval '1 second', lease_seconds = v_seconds,
     joined = p.joined or p_joined,
     -- an earlier end than the one that is looked at would be found late; and who beats in time is never
-    -- looked at, as the duty holds whom it looks at until its tick is over
-    look_at = case when p.look_at < v_now + v_seconds * interval '0.5 second'
+    -- looked at, as the maintenance job holds whom it looks at until its tick is over
+    check_at = case when p.check_at < v_now + v_seconds * interval '0.5 second'
       then v_now + v_seconds * interval '1 second'
-      else least(p.look_at, v_now + v_seconds * interval '1 second') end
-  where p.number = p_place.number;
+      else least(p.check_at, v_now + v_seconds * interval '1 second') end
+  where p.number = p_member.number;
   return v_now + v_seconds * interval '1 second';
 end $$;
 
-comment on function tock.beat is
+comment on function tock.heartbeat is
   'Moves a worker''s end, or gives the one it has while somebody else holds its row; null '
   'when its place is over or gone.';
 
@@ -107,19 +109,19 @@ set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s'
 as $$
 declare
-  v_place tock.places;
+  v_member tock.pool_members;
 begin
-  perform tock.check_place(p_pool, p_worker, '-', null);
+  perform tock.check_member(p_pool, p_worker, '-', null);
   for v_try in 1 .. 10 loop
-    v_place := tock.place_of_worker(p_pool, p_worker);
-    if v_place.number is null then
+    v_member := tock.member_of_worker(p_pool, p_worker);
+    if v_member.number is null then
       return false;
     end if;
     -- waits for who is pairing it, and then looks again
-    delete from tock.places p where p.number = v_place.number;
+    delete from tock.pool_members p where p.number = v_member.number;
     if found then
-      if v_place.offered then
-        perform tock.line_up(p_pool, null, v_place.task, null, null);
+      if v_member.offered then
+        perform tock.append_to_wait_list(p_pool, null, v_member.task, null, null);
       end if;
       return true;
     end if;

@@ -6,7 +6,7 @@ volatile
 set plan_cache_mode = force_custom_plan
 as $$
 begin
-  insert into tock.deaths (queue, error, deaths, ids)
+  insert into tock.dead_task_events (queue, error, deaths, ids)
   select d.queue, d.error, count(*), (pg_catalog.array_agg(d.id order by d.id))[1:10]
   from (
     select s.queue, tock.error_text(r.error) as error,

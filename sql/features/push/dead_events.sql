@@ -1,6 +1,6 @@
 -- In the transaction of the death, so that neither is there without the other. Where no queue asks for it, it
 -- looks at one index.
-create or replace function tock.note_deaths(p_epoch integer, p_ended tock.ending[])
+create or replace function tock.record_dead_tasks(p_segment integer, p_ended tock.ending[])
 returns void
 language plpgsql
 volatile
@@ -20,73 +20,74 @@ begin
   if v_queues = '{}' then
     return;
   end if;
-  execute pg_catalog.format('select tock.add_dead_task_events_%s($1, $2)', p_epoch) using p_ended, v_queues;
+  execute pg_catalog.format('select tock.add_dead_task_events_%s($1, $2)', p_segment) using p_ended, v_queues;
 end $$;
 
-comment on function tock.note_deaths is
+comment on function tock.record_dead_tasks is
   'Notes which of the runs that ended were the last of tasks of queues with a dead_webhook.';
 
-create or replace function tock.deaths_from()
+create or replace function tock.dead_task_events_from()
 returns bigint
 language sql
 volatile
 as $$
   -- a sequence that was set back begins anew
-  select case when d.reached_gate[1]::bigint <= s.last_value then d.reached_gate[1]::bigint else 0 end
-  from tock.duties d cross join tock.death_numbers s where d.name = 'deaths'
+  select case when d.reached_key[1]::bigint <= s.last_value then d.reached_key[1]::bigint else 0 end
+  from tock.maintenance_jobs d cross join tock.dead_task_event_numbers s
+  where d.name = 'send_dead_task_events'
 $$;
 
-comment on function tock.deaths_from is 'Below that number no death is left to tell.';
+comment on function tock.dead_task_events_from is 'Below that number no death is left to tell.';
 
-create or replace function tock.deaths_due_at()
+create or replace function tock.dead_task_events_due_at()
 returns timestamptz
 language plpgsql
 volatile
 as $$
 declare
-  v_from bigint := coalesce(tock.deaths_from(), 0);
+  v_from bigint := coalesce(tock.dead_task_events_from(), 0);
 begin
   return (
     select greatest(d.swept_at + interval '1 minute',
       d.last_started_at + d.every_seconds * interval '1 second',
       pg_catalog.clock_timestamp())
-    from tock.duties d
-    where d.name = 'deaths'
-      and (select x.number from tock.deaths x where x.number >= v_from order by x.number
+    from tock.maintenance_jobs d
+    where d.name = 'send_dead_task_events'
+      and (select x.number from tock.dead_task_events x where x.number >= v_from order by x.number
         limit 1) is not null);
 end $$;
 
-comment on function tock.deaths_due_at is
-  'When the duty deaths has something to tell; null while it has nothing.';
+comment on function tock.dead_task_events_due_at is
+  'When the maintenance job deaths has something to tell; null while it has nothing.';
 
 -- A number is drawn under the table's lock. So when, after the sequence was read, nobody else has that lock,
 -- all up to there is committed or never will be, and is read from no more: dead entries may lie there.
-create or replace function tock.tell_deaths(p_limit integer default 50000)
+create or replace function tock.send_dead_task_events(p_limit integer default 50000)
 returns integer
 language plpgsql
 volatile
 as $$
 declare
-  v_upto bigint := (select s.last_value from tock.death_numbers s);
+  v_upto bigint := (select s.last_value from tock.dead_task_event_numbers s);
   v_writing boolean := exists (
     select from pg_catalog.pg_locks l
-    where l.locktype = 'relation' and l.relation = 'tock.deaths'::regclass and l.granted
+    where l.locktype = 'relation' and l.relation = 'tock.dead_task_events'::regclass and l.granted
       and l.mode = 'RowExclusiveLock'
       and l.database = (select d.oid from pg_catalog.pg_database d
         where d.datname = pg_catalog.current_database())
       and l.pid is distinct from pg_catalog.pg_backend_pid());
-  v_from bigint := coalesce(tock.deaths_from(), 0);
+  v_from bigint := coalesce(tock.dead_task_events_from(), 0);
   v_taken integer;
   v_tasks jsonb;
 begin
-  if (select d.swept_at > pg_catalog.clock_timestamp() - interval '1 minute' from tock.duties d
-    where d.name = 'deaths')
+  if (select d.swept_at > pg_catalog.clock_timestamp() - interval '1 minute' from tock.maintenance_jobs d
+    where d.name = 'send_dead_task_events')
   then
     return 0;
   end if;
   with taken as (
-    delete from tock.deaths d where d.number = any (array(
-      select o.number from tock.deaths o where o.number >= v_from order by o.number limit p_limit))
+    delete from tock.dead_task_events d where d.number = any (array(
+      select o.number from tock.dead_task_events o where o.number >= v_from order by o.number limit p_limit))
     returning d.*
   ), totals as (
     select t.queue, sum(t.deaths) as deaths, min(t.died_at) as first_at, max(t.died_at) as last_at
@@ -122,13 +123,14 @@ begin
   if v_tasks is not null then
     perform tock.append_any('tock-webhooks', v_tasks, tock.open_webhooks());
   end if;
-  update tock.duties d set
-    reached_gate = case when v_writing or v_taken = p_limit then d.reached_gate else array[v_upto::text] end,
+  update tock.maintenance_jobs d set
+    reached_key = case when v_writing or v_taken = p_limit then d.reached_key else array[v_upto::text] end,
     swept_at = case when v_tasks is null then d.swept_at else pg_catalog.clock_timestamp() end
-  where d.name = 'deaths' and (v_taken > 0 or d.reached_gate is distinct from array[v_upto::text]);
+  where d.name = 'send_dead_task_events'
+    and (v_taken > 0 or d.reached_key is distinct from array[v_upto::text]);
   return v_taken;
 end $$;
 
-comment on function tock.tell_deaths is
+comment on function tock.send_dead_task_events is
   'Tells the endpoints of queues with a dead_webhook what died since, one message a queue and minute at '
   'most, by tasks in tock-webhooks; returns how many notes it took.';

@@ -98,7 +98,7 @@ begin
     and (p_overlap_seconds = 0 or coalesce(q.push_previous_until, '-infinity')
       <= pg_catalog.clock_timestamp());
   if found then
-    perform tock.act('rotate_push_secret', p_queue,
+    perform tock.write_audit_log('rotate_push_secret', p_queue,
       pg_catalog.jsonb_build_object('overlap_seconds', p_overlap_seconds));
   end if;
   return query select s.queue, s.generation, s.previous_until from tock.push_secret(p_queue) s;

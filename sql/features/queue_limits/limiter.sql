@@ -1,17 +1,17 @@
-create or replace function tock.allowance_of(p_queue text, p_policy tock.queues)
-returns tock.allowance
+create or replace function tock.limiter_state_of(p_queue text, p_policy tock.queues)
+returns tock.limiter_state
 language plpgsql
 volatile
 as $$
 declare
-  v_row tock.allowances;
-  v_one tock.allowance;
+  v_row tock.queue_limiter_state;
+  v_one tock.limiter_state;
   v_tokens uuid[];
-  v_epoch integer;
+  v_segment integer;
   v_runs integer;
   v_open uuid[];
 begin
-  select a.* into v_row from tock.allowances a
+  select a.* into v_row from tock.queue_limiter_state a
   where a.queue = p_queue order by a.queue desc, a.number desc limit 1;
   v_one.number := v_row.number;
   v_one.taken_at := pg_catalog.clock_timestamp();
@@ -32,12 +32,12 @@ begin
       or (v_row.leases is null and v_one.seen_at < v_one.taken_at - interval '10 seconds');
     v_one.leases := '{}';
     v_one.running := 0;
-    for v_epoch in
-      select e.number from tock.epochs e
-      where e.settled_at is null
-        and e.number = any (array(select tock.token_epoch(t) from unnest(v_tokens) t))
+    for v_segment in
+      select e.number from tock.segments e
+      where e.closed_at is null
+        and e.number = any (array(select tock.token_segment(t) from unnest(v_tokens) t))
     loop
-      execute pg_catalog.format('select * from tock.running_leases_%s($1)', v_epoch) into v_runs, v_open
+      execute pg_catalog.format('select * from tock.running_leases_%s($1)', v_segment) into v_runs, v_open
         using v_tokens;
       v_one.running := v_one.running + v_runs;
       v_one.leases := v_one.leases || v_open;
@@ -58,18 +58,18 @@ begin
   return v_one;
 end $$;
 
-comment on function tock.allowance_of is
+comment on function tock.limiter_state_of is
   'What a queue''s limits allow at this moment, and what is running; allowed is null while '
   'that can''t be told.';
 
 -- Looked at before the lock is asked for, so that those who wait at a limit don't hold up who may start.
-create or replace function tock.ask_allowance(p_queue text, p_policy tock.queues, p_wait boolean)
-returns tock.allowance
+create or replace function tock.acquire_from_limiter(p_queue text, p_policy tock.queues, p_wait boolean)
+returns tock.limiter_state
 language plpgsql
 volatile
 as $$
 declare
-  v_one tock.allowance := tock.allowance_of(p_queue, p_policy);
+  v_one tock.limiter_state := tock.limiter_state_of(p_queue, p_policy);
   v_key integer := tock.named_key('limit', p_queue);
 begin
   if v_one.allowed < 1 and v_one.unwritten is not true then
@@ -77,9 +77,9 @@ begin
   elsif pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_key)
     or (p_wait and tock.wait_for_lock(v_key))
   then
-    v_one := tock.allowance_of(p_queue, p_policy);
+    v_one := tock.limiter_state_of(p_queue, p_policy);
     if v_one.unwritten then
-      perform tock.keep_allowance(p_queue, p_policy, v_one, null, 0);
+      perform tock.record_limiter_state(p_queue, p_policy, v_one, null, 0);
       v_one.number := coalesce(v_one.number, 0) + 1;
     end if;
     return v_one;
@@ -89,45 +89,46 @@ begin
   return v_one;
 end $$;
 
-comment on function tock.ask_allowance is
-  'allowance_of(), with the lock of the queue''s limit held where it allows something; allowed is null when '
+comment on function tock.acquire_from_limiter is
+  'limiter_state_of(), with the lock of the queue''s limit held where it allows something; allowed is null '
+  'when '
   'others have that lock (p_wait: for longer than 50 ms).';
 
 -- Should two ever be here at once (an old snapshot, or a lock that isn't what it seems), one finds its row
 -- deleted or the next number taken.
-create or replace function tock.keep_allowance(
-  p_queue text, p_policy tock.queues, p_asked tock.allowance, p_token uuid, p_started integer)
+create or replace function tock.record_limiter_state(
+  p_queue text, p_policy tock.queues, p_asked tock.limiter_state, p_token uuid, p_started integer)
 returns void
 language plpgsql
 volatile
 as $$
 declare
   v_before bigint := coalesce(p_asked.number, 0);
-  v_alone boolean := true;
+  v_own_transaction boolean := true;
 begin
   if p_asked.number is null then
-    insert into tock.allowances (queue, number) values (p_queue, 0) on conflict do nothing;
-    v_alone := found;
+    insert into tock.queue_limiter_state (queue, number) values (p_queue, 0) on conflict do nothing;
+    v_own_transaction := found;
   elsif v_before > 0 then
-    delete from tock.allowances a where a.queue = p_queue and a.number = v_before;
-    v_alone := found;
+    delete from tock.queue_limiter_state a where a.queue = p_queue and a.number = v_before;
+    v_own_transaction := found;
   end if;
-  if v_alone then
-    insert into tock.allowances (queue, number, taken_at, level, limited_at, seen_at, leases)
+  if v_own_transaction then
+    insert into tock.queue_limiter_state (queue, number, taken_at, level, limited_at, seen_at, leases)
       values (p_queue, v_before + 1, p_asked.taken_at, p_asked.level - p_started, p_policy.limited_at,
         p_asked.seen_at,
         case when p_asked.seen_at < p_asked.taken_at - interval '10 seconds'
           then pg_catalog.array_remove(p_asked.leases || p_token, null) end)
       on conflict do nothing;
-    v_alone := found;
+    v_own_transaction := found;
   end if;
-  if not v_alone then
+  if not v_own_transaction then
     raise exception using errcode = '40001', message = 'somebody else has claimed from this queue meanwhile',
       hint = 'make the call again';
   end if;
 end $$;
 
-comment on function tock.keep_allowance is
+comment on function tock.record_limiter_state is
   'Writes down what a claim has taken of a queue''s limits; 40001 when it went by what isn''t so any more.';
 
 -- The limits of a whole queue: max_running at once, and rate_limit starts per rate_seconds from a bucket of
@@ -145,7 +146,7 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer;
+  v_segment integer;
   v_part uuid[];
   v_leases uuid[] := '{}';
 begin
@@ -161,12 +162,12 @@ begin
   then
     return null;
   end if;
-  foreach v_epoch in array tock.unsettled_epochs() loop
+  foreach v_segment in array tock.open_segments() loop
     execute pg_catalog.format($q$
       select array(
         select distinct l.token from tock.leases_%s l
         cross join lateral (select s.queue from tock.streams s where s.number = l.stream offset 0) s
-        where l.closed_at is null and s.queue = $1)$q$, v_epoch)
+        where l.closed_at is null and s.queue = $1)$q$, v_segment)
       into v_part using p_queue;
     v_leases := v_leases || v_part;
   end loop;

@@ -13,7 +13,7 @@ as $$
 #variable_conflict use_column
 declare
   v_policy tock.queues;
-  v_one tock.allowance;
+  v_one tock.limiter_state;
 begin
   for v_policy in
     select q.* from tock.queues q
@@ -21,7 +21,7 @@ begin
       and (p_queue is null or q.name = p_queue)
     order by q.name
   loop
-    v_one := tock.allowance_of(v_policy.name, v_policy);
+    v_one := tock.limiter_state_of(v_policy.name, v_policy);
     queue := v_policy.name;
     max_running := v_policy.max_running;
     running := v_one.running;
@@ -59,13 +59,13 @@ begin
   if not exists (select from tock.limits(p_queue)) then
     return;
   end if;
-  select a.number into v_newest from tock.allowances a where a.queue = p_queue
+  select a.number into v_newest from tock.queue_limiter_state a where a.queue = p_queue
   order by a.queue desc, a.number desc limit 1;
   if v_newest > 0 then
-    delete from tock.allowances a where a.queue = p_queue and a.number = v_newest;
-    insert into tock.allowances (queue, number) values (p_queue, v_newest + 1);
+    delete from tock.queue_limiter_state a where a.queue = p_queue and a.number = v_newest;
+    insert into tock.queue_limiter_state (queue, number) values (p_queue, v_newest + 1);
   end if;
-  perform tock.act('reset_limits', p_queue);
+  perform tock.write_audit_log('reset_limits', p_queue);
   return query select * from tock.limits(p_queue);
 end $$;
 

@@ -19,7 +19,7 @@ begin
   v_policy := tock.check_policy(p_policy);
   perform tock.check_push_policy(p_queue, v_policy -> 'push');
   perform tock.check_dead_webhook(p_queue, v_policy -> 'dead_webhook');
-  perform tock.guard_now();
+  perform tock.guard_before_use();
   v_identity := (select i.last_value from tock.identity i);
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
   if p_queue <> '*' then
@@ -28,14 +28,15 @@ begin
   update tock.queues q set
     (lease_seconds, max_attempts, max_lost, backoff_kind, backoff_base_seconds, backoff_factor,
       backoff_cap_seconds, backoff_jitter, lanes, max_payload_bytes, retention_seconds, timeout_seconds,
-      max_wait_seconds, gate_limit, gate_retry, gate_rate_limit, gate_rate_seconds, gate_rate_burst,
+      max_wait_seconds, concurrency_limit, concurrency_retry, concurrency_rate_limit,
+      concurrency_rate_seconds, concurrency_rate_burst,
       max_running, rate_limit, rate_seconds, rate_burst,
       keep_results, paused, pause_after_restore, push, dead_webhook) = (
       n.lease_seconds, n.max_attempts, n.max_lost, n.backoff_kind, n.backoff_base_seconds, n.backoff_factor,
       n.backoff_cap_seconds, n.backoff_jitter, n.lanes, n.max_payload_bytes, n.retention_seconds,
-      n.timeout_seconds, n.max_wait_seconds, n.gate_limit, n.gate_retry, n.gate_rate_limit,
-      n.gate_rate_seconds, n.gate_rate_burst, n.max_running, n.rate_limit, n.rate_seconds, n.rate_burst,
-      n.keep_results, n.paused, n.pause_after_restore,
+      n.timeout_seconds, n.max_wait_seconds, n.concurrency_limit, n.concurrency_retry,
+      n.concurrency_rate_limit, n.concurrency_rate_seconds, n.concurrency_rate_burst, n.max_running,
+      n.rate_limit, n.rate_seconds, n.rate_burst, n.keep_results, n.paused, n.pause_after_restore,
       n.push, n.dead_webhook),
     -- what was claimed before isn't on record
     limited_at = case when n.max_running is not null and o.max_running is null
@@ -47,7 +48,7 @@ begin
   from tock.queues o cross join lateral pg_catalog.jsonb_populate_record(o, v_policy) n
   where q.name = p_queue and o.name = p_queue
   returning q.* into v_row;
-  perform tock.act('put_queue', p_queue,
+  perform tock.write_audit_log('put_queue', p_queue,
     p_policy || case when p_policy ? 'push'
       then pg_catalog.jsonb_build_object('push', tock.without_query(p_policy -> 'push')) else '{}' end
     || case when p_policy ? 'dead_webhook'

@@ -1,4 +1,4 @@
-create or replace function tock.dead_groups_{segment}(p_queue text, p_look integer, p_since timestamptz)
+create or replace function tock.dead_groups_{segment}(p_queue text, p_scan_limit integer, p_since timestamptz)
 returns table (seen bigint, errors jsonb)
 language sql
 stable
@@ -7,8 +7,8 @@ as $$
     select s.number as stream, x.position
     from (select t.number from tock.streams t where t.queue = p_queue order by t.number offset 0) s
     cross join lateral tock.list_source_{segment}(
-      s.number, 0, 9223372036854775807, 9223372036854775807, 'dead', p_look) x
-    limit p_look
+      s.number, 0, 9223372036854775807, 9223372036854775807, 'dead', p_scan_limit) x
+    limit p_scan_limit
   ), grouped as (
     select tock.error_text(e.error) as error, count(*) as tasks, max(e.ended_at) as newest_at,
       (pg_catalog.array_agg(r.id order by e.ended_at desc, e.position desc))[1] as newest_id

@@ -11,17 +11,17 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_task tock.whereabout;
+  v_task tock.resolved_task;
   v_ids bigint[];
   v_n integer := 0;
   v_searched boolean := false;
   v_id bigint;
-  v_epoch integer;
+  v_segment integer;
   v_others bigint[];
   v_erased integer := 0;
 begin
   perform tock.check_read_committed('erase');
-  select w.* into v_task from tock.whereabouts(array[p_id]) w;
+  select w.* into v_task from tock.resolve_tasks(array[p_id]) w;
   if not found then
     return null;
   elsif v_task.state not in ('done', 'dead', 'cancelled', 'expired') then
@@ -34,28 +34,28 @@ begin
   while v_n < pg_catalog.cardinality(v_ids) loop
     v_n := v_n + 1;
     v_id := v_ids[v_n];
-    v_epoch := tock.epoch_of(tock.position_of(v_id));
-    if v_epoch is not null then
+    v_segment := tock.segment_of(tock.position_of(v_id));
+    if v_segment is not null then
       execute pg_catalog.format($q$
-        update tock.marks_%s m set changes = m.changes - 'payload' - 'bytes'
-        where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_epoch)
+        update tock.run_overrides_%s m set changes = m.changes - 'payload' - 'bytes'
+        where m.stream = $1 and m.position = $2 and m.kind = 'amended'$q$, v_segment)
       using tock.stream_of(v_id), tock.position_of(v_id);
     end if;
     if tock.stream_of(v_id) = 0 then
-      -- at no gate any more: promoted, and passed over
+      -- at no concurrency key any more: promoted, and passed over
       update tock.waiting w set payload = null, bytes = -1,
-        options = tock.without_secrets(w.options), gate = null,
+        options = tock.without_secrets(w.options), concurrency_key = null,
         ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())
       where w.position = tock.position_of(v_id);
       v_others := array(select p.run_id from tock.promotions p where p.position = tock.position_of(v_id));
-    elsif v_epoch is null then
+    elsif v_segment is null then
       continue when v_searched;
-      -- nothing leads on from a run whose epoch is gone: a long look, at all runs
+      -- nothing leads on from a run whose segment is gone: a long look, at all runs
       v_searched := true;
       v_others := array(select tock.id_at(r.position, r.stream) from tock.runs r
         where r.task_id = v_task.task_id);
     else
-      execute pg_catalog.format('select tock.erase_run_%s($1, $2)', v_epoch)
+      execute pg_catalog.format('select tock.erase_run_%s($1, $2)', v_segment)
         into v_others using tock.stream_of(v_id), tock.position_of(v_id);
       v_erased := v_erased + 1;
     end if;
@@ -65,14 +65,15 @@ begin
     select from unnest(v_ids) i join tock.archives a on tock.position_of(i) >= a.first_position
       and tock.position_of(i) < a.end_position)
   then
-    perform tock.note_erasure(v_task.task_id, v_task.queue);
+    perform tock.request_erasure(v_task.task_id, v_task.queue);
   end if;
-  perform tock.act('erase', v_task.task_id::text,
+  perform tock.write_audit_log('erase', v_task.task_id::text,
     pg_catalog.jsonb_build_object('queue', v_task.queue, 'runs', v_erased));
   return v_erased;
 end $$;
 
 comment on function tock.erase is
-  'Empties the payload, result, errors, notes, unique key and gate of an ended task and all its runs, for '
+  'Empties the payload, result, errors, notes, unique key and concurrency key of an ended task and all its '
+  'runs, for '
   'good once vacuum has been by; returns how many runs. TK409 when it has not ended, null '
   'when there is none.';

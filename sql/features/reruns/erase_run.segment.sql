@@ -16,7 +16,7 @@ begin
     select e.next_id from tock.results_{segment} e
     where e.stream = p_stream and e.position = p_position and e.next_id is not null
     union all
-    select m.other_id from tock.marks_{segment} m
+    select m.other_id from tock.run_overrides_{segment} m
     where m.stream = p_stream and m.position = p_position and m.kind = 'superseded');
 end $$;
 

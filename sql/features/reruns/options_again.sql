@@ -7,7 +7,7 @@ language sql
 stable
 as $$
   select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')
-        - '{unique_key,expires_at,after,on_parent_failure,gather,names,cancelled_for}'::text[])
+        - '{unique_key,expires_at,depends_on,on_parent_failure,include_results,names,cancelled_for}'::text[])
       #- '{stage,after}'
       #- case when (p_options #>> '{stage,expires_at}')::timestamptz <= p_now
         then array['stage', 'expires_at'] else '{}' end

@@ -1,6 +1,6 @@
--- Of the newest epochs first, up to p_look dead tasks: what is older than those is not counted.
+-- Of the newest segments first, up to p_look dead tasks: what is older than those is not counted.
 create or replace function tock.dead_groups(
-  p_queue text, p_limit integer default 100, p_look integer default 100000)
+  p_queue text, p_limit integer default 100, p_scan_limit integer default 100000)
 returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)
 language plpgsql
 volatile
@@ -17,8 +17,8 @@ as $$
 #variable_conflict use_column
 declare
   v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
-  v_epoch integer;
-  v_left integer := p_look;
+  v_segment integer;
+  v_left integer := p_scan_limit;
   v_seen integer;
   v_part jsonb;
   v_parts jsonb := '[]';
@@ -26,17 +26,17 @@ begin
   perform tock.check_queue_name(p_queue);
   if p_limit is null or p_limit not between 1 and 1000 then
     perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
-  elsif p_look is null or p_look not between 1 and 1000000 then
+  elsif p_scan_limit is null or p_scan_limit not between 1 and 1000000 then
     perform tock.refuse(422, 'look is a whole number from 1 to 1000000', 'look');
   end if;
-  for v_epoch in
-    select e.number from tock.epochs e
+  for v_segment in
+    select e.number from tock.segments e
     where e.first_position <= (select s.last_value from tock.positions s)
-      and (e.settled_at is null or e.dead ? p_queue)
+      and (e.closed_at is null or e.dead ? p_queue)
     order by e.number desc
   loop
     exit when v_left <= 0;
-    execute pg_catalog.format('select d.* from tock.dead_groups_%s($1, $2, $3) d', v_epoch)
+    execute pg_catalog.format('select d.* from tock.dead_groups_%s($1, $2, $3) d', v_segment)
       into v_seen, v_part using p_queue, v_left, v_since;
     v_left := v_left - v_seen;
     v_parts := v_parts || v_part;
@@ -54,7 +54,7 @@ end $$;
 
 comment on function tock.dead_groups is
   'Dead tasks of a queue that were not run again, by what their error says (200 characters), the most '
-  'frequent first, each with the newest one. Looks at the newest epochs'' dead tasks, p_look at most; '
+  'frequent first, each with the newest one. Looks at the newest segments'' dead tasks, p_look at most; '
   'counted_all says whether that was all of them.';
 
 -- The dead are final, so nothing is locked: of two who redrive one task the key of reruns lets one.
@@ -62,7 +62,7 @@ create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
   p_request_id text default null, p_to_queue text default null, p_again boolean default false,
   p_reason text default null)
-returns table (redriven integer, ids bigint[], cursor text, looked_at integer)
+returns table (redriven integer, ids bigint[], cursor text, scanned integer)
 language plpgsql
 volatile
 security definer
@@ -77,7 +77,7 @@ declare
   v_digest bigint;
   v_seen tock.requests;
   v_page record;
-  v_made tock.whereabout[];
+  v_made tock.resolved_task[];
 begin
   perform tock.check_read_committed('redrive');
   perform tock.check_queue_name(p_queue);
@@ -101,20 +101,20 @@ begin
   v_made := tock.run_all_again(array(
     -- the oldest first, as they were made
     select row(row_number() over (order by x.n desc), x.task ->> 'id', x.task ->> 'run_id', 'dead',
-      p_queue)::tock.whereabout
+      p_queue)::tock.resolved_task
     from pg_catalog.jsonb_array_elements(v_page.tasks) with ordinality x (task, n)
     order by x.n desc), coalesce(p_to_queue, p_queue), 'redrive', coalesce(p_again, false), p_reason);
   ids := array(select m.current_id from unnest(v_made) m);
   redriven := pg_catalog.cardinality(ids);
   cursor := v_page.cursor;
-  looked_at := v_page.looked_at;
-  perform tock.act('redrive', p_queue,
+  scanned := v_page.scanned;
+  perform tock.write_audit_log('redrive', p_queue,
     pg_catalog.jsonb_build_object('filter', p_filter, 'to_queue', p_to_queue, 'again', p_again,
     'reason', p_reason, 'redriven', redriven));
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids, answer)
       values ('redrive', p_queue, p_request_id, v_digest, ids,
-        pg_catalog.jsonb_build_array(cursor, looked_at))
+        pg_catalog.jsonb_build_array(cursor, scanned))
       on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
   return next;

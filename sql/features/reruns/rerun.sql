@@ -22,15 +22,15 @@ declare
   v_queues text[];
   v_queue text;
   v_kept integer;
-  v_found tock.whereabout[];
-  v_ended tock.whereabout[];
-  v_left tock.whereabout[];
-  v_made tock.whereabout[] := '{}';
+  v_found tock.resolved_task[];
+  v_ended tock.resolved_task[];
+  v_left tock.resolved_task[];
+  v_made tock.resolved_task[] := '{}';
   v_answer jsonb;
 begin
   perform tock.check_read_committed('rerun');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
-  v_found := tock.each_task(v_ids);
+  v_found := tock.resolve_each_task(v_ids);
   if p_request_id is not null then
     v_queues := array(select distinct f.queue from unnest(v_found) f order by 1);
     perform tock.request_seen('rerun', v_queues[1], p_request_id, v_digest);
@@ -102,7 +102,8 @@ declare
 begin
   if tock.stream_of(p_id) <> 0 then
     execute pg_catalog.format('select r.bytes from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      tock.epoch_of(tock.position_of(p_id))) into v_bytes using tock.stream_of(p_id), tock.position_of(p_id);
+      tock.segment_of(tock.position_of(p_id))) into v_bytes
+    using tock.stream_of(p_id), tock.position_of(p_id);
   end if;
   return coalesce(v_bytes < 0, true);
 end $$;
@@ -110,16 +111,16 @@ end $$;
 comment on function tock.is_erased is 'Whether the content of a run or waiting entry has been erased.';
 
 create or replace function tock.run_all_again(
-  p_found tock.whereabout[], p_queue text, p_kind text, p_again boolean, p_reason text)
-returns tock.whereabout[]
+  p_found tock.resolved_task[], p_queue text, p_kind text, p_again boolean, p_reason text)
+returns tock.resolved_task[]
 language plpgsql
 volatile
 as $$
 declare
   v_slot integer;
   v_part record;
-  v_again tock.whereabout[];
-  v_made tock.whereabout[] := '{}';
+  v_again tock.resolved_task[];
+  v_made tock.resolved_task[] := '{}';
 begin
   if pg_catalog.cardinality(p_found) = 0 then
     return v_made;
@@ -130,7 +131,7 @@ begin
   for v_part in
     select coalesce(p_queue, f.queue) as queue,
       case when tock.stream_of(f.current_id) <> 0
-        then tock.epoch_of(tock.position_of(f.current_id)) end as epoch,
+        then tock.segment_of(tock.position_of(f.current_id)) end as segment,
       pg_catalog.array_agg(f order by f.n) as found
     from unnest(p_found) f group by 1, 2 order by 1, 2
   loop
@@ -140,7 +141,7 @@ begin
     end if;
     -- waiting entries lie in none: any will do
     execute pg_catalog.format('select tock.run_again_%s($1, $2, $3, $4, $5, $6)',
-        coalesce(v_part.epoch, tock.newest_epoch()))
+        coalesce(v_part.segment, tock.newest_segment()))
       into v_again using v_part.found, v_part.queue, v_slot, p_kind, p_again, p_reason;
     v_made := v_made || v_again;
   end loop;

@@ -2,8 +2,8 @@
 -- run again by somebody else meanwhile, seen by the key of reruns, is left to them.
 -- What was erased has bytes -1.
 create or replace function tock.run_again_{segment}(
-  p_found tock.whereabout[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
-returns tock.whereabout[]
+  p_found tock.resolved_task[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
+returns tock.resolved_task[]
 language plpgsql
 volatile
 set plan_cache_mode = force_custom_plan
@@ -12,7 +12,7 @@ declare
   v_policy tock.queues := tock.policy(p_queue);
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_bulk text[] := '{}';
-  v_made tock.whereabout[];
+  v_made tock.resolved_task[];
   v_waits boolean;
 begin
   if pg_catalog.cardinality(p_found) >= 1000 then
@@ -29,17 +29,17 @@ begin
     cross join lateral (select t.* from tock.stored_task_{segment}(f.current_id) t offset 0) r
     where r.bytes >= 0
   ), laned as materialized (
-    select g.*, g.options ->> 'gate' as gate,
+    select g.*, g.options ->> 'concurrency_key' as concurrency_key,
       case when g.tenant is null then 0 else tock.lane_of(v_policy, g.tenant, v_bulk) end
         + case when g.options is null then 0 else 1024 end as lane
     from given g
   ), opened as materialized (
     select d.priority, d.lane, tock.open_stream(p_queue, d.priority, d.lane, p_slot) as stream
-    from (select distinct l.priority, l.lane from laned l where l.gate is null) d
+    from (select distinct l.priority, l.lane from laned l where l.concurrency_key is null) d
   ), placed as materialized (
     select pg_catalog.nextval('tock.positions') as next_position, o.*
     from (
-      select l.*, case when l.gate is null then s.stream else 0 end as next_stream
+      select l.*, case when l.concurrency_key is null then s.stream else 0 end as next_stream
       from laned l left join opened s on s.priority = l.priority and s.lane = l.lane
       order by l.n) o
   ), taken as (
@@ -61,15 +61,16 @@ begin
     where a.next_stream <> 0
   ), later as (
     insert into tock.waiting (
-      position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, gate)
+      position, due_at, queue, priority, lane, max_attempts, tenant, bytes, payload, options, concurrency_key)
     select a.next_position, v_now, p_queue, a.priority, a.lane, a.max_attempts, a.tenant, a.bytes, r.payload,
-      a.options, a.gate
+      a.options, a.concurrency_key
     from again a cross join lateral (select t.payload
       from tock.stored_task_{segment}(a.current_id) t offset 0) r
     where a.next_stream = 0
   )
   select array(
-      select row(a.n, a.task_id, tock.id_at(a.next_position, a.next_stream), null, p_queue)::tock.whereabout
+      select row(a.n, a.task_id, tock.id_at(a.next_position, a.next_stream), null,
+        p_queue)::tock.resolved_task
       from again a order by a.n),
     exists (select from again a where a.next_stream = 0)
     into v_made, v_waits;
@@ -77,7 +78,7 @@ begin
     perform tock.check_waiting_ids();
     perform tock.check_new_ids(array(select m.current_id from unnest(v_made) m));
   end if;
-  perform tock.parents_moved(array(select f.current_id from unnest(p_found) f));
+  perform tock.notify_dependents(array(select f.current_id from unnest(p_found) f));
   return v_made;
 end $$;
 

@@ -110,8 +110,8 @@ declare
   v_error text[];
 begin
   select k into v_key from pg_catalog.jsonb_object_keys(p_schedule.options) k
-  where k in ('payload', 'run_at', 'expires_at', 'name', 'after', 'on_parent_failure', 'gather', 'parent',
-    'changed_at') limit 1;
+  where k in ('payload', 'run_at', 'expires_at', 'name', 'depends_on', 'on_parent_failure',
+    'include_results', 'parent', 'changed_at') limit 1;
   if found then
     perform tock.refuse(422, pg_catalog.format('the tasks of a schedule have no %s of their own', v_key),
       'options.' || v_key,

@@ -1,5 +1,5 @@
 -- What a task of a schedule's does is asked only where its overlap says so.
-create or replace function tock.unended_tasks(p_fires tock.fires[])
+create or replace function tock.unfinished_tasks(p_fires tock.schedule_next_fires[])
 returns bigint[]
 language plpgsql
 volatile
@@ -10,27 +10,27 @@ declare
     where s.overlap <> 'queue' and f.last_task_id is not null);
 begin
   return case when v_ids = '{}' then v_ids else array(
-    select v_ids[w.n] from tock.whereabouts(v_ids) w where w.state in ('waiting', 'ready', 'running')) end;
+    select v_ids[w.n] from tock.resolve_tasks(v_ids) w where w.state in ('waiting', 'ready', 'running')) end;
 end $$;
 
-comment on function tock.unended_tasks is
+comment on function tock.unfinished_tasks is
   'Of the last tasks of schedules that may not overlap, those that have not ended.';
 
-create or replace function tock.fire_all(p_fires tock.fires[], p_now timestamptz)
+create or replace function tock.fire_all(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void
 language plpgsql
 volatile
 as $$
 declare
-  v_unended bigint[] := tock.unended_tasks(p_fires);
+  v_unended bigint[] := tock.unfinished_tasks(p_fires);
   v_cancelled bigint[] := '{}';
-  v_was tock.fires;
+  v_was tock.schedule_next_fires;
   v_schedule tock.schedules;
-  v_firing tock.firing;
+  v_firing tock.firing_plan;
   v_fires timestamptz[];
-  v_next tock.fires[] := '{}';
-  v_fired tock.fired[] := '{}';
-  v_task tock.fired;
+  v_next tock.schedule_next_fires[] := '{}';
+  v_fired tock.schedule_history[] := '{}';
+  v_task tock.schedule_history;
   v_tasks jsonb[] := '{}';
   v_queues text[] := '{}';
   v_queue text;
@@ -97,11 +97,12 @@ begin
       v_fired[v_at[v_n]].task_id := v_ids[v_n];
     end loop;
   end loop;
-  insert into tock.fired (schedule, fire_at, until_at, due_at, fired_at, outcome, task_id)
+  insert into tock.schedule_history (schedule, fire_at, until_at, due_at, fired_at, outcome, task_id)
     select d.schedule, d.fire_at, d.until_at, d.due_at, p_now, d.outcome, d.task_id
     from unnest(v_fired) with ordinality d order by d.ordinality;
-  delete from tock.fires f using unnest(p_fires) w where f.schedule = w.schedule and f.turn = w.turn;
-  insert into tock.fires (schedule, turn, due_at, fire_at, last_fire_at, last_fired_at,
+  delete from tock.schedule_next_fires f using unnest(p_fires) w
+  where f.schedule = w.schedule and f.turn = w.turn;
+  insert into tock.schedule_next_fires (schedule, turn, due_at, fire_at, last_fire_at, last_fired_at,
     last_outcome, last_task_id)
     select n.schedule, n.turn + 1, n.due_at, n.fire_at, n.last_fire_at, n.last_fired_at, n.last_outcome,
       coalesce(t.task_id, n.last_task_id)

@@ -44,7 +44,7 @@ end $$;
 
 comment on function tock.schedules is 'Schedules by name, of a queue or all, from after a name on.';
 
-create or replace function tock.last_fires(
+create or replace function tock.schedule_history(
   p_schedule text, p_limit integer default 20, p_before bigint default null)
 returns table (number bigint, fire_at timestamptz, until_at timestamptz, fired_at timestamptz, outcome text,
   task_id bigint, error text)
@@ -61,12 +61,13 @@ begin
     perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
   end if;
   return query
-    select d.number, d.fire_at, d.until_at, d.fired_at, d.outcome, d.task_id, d.error from tock.fired d
+    select d.number, d.fire_at, d.until_at, d.fired_at, d.outcome, d.task_id, d.error
+    from tock.schedule_history d
     where d.schedule = p_schedule and d.number < coalesce(p_before, 9223372036854775807)
     order by d.schedule desc, d.number desc limit p_limit;
 end $$;
 
-comment on function tock.last_fires is
+comment on function tock.schedule_history is
   'What became of a schedule''s fires in the last seven days, the newest first: fired or run (with the '
   'task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), '
   'failed (with the error).';

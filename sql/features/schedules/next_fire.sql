@@ -68,7 +68,7 @@ comment on function tock.due_of is
 -- due then, the last; skip: none for those missed; all: the oldest missed_limit of those.
 create or replace function tock.plan_firing(
   p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
-returns tock.firing
+returns tock.firing_plan
 language plpgsql
 stable
 as $$
@@ -76,7 +76,7 @@ declare
   v_late timestamptz := p_now - interval '1 second'
     * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds);
   v_fire timestamptz := p_fire_at;
-  v_firing tock.firing;
+  v_firing tock.firing_plan;
   v_most integer;
 begin
   v_firing.fires := '{}';

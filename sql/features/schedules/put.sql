@@ -36,7 +36,8 @@ begin
           else 'its time is past' end);
     end if;
     if v_row is not distinct from v_old then
-      perform tock.act('put_schedule', p_schedule, pg_catalog.jsonb_build_object('changed', false));
+      perform tock.write_audit_log('put_schedule', p_schedule,
+        pg_catalog.jsonb_build_object('changed', false));
       return tock.shown_schedule(v_old);
     end if;
     v_row.updated_at := pg_catalog.now();
@@ -58,7 +59,7 @@ begin
     perform tock.plan_next(v_row);
   end if;
   -- options may have headers and URLs in them
-  perform tock.act('put_schedule', p_schedule, p_settings - 'payload' - 'options');
+  perform tock.write_audit_log('put_schedule', p_schedule, p_settings - 'payload' - 'options');
   return tock.shown_schedule(v_row);
 exception
   when lock_not_available then
@@ -84,40 +85,40 @@ comment on function tock.schedule_is_held is
   'Raises TK503 for who has waited in vain for a schedule that somebody else has locked.';
 
 -- The newest row is read first; a firing may put the next in its place meanwhile, and then that one is taken.
-create or replace function tock.take_fire(p_schedule text)
-returns tock.fires
+create or replace function tock.remove_next_fire(p_schedule text)
+returns tock.schedule_next_fires
 language plpgsql
 volatile
 as $$
 declare
-  v_fire tock.fires;
+  v_fire tock.schedule_next_fires;
 begin
   loop
-    select f.* into v_fire from tock.fires f where f.schedule = p_schedule
+    select f.* into v_fire from tock.schedule_next_fires f where f.schedule = p_schedule
     order by f.schedule desc, f.turn desc limit 1;
     exit when not found;
-    delete from tock.fires f where f.schedule = p_schedule and f.turn = v_fire.turn;
+    delete from tock.schedule_next_fires f where f.schedule = p_schedule and f.turn = v_fire.turn;
     exit when found;
   end loop;
   return v_fire;
 end $$;
 
-comment on function tock.take_fire is
+comment on function tock.remove_next_fire is
   'Takes away the row of a schedule''s next fire and returns it; who calls it writes the next.';
 
-create or replace function tock.keep_fire(p_schedule text, p_fire tock.fires)
+create or replace function tock.store_next_fire(p_schedule text, p_fire tock.schedule_next_fires)
 returns void
 language sql
 volatile
 as $$
-  insert into tock.fires (schedule, turn, due_at, fire_at, last_fire_at, last_fired_at, last_outcome,
-    last_task_id, last_error, failures)
+  insert into tock.schedule_next_fires (schedule, turn, due_at, fire_at, last_fire_at,
+    last_fired_at, last_outcome, last_task_id, last_error, failures)
   values (p_schedule, coalesce(p_fire.turn, 0) + 1, p_fire.due_at, p_fire.fire_at, p_fire.last_fire_at,
     p_fire.last_fired_at, p_fire.last_outcome, p_fire.last_task_id, p_fire.last_error,
     coalesce(p_fire.failures, 0))
 $$;
 
-comment on function tock.keep_fire is
+comment on function tock.store_next_fire is
   'Writes the row of a schedule''s next fire, under the turn after that of the one that was taken away.';
 
 create or replace function tock.plan_next(p_schedule tock.schedules)
@@ -126,12 +127,12 @@ language plpgsql
 volatile
 as $$
 declare
-  v_fire tock.fires := tock.take_fire(p_schedule.name);
+  v_fire tock.schedule_next_fires := tock.remove_next_fire(p_schedule.name);
 begin
   v_fire.fire_at := case when p_schedule.paused_at is null
     then tock.next_fire(p_schedule, pg_catalog.clock_timestamp()) end;
   v_fire.due_at := coalesce(tock.due_of(p_schedule, v_fire.fire_at), 'infinity');
-  perform tock.keep_fire(p_schedule.name, v_fire);
+  perform tock.store_next_fire(p_schedule.name, v_fire);
 end $$;
 
 comment on function tock.plan_next is 'Counts a schedule''s next fire from now; none where it is paused.';
@@ -143,9 +144,10 @@ volatile
 as $$
 declare
   s tock.schedules := p_schedule;
-  f tock.fires;
+  f tock.schedule_next_fires;
 begin
-  select n.* into f from tock.fires n where n.schedule = s.name order by n.schedule desc, n.turn desc limit 1;
+  select n.* into f from tock.schedule_next_fires n where n.schedule = s.name
+  order by n.schedule desc, n.turn desc limit 1;
   return row(s.name, case when s.paused_at is not null then 'paused' when f.fire_at is null then 'over'
     else 'active' end,
     s.queue, s.payload, s.options, s.cron, s.every_seconds, s.run_at, s.time_zone, s.jitter_seconds,

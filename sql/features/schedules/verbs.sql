@@ -64,7 +64,7 @@ begin
     v_row.paused_at := p_paused_at;
     perform tock.plan_next(v_row);
   end if;
-  perform tock.act(case when p_paused_at is null then 'resume_schedule'
+  perform tock.write_audit_log(case when p_paused_at is null then 'resume_schedule'
     else 'pause_schedule' end, p_schedule);
   return tock.shown_schedule(v_row);
 exception
@@ -90,8 +90,8 @@ begin
   if not found then
     return false;
   end if;
-  perform tock.take_fire(p_schedule);
-  perform tock.act('drop_schedule', p_schedule);
+  perform tock.remove_next_fire(p_schedule);
+  perform tock.write_audit_log('drop_schedule', p_schedule);
   return true;
 exception
   when lock_not_available then
@@ -118,7 +118,7 @@ declare
   v_seen tock.requests;
   v_digest bigint := pg_catalog.hashtextextended(p_schedule, 0);
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_fire tock.fires;
+  v_fire tock.schedule_next_fires;
 begin
   select s.* into v_row from tock.schedules s where s.name = p_schedule for share;
   if not found then
@@ -131,21 +131,21 @@ begin
       return;
     end if;
   end if;
-  v_fire := tock.take_fire(p_schedule);
+  v_fire := tock.remove_next_fire(p_schedule);
   v_fire.last_task_id := (tock.enqueue(v_row.queue,
     pg_catalog.jsonb_build_array(tock.task_of(v_row, v_now))))[1];
   v_fire.last_fire_at := v_now;
   v_fire.last_fired_at := v_now;
   v_fire.last_outcome := 'run';
-  perform tock.keep_fire(p_schedule, v_fire);
-  insert into tock.fired (schedule, fire_at, outcome, task_id)
+  perform tock.store_next_fire(p_schedule, v_fire);
+  insert into tock.schedule_history (schedule, fire_at, outcome, task_id)
   values (p_schedule, v_now, 'run', v_fire.last_task_id);
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
       values ('run_schedule', v_row.queue, p_request_id, v_digest, array[v_fire.last_task_id])
       on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
   end if;
-  perform tock.act('run_schedule', p_schedule,
+  perform tock.write_audit_log('run_schedule', p_schedule,
     pg_catalog.jsonb_build_object('task_id', v_fire.last_task_id::text));
   return next v_fire.last_task_id;
 exception

@@ -17,8 +17,8 @@ declare
   v_keys tock.unique_keys[];
   v_key tock.unique_keys;
   v_taken tock.unique_keys[] := pg_catalog.array_fill(null::tock.unique_keys, array[v_count]);
-  v_at tock.whereabout;
-  v_ats tock.whereabout[];
+  v_at tock.resolved_task;
+  v_ats tock.resolved_task[];
   v_changed_at timestamptz;
   v_number bigint;
   v_older boolean;
@@ -43,7 +43,7 @@ begin
         where k.queue = p_queue and k.unique_key = t.task ->> 'unique_key'
         order by k.queue desc, k.unique_key desc, k.number desc limit 1) k on true
       order by t.n);
-    v_ats := pg_catalog.array_fill(null::tock.whereabout, array[v_count]);
+    v_ats := pg_catalog.array_fill(null::tock.resolved_task, array[v_count]);
     for v_at in select w.* from tock.key_holders(p_queue, array(
       select coalesce(k.task_id, 0) from unnest(v_keys) with ordinality k order by k.ordinality)) w
     loop
@@ -95,7 +95,7 @@ begin
   end loop;
 
   -- how they stand now, as taking the keys may have taken a while
-  v_ats := pg_catalog.array_fill(null::tock.whereabout, array[v_count]);
+  v_ats := pg_catalog.array_fill(null::tock.resolved_task, array[v_count]);
   for v_at in select w.* from tock.key_holders(p_queue, array(
     select coalesce(k.task_id, 0) from unnest(v_taken) with ordinality k order by k.ordinality)) w
   loop
@@ -119,7 +119,7 @@ begin
         select w.* into v_at from tock.key_holders(p_queue, array[v_key.task_id]) w;
       end if;
       v_left[v_n] := (select max((w.changes ->> 'left')::bigint)
-        from unnest(tock.wishes(array[v_key.task_id])) w);
+        from unnest(tock.pending_changes(array[v_key.task_id])) w);
       if v_at.state = 'waiting' or (v_at.state = 'ready' and tock.gives_way(v_key, v_at, v_task, v_left[v_n]))
       then
         v_cancelled := v_cancelled || v_key.task_id;
@@ -160,7 +160,8 @@ begin
       update tock.unique_keys k set task_id = v_new[v_n], created_at = v_key.created_at, until = v_key.until
       where k.queue = p_queue and k.unique_key = v_key.unique_key and k.number = v_key.number;
       if v_left[v_ns[v_n]] is not null then
-        perform tock.amend(array[row(v_n, v_new[v_n], v_new[v_n], null, null)::tock.whereabout],
+        perform tock.add_pending_changes(
+          array[row(v_n, v_new[v_n], v_new[v_n], null, null)::tock.resolved_task],
           pg_catalog.jsonb_build_object('left', v_left[v_ns[v_n]]));
       end if;
     end loop;

@@ -34,7 +34,7 @@ comment on function tock.key_changes is 'What a task brings for the one that has
 -- Where the key counts until the start, only a waiting one is changed, with its row locked, so that it can't
 -- start before this commits. For one that is ready that takes its stream's lock, which an open claim may hold
 -- for long: it is cancelled instead, and another appended.
-create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
+create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
 returns boolean
 language plpgsql
 volatile
@@ -65,7 +65,7 @@ end $$;
 comment on function tock.change_held is
   'Gives the task that has a unique key what the new one brings; whether it stands for that one.';
 
-create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb)
+create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
 returns jsonb
 language plpgsql
 volatile
@@ -76,7 +76,7 @@ begin
   if p_at.state = 'waiting' then
     select w.* into v_waits from tock.waiting w where w.position = tock.position_of(p_at.current_id);
     if not found then
-      p_at := (select w from tock.whereabouts(array[p_key.task_id]) w);
+      p_at := (select w from tock.resolve_tasks(array[p_key.task_id]) w);
     end if;
   end if;
   return p_task - 'delay_seconds' - 'run_at'
@@ -96,11 +96,11 @@ language plpgsql
 volatile
 as $$
 declare
-  v_at tock.whereabout;
+  v_at tock.resolved_task;
   v_payload jsonb;
 begin
   loop
-    v_at := (select w from tock.whereabouts(array[p_id]) w);
+    v_at := (select w from tock.resolve_tasks(array[p_id]) w);
     exit when v_at.state is distinct from 'waiting';
     select tock.own_payload(w.payload, w.options) into v_payload from tock.waiting w
     where w.position = tock.position_of(v_at.current_id);
@@ -111,7 +111,7 @@ begin
   end loop;
   if v_at.state = 'running' then
     select tock.changed_payload(w.id) into v_payload
-    from unnest(tock.wishes(array[v_at.task_id, v_at.current_id])) w
+    from unnest(tock.pending_changes(array[v_at.task_id, v_at.current_id])) w
     where w.changes ? 'bytes' order by w.id = v_at.task_id desc limit 1;
     if found then
       return v_payload;

@@ -1,13 +1,13 @@
 -- A task holds its key through all stages of its pipeline, and has started once a run of it has led on: to
 -- another queue than its key's, or back to that one. What has led on goes by another id than its task's.
 create or replace function tock.key_holders(p_queue text, p_ids bigint[])
-returns setof tock.whereabout
+returns setof tock.resolved_task
 language plpgsql
 volatile
 as $$
 declare
-  v_ats tock.whereabout[] := array(select w from tock.whereabouts(p_ids) w);
-  v_led bigint[] := tock.led_on(array(
+  v_ats tock.resolved_task[] := array(select w from tock.resolve_tasks(p_ids) w);
+  v_continued bigint[] := tock.continued_runs(array(
     select a.current_id from unnest(v_ats) a
     where a.state in ('waiting', 'ready', 'running') and a.queue = p_queue and a.current_id <> a.task_id));
 begin
@@ -16,18 +16,19 @@ begin
       else a.state end,
       case when not l.later then a.queue end
     from unnest(v_ats) a
-    cross join lateral (select a.queue <> p_queue or a.current_id = any (v_led) as later) l;
+    cross join lateral (select a.queue <> p_queue or a.current_id = any (v_continued) as later) l;
 end $$;
 
 comment on function tock.key_holders is
-  'whereabouts() as a key''s queue sees them: what has gone on to another stage is running, its queue null.';
+  'resolve_tasks() as a key''s queue sees them: what has gone on to another stage is running, its queue '
+  'null.';
 
 -- What replaces a ready task stands at the end of the queue, so a key that is named again and again would
 -- never come to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the
 -- newer one is another task, with a mark that says which was left: while that one hasn't started,
 -- no second is left.
 create or replace function tock.gives_way(
-  p_key tock.unique_keys, p_at tock.whereabout, p_task jsonb, p_left bigint)
+  p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb, p_left bigint)
 returns boolean
 language plpgsql
 volatile
@@ -39,7 +40,7 @@ begin
   end if;
   return pg_catalog.clock_timestamp() < p_key.created_at + interval '1 second' * pg_catalog.round(least(60,
       (p_task ->> 'unique_seconds')::numeric, (p_task ->> 'debounce_max_seconds')::numeric), 6)::float8
-    or exists (select from tock.whereabouts(array[p_left]) w where w.state = 'ready');
+    or exists (select from tock.resolve_tasks(array[p_left]) w where w.state = 'ready');
 end $$;
 
 comment on function tock.gives_way is

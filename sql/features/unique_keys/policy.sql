@@ -27,21 +27,21 @@ $$;
 comment on function tock.counts is
   'Whether a key''s last task, of which this is known, still counts for the task that comes.';
 
-create or replace function tock.led_on(p_ids bigint[])
+create or replace function tock.continued_runs(p_ids bigint[])
 returns bigint[]
 language plpgsql
 volatile
 as $$
 declare
-  v_led bigint[];
+  v_continued bigint[];
   v_runs bigint[];
   v_part bigint[];
-  v_epoch integer;
+  v_segment integer;
 begin
   if p_ids = '{}' then
     return p_ids;
   end if;
-  v_led := array(
+  v_continued := array(
     select tock.id_at(w.position, 0) from tock.waiting w
     where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
       where tock.stream_of(i) = 0))
@@ -51,8 +51,8 @@ begin
     select case when tock.stream_of(i) <> 0 then i
       else (select p.run_id from tock.promotions p where p.position = tock.position_of(i)) end
     from unnest(p_ids) with ordinality i (i, n) order by i.n);
-  for v_epoch in select distinct tock.epoch_of(tock.position_of(i)) from unnest(v_runs) i loop
-    continue when v_epoch is null;
+  for v_segment in select distinct tock.segment_of(tock.position_of(i)) from unnest(v_runs) i loop
+    continue when v_segment is null;
     execute pg_catalog.format($q$
       select array(
         select i.id from unnest($1, $2) i (id, run_id)
@@ -60,13 +60,13 @@ begin
           select from tock.runs_%s r
           where r.stream = tock.stream_of(i.run_id) and r.position = tock.position_of(i.run_id)
             and r.options #> '{stage,after}' is not null
-          offset 0) r)$q$, v_epoch) into v_part using p_ids, v_runs;
-    v_led := v_led || v_part;
+          offset 0) r)$q$, v_segment) into v_part using p_ids, v_runs;
+    v_continued := v_continued || v_part;
   end loop;
-  return v_led;
+  return v_continued;
 end $$;
 
-comment on function tock.led_on is
+comment on function tock.continued_runs is
   'Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after '
   'what it spawned.';
 
@@ -80,9 +80,9 @@ declare
 begin
   if tock.stream_of(p_id) = 0 then
     return (select w.options from tock.waiting w where w.position = tock.position_of(p_id));
-  elsif tock.epoch_of(tock.position_of(p_id)) is not null then
+  elsif tock.segment_of(tock.position_of(p_id)) is not null then
     execute pg_catalog.format('select r.options from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      tock.epoch_of(tock.position_of(p_id)))
+      tock.segment_of(tock.position_of(p_id)))
       into v_options using tock.stream_of(p_id), tock.position_of(p_id);
   end if;
   return v_options;

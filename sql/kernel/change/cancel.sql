@@ -18,16 +18,16 @@ as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
-  v_found tock.whereabout[];
+  v_found tock.resolved_task[];
   v_waiting bigint[];
   v_stopped bigint[];
   v_marked bigint[] := '{}';
-  v_now tock.whereabout[];
+  v_now tock.resolved_task[];
 begin
   perform tock.check_read_committed('cancel');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := tock.each_task(v_ids);
+    v_found := tock.resolve_each_task(v_ids);
     return query
       select f.task_id, f.state, false from unnest(v_found) f
       where f.state not in ('waiting', 'ready', 'running');
@@ -41,7 +41,7 @@ begin
       perform tock.make_ready(v_waiting, true);
     end if;
     with taken as (
-      insert into tock.marks (stream, position, kind, other_id)
+      insert into tock.run_overrides (stream, position, kind, other_id)
       select tock.stream_of(f.current_id), tock.position_of(f.current_id), 'superseded', 0
       from unnest(v_found) f
       where f.state = 'ready'
@@ -52,21 +52,21 @@ begin
       union all select f.current_id from unnest(v_found) f where f.state = 'running'
       union all select tock.id_at(p, 0) from unnest(v_waiting) p) into v_stopped;
     with marked as (
-      insert into tock.marks (stream, position, kind)
+      insert into tock.run_overrides (stream, position, kind)
       select distinct tock.stream_of(m.id), tock.position_of(m.id), 'cancelled'
       from unnest(v_found) f
       cross join lateral (
         select f.current_id where f.state <> 'waiting' union all select f.task_id
         where f.task_id <> f.current_id) m (id)
       where f.current_id = any (v_stopped)
-        and exists (select from tock.epochs e where tock.position_of(m.id) >= e.first_position
+        and exists (select from tock.segments e where tock.position_of(m.id) >= e.first_position
           and tock.position_of(m.id) < e.end_position)
       order by 2, 1
       on conflict do nothing
       returning tock.id_at(position, stream) as id)
     select v_marked || array(select m.id from marked m) into v_marked;
     -- told as it is now: one may have started, ended, or gone on with another run meanwhile
-    v_now := array(select w from tock.whereabouts(array(
+    v_now := array(select w from tock.resolve_tasks(array(
       select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
     perform tock.on_runs_moved(array(select w.current_id from unnest(v_now) w));
     return query

@@ -14,22 +14,23 @@ as $$
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
   v_changes jsonb := tock.check_changes(p_changes);
-  v_found tock.whereabout[];
+  v_found tock.resolved_task[];
   v_changed bigint[];
-  v_replaced tock.whereabout[];
-  v_now tock.whereabout[];
+  v_replaced tock.resolved_task[];
+  v_now tock.resolved_task[];
 begin
   perform tock.check_read_committed('change');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := tock.each_task(v_ids);
+    v_found := tock.resolve_each_task(v_ids);
     perform tock.check_payload_fits(v_changes, f.queue, pg_catalog.cardinality(v_ids))
     from (select distinct u.queue from unnest(v_found) u) f;
     v_changed := tock.change_waiting(array(select f from unnest(v_found) f
       where f.state = 'waiting'), v_changes);
-    v_replaced := tock.supersede(array(select f from unnest(v_found) f where f.state = 'ready'), v_changes);
+    v_replaced := tock.replace_runs_anywhere(array(
+      select f from unnest(v_found) f where f.state = 'ready'), v_changes);
     v_changed := v_changed || array(select r.current_id from unnest(v_replaced) r);
-    perform tock.amend(array(
+    perform tock.add_pending_changes(array(
       select f from unnest(v_found) f where f.state = 'running' or f.current_id = any (v_changed)),
       v_changes);
     if v_changes ? 'run_at' and v_changed <> '{}' then
@@ -37,7 +38,7 @@ begin
     end if;
     -- what started, was promoted, or has gone on with another run meanwhile is changed anew
     v_now := array(select w
-      from tock.whereabouts(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);
+      from tock.resolve_tasks(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);
     v_ids := array(
       select f.task_id from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
       where case when f.state in ('waiting', 'ready') then f.current_id <> all (v_changed)

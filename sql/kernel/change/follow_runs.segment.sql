@@ -1,6 +1,6 @@
 -- Step by step for all at once, as far as the chains go within the segment.
-create or replace function tock.follow_runs_{segment}(p_open tock.whereabout[])
-returns setof tock.whereabout
+create or replace function tock.follow_runs_{segment}(p_open tock.resolved_task[])
+returns setof tock.resolved_task
 language sql
 stable
 as $$

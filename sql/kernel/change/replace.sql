@@ -1,17 +1,17 @@
 -- The run stays where it is, marked, and another takes its place: a run at the end of a stream,
 -- or a waiting entry.
-create or replace function tock.supersede(p_found tock.whereabout[], p_changes jsonb)
-returns tock.whereabout[]
+create or replace function tock.replace_runs_anywhere(p_found tock.resolved_task[], p_changes jsonb)
+returns tock.resolved_task[]
 language plpgsql
 volatile
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_due timestamptz := coalesce((p_changes ->> 'run_at')::timestamptz, v_now);
-  v_epoch integer;
+  v_segment integer;
   v_slot integer := -1;
-  v_part tock.whereabout[];
-  v_replaced tock.whereabout[] := '{}';
+  v_part tock.resolved_task[];
+  v_replaced tock.resolved_task[] := '{}';
 begin
   if pg_catalog.cardinality(p_found) = 0 then
     return v_replaced;
@@ -22,12 +22,12 @@ begin
   else
     perform tock.check_waiting_ids();
   end if;
-  for v_epoch in
-    select distinct tock.epoch_of(tock.position_of(f.current_id)) as epoch from unnest(p_found) f
-    order by epoch
+  for v_segment in
+    select distinct tock.segment_of(tock.position_of(f.current_id)) as segment from unnest(p_found) f
+    order by segment
   loop
-    continue when v_epoch is null;
-    execute pg_catalog.format('select tock.replace_runs_%s($1, $2, $3, $4)', v_epoch)
+    continue when v_segment is null;
+    execute pg_catalog.format('select tock.replace_runs_%s($1, $2, $3, $4)', v_segment)
       into v_part using p_found, p_changes, v_due, v_slot;
     v_replaced := v_replaced || v_part;
   end loop;
@@ -35,6 +35,6 @@ begin
   return v_replaced;
 end $$;
 
-comment on function tock.supersede is
+comment on function tock.replace_runs_anywhere is
   'Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id '
   'of what replaces them. Until the transaction ends no claim takes from their streams.';

@@ -1,15 +1,15 @@
 -- With the locks of their streams held, and in a new snapshot, what lies above the cursor can't start any
 -- more. Of this and a cancel at the same time the key of marks lets one.
 create or replace function tock.replace_runs_{segment}(
-  p_found tock.whereabout[], p_changes jsonb, p_due timestamptz, p_slot integer)
-returns tock.whereabout[]
+  p_found tock.resolved_task[], p_changes jsonb, p_due timestamptz, p_slot integer)
+returns tock.resolved_task[]
 language plpgsql
 volatile
 set plan_cache_mode = force_custom_plan
 as $$
 declare
-  v_runs tock.going[];
-  v_replaced tock.whereabout[];
+  v_runs tock.next_attempt[];
+  v_replaced tock.resolved_task[];
 begin
   v_runs := array(
     select row(f.n, r.stream, r.position, f.task_id, r.attempt, r.max_attempts, r.tenant, r.created_at,
@@ -17,7 +17,7 @@ begin
       coalesce(p_changes ->> 'queue', s.queue), coalesce((p_changes ->> 'priority')::smallint, s.priority),
       case when p_changes ? 'queue' then tock.lane_in(p_changes ->> 'queue', r.tenant, r.options)
         else s.lane end,
-      p_due, false, r.lost, null)::tock.going
+      p_due, false, r.lost, null)::tock.next_attempt
     from unnest(p_found) f
     cross join lateral (
       select r.* from tock.runs_{segment} r
@@ -40,7 +40,7 @@ begin
         on t.queue = r.queue and t.priority = r.priority and t.lane = r.lane and t.slot = p_slot
       order by r.n) o
   ), marked as (
-    insert into tock.marks (stream, position, kind, other_id)
+    insert into tock.run_overrides (stream, position, kind, other_id)
     select p.stream, p.position, 'superseded', tock.id_at(p.next_position, p.next_stream) from placed p
     order by p.position, p.stream
     on conflict do nothing
@@ -65,14 +65,15 @@ begin
     from replacing p where p.next_stream <> 0
   ), later as (
     insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost,
-      max_attempts, tenant, created_at, bytes, payload, options, gate)
+      max_attempts, tenant, created_at, bytes, payload, options, concurrency_key)
     select p.next_position, p.task_id, p.due_at, p.queue, p.priority, p.lane, p.attempt, p.lost,
-      p.max_attempts, p.tenant, p.created_at, p.new_bytes, p.payload, p.options, p.options ->> 'gate'
+      p.max_attempts, p.tenant, p.created_at, p.new_bytes, p.payload, p.options,
+      p.options ->> 'concurrency_key'
     from replacing p where p.next_stream = 0
   )
   select array(
     select row(tock.id_at(p.next_position, p.next_stream), p.task_id,
-      tock.id_at(p.position, p.stream), 'ready', p.queue)::tock.whereabout
+      tock.id_at(p.position, p.stream), 'ready', p.queue)::tock.resolved_task
     from placed p join marked m using (stream, position)) into v_replaced;
   return v_replaced;
 end $$;

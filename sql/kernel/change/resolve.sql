@@ -1,20 +1,20 @@
 -- Where tasks stand, each by the last link of its chain: its newest run, or its waiting entry. Step by
 -- step for all ids at once.
-create or replace function tock.whereabouts(p_ids bigint[])
-returns setof tock.whereabout
+create or replace function tock.resolve_tasks(p_ids bigint[])
+returns setof tock.resolved_task
 language plpgsql
 volatile
 set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  v_open tock.whereabout[] := array(
-    select row(i.n, i.id, i.id, null, null)::tock.whereabout from unnest(p_ids) with ordinality i (id, n));
-  v_here tock.whereabout[];
-  v_epoch tock.epochs;
+  v_open tock.resolved_task[] := array(
+    select row(i.n, i.id, i.id, null, null)::tock.resolved_task from unnest(p_ids) with ordinality i (id, n));
+  v_here tock.resolved_task[];
+  v_segment tock.segments;
   v_found integer;
-  v_step tock.whereabout[];
-  v_next tock.whereabout[];
+  v_step tock.resolved_task[];
+  v_next tock.resolved_task[];
 begin
   while pg_catalog.cardinality(v_open) > 0 loop
     v_found := 0;
@@ -25,7 +25,7 @@ begin
         case when p.run_id is null then
         case when (w.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp() then 'expired'
           else 'waiting' end end,
-        w.queue)::tock.whereabout
+        w.queue)::tock.resolved_task
       from unnest(v_open) s
       left join tock.waiting w on w.position = tock.position_of(s.current_id)
       left join tock.promotions p on p.position = tock.position_of(s.current_id)
@@ -33,54 +33,54 @@ begin
     return query select s.* from unnest(v_step) s where s.state is not null;
     v_next := array(select s from unnest(v_step) s where s.state is null);
     v_here := array(select o from unnest(v_open) o where tock.stream_of(o.current_id) <> 0);
-    for v_epoch in
-      select e.* from tock.epochs e
+    for v_segment in
+      select e.* from tock.segments e
       where e.end_position > (select min(tock.position_of(o.current_id)) from unnest(v_here) o)
         and e.first_position <= (select max(tock.position_of(o.current_id)) from unnest(v_here) o)
     loop
       v_step := array(
         select o from unnest(v_here) o
-        where tock.position_of(o.current_id) >= v_epoch.first_position
-          and tock.position_of(o.current_id) < v_epoch.end_position);
+        where tock.position_of(o.current_id) >= v_segment.first_position
+          and tock.position_of(o.current_id) < v_segment.end_position);
       continue when pg_catalog.cardinality(v_step) = 0;
       v_found := v_found + pg_catalog.cardinality(v_step);
-      execute pg_catalog.format('select array(select w from tock.follow_runs_%s($1) w)', v_epoch.number)
+      execute pg_catalog.format('select array(select w from tock.follow_runs_%s($1) w)', v_segment.number)
         into v_step using v_step;
       return query select s.* from unnest(v_step) s where s.state is not null;
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;
     if v_found < pg_catalog.cardinality(v_here) then
-      -- their epoch is gone; a task that still waits is known by its first id
+      -- their segment is gone; a task that still waits is known by its first id
       v_next := v_next || array(
-        select row(o.n, o.task_id, p.run_id, null, null)::tock.whereabout
+        select row(o.n, o.task_id, p.run_id, null, null)::tock.resolved_task
         from unnest(v_here) o join tock.promotions p on p.position = tock.position_of(o.current_id)
-        where tock.epoch_of(tock.position_of(o.current_id)) is null);
+        where tock.segment_of(tock.position_of(o.current_id)) is null);
     end if;
     v_open := v_next;
   end loop;
 end $$;
 
-comment on function tock.whereabouts is
+comment on function tock.resolve_tasks is
   'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, '
   'its state and queue. Unknown ones are left out.';
 
 -- Two ids of one task may be looked up in two steps, and the task may go on between them:
 -- then the later link counts.
-create or replace function tock.each_task(p_ids bigint[])
-returns tock.whereabout[]
+create or replace function tock.resolve_each_task(p_ids bigint[])
+returns tock.resolved_task[]
 language plpgsql
 volatile
 as $$
 begin
   return array(
     select t.w from (
-      select distinct on (w.task_id) w from tock.whereabouts(p_ids) w
+      select distinct on (w.task_id) w from tock.resolve_tasks(p_ids) w
       order by w.task_id, tock.position_of(w.current_id) desc) t
     order by (t.w).current_id);
 end $$;
 
-comment on function tock.each_task is
-  'whereabouts() with one row a task, in the order of the newest runs and waiting entries.';
+comment on function tock.resolve_each_task is
+  'resolve_tasks() with one row a task, in the order of the newest runs and waiting entries.';
 
 create or replace function tock.check_ids(p_ids bigint[])
 returns bigint[]
@@ -108,12 +108,12 @@ as $$
 declare
   v_run_id bigint := case when tock.stream_of(p_id) <> 0 then p_id
     else (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id)) end;
-  v_epoch integer := tock.epoch_of(tock.position_of(v_run_id));
+  v_segment integer := tock.segment_of(tock.position_of(v_run_id));
   v_first bigint;
 begin
-  if v_epoch is not null then
+  if v_segment is not null then
     execute pg_catalog.format('select r.task_id from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      v_epoch)
+      v_segment)
       into v_first using tock.stream_of(v_run_id), tock.position_of(v_run_id);
   end if;
   return coalesce(v_first, p_id);

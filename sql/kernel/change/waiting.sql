@@ -1,4 +1,4 @@
-create or replace function tock.change_waiting(p_found tock.whereabout[], p_changes jsonb)
+create or replace function tock.change_waiting(p_found tock.resolved_task[], p_changes jsonb)
 returns bigint[]
 language plpgsql
 volatile
@@ -17,13 +17,13 @@ begin
     queue = coalesce(p_changes ->> 'queue', w.queue),
     lane = case when p_changes ? 'queue' then tock.lane_in(p_changes ->> 'queue', w.tenant, w.options)
       else w.lane end,
-    due_at = case when w.after_due is not null then w.due_at
-      when v_at_once and w.gate is null then '-infinity'
-      -- due now, or still at the gate: that decides
+    due_at = case when w.due_after_parents is not null then w.due_at
+      when v_at_once and w.concurrency_key is null then '-infinity'
+      -- due now, or still at the concurrency key: that decides
       when v_at_once then case when w.due_at = 'infinity' then w.due_at else pg_catalog.clock_timestamp() end
       else coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at) end,
-    after_due = case when w.after_due is not null
-      then coalesce((p_changes ->> 'run_at')::timestamptz, w.after_due) end,
+    due_after_parents = case when w.due_after_parents is not null
+      then coalesce((p_changes ->> 'run_at')::timestamptz, w.due_after_parents) end,
     -- who is put off gives up its place in the line
     ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
     payload = case when p_changes ? 'payload'
@@ -36,8 +36,8 @@ begin
   where w.position = any (v_positions);
   if v_at_once then
     v_ready := array(select w.position from tock.waiting w
-      where w.position = any (v_positions) and w.gate is null
-      and w.after_due is null);
+      where w.position = any (v_positions) and w.concurrency_key is null
+      and w.due_after_parents is null);
     if pg_catalog.cardinality(v_ready) > 0 then
       perform tock.make_ready(v_ready);
     end if;

@@ -1,5 +1,5 @@
--- Where no hot function is right (an epoch's edge, a restart), every stream goes the slow way.
-create or replace function tock.candidates_anywhere(
+-- Where no hot function is right (a segment's edge, a restart), every stream goes the slow way.
+create or replace function tock.streams_in_any_segment(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer)
 returns tock.candidate[]
 language plpgsql
@@ -18,7 +18,7 @@ begin
     limit p_limit);
 end $$;
 
-comment on function tock.candidates_anywhere is 'Streams to draw from, whichever epoch they are in.';
+comment on function tock.streams_in_any_segment is 'Streams to draw from, whichever segment they are in.';
 
 create or replace function tock.unread_stream(p_queue text)
 returns integer
@@ -26,27 +26,27 @@ language plpgsql
 volatile
 as $$
 declare
-  v_look tock.look := tock.find_streams(p_queue, 0, '{}', 1, false);
+  v_scan tock.stream_scan := tock.find_streams(p_queue, 0, '{}', 1, false);
 begin
-  if v_look.epoch is null then
-    v_look.streams := tock.candidates_anywhere(p_queue, 0, '{}', 1);
+  if v_scan.segment is null then
+    v_scan.streams := tock.streams_in_any_segment(p_queue, 0, '{}', 1);
   end if;
-  return (v_look.streams[1]).stream;
+  return (v_scan.streams[1]).stream;
 end $$;
 
 comment on function tock.unread_stream is
   'A stream of a queue with runs that were not claimed, cancelled ones among them; null when there is none.';
 
--- With the stream's lock held. Where its next run lies in a later epoch than its cursor, a skip lease
+-- With the stream's lock held. Where its next run lies in a later segment than its cursor, a skip lease
 -- goes over the gap, up to just before that run. A claim that is alone moves start_after up as well: a
 -- row lock kept until the end of somebody's transaction would hold up writers with old snapshots.
-create or replace function tock.place_of(p_stream integer, p_alone boolean)
-returns tock.place
+create or replace function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
+returns tock.stream_cursor
 language plpgsql
 volatile
 as $$
 declare
-  v_at tock.place;
+  v_at tock.stream_cursor;
   v_first bigint;
 begin
   v_at.after_position := tock.cursor_of(p_stream);
@@ -54,37 +54,38 @@ begin
   if v_first is null then
     return null;
   end if;
-  v_at.epoch := tock.epoch_of(v_first);
-  if tock.epoch_of(v_at.after_position + 1) is distinct from v_at.epoch then
-    perform tock.skip_to(p_stream, v_at.after_position, v_first - 1, 0);
+  v_at.segment := tock.segment_of(v_first);
+  if tock.segment_of(v_at.after_position + 1) is distinct from v_at.segment then
+    perform tock.skip_range(p_stream, v_at.after_position, v_first - 1, 0);
     v_at.after_position := v_first - 1;
   end if;
-  if p_alone then
+  if p_own_transaction then
     update tock.streams s set start_after = v_at.after_position
     where s.number = any (array(
       select t.number from tock.streams t
       where t.number = p_stream and t.awake and t.start_after < (
-        select e.first_position - 1 from tock.epochs e where e.number = v_at.epoch)
+        select e.first_position - 1 from tock.segments e where e.number = v_at.segment)
       for update skip locked));
   end if;
   return v_at;
 end $$;
 
-comment on function tock.place_of is
-  'The epoch of a stream''s next run, and the cursor to claim it from; null when nothing is unread.';
+comment on function tock.resolve_cursor is
+  'The segment of a stream''s next run, and the cursor to claim it from; null when nothing is unread.';
 
-create or replace function tock.next_place(p_stream integer, p_current integer, p_alone boolean)
-returns tock.place
+create or replace function tock.next_cursor(p_stream integer, p_current integer, p_own_transaction boolean)
+returns tock.stream_cursor
 language plpgsql
 volatile
 as $$
 declare
-  v_place tock.place := case when p_current is not null then tock.current_place(p_stream) end;
+  v_cursor tock.stream_cursor := case when p_current is not null then tock.current_cursor(p_stream) end;
 begin
-  return case when v_place.epoch is null then tock.place_of(p_stream, p_alone) else v_place end;
+  return case when v_cursor.segment is null then tock.resolve_cursor(p_stream, p_own_transaction)
+    else v_cursor end;
 end $$;
 
-comment on function tock.next_place is
+comment on function tock.next_cursor is
   'Where a stream''s next claim starts; null when nothing is unread. p_current is the segment in use, '
   'where that is known.';
 
@@ -97,7 +98,7 @@ declare
   v_passed tock.passed := tock.pass_overridden_current(p_range, p_most);
 begin
   if v_passed.upto is null then
-    execute pg_catalog.format('select * from tock.pass_overridden_%s($1, $2)', p_range.epoch)
+    execute pg_catalog.format('select * from tock.pass_overridden_%s($1, $2)', p_range.segment)
       into v_passed using p_range, p_most;
   end if;
   return v_passed;
@@ -117,7 +118,7 @@ begin
   return query select * from tock.lease_overridden_range_current(p_range, p_passed);
   if not found then
     return query execute pg_catalog.format(
-      'select * from tock.lease_overridden_range_%s($1, $2)', p_range.epoch) using p_range, p_passed;
+      'select * from tock.lease_overridden_range_%s($1, $2)', p_range.segment) using p_range, p_passed;
   end if;
 end $$;
 

@@ -4,12 +4,12 @@
 -- payloads. So what is leased is what is delivered. The primary key of leases refuses a second claim from
 -- one cursor.
 --
--- p_alone says that the statement is the whole transaction: then the claim also promotes what is due, and
--- commits asynchronously.
+-- p_own_transaction says that the statement is the whole transaction: then the claim also promotes what is
+-- due, and commits asynchronously.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
-  p_lease_seconds integer default null, p_request_id text default null, p_alone boolean default false,
-  p_bytes integer default 4194304)
+  p_lease_seconds integer default null, p_request_id text default null,
+  p_own_transaction boolean default false, p_bytes integer default 4194304)
 returns setof tock.claimed
 language plpgsql
 volatile
@@ -23,7 +23,7 @@ as $$
 declare
   v_context text;
   v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
-  v_alone boolean;
+  v_own_transaction boolean;
   v_late boolean;  -- maintenance that is late is still to be done
   v_one tock.claimed;
   v_claim tock.claiming;
@@ -32,10 +32,10 @@ begin
     perform tock.check_read_committed('claim');
   end if;
   get diagnostics v_context = pg_context;
-  v_alone := tock.is_alone(p_alone, v_context);
-  v_late := v_alone;
+  v_own_transaction := tock.is_own_transaction(p_own_transaction, v_context);
+  v_late := v_own_transaction;
   -- one claim in sixteen does maintenance that is late
-  if v_late and v_seed % 16 = 0 and tock.current_epoch() is not null then
+  if v_late and v_seed % 16 = 0 and tock.current_segment() is not null then
     perform tock.piggyback_maintenance();
     v_late := false;
   end if;
@@ -45,7 +45,7 @@ begin
   then
     v_one := tock.claim_one(p_queue, v_seed, p_worker, p_lease_seconds, v_late);
     if v_one.lease is not null then
-      if v_alone and (v_late or not tock.has_fired()) then
+      if v_own_transaction and (v_late or not tock.has_fired()) then
         perform pg_catalog.set_config('synchronous_commit', 'off', true);
       end if;
       return next v_one;
@@ -65,14 +65,16 @@ begin
       perform tock.lease_has_ended();
     end if;
   elsif v_claim.allowed > 0 then
-    return query select * from tock.claim_streams(p_queue, v_seed, p_worker, p_request_id, v_alone, v_claim);
+    return query
+      select * from tock.claim_streams(p_queue, v_seed, p_worker, p_request_id, v_own_transaction, v_claim);
   end if;
 end $$;
 
 comment on function tock.claim is
   'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them '
   'with their payloads; no rows when nothing is ready (claim_state() says why). A call repeated with its '
-  'request_id gives the same runs while its lease is open (TK409 after). p_alone says that the statement '
+  'request_id gives the same runs while its lease is open (TK409 after). p_own_transaction says that the '
+  'statement '
   'is the whole transaction and does nothing else: then it commits asynchronously and promotes what is '
   'due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of '
   'its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first '
@@ -111,8 +113,8 @@ begin
     end if;
   end if;
   if v_policy.paused or v_policy.pause_after_restore then
-    if tock.current_epoch() is null then
-      perform tock.guard_now();
+    if tock.current_segment() is null then
+      perform tock.guard_before_use();
     end if;
     if v_claim.late then
       perform tock.piggyback_maintenance();
@@ -124,14 +126,14 @@ begin
     end if;
   end if;
   if v_policy.max_running is not null or v_policy.rate_limit is not null then
-    v_claim.allowance := tock.before_claim(p_queue, v_policy, v_claim.bytes >= 4194304);
-    if v_claim.late and (v_claim.allowance).allowed < 1 then
+    v_claim.limiter_state := tock.before_claim(p_queue, v_policy, v_claim.bytes >= 4194304);
+    if v_claim.late and (v_claim.limiter_state).allowed < 1 then
       v_claim.late := false;
       if tock.piggyback_maintenance() then
-        v_claim.allowance := tock.before_claim(p_queue, v_policy, v_claim.bytes >= 4194304);
+        v_claim.limiter_state := tock.before_claim(p_queue, v_policy, v_claim.bytes >= 4194304);
       end if;
     end if;
-    v_claim.allowed := least(p_limit, coalesce((v_claim.allowance).allowed, 0));
+    v_claim.allowed := least(p_limit, coalesce((v_claim.limiter_state).allowed, 0));
   end if;
   return v_claim;
 end $$;

@@ -4,7 +4,7 @@
 -- flag of this function alone: the query sets it where a stream has something and is locked. A stream of
 -- runs with options comes without a position, for claim_streams().
 create or replace function tock.claim_one(
-  p_queue text, p_seed integer, p_worker text, p_seconds integer, p_alone boolean)
+  p_queue text, p_seed integer, p_worker text, p_seconds integer, p_own_transaction boolean)
 returns tock.claimed
 language plpgsql
 volatile
@@ -43,7 +43,7 @@ begin
   where q.name = p_queue and not q.paused and not q.pause_after_restore
     and q.max_running is null and q.rate_limit is null
     -- a sub-select, so that it is judged before a stream is locked
-    and (select {is_current} from tock.positions s) and not (p_alone and (
+    and (select {is_current} from tock.positions s) and not (p_own_transaction and (
       select w.due_at from tock.waiting w
       where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
@@ -65,7 +65,7 @@ begin
       v_next.leased_until, true
     from tock.streams s
     where s.number = v_next.stream and s.start_after <= v_next.after_position
-      and (select m.position from tock.marks_{segment} m
+      and (select m.position from tock.run_overrides_{segment} m
         where m.stream = v_next.stream and m.position = v_next.position limit 1) is null
     on conflict do nothing;
   if not found then
@@ -79,5 +79,5 @@ begin
 end $$;
 
 comment on function tock.claim_one is
-  'Claims one run in the epoch in use; id 0 when nothing is ready, null where it takes more than that: '
+  'Claims one run in the segment in use; id 0 when nothing is ready, null where it takes more than that: '
   'then the slow way.';

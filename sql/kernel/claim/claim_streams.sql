@@ -7,14 +7,15 @@
 -- All rows of a lease lie in one segment. Runs with options are leased from one stream alone, as a lease
 -- ends by one time limit.
 create or replace function tock.claim_streams(
-  p_queue text, p_seed integer, p_worker text, p_request_id text, p_alone boolean, p_claim tock.claiming)
+  p_queue text, p_seed integer, p_worker text, p_request_id text, p_own_transaction boolean,
+  p_claim tock.claiming)
 returns setof tock.claimed
 language plpgsql
 volatile
 as $$
 declare
   v_first boolean := p_claim.bytes >= 4194304;
-  v_look tock.look;
+  v_scan tock.stream_scan;
   v_next tock.candidate;
   v_busy tock.candidate;
   v_held boolean;
@@ -24,7 +25,7 @@ declare
   v_streams integer := 0;  -- that have given something
   v_left integer := p_claim.allowed;
   v_passed integer := 0;
-  v_place tock.place;
+  v_cursor tock.stream_cursor;
   v_fresh boolean;  -- the place was read with the stream's lock held
   v_overridden tock.passed;
   v_got integer;
@@ -33,22 +34,22 @@ begin
   v_range.max_attempts := p_claim.max_attempts;
   <<streams>>
   loop
-    v_look := tock.streams_to_claim(p_queue, p_seed, v_seen, p_claim.late);
-    v_held := pg_catalog.cardinality(v_look.streams) = 0;
+    v_scan := tock.streams_to_claim(p_queue, p_seed, v_seen, p_claim.late);
+    v_held := pg_catalog.cardinality(v_scan.streams) = 0;
     if v_held then
       -- nothing but streams that others are claiming from: worth a short wait for one of them
       exit when v_streams > 0 or v_busy.stream is null
         or not ((v_first and tock.wait_for_lock(v_busy.stream)) or tock.take_stream(v_busy.stream));
-      v_look.streams := array[v_busy];
+      v_scan.streams := array[v_busy];
       v_busy := null;
     end if;
-    foreach v_next in array v_look.streams loop
+    foreach v_next in array v_scan.streams loop
       v_seen := v_seen || v_next.stream;
       if not (v_held or pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_next.stream)) then
         v_busy := case when v_busy.stream is null then v_next else v_busy end;
         continue;
       end if;
-      v_options := v_next.after_position is null and tock.stream_asks(v_next.stream);
+      v_options := v_next.after_position is null and tock.stream_has_options(v_next.stream);
       continue when v_streams > 0 and v_options;
       v_range.stream := v_next.stream;
       v_range.priority := v_next.priority;
@@ -56,29 +57,29 @@ begin
       v_range.bytes :=
         case v_streams when 0 then least(p_claim.bytes, 4194304) when 1 then 524288 else 6144 end;
       v_range.one := v_first and v_streams = 0;
-      v_place := row(v_look.epoch, v_next.after_position);
+      v_cursor := row(v_scan.segment, v_next.after_position);
       v_fresh := false;
       v_got := 0;
       -- again where others have claimed since the look, or nothing was left behind the runs passed over
       loop
-        if v_place.after_position is null then
-          v_place := tock.next_place(v_next.stream, v_look.epoch, p_alone);
+        if v_cursor.after_position is null then
+          v_cursor := tock.next_cursor(v_next.stream, v_scan.segment, p_own_transaction);
           v_fresh := true;
         end if;
-        exit when v_place.epoch is null or (v_streams > 0 and v_place.epoch <> v_range.epoch);
-        v_range.epoch := v_place.epoch;
-        v_range.after_position := v_place.after_position;
+        exit when v_cursor.segment is null or (v_streams > 0 and v_cursor.segment <> v_range.segment);
+        v_range.segment := v_cursor.segment;
+        v_range.after_position := v_cursor.after_position;
         v_range.leased_until := p_claim.leased_until;
         if v_streams = 0 then
           v_range.token := tock.new_token(
-            v_range.epoch, v_range.after_position, case when v_options then '5' else '4' end);
+            v_range.segment, v_range.after_position, case when v_options then '5' else '4' end);
         end if;
         if not v_options then
           return query select * from tock.lease_range_current(v_range);
           get diagnostics v_got = row_count;
           exit when v_got > 0;
-          if v_range.epoch is distinct from v_look.epoch then
-            return query execute pg_catalog.format('select * from tock.lease_range_%s($1)', v_range.epoch)
+          if v_range.segment is distinct from v_scan.segment then
+            return query execute pg_catalog.format('select * from tock.lease_range_%s($1)', v_range.segment)
               using v_range;
             get diagnostics v_got = row_count;
             exit when v_got > 0;
@@ -93,7 +94,7 @@ begin
           end if;
           exit when v_got > 0 or v_overridden.passed = 0 or v_passed = 10000;
         end if;
-        v_place := null;
+        v_cursor := null;
       end loop;
       v_left := v_left - v_got;
       v_streams := v_streams + case when v_got > 0 then 1 else 0 end;
@@ -103,8 +104,10 @@ begin
   if v_streams > 0 then
     perform tock.finish_claim(p_queue, p_claim, v_range.token, p_claim.allowed - v_left, p_request_id);
   end if;
-  -- a claim that a crash forgets makes its runs ready again; beside a gate or a limit it is one too many
-  if p_alone and not coalesce(tock.lease_asks(v_range.token), false) and (p_claim.allowance).allowed is null
+  -- a claim that a crash forgets makes its runs ready again; beside a concurrency key or a limit it is one
+  -- too many
+  if p_own_transaction and not coalesce(tock.lease_has_options(v_range.token), false)
+    and (p_claim.limiter_state).allowed is null
     and not tock.has_fired()
   then
     perform pg_catalog.set_config('synchronous_commit', 'off', true);
@@ -116,28 +119,28 @@ comment on function tock.claim_streams is
 
 create or replace function tock.streams_to_claim(
   p_queue text, p_seed integer, p_seen integer[], p_late boolean)
-returns tock.look
+returns tock.stream_scan
 language plpgsql
 volatile
 as $$
 declare
   v_first boolean := p_seen = '{}';
   v_most integer := 2 + pg_catalog.cardinality(p_seen);
-  v_look tock.look := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late and v_first);
+  v_scan tock.stream_scan := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late and v_first);
 begin
-  if v_first and v_look.epoch is null then
-    perform tock.guard_now();
-    v_look := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late);
+  if v_first and v_scan.segment is null then
+    perform tock.guard_before_use();
+    v_scan := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late);
   end if;
-  if v_first and p_late and (v_look.epoch is null or v_look.due or v_look.streams = '{}')
+  if v_first and p_late and (v_scan.segment is null or v_scan.due or v_scan.streams = '{}')
     and tock.piggyback_maintenance()
   then
-    v_look := tock.find_streams(p_queue, p_seed, p_seen, v_most, false);
+    v_scan := tock.find_streams(p_queue, p_seed, p_seen, v_most, false);
   end if;
-  if v_look.epoch is null then
-    v_look.streams := tock.candidates_anywhere(p_queue, p_seed, p_seen, v_most);
+  if v_scan.segment is null then
+    v_scan.streams := tock.streams_in_any_segment(p_queue, p_seed, p_seen, v_most);
   end if;
-  return v_look;
+  return v_scan;
 end $$;
 
 comment on function tock.streams_to_claim is
@@ -151,8 +154,8 @@ language plpgsql
 volatile
 as $$
 begin
-  if (p_claim.allowance).allowed is not null then
-    perform tock.after_claim(p_queue, tock.policy(p_queue), p_claim.allowance, p_token, p_runs);
+  if (p_claim.limiter_state).allowed is not null then
+    perform tock.after_claim(p_queue, tock.policy(p_queue), p_claim.limiter_state, p_token, p_runs);
   end if;
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, token)

@@ -1,19 +1,19 @@
 -- A queue's streams in the order in which a claim looks at them, and each one's cursor: priority first,
 -- lanes and slots shuffled by the seed. What one tenant enqueued in bulk (lanes from 512) comes behind
--- the others, and in one claim of 24 before them. A stream that was not yet claimed from in this epoch
--- has no cursor and goes the slow way, by place_of(). One of runs with options (lanes from 1024) comes
+-- the others, and in one claim of 24 before them. A stream that was not yet claimed from in this segment
+-- has no cursor and goes the slow way, by resolve_cursor(). One of runs with options (lanes from 1024) comes
 -- when something is unread, and without its cursor. The fences of offset 0 keep the look-ups behind the
 -- order, so that they end at the limit. No locks are taken.
 create or replace function tock.find_streams(
-  p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_alone boolean)
-returns tock.look
+  p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_own_transaction boolean)
+returns tock.stream_scan
 language plpgsql
 volatile
 as $$
 begin
   return (
     select case when {is_current} then row({segment},
-      p_alone and (
+      p_own_transaction and (
         select w.due_at from tock.waiting w
         where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
           (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
@@ -34,10 +34,10 @@ begin
           or (select r.position from tock.runs_{segment} r
               where r.stream = s.number and r.position > c.after_position
               order by r.stream, r.position limit 1) is not null
-        limit p_limit))::tock.look end
+        limit p_limit))::tock.stream_scan end
     from tock.positions s);
 end $$;
 
 comment on function tock.find_streams is
   'Streams with something to claim, with their cursors, and whether something that waits is due; null when '
-  'the epoch in use is another.';
+  'the segment in use is another.';

@@ -1,20 +1,20 @@
-create or replace function tock.told_of(p_lease uuid, p_epoch integer)
+create or replace function tock.headers_of(p_lease uuid, p_segment integer)
 returns jsonb
 language plpgsql
 volatile
 as $$
 declare
-  v_told jsonb := tock.run_headers_current(p_lease, p_epoch);
+  v_told jsonb := tock.run_headers_current(p_lease, p_segment);
 begin
   if v_told is null then
-    execute pg_catalog.format('select tock.run_headers_%s($1, $2)', p_epoch)
-      into v_told using p_lease, p_epoch;
+    execute pg_catalog.format('select tock.run_headers_%s($1, $2)', p_segment)
+      into v_told using p_lease, p_segment;
   end if;
   return v_told;
 end $$;
 
-comment on function tock.told_of is
-  'The headers and push_url of a lease''s runs, by their ids, in whatever epoch.';
+comment on function tock.headers_of is
+  'The headers and push_url of a lease''s runs, by their ids, in whatever segment.';
 
 -- Only runs with options have anything of this, and their leases say that they are of such: nobody else
 -- reads a row, nor pays for planner settings.
@@ -29,12 +29,12 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_epoch integer;
+  v_segment integer;
 begin
-  if tock.lease_asks(p_lease) then
-    v_epoch := tock.lease_epoch(p_lease);
+  if tock.lease_has_options(p_lease) then
+    v_segment := tock.lease_segment(p_lease);
   end if;
-  return case when v_epoch is null then '{}' else tock.told_of(p_lease, v_epoch) end;
+  return case when v_segment is null then '{}' else tock.headers_of(p_lease, v_segment) end;
 end $$;
 
 comment on function tock.lease_headers is

@@ -6,7 +6,7 @@ language plpgsql
 volatile
 as $$
 begin
-  if p_range.epoch <> {segment} then
+  if p_range.segment <> {segment} then
     return;
   end if;
   return query

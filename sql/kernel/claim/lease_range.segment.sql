@@ -1,4 +1,4 @@
--- The runs are of one epoch, the lease's own. That neither the newest lease nor start_after is above the
+-- The runs are of one segment, the lease's own. That neither the newest lease nor start_after is above the
 -- cursor is asked in the statement's own snapshot: since the cursor was read somebody else may have
 -- claimed, or the stream may have slept and woken. So is that nothing marked is among them.
 create or replace function tock.lease_range_{suffix}(p_range tock.claim_range)
@@ -7,7 +7,7 @@ language plpgsql
 volatile
 as $$
 begin
-  if p_range.epoch <> {segment} then
+  if p_range.segment <> {segment} then
     return;
   end if;
   return query
@@ -23,7 +23,7 @@ begin
             and coalesce((
               select l.last_position from tock.leases_{segment} l where l.stream = p_range.stream
               order by l.stream desc, l.after_position desc limit 1), 0) <= p_range.after_position
-            and ((select m.position from tock.marks_{segment} m
+            and ((select m.position from tock.run_overrides_{segment} m
                 where m.stream = p_range.stream and m.position > p_range.after_position
                 order by m.stream, m.position limit 1) is null
               or p_range.most = (
@@ -31,7 +31,7 @@ begin
                   select from tock.runs_{segment} b
                   where b.stream = p_range.stream and b.position > p_range.after_position
                     and b.position < (
-                      select m.position from tock.marks_{segment} m
+                      select m.position from tock.run_overrides_{segment} m
                       where m.stream = p_range.stream and m.position > p_range.after_position
                       order by m.stream, m.position limit 1)
                   order by b.stream, b.position limit p_range.most) b))

@@ -1,12 +1,12 @@
 -- It is asked with the claim that took the lease, so it takes no part in finding what to claim: what a
 -- run was given never changes.
-create or replace function tock.run_headers_{suffix}(p_lease uuid, p_epoch integer)
+create or replace function tock.run_headers_{suffix}(p_lease uuid, p_segment integer)
 returns jsonb
 language plpgsql
 volatile
 as $$
 begin
-  if p_epoch <> {segment} then
+  if p_segment <> {segment} then
     return null;
   end if;
   return (

@@ -9,11 +9,12 @@ as $$
 declare
   v_slot integer := tock.take_slot();
   v_queues text[];
-  v_gates text[];
+  v_concurrency_keys text[];
 begin
   if p_cancelled then
-    select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.gate) into v_queues, v_gates
-    from tock.waiting w where w.position = any (p_positions) and w.gate is not null;
+    select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.concurrency_key)
+    into v_queues, v_concurrency_keys
+    from tock.waiting w where w.position = any (p_positions) and w.concurrency_key is not null;
   end if;
   perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
   from (select distinct w.queue, w.priority, w.lane from tock.waiting w
@@ -34,15 +35,16 @@ begin
       p.max_attempts, p.tenant, p.created_at, p.bytes, p.payload, p.options
     from placed p
   ), marked as (
-    insert into tock.marks (stream, position, kind)
+    insert into tock.run_overrides (stream, position, kind)
     select p.stream, p.next_position, 'cancelled' from placed p where p_cancelled
   )
   insert into tock.promotions (position, run_id, due_at)
   select p.position, tock.id_at(p.next_position, p.stream), case when p_cancelled
     or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
-  on conflict (position) do update set run_id = excluded.run_id;  -- known by the first id of a dropped epoch
-  perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_gates);
+  -- known by the first id of a dropped segment
+  on conflict (position) do update set run_id = excluded.run_id;
+  perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_concurrency_keys);
 end $$;
 
 comment on function tock.make_ready is

@@ -1,6 +1,6 @@
 -- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
 -- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a
--- gate, which waits though it is due at once, a little below.
+-- concurrency key, which waits though it is due at once, a little below.
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -29,15 +29,16 @@ begin
   perform tock.before_promotion(p_sweep);
   if not p_sweep then
     v_from := coalesce(
-      (select tock.late_from() from tock.gates g order by g.queue, g.gate limit 1),
+      (select tock.late_from() from tock.concurrency_keys g order by g.queue, g.concurrency_key limit 1),
       (select p.due_at from tock.promotions p order by p.due_at desc limit 1), v_from);
   end if;
-  select pg_catalog.array_agg(d.position) filter (where d.after_due is null),
-      pg_catalog.array_agg(d.position) filter (where d.gate is not null and d.after_due is null),
-      pg_catalog.array_agg(d.position) filter (where d.after_due is not null)
+  select pg_catalog.array_agg(d.position) filter (where d.due_after_parents is null),
+      pg_catalog.array_agg(d.position)
+        filter (where d.concurrency_key is not null and d.due_after_parents is null),
+      pg_catalog.array_agg(d.position) filter (where d.due_after_parents is not null)
     into v_due, v_gated, v_children
   from (
-    select w.position, w.gate, w.after_due from tock.waiting w
+    select w.position, w.concurrency_key, w.due_after_parents from tock.waiting w
     where w.due_at <= v_now and w.due_at >= v_from
     order by w.due_at, w.position limit p_limit for update skip locked) d;
   v_behind := tock.held_back(v_gated, v_from);
@@ -46,20 +47,21 @@ begin
     -- they may be all that was found, for as long as another transaction is open
     v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
       select w.position from tock.waiting w
-      where w.due_at <= v_now and w.due_at >= v_from and w.gate is null and w.after_due is null
+      where w.due_at <= v_now and w.due_at >= v_from and w.concurrency_key is null
+        and w.due_after_parents is null
         and w.position <> all (v_due)
       order by w.due_at, w.position limit p_limit for update skip locked);
   end if;
   v_count := coalesce(pg_catalog.cardinality(v_due), 0);
   if v_children is not null then
-    v_count := v_count + tock.on_children_due(v_children);
+    v_count := v_count + tock.on_dependents_due(v_children);
   end if;
   if coalesce(v_due, '{}') = '{}' then
     return v_count + case when p_sweep then tock.after_sweep() else 0 end;
   end if;
   -- cancelled while its last attempt was being ended
   v_tasks := array(
-    select w.id from unnest(tock.wishes(array(
+    select w.id from unnest(tock.pending_changes(array(
       select distinct w.task_id from tock.waiting w
       where w.position = any (v_due) and w.task_id is not null))) w
     where w.cancelled);
@@ -72,7 +74,7 @@ begin
   if v_gated is not null then
     v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
     v_due := array(select unnest(v_due) except select unnest(v_gated));
-    perform tock.on_gated_due(v_gated);
+    perform tock.on_concurrency_keys_due(v_gated);
   end if;
   if pg_catalog.cardinality(v_due) > 0 then
     perform tock.make_ready(v_due);
@@ -88,7 +90,7 @@ comment on function tock.promote is
   'p_sweep reads from the bottom.';
 
 -- A promotion stands for up to ten entries that are dead now: so many are read again, and no more, whatever
--- is held open. Where there are no gates nobody asks.
+-- is held open. Where there are no concurrency keys nobody asks.
 create or replace function tock.late_from()
 returns timestamptz
 language plpgsql
@@ -101,5 +103,6 @@ begin
 end $$;
 
 comment on function tock.late_from is
-  'From when on promotion looks for tasks with gates whose enqueueing was committed late: the fiftieth '
+  'From when on promotion looks for tasks with concurrency keys whose enqueueing was committed late: the '
+  'fiftieth '
   'newest due time promoted.';

@@ -70,18 +70,19 @@ begin
       v_slots[1 + (t.n - 1) / 5000] as slot
     from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
   ), laned as materialized (
-    select g.*, g.options ->> 'gate' as gate, coalesce(g.options ? 'after', false) as waits,
+    select g.*, g.options ->> 'concurrency_key' as concurrency_key,
+      coalesce(g.options ? 'depends_on', false) as waits,
       case when g.options is null then g.own_lane else g.own_lane + 1024 end as lane
     from (select g.*, tock.kept_options(g.task, p_policy, g.due_at) as options from given g offset 0) g
   ), opened as materialized (
     select d.priority, d.lane, d.slot, tock.open_stream(p_queue, d.priority, d.lane, d.slot) as stream
     from (select distinct g.priority, g.lane, g.slot from laned g
-      where g.due_at <= v_now and g.gate is null and not g.waits) d
+      where g.due_at <= v_now and g.concurrency_key is null and not g.waits) d
   ), placed as materialized (
     select o.*, pg_catalog.nextval('tock.positions') as position,
       coalesce(pg_catalog.octet_length(o.payload::text), 0) as bytes
     from (
-      select g.*, case when g.due_at <= v_now and g.gate is null and not g.waits then s.stream
+      select g.*, case when g.due_at <= v_now and g.concurrency_key is null and not g.waits then s.stream
         else 0 end as stream
       from laned g left join opened s
         on s.priority = g.priority and s.lane = g.lane and s.slot = g.slot
@@ -97,12 +98,12 @@ begin
     from placed p where p.stream <> 0
   ), later as (
     insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes,
-      payload, options, gate, after_due)
+      payload, options, concurrency_key, due_after_parents)
     -- not by a time that lies below what the last sweep has passed
     select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant,
       p.bytes, p.payload,
-      case when p.waits then tock.with_parents(p.options, p.task -> 'after', p.n, c.ids, c.names)
-        else p.options end, p.gate,
+      case when p.waits then tock.with_parents(p.options, p.task -> 'depends_on', p.n, c.ids, c.names)
+        else p.options end, p.concurrency_key,
       case when p.waits then p.due_at end
     from placed p cross join call c where p.stream = 0
   )

@@ -14,7 +14,7 @@ begin
       return null;
     end if;
   end loop;
-  -- the position is drawn where all holds, and behind a fence, as it may be the next epoch's
+  -- the position is drawn where all holds, and behind a fence, as it may be the next segment's
   insert into tock.runs_{segment} (stream, position, bytes, payload)
     select n.stream, n.position, v_bytes, p_payload
     from (
@@ -35,5 +35,5 @@ begin
 end $$;
 
 comment on function tock.append_one is
-  'Appends one task without options in the epoch in use and returns its id; null where it takes more than '
+  'Appends one task without options in the segment in use and returns its id; null where it takes more than '
   'that: then append_plain() does it.';

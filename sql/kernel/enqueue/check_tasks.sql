@@ -39,7 +39,7 @@ begin
           return array[v_key, 'max_attempts is a whole number from 1 to 1000'];
         end if;
       else
-        v_error := tock.asked_error(v_key, v_value, p_options);
+        v_error := tock.extended_option_error(v_key, v_value, p_options);
         if v_error is not null then
           return v_error;
         end if;
@@ -92,11 +92,11 @@ immutable
 as $$
 begin
   if pg_catalog.jsonb_path_exists(p_tasks, '$[*].name ? (@ != null)')
-    or pg_catalog.jsonb_path_exists(p_tasks, '$[*].after[*] ? (@ == "*")')
+    or pg_catalog.jsonb_path_exists(p_tasks, '$[*].depends_on[*] ? (@ == "*")')
   then
     perform tock.refuse(422,
       'tasks of one call that wait for each other have no unique_key, which may be another task''s',
-      p_field, 'enqueue the ones with a unique_key first, and name their ids in after');
+      p_field, 'enqueue the ones with a unique_key first, and name their ids in depends_on');
   end if;
 end $$;
 

@@ -1,4 +1,4 @@
-create or replace function tock.asked_error(p_key text, p_value jsonb, p_options jsonb)
+create or replace function tock.extended_option_error(p_key text, p_value jsonb, p_options jsonb)
 returns text[]
 language plpgsql
 stable
@@ -9,11 +9,11 @@ declare
   v_good boolean;
   v_of text;
 begin
-  select o.* into v_option from tock.asked_options() o where o.name = p_key;
+  select o.* into v_option from tock.extended_options() o where o.name = p_key;
   if not found then
     return array[p_key, 'a task has no option ' || p_key
       || '; options: payload, delay_seconds, run_at, priority, tenant, '
-      || 'max_attempts, ' || (select pg_catalog.string_agg(o.name, ', ') from tock.asked_options() o)];
+      || 'max_attempts, ' || (select pg_catalog.string_agg(o.name, ', ') from tock.extended_options() o)];
   elsif v_option.kind = 'backoff' then
     return tock.backoff_error(p_value);
   elsif v_option.kind = 'pipeline' then
@@ -25,7 +25,7 @@ begin
     when 'name' then v_type = 'string'
       and pg_catalog.length(p_value #>> '{}') between v_option.low and v_option.high
       and p_value #>> '{}' !~ '^(\d+|\*)$'
-    when 'after' then case when v_type = 'array' then pg_catalog.jsonb_array_length(p_value) <= 10000
+    when 'depends_on' then case when v_type = 'array' then pg_catalog.jsonb_array_length(p_value) <= 10000
       and not exists (
       select from pg_catalog.jsonb_array_elements(p_value) a (id)
       where pg_catalog.jsonb_typeof(a.id) not in ('string', 'number') or not tock.is_id(a.id #>> '{}')
@@ -46,7 +46,7 @@ begin
       when 'text' then pg_catalog.format(' is a string of %s to %s characters', v_option.low, v_option.high)
       when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *',
         v_option.low, v_option.high)
-      when 'after'
+      when 'depends_on'
         then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
       when 'flag' then ' is true or false'
       when 'url' then ' ' || tock.url_error(p_value)
@@ -56,8 +56,8 @@ begin
       else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number'
         else 'number' end,
         v_option.low, v_option.high) end];
-  elsif p_key = 'gate' and pg_catalog.starts_with(p_value #>> '{}', 'key:') then
-    return array[p_key, 'a gate''s name doesn''t begin with key: as those of unique keys do'];
+  elsif p_key = 'concurrency_key' and pg_catalog.starts_with(p_value #>> '{}', 'key:') then
+    return array[p_key, 'a concurrency key''s name doesn''t begin with key: as those of unique keys do'];
   elsif p_key = 'expires_in_seconds' and p_options ->> 'expires_at' is not null then
     return array[p_key, 'give expires_in_seconds or expires_at, not both'];
   elsif p_key in ('unique_policy', 'unique_seconds', 'on_conflict', 'debounce_max_seconds', 'changed_at')
@@ -74,22 +74,23 @@ begin
     when p_key = 'on_conflict' and p_value #>> '{}' in ('throttle', 'rerun')
       and p_options ->> 'unique_policy' is not null
       then 'on_conflict ' || (p_value #>> '{}') || ' has a policy of its own: leave out unique_policy'
-    when p_key = 'gate' and p_options ->> 'on_conflict' = 'rerun'
-      then 'on_conflict rerun has a gate of its own, that of its key: leave out gate'
+    when p_key = 'concurrency_key' and p_options ->> 'on_conflict' = 'rerun'
+      then 'on_conflict rerun has a concurrency key of its own, that of its key: leave out concurrency key'
     when p_key = 'unique_seconds' and coalesce(p_options ->> 'unique_policy', '') <> 'period'
       and coalesce(p_options ->> 'on_conflict', '') <> 'throttle'
       then 'unique_seconds is for unique_policy period or on_conflict throttle'
-    when p_key in ('on_parent_failure', 'gather') and coalesce(p_options -> 'after', '[]') in ('[]', 'null')
-      then p_key || ' is for a task that comes after others: give after'
-    when p_key = 'after' and coalesce(p_options ->> 'on_conflict', 'keep') <> 'keep'
+    when p_key in ('on_parent_failure', 'include_results')
+      and coalesce(p_options -> 'depends_on', '[]') in ('[]', 'null')
+      then p_key || ' is for a task that comes after others: give depends_on'
+    when p_key = 'depends_on' and coalesce(p_options ->> 'on_conflict', 'keep') <> 'keep'
       then 'on_conflict ' || (p_options ->> 'on_conflict')
-        || ' changes a task that is there, and what that comes after stays: leave out after'
+        || ' changes a task that is there, and what that comes after stays: leave out depends_on'
     when p_key = 'debounce_max_seconds' and coalesce(p_options ->> 'on_conflict', '') <> 'debounce'
       then 'debounce_max_seconds is for on_conflict debounce' end;
   return case when v_of is not null then array[p_key, v_of] end;
 end $$;
 
-comment on function tock.asked_error is
+comment on function tock.extended_option_error is
   'What is wrong with one of a task''s options beside the plain ones: {field, message}, or null.';
 
 create or replace function tock.backoff_error(p_backoff jsonb)

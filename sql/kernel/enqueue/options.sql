@@ -1,11 +1,11 @@
 -- The options that a task keeps: those of claims and ends are in runs.options, the others are used up by
 -- enqueue(). A table of them, as each is checked alike.
-create or replace function tock.asked_options()
+create or replace function tock.extended_options()
 returns table (name text, kind text, low numeric, high numeric, words text[])
 language sql
 immutable
 as $$
-  values ('gate', 'text', 1::numeric, 200::numeric, null::text[]),
+  values ('concurrency_key', 'text', 1::numeric, 200::numeric, null::text[]),
     ('expires_at', 'instant', null, null, null),
     ('expires_in_seconds', 'number', 0, 315360000, null), ('timeout_seconds', 'whole', 1, 2678400, null),
     ('unique_key', 'text', 1, 500, null),
@@ -14,15 +14,15 @@ as $$
     ('on_conflict', 'word', null, null, array['keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun']),
     ('debounce_max_seconds', 'number', 0, 31536000, null), ('changed_at', 'instant', null, null, null),
     ('backoff', 'backoff', null, null, null), ('name', 'name', 1, 200, null),
-    ('after', 'after', null, null, null),
+    ('depends_on', 'depends_on', null, null, null),
     ('on_parent_failure', 'word', null, null, array['cancel', 'run', 'wait']),
-    ('gather', 'flag', null, null, null),
+    ('include_results', 'flag', null, null, null),
     ('pipeline', 'pipeline', null, null, null), ('parent', 'id', null, null, null),
     ('headers', 'headers', null, null, null),
     ('push_url', 'url', null, null, null)
 $$;
 
-comment on function tock.asked_options is
+comment on function tock.extended_options is
   'The options of a task beside the plain ones, and what each may be.';
 
 create or replace function tock.kin_kept(p_task jsonb)
@@ -30,17 +30,18 @@ returns jsonb
 language sql
 immutable
 as $$
-  select pg_catalog.jsonb_build_object('after', nullif(p_task -> 'after', '[]'),
+  select pg_catalog.jsonb_build_object('depends_on', nullif(p_task -> 'depends_on', '[]'),
     'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel'
       then p_task -> 'on_parent_failure' end,
-    'gather', case when p_task -> 'gather' = 'true' then p_task -> 'gather' end, 'parent',
+    'include_results', case when p_task -> 'include_results' = 'true'
+      then p_task -> 'include_results' end, 'parent',
     p_task ->> 'parent')
 $$;
 
 comment on function tock.kin_kept is
   'What a run keeps of the tasks that its own comes after, or is a part of.';
 
--- A key that reruns has a gate of its own, so that what comes while it runs waits for its end.
+-- A key that reruns has a concurrency key of its own, so that what comes while it runs waits for its end.
 -- No task may name it.
 create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
 returns jsonb
@@ -48,17 +49,18 @@ language sql
 stable
 as $$
   select nullif(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
-    'gate', coalesce(p_task ->> 'gate', case p_task ->> 'on_conflict'
+    'concurrency_key', coalesce(p_task ->> 'concurrency_key', case p_task ->> 'on_conflict'
       when 'rerun' then 'key:' || (p_task ->> 'unique_key') end),
     'unique_key', p_task ->> 'unique_key',
     'timeout_seconds', coalesce((p_task ->> 'timeout_seconds')::numeric::integer, p_policy.timeout_seconds),
     'expires_at', coalesce((p_task ->> 'expires_at')::timestamptz,
       p_due_at + interval '1 second' * coalesce(
         pg_catalog.round((p_task ->> 'expires_in_seconds')::numeric, 6)::float8,
-        case when coalesce(p_task -> 'after', '[]') in ('[]', 'null') then p_policy.max_wait_seconds end)),
+        case when coalesce(p_task -> 'depends_on', '[]') in ('[]', 'null')
+          then p_policy.max_wait_seconds end)),
     'backoff', p_task -> 'backoff', 'headers', nullif(p_task -> 'headers', '{}'), 'push_url',
     p_task -> 'push_url')
-    || case when p_task ?| '{after,parent}' then tock.kin_kept(p_task) else '{}' end
+    || case when p_task ?| '{depends_on,parent}' then tock.kin_kept(p_task) else '{}' end
     || case when p_task ? 'pipeline' then tock.stages_kept(p_task, p_due_at) else '{}' end), '{}')
 $$;
 

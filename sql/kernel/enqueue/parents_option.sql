@@ -6,8 +6,8 @@ language sql
 immutable
 as $$
   select p_options || pg_catalog.jsonb_build_object(
-    'after', coalesce(pg_catalog.jsonb_agg(d.id order by d.m, d.k), '[]'))
-    || case when p_options ? 'gather' and pg_catalog.count(d.name) > 0
+    'depends_on', coalesce(pg_catalog.jsonb_agg(d.id order by d.m, d.k), '[]'))
+    || case when p_options ? 'include_results' and pg_catalog.count(d.name) > 0
       then pg_catalog.jsonb_build_object('names', pg_catalog.jsonb_object_agg(d.id, d.name)
         filter (where d.name is not null))
       else '{}' end
@@ -22,7 +22,7 @@ as $$
       from pg_catalog.jsonb_array_elements_text(p_after) with ordinality a (id, m)
       cross join pg_catalog.generate_series(1, p_n - 1) k
       left join pg_catalog.jsonb_each_text(
-        case when p_options ? 'gather' and p_after ? '*' then p_names else '{}' end)
+        case when p_options ? 'include_results' and p_after ? '*' then p_names else '{}' end)
         n (name, id) on n.id = p_ids[k]::text
       where a.id = '*') f
     group by f.id) d

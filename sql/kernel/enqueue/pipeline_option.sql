@@ -28,7 +28,7 @@ begin
   end loop;
   return case when p_options ->> 'on_conflict' = 'rerun'
     then array['pipeline',
-      'on_conflict rerun has a gate of its key''s own in one queue: leave out the pipeline'] end;
+      'on_conflict rerun has a concurrency key of its key''s own in one queue: leave out the pipeline'] end;
 end $$;
 
 comment on function tock.pipeline_error is

@@ -1,10 +1,10 @@
-create or replace function tock.close_ended_{suffix}(p_lease uuid, p_epoch integer)
+create or replace function tock.close_ended_{suffix}(p_lease uuid, p_segment integer)
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
-  if p_epoch <> {segment} then
+  if p_segment <> {segment} then
     return null;
   elsif tock.is_of_one(p_lease) then
     update tock.leases_{segment} l set closed_at = now(), outcome = 'done'

@@ -15,7 +15,7 @@ begin
     return query select c.completed, c.refused from tock.complete_runs(p_lease, p_results) c;
     return;
   end if;
-  completed := tock.end_lease_current(p_lease, tock.token_epoch(p_lease));
+  completed := tock.end_lease_current(p_lease, tock.token_segment(p_lease));
   if coalesce(completed, 0) < 1 then
     completed := tock.end_lease_again(p_lease, completed);
   end if;
@@ -42,20 +42,21 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
+  v_segment integer := tock.lease_segment(p_lease);
   v_done integer := p_done;
   v_runs tock.leased_run[];
 begin
-  if v_epoch is not null and v_done = -1 then
-    execute pg_catalog.format('select tock.end_lease_%s($1, $2)', v_epoch) into v_done using p_lease, v_epoch;
+  if v_segment is not null and v_done = -1 then
+    execute pg_catalog.format('select tock.end_lease_%s($1, $2)', v_segment) into v_done
+      using p_lease, v_segment;
   end if;
-  if v_epoch is not null and v_done is null then
+  if v_segment is not null and v_done is null then
     -- closed before: by this same call, which is answered the same, or by the reaper
-    v_runs := tock.hold_runs(p_lease, v_epoch, null);
+    v_runs := tock.lock_lease_runs(p_lease, v_segment, null);
     select count(*) into v_done from unnest(v_runs) r where r.state = 'done'
       and not exists (select from unnest(v_runs) o where o.state = 'lost');
   end if;
-  return case when v_epoch is not null then v_done end;
+  return case when v_segment is not null then v_done end;
 end $$;
 
 comment on function tock.end_lease_again is

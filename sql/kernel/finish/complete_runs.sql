@@ -5,8 +5,8 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer := tock.token_epoch(p_lease);
-  v_asks boolean := tock.lease_asks(p_lease);
+  v_segment integer := tock.token_segment(p_lease);
+  v_has_options boolean := tock.lease_has_options(p_lease);
   v_ids bigint[];
   v_runs tock.leased_run[];
   v_now tock.completion;
@@ -18,17 +18,17 @@ begin
     perform tock.before_complete(p_lease, p_results);
   end if;
   loop
-    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
-    v_now := tock.completion_of(v_runs, p_results, case when v_asks
-      then tock.options_of(v_epoch, v_runs) end);
+    v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids);
+    v_now := tock.completion_of(v_runs, p_results, case when v_has_options
+      then tock.options_of(v_segment, v_runs) end);
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
-    exit when tock.end_runs(v_epoch, v_now.ended, v_now.fields) = pg_catalog.cardinality(v_now.ended);
+    exit when tock.end_runs(v_segment, v_now.ended, v_now.fields) = pg_catalog.cardinality(v_now.ended);
     v_ended := v_ended || v_now.ended;
   end loop;
   v_ended := v_ended || v_now.ended;
   completed := pg_catalog.cardinality(v_now.good);
   if v_now.spawning <> '{}' then
-    perform tock.after_complete(v_epoch, v_now.spawning, p_results);
+    perform tock.after_complete(v_segment, v_now.spawning, p_results);
   end if;
   if v_ids is null and v_ended = '{}' then
     -- as of a lease that was closed before: nothing is the caller's when the reaper had some
@@ -37,16 +37,16 @@ begin
       return next;
     end if;
   elsif completed > 0 then
-    perform tock.close_lease(p_lease, v_epoch);
-    if v_asks then
-      perform tock.after_runs_ended(v_epoch, v_ended);
+    perform tock.close_lease(p_lease, v_segment);
+    if v_has_options then
+      perform tock.after_runs_ended(v_segment, v_ended);
     end if;
     refused := '{}';
     if completed < pg_catalog.cardinality(v_ids) then
-      refused := array(select l.id from tock.ids_left(v_ids, v_now.good) l order by l.n);
+      refused := array(select l.id from tock.unmatched_ids(v_ids, v_now.good) l order by l.n);
     end if;
     return next;
-  elsif v_ids is not null and tock.is_open(p_lease, v_epoch) then
+  elsif v_ids is not null and tock.is_open(p_lease, v_segment) then
     return query select 0, v_ids;
   end if;
 end $$;
@@ -91,7 +91,7 @@ begin
     end if;
     -- all that are left: those that ended before, by themselves, count as they do when a lease is closed
     continue when v_run.state is not null and case
-      when p_results is null then v_run.state <> 'done' and not tock.ended_so(v_run, true, v_next.queue)
+      when p_results is null then v_run.state <> 'done' and not tock.was_ended_so(v_run, true, v_next.queue)
       else not tock.was_completed_so(v_run, v_item, v_next, v_pipeline)
         or (v_run.result is distinct from v_result and coalesce(v_keep, true)) end;
     v_now.good := v_now.good || v_run.n;
@@ -107,7 +107,7 @@ begin
   if v_spawns then
     perform tock.refuse_twice(p_runs);
   end if;
-  v_now.ended := tock.each_once(v_now.ended);
+  v_now.ended := tock.dedupe_outcomes(v_now.ended);
   if v_unchanged then
     v_now.fields := tock.unchanged_fields(v_now.ended, p_runs, p_results is null);
   end if;

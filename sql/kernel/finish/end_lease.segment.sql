@@ -1,7 +1,7 @@
 -- Whole leases are closed as they are, and their runs count as done, but for those that have a result of
 -- their own. It says not 'closed_at is null': that lets the planner walk the open leases, dead entries
 -- and all.
-create or replace function tock.end_lease_{suffix}(p_lease uuid, p_epoch integer)
+create or replace function tock.end_lease_{suffix}(p_lease uuid, p_segment integer)
 returns integer
 language plpgsql
 volatile
@@ -11,10 +11,10 @@ declare
   v_runs integer;
   v_rows integer;
   v_apart boolean;
-  v_watched bigint;
-  v_asks boolean;
+  v_awaited bigint;
+  v_has_options boolean;
 begin
-  if p_epoch <> {segment} then
+  if p_segment <> {segment} then
     return -1;
   end if;
   -- nearly always of one run, which is said for certain only when it isn't there: that costs twelve functions
@@ -25,18 +25,18 @@ begin
       and l.after_position = tock.token_cursor(p_lease, {first_position})
       and l.token = p_lease and coalesce(l.closed_at, 'infinity') = 'infinity'
     returning l.runs, (
-      select x.position from tock.watches x where x.stream = l.stream
+      select x.position from tock.dependency_waits x where x.stream = l.stream
         and x.position = l.last_position limit 1)
-      into v_runs, v_watched;
+      into v_runs, v_awaited;
     if v_runs is not null or tock.is_of_one(p_lease) then
-      if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
-        perform tock.on_watched_lease_ended(p_lease, p_epoch);
+      if v_awaited is not null or (v_runs is not null and not tock.sees_all()) then
+        perform tock.on_parents_lease_ended(p_lease, p_segment);
       end if;
       return v_runs;
     end if;
   end if;
-  v_asks := tock.lease_asks(p_lease);
-  if v_asks and exists (
+  v_has_options := tock.lease_has_options(p_lease);
+  if v_has_options and exists (
     select from tock.leases_{segment} l
     cross join lateral (
       select r.position from tock.runs_{segment} r
@@ -52,13 +52,13 @@ begin
     where l.token = p_lease and l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity'
     returning l.stream, l.after_position, l.last_position, l.runs,
       (select count(*) from tock.leases_{segment} l where l.token = p_lease and l.alone is null) as rows, (
-      select x.position from tock.watches x
+      select x.position from tock.dependency_waits x
       where x.stream = l.stream and x.position > l.after_position and x.position <= l.last_position
       order by x.stream, x.position limit 1) as watched
   loop
     v_runs := coalesce(v_runs, 0) + v_row.runs;
     v_rows := coalesce(v_rows, v_row.rows) - 1;
-    v_watched := coalesce(v_watched, v_row.watched);
+    v_awaited := coalesce(v_awaited, v_row.watched);
     if (select e.position from tock.results_{segment} e where e.stream = v_row.stream
       and e.position > v_row.after_position and e.position <= v_row.last_position
       order by e.stream, e.position limit 1) is not null
@@ -77,15 +77,15 @@ begin
       where e.stream = l.stream and e.position > l.after_position and e.position <= l.last_position
         and e.state <> 'done' and e.position <> all (coalesce(l.skips, '{}'))) x;
   end if;
-  if v_runs is not null and v_asks then
-    perform tock.on_leases_ended(array[p_lease], p_epoch, true);
+  if v_runs is not null and v_has_options then
+    perform tock.on_leases_ended(array[p_lease], p_segment, true);
   end if;
-  if v_watched is not null or (v_runs is not null and not tock.sees_all()) then
-    perform tock.on_watched_lease_ended(p_lease, p_epoch);
+  if v_awaited is not null or (v_runs is not null and not tock.sees_all()) then
+    perform tock.on_parents_lease_ended(p_lease, p_segment);
   end if;
   return v_runs;
 end $$;
 
 comment on function tock.end_lease_{suffix} is
   'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never '
-  'there, -1 when its epoch is another, -2 when some lead on and it has to be ended by its runs.';
+  'there, -1 when its segment is another, -2 when some lead on and it has to be ended by its runs.';

@@ -1,10 +1,11 @@
 -- The caller holds the lease row against reaping. Two calls that end the same run both come here:
 -- results' primary key decides, and only who wrote the result goes on with the task.
 -- again_at says when the task is to run again, be it that it failed or that it was done and leads on: now or
--- earlier appends a run at once, later waits. All runs are of one epoch. (Payloads go from table to table,
+-- earlier appends a run at once, later waits. All runs are of one segment. (Payloads go from table to table,
 -- not by arrays: those end at 1 GB.) A task that somebody wants cancelled doesn't go on, and what was changed
 -- holds from now on, both as far as that is committed.
-create or replace function tock.end_runs(p_epoch integer, p_ended tock.ending[], p_fields text[] default null)
+create or replace function tock.end_runs(
+  p_segment integer, p_ended tock.ending[], p_fields text[] default null)
 returns integer
 language plpgsql
 volatile
@@ -12,10 +13,10 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_again tock.going[];
+  v_again tock.next_attempt[];
   v_streams integer[];
   v_one tock.ending;
-  v_next tock.going;
+  v_next tock.next_attempt;
   v_some boolean;
   v_ready boolean;
   v_later boolean;
@@ -29,14 +30,14 @@ begin
   if v_some is null then
     return 0;
   elsif v_some then
-    v_again := tock.next_attempts_current(p_epoch, p_ended);
+    v_again := tock.next_attempts_current(p_segment, p_ended);
     if v_again is null then
-      execute pg_catalog.format('select tock.next_attempts_%s($1, $2)', p_epoch) into v_again
-        using p_epoch, p_ended;
+      execute pg_catalog.format('select tock.next_attempts_%s($1, $2)', p_segment) into v_again
+        using p_segment, p_ended;
     end if;
     foreach v_next in array v_again loop
       if v_next.cancelled is null and v_next.position is not null then
-        v_again := tock.heed_wishes(v_again);
+        v_again := tock.apply_pending_changes(v_again);
         exit;
       end if;
     end loop;
@@ -72,12 +73,12 @@ begin
       perform tock.check_waiting_ids();
     end if;
   end if;
-  v_count := tock.write_results_current(p_epoch, p_ended, v_again, v_streams);
+  v_count := tock.write_results_current(p_segment, p_ended, v_again, v_streams);
   if v_count is null then
-    execute pg_catalog.format('select tock.write_results_%s($1, $2, $3, $4)', p_epoch) into v_count
-      using p_epoch, p_ended, v_again, v_streams;
+    execute pg_catalog.format('select tock.write_results_%s($1, $2, $3, $4)', p_segment) into v_count
+      using p_segment, p_ended, v_again, v_streams;
   end if;
-  perform tock.on_runs_ended(p_epoch, p_ended);
+  perform tock.on_runs_ended(p_segment, p_ended);
   return v_count;
 end $$;
 
@@ -86,13 +87,13 @@ comment on function tock.end_runs is
   'had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the '
   'task has, which is then checked.';
 
-create or replace function tock.heed_wishes(p_again tock.going[])
-returns tock.going[]
+create or replace function tock.apply_pending_changes(p_again tock.next_attempt[])
+returns tock.next_attempt[]
 language plpgsql
 volatile
 as $$
 declare
-  v_wishes tock.wish[] := tock.wishes(array(
+  v_pending tock.pending_change[] := tock.pending_changes(array(
     select a.task_id from unnest(p_again) a where a.cancelled is null
     union select tock.id_at(a.position, a.stream) from unnest(p_again) a where a.cancelled is null));
 begin
@@ -102,10 +103,10 @@ begin
       a.queue, coalesce((c.changes ->> 'priority')::smallint, a.priority), a.lane,
       greatest(a.due_at, (c.changes ->> 'run_at')::timestamptz),
       coalesce(t.cancelled, false) or coalesce(o.cancelled, false),
-      a.lost, a.stage_after)::tock.going
+      a.lost, a.stage_after)::tock.next_attempt
     from unnest(p_again) a
-    left join unnest(v_wishes) t on t.id = a.task_id
-    left join unnest(v_wishes) o on o.id = tock.id_at(a.position, a.stream)
+    left join unnest(v_pending) t on t.id = a.task_id
+    left join unnest(v_pending) o on o.id = tock.id_at(a.position, a.stream)
     cross join lateral (
       select coalesce(o.changes, '{}') || coalesce(t.changes, '{}') as changes) c
     left join lateral (
@@ -116,6 +117,6 @@ begin
     order by a.n);
 end $$;
 
-comment on function tock.heed_wishes is
+comment on function tock.apply_pending_changes is
   'The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the '
   'others, in the same order.';

@@ -12,7 +12,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
+  v_segment integer := tock.lease_segment(p_lease);
   v_told boolean := p_progress <> 'null';
   v_ids bigint[];
 begin
@@ -21,10 +21,10 @@ begin
   elsif v_told then
     v_ids := tock.check_progress(p_progress);
   end if;
-  if v_epoch is null then
+  if v_segment is null then
     return;
   end if;
-  execute pg_catalog.format('select * from tock.extend_lease_%s($1, $2)', v_epoch)
+  execute pg_catalog.format('select * from tock.extend_lease_%s($1, $2)', v_segment)
     into leased_until, runs, cancel
     using p_lease, pg_catalog.clock_timestamp() + interval '1 second'
       * coalesce(p_seconds, (tock.policy(tock.queue_of_lease(p_lease))).lease_seconds);
@@ -33,7 +33,7 @@ begin
   end if;
   refused := '{}';
   if v_told then
-    refused := tock.keep_progress(p_lease, v_epoch, v_ids, p_progress);
+    refused := tock.record_progress(p_lease, v_segment, v_ids, p_progress);
   end if;
   return next;
 end $$;

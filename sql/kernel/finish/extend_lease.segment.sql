@@ -31,7 +31,7 @@ begin
     select coalesce(r.task_id, tock.id_at(r.position, r.stream))
     from unnest(v_rows) x
     cross join lateral (
-      select m.* from tock.marks_{segment} m
+      select m.* from tock.run_overrides_{segment} m
       where m.stream = x.stream and m.position > x.after_position and m.position <= x.last_position
         and m.kind = 'cancelled' offset 0) m
     join tock.runs_{segment} r on r.stream = m.stream and r.position = m.position

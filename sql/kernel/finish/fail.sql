@@ -11,7 +11,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.token_epoch(p_lease);
+  v_segment integer := tock.token_segment(p_lease);
   v_all boolean := p_failures is null or pg_catalog.jsonb_typeof(p_failures) <> 'array';
   v_given jsonb := case when v_all
     then pg_catalog.jsonb_build_array(coalesce(nullif(p_failures, 'null'), '{}'))
@@ -37,9 +37,9 @@ begin
     dead := 0;
     v_good := '{}';
     v_ended := '{}';
-    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
-    if tock.lease_asks(p_lease) then
-      v_options := tock.options_of(v_epoch, v_runs);
+    v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids);
+    if tock.lease_has_options(p_lease) then
+      v_options := tock.options_of(v_segment, v_runs);
     end if;
     foreach v_run in array v_runs loop
       if not v_all then
@@ -66,26 +66,26 @@ begin
         v_run.attempt + 1, v_run.lost, null, null)::tock.ending;
     end loop;
     if failed = 0 then
-      return query select 0, 0, v_ids where not v_all and tock.is_open(p_lease, v_epoch);
+      return query select 0, 0, v_ids where not v_all and tock.is_open(p_lease, v_segment);
       return;
     end if;
     if not v_all then
-      v_ended := tock.each_once(v_ended);
+      v_ended := tock.dedupe_outcomes(v_ended);
     end if;
     foreach v_one in array v_ended loop
       dead := dead + (v_one.again_at is null)::integer;
     end loop;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
-    exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    exit when tock.end_runs(v_segment, v_ended) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
   end loop;
-  perform tock.close_lease(p_lease, v_epoch);
+  perform tock.close_lease(p_lease, v_segment);
   if v_options is not null then
-    perform tock.after_runs_ended(v_epoch, v_before || v_ended);
+    perform tock.after_runs_ended(v_segment, v_before || v_ended);
   end if;
   refused := '{}';
   if failed < pg_catalog.cardinality(v_ids) then
-    refused := array(select l.id from tock.ids_left(v_ids, v_good) l order by l.n);
+    refused := array(select l.id from tock.unmatched_ids(v_ids, v_good) l order by l.n);
   end if;
   return next;
 end $$;

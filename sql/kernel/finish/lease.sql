@@ -1,29 +1,29 @@
 -- The first statements of every verb that ends part of a lease: its rows are held against reaping and
 -- closing, and what they say is read only in the next statement.
-create or replace function tock.hold_runs(p_lease uuid, p_epoch integer, p_ids bigint[])
+create or replace function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[])
 returns tock.leased_run[]
 language plpgsql
 volatile
 as $$
 declare
-  v_runs tock.leased_run[] := tock.hold_runs_current(p_lease, p_epoch, p_ids);
+  v_runs tock.leased_run[] := tock.lock_lease_runs_current(p_lease, p_segment, p_ids);
 begin
   if v_runs is not null then
     return v_runs;
   end if;
-  if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
+  if p_segment is null or tock.lease_segment(p_lease) is distinct from p_segment then
     return '{}';
   end if;
-  execute pg_catalog.format('select tock.hold_runs_%s($1, $2, $3)', p_epoch) into v_runs
-    using p_lease, p_epoch, p_ids;
+  execute pg_catalog.format('select tock.lock_lease_runs_%s($1, $2, $3)', p_segment) into v_runs
+    using p_lease, p_segment, p_ids;
   return v_runs;
 end $$;
 
-comment on function tock.hold_runs is
+comment on function tock.lock_lease_runs is
   'Locks a lease''s rows and reads its runs, all or those with these ids, and how each has ended (state '
   'null: still running); none when there is no such lease.';
 
-create or replace function tock.is_open(p_lease uuid, p_epoch integer)
+create or replace function tock.is_open(p_lease uuid, p_segment integer)
 returns boolean
 language plpgsql
 volatile
@@ -31,10 +31,10 @@ as $$
 declare
   v_open boolean;
 begin
-  if p_epoch is null or tock.lease_epoch(p_lease) is distinct from p_epoch then
+  if p_segment is null or tock.lease_segment(p_lease) is distinct from p_segment then
     return false;
   end if;
-  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.lease_rows_%s($1) l', p_epoch)
+  execute pg_catalog.format('select bool_or(l.closed_at is null) from tock.lease_rows_%s($1) l', p_segment)
     into v_open using p_lease;
   return coalesce(v_open, false);
 end $$;
@@ -43,7 +43,7 @@ comment on function tock.is_open is 'Whether something of a lease is still to be
 
 -- Two last completers may each see the other's runs unfinished or hold the row against each other:
 -- then the lease stays open and the reaper closes it.
-create or replace function tock.close_lease(p_lease uuid, p_epoch integer)
+create or replace function tock.close_lease(p_lease uuid, p_segment integer)
 returns void
 language plpgsql
 volatile
@@ -51,14 +51,14 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 begin
-  if tock.close_ended_current(p_lease, p_epoch) is null then
-    execute pg_catalog.format('select tock.close_ended_%s($1, $2)', p_epoch) using p_lease, p_epoch;
+  if tock.close_ended_current(p_lease, p_segment) is null then
+    execute pg_catalog.format('select tock.close_ended_%s($1, $2)', p_segment) using p_lease, p_segment;
   end if;
 end $$;
 
 comment on function tock.close_lease is 'Closes the rows of a lease whose runs are all accounted for.';
 
-create or replace function tock.each_once(p_ended tock.ending[])
+create or replace function tock.dedupe_outcomes(p_ended tock.ending[])
 returns tock.ending[]
 language plpgsql
 immutable
@@ -76,7 +76,7 @@ begin
     order by e.stream, e.position, e.n);
 end $$;
 
-comment on function tock.each_once is
+comment on function tock.dedupe_outcomes is
   'What ended, without repeats: a retried run goes by its own id and by its task''s, and what was said of '
   'the first of them stands.';
 
@@ -127,12 +127,12 @@ set jit = off
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
+  v_segment integer := tock.lease_segment(p_lease);
   v_queue text;
 begin
-  if v_epoch is not null then
+  if v_segment is not null then
     execute pg_catalog.format('select s.queue from tock.streams s where s.number = '
-      '(select l.stream from tock.lease_rows_%s($1) l limit 1)', v_epoch) into v_queue using p_lease;
+      '(select l.stream from tock.lease_rows_%s($1) l limit 1)', v_segment) into v_queue using p_lease;
   end if;
   return v_queue;
 end $$;
@@ -146,10 +146,10 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
+  v_segment integer := tock.lease_segment(p_lease);
 begin
-  if v_epoch is not null then
-    execute pg_catalog.format('select tock.lock_lease_%s($1)', v_epoch) using p_lease;
+  if v_segment is not null then
+    execute pg_catalog.format('select tock.lock_lease_%s($1)', v_segment) using p_lease;
   end if;
 end $$;
 

@@ -1,15 +1,15 @@
 -- What the next attempts of runs would be, in the order of the runs, with nothing for those that end for
--- good. Where something may be wanted of a task (there is a mark, or its first run lies in another epoch)
+-- good. Where something may be wanted of a task (there is a mark, or its first run lies in another segment)
 -- cancelled is null: not known yet. The laterals with offset 0 are fences: the planner may not look up by
--- the stream alone, nor begin with all streams. What goes on in another queue comes to its gate there by way
--- of waiting, so it is due later than now.
-create or replace function tock.next_attempts_{suffix}(p_epoch integer, p_ended tock.ending[])
-returns tock.going[]
+-- the stream alone, nor begin with all streams. What goes on in another queue comes to its concurrency key
+-- there by way of waiting, so it is due later than now.
+create or replace function tock.next_attempts_{suffix}(p_segment integer, p_ended tock.ending[])
+returns tock.next_attempt[]
 language plpgsql
 volatile
 as $$
 begin
-  if p_epoch <> {segment} then
+  if p_segment <> {segment} then
     return null;
   end if;
   return array(
@@ -20,22 +20,23 @@ begin
       case when e.queue is null then r.lane
         else tock.lane_in(e.queue, r.tenant,
           coalesce(r.options, tock.options_in(null, e.queue, r.position))) end,
-      case when e.queue is not null and r.options ? 'gate'
+      case when e.queue is not null and r.options ? 'concurrency_key'
         then greatest(e.again_at, pg_catalog.clock_timestamp() + interval '1 millisecond')
         else e.again_at end,
       case when r.untouched then false end, r.lost,
       case when e.payload is null then (r.options #>> '{stage,after}')::bigint
-        else 9223372036854775807 end)::tock.going
+        else 9223372036854775807 end)::tock.next_attempt
     from unnest(p_ended) with ordinality
       e(stream, position, state, result, error, again_at, attempt, lost, queue, payload, n)
     left join lateral (
       select r.*, s.queue, s.priority, s.lane,
         coalesce(r.task_id, tock.id_at(r.position, r.stream)) as first_id,
-        (select m.position from tock.marks_{segment} m where m.stream = r.stream and m.position = r.position
+        (select m.position from tock.run_overrides_{segment} m
+         where m.stream = r.stream and m.position = r.position
          limit 1) is null
           and case when r.task_id is null then true
             when tock.position_of(r.task_id) >= {first_position} then (
-            select m.position from tock.marks_{segment} m
+            select m.position from tock.run_overrides_{segment} m
             where m.stream = tock.stream_of(r.task_id) and m.position = tock.position_of(r.task_id)
             limit 1) is null
           end as untouched

@@ -1,5 +1,5 @@
--- A gate goes on: it is that of the same name in the other queue. So does expires_at, if the task asked
--- for it itself.
+-- A concurrency key goes on: it is that of the same name in the other queue. So does expires_at, if the task
+-- asked for it itself.
 create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 returns jsonb
 language plpgsql

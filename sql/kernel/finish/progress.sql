@@ -46,7 +46,8 @@ comment on function tock.check_progress is
 
 -- The caller has extended the lease in a statement before, and so holds its rows against all who end its
 -- runs: what has ended by then is seen here.
-create or replace function tock.keep_progress(p_lease uuid, p_epoch integer, p_ids bigint[], p_progress jsonb)
+create or replace function tock.record_progress(
+  p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
 returns bigint[]
 language plpgsql
 volatile
@@ -55,11 +56,11 @@ declare
   v_runs tock.leased_run[];
 begin
   if p_ids is null then
-    execute pg_catalog.format('select tock.keep_lease_progress_%s($1, $2)', p_epoch)
+    execute pg_catalog.format('select tock.record_lease_progress_%s($1, $2)', p_segment)
       using p_lease, p_progress;
     return '{}';
   end if;
-  v_runs := tock.hold_runs(p_lease, p_epoch, p_ids);
+  v_runs := tock.lock_lease_runs(p_lease, p_segment, p_ids);
   insert into tock.progress (position, stream, of_all, progress, note)
   select distinct on (r.position, r.stream) r.position, r.stream, false,
     pg_catalog.round((p_progress -> (r.n - 1)::integer ->> 'progress')::numeric, 2),
@@ -67,25 +68,26 @@ begin
   from unnest(v_runs) r where r.state is null
   order by r.position, r.stream, r.n
   on conflict (position, stream, of_all) do update
-    set progress = excluded.progress, note = excluded.note, told_at = excluded.told_at;
+    set progress = excluded.progress, note = excluded.note, reported_at = excluded.reported_at;
   return array(
-    select l.id from tock.ids_left(p_ids, array(select r.n from unnest(v_runs) r where r.state is null)) l
+    select l.id from tock.unmatched_ids(p_ids,
+      array(select r.n from unnest(v_runs) r where r.state is null)) l
     order by l.n);
 end $$;
 
-comment on function tock.keep_progress is
+comment on function tock.record_progress is
   'Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none '
   'that still run.';
 
--- After the drop, and not before it: an epoch that is to be dropped may be archived first, when that is
+-- After the drop, and not before it: a segment that is to be dropped may be archived first, when that is
 -- turned on meanwhile.
-create or replace function tock.forget_progress(p_limit integer)
+create or replace function tock.delete_progress(p_limit integer)
 returns integer
 language plpgsql
 volatile
 as $$
 declare
-  v_oldest bigint := (select min(e.first_position) from tock.epochs e);
+  v_oldest bigint := (select min(e.first_position) from tock.segments e);
   v_forgotten integer;
 begin
   delete from tock.progress p using (
@@ -96,5 +98,5 @@ begin
   return v_forgotten;
 end $$;
 
-comment on function tock.forget_progress is
-  'Deletes what was said of runs older than all epochs there are, up to p_limit rows; returns how many.';
+comment on function tock.delete_progress is
+  'Deletes what was said of runs older than all segments there are, up to p_limit rows; returns how many.';

@@ -16,23 +16,23 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_duty tock.duties := (select d from tock.duties d where d.name = 'reap');
-  v_sweep boolean := coalesce(p_sweep, v_duty.swept_at is null
-    or v_duty.swept_at < v_now - interval '1 minute');
-  v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_duty.reached_at, '-infinity') end;
+  v_job tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'reap');
+  v_sweep boolean := coalesce(p_sweep, v_job.swept_at is null
+    or v_job.swept_at < v_now - interval '1 minute');
+  v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end;
   v_reached timestamptz := v_now;
-  v_epoch integer;
+  v_segment integer;
   v_part tock.reaped;
   v_runs integer := 0;
 begin
-  foreach v_epoch in array tock.unsettled_epochs() loop
-    execute pg_catalog.format('select r.* from tock.reap_segment_%s($1, $2, $3) r', v_epoch)
+  foreach v_segment in array tock.open_segments() loop
+    execute pg_catalog.format('select r.* from tock.reap_segment_%s($1, $2, $3) r', v_segment)
       into v_part using v_from, v_now, p_limit - v_runs;
     v_runs := v_runs + v_part.runs;
     v_reached := least(v_reached, v_part.reached_at);
     exit when v_runs >= p_limit;
   end loop;
-  update tock.duties d
+  update tock.maintenance_jobs d
   set reached_at = case when v_runs < p_limit then greatest(d.reached_at, v_reached) else d.reached_at end,
     swept_at = case when v_sweep and v_runs < p_limit
       then v_now + 20 * (pg_catalog.clock_timestamp() - v_now) else d.swept_at end
@@ -54,17 +54,17 @@ as $$
   select count(pg_catalog.pg_cancel_backend(o.pid))::integer
   from (
     select distinct a.pid
-    from tock.duties d
+    from tock.maintenance_jobs d
     join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
-      and l.objid::bigint = tock.named_key('duty', d.name)
+      and l.objid::bigint = tock.named_key('maintenance_job', d.name)
       and l.database = (select b.oid from pg_catalog.pg_database b
         where b.datname = pg_catalog.current_database())
     join pg_catalog.pg_stat_activity a on a.pid = l.pid
     where a.state = 'active' and a.pid <> pg_catalog.pg_backend_pid() and a.usename = current_user
-      and a.query ~ 'tock\.(tick|run_duty)\('
+      and a.query ~ 'tock\.(tick|run_maintenance)\('
       and a.query_start < pg_catalog.clock_timestamp() - p_seconds * interval '1 second') o
 $$;
 
 comment on function tock.cancel_overdue is
-  'Cancels calls of tick() and run_duty() by this role that have taken longer than p_seconds; '
+  'Cancels calls of tick() and run_maintenance() by this role that have taken longer than p_seconds; '
   'returns how many.';

@@ -37,7 +37,7 @@ begin
         || case when not t.up and r.lost + 1 >= p.max_lost
           then pg_catalog.format('; lost %s times, and max_lost is %s', r.lost + 1, p.max_lost) else '' end),
       case when t.up then tock.next_attempt_at(p, r.options, r.attempt, r.lost, r.max_attempts)
-        when r.lost + 1 < p.max_lost then tock.back_at(s.queue, r.options) end,
+        when r.lost + 1 < p.max_lost then tock.ready_again_at(s.queue, r.options) end,
       r.attempt + 1, case when t.up then r.lost else r.lost + 1 end, null, null)::tock.ending
     from unnest(v_expired) l
     join tock.streams s on s.number = l.stream
@@ -62,7 +62,8 @@ begin
   where l.stream = x.stream and l.after_position = x.after_position;
   v_reaped.runs := pg_catalog.cardinality(v_ended);
   perform tock.on_leases_ended(array(
-    select distinct e.token from unnest(v_expired) e where tock.lease_asks(e.token)), {segment}, false);
+    select distinct e.token from unnest(v_expired) e where tock.lease_has_options(e.token)),
+    {segment}, false);
   return v_reaped;
 end $$;
 

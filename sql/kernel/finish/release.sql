@@ -11,7 +11,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_epoch integer := tock.token_epoch(p_lease);
+  v_segment integer := tock.token_segment(p_lease);
   v_ids bigint[] := case when p_ids is not null then array(select distinct i from unnest(p_ids) i) end;
   v_good bigint[];
   v_runs tock.leased_run[];
@@ -24,9 +24,9 @@ begin
     released := 0;
     v_good := '{}';
     v_ended := '{}';
-    v_runs := tock.hold_runs(p_lease, v_epoch, v_ids);
-    if tock.lease_asks(p_lease) then
-      v_options := tock.options_of(v_epoch, v_runs);
+    v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids);
+    if tock.lease_has_options(p_lease) then
+      v_options := tock.options_of(v_segment, v_runs);
     end if;
     foreach v_run in array v_runs loop
       -- one that was wanted cancelled is cancelled by the reaper too, which says why
@@ -35,24 +35,24 @@ begin
       v_good := v_good || v_run.id;
       if v_run.state is null then
         v_ended := v_ended || row(v_run.stream, v_run.position, 'superseded', null, null,
-          tock.back_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt, v_run.lost, null,
-          null)::tock.ending;
+          tock.ready_again_at(v_run.queue, v_options -> v_run.position::text), v_run.attempt,
+          v_run.lost, null, null)::tock.ending;
       end if;
     end loop;
     if released = 0 then
-      return query select 0, v_ids where p_ids is not null and tock.is_open(p_lease, v_epoch);
+      return query select 0, v_ids where p_ids is not null and tock.is_open(p_lease, v_segment);
       return;
     end if;
     if p_ids is not null then
-      v_ended := tock.each_once(v_ended);
+      v_ended := tock.dedupe_outcomes(v_ended);
     end if;
     -- the same call, made again before it was answered, may have ended some meanwhile: look again
-    exit when tock.end_runs(v_epoch, v_ended) = pg_catalog.cardinality(v_ended);
+    exit when tock.end_runs(v_segment, v_ended) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
   end loop;
-  perform tock.close_lease(p_lease, v_epoch);
+  perform tock.close_lease(p_lease, v_segment);
   if v_options is not null then
-    perform tock.after_runs_ended(v_epoch, v_before || v_ended);
+    perform tock.after_runs_ended(v_segment, v_before || v_ended);
   end if;
   refused := '{}';
   if released < pg_catalog.cardinality(v_ids) then

@@ -33,33 +33,35 @@ end $$;
 comment on function tock.own_policy is
   'A queue''s policy as it is for a task that asks for a backoff of its own.';
 
-create or replace function tock.is_paused_gate(p_queue text, p_gate text)
+create or replace function tock.is_paused_concurrency_key(p_queue text, p_concurrency_key text)
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
-  return coalesce((select g.paused from tock.gates g where g.queue = p_queue and g.gate = p_gate), false);
+  return coalesce((select g.paused from tock.concurrency_keys g
+    where g.queue = p_queue and g.concurrency_key = p_concurrency_key), false);
 end $$;
 
-comment on function tock.is_paused_gate is 'Whether a gate is paused now.';
+comment on function tock.is_paused_concurrency_key is 'Whether a concurrency key is paused now.';
 
 -- The runs of a call follow each other within a second, and must all be later than the last of them.
-create or replace function tock.back_at(p_queue text, p_options jsonb)
+create or replace function tock.ready_again_at(p_queue text, p_options jsonb)
 returns timestamptz
 language sql
 volatile
 as $$
-  select case when p_options ->> 'gate' is not null and tock.is_paused_gate(p_queue, p_options ->> 'gate')
+  select case when p_options ->> 'concurrency_key' is not null
+    and tock.is_paused_concurrency_key(p_queue, p_options ->> 'concurrency_key')
     then pg_catalog.clock_timestamp() + interval '1 second' else '-infinity' end
 $$;
 
-comment on function tock.back_at is
+comment on function tock.ready_again_at is
   'When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at '
-  'its gate, where that is paused.';
+  'its concurrency key, where that is paused.';
 
--- When a failed run's task is tried again. Who gives up its turn at a gate comes back by way of waiting, and
--- so does everybody whose gate is paused.
+-- When a failed run's task is tried again. Who gives up its turn at a concurrency key comes back by way of
+-- waiting, and so does everybody whose concurrency key is paused.
 create or replace function tock.next_attempt_at(
   p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer,
   p_seconds double precision default null)
@@ -68,10 +70,11 @@ language sql
 volatile
 as $$
   select case when p_attempt - p_lost < coalesce(p_max_attempts, p_policy.max_attempts) then
-    greatest(tock.back_at(p_policy.name, p_options),
+    greatest(tock.ready_again_at(p_policy.name, p_options),
       pg_catalog.clock_timestamp() + interval '1 second' * greatest(
       coalesce(p_seconds, tock.backoff_seconds(tock.own_policy(p_policy, p_options), p_attempt - p_lost)),
-      case when p_options ->> 'gate' not like 'key:%' and p_policy.gate_retry = 'yield' then 0.05
+      case when p_options ->> 'concurrency_key' not like 'key:%'
+        and p_policy.concurrency_retry = 'yield' then 0.05
         else 0 end)) end
 $$;
 
@@ -79,7 +82,7 @@ comment on function tock.next_attempt_at is
   'When a task whose run failed is tried again: in p_seconds, or after its backoff; null when '
   'that was the last attempt.';
 
-create or replace function tock.options_of(p_epoch integer, p_runs tock.leased_run[])
+create or replace function tock.options_of(p_segment integer, p_runs tock.leased_run[])
 returns jsonb
 language plpgsql
 volatile
@@ -92,9 +95,9 @@ begin
     from unnest($1) u
     cross join lateral (
       select r.position, r.options from tock.runs_%s r
-      where r.stream = u.stream and r.position = u.position offset 0) r$q$, p_epoch)
+      where r.stream = u.stream and r.position = u.position offset 0) r$q$, p_segment)
     into v_options using p_runs;
   return v_options;
 end $$;
 
-comment on function tock.options_of is 'The options of runs of an epoch, by their positions.';
+comment on function tock.options_of is 'The options of runs of a segment, by their positions.';

@@ -1,9 +1,9 @@
 -- The results' primary key decides who ended a run; only what is written here goes on. New runs go by the
--- parent: the sequence may be in a later epoch. What was done, of a task that was cancelled, has the error
+-- parent: the sequence may be in a later segment. What was done, of a task that was cancelled, has the error
 -- JSON null: so the same completion, made again, is told from one of a run that was given back. The arrays
 -- have one order; what goes on without a stream waits.
 create or replace function tock.write_results_{suffix}(
-  p_epoch integer, p_ended tock.ending[], p_again tock.going[],
+  p_segment integer, p_ended tock.ending[], p_again tock.next_attempt[],
   p_streams integer[])
 returns integer
 language plpgsql
@@ -12,7 +12,7 @@ as $$
 declare
   v_count integer;
 begin
-  if p_epoch <> {segment} then
+  if p_segment <> {segment} then
     return null;
   elsif p_again is null then
     with written as (
@@ -68,9 +68,10 @@ begin
       from going_on g where g.next_stream is not null
     ), later as (
       insert into tock.waiting (position, task_id, due_at, queue, priority, lane, attempt, lost,
-        max_attempts, tenant, created_at, bytes, payload, options, gate)
+        max_attempts, tenant, created_at, bytes, payload, options, concurrency_key)
       select g.next_position, g.task_id, g.due_at, g.queue, g.priority, g.lane, g.next_attempt, g.next_lost,
-        g.max_attempts, g.tenant, g.created_at, g.new_bytes, g.payload, g.options, g.options ->> 'gate'
+        g.max_attempts, g.tenant, g.created_at, g.new_bytes, g.payload, g.options,
+        g.options ->> 'concurrency_key'
       from going_on g where g.next_stream is null
     )
     select count(*) from written into v_count;

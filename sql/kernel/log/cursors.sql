@@ -8,17 +8,17 @@ volatile
 as $$
 declare
   v_after bigint := (select s.start_after from tock.streams s where s.number = p_stream);
-  v_epoch integer := tock.epoch_of(v_after + 1);
+  v_segment integer := tock.segment_of(v_after + 1);
   v_last bigint;
 begin
   loop
-    exit when v_epoch is null;
+    exit when v_segment is null;
     execute pg_catalog.format('select l.last_position from tock.leases_%s l where l.stream = $1
-      order by l.stream desc, l.after_position desc limit 1', v_epoch) into v_last using p_stream;
+      order by l.stream desc, l.after_position desc limit 1', v_segment) into v_last using p_stream;
     exit when coalesce(v_last <= v_after, true);
     v_after := v_last;
-    exit when tock.epoch_of(v_after + 1) = v_epoch;
-    v_epoch := tock.epoch_of(v_after + 1);
+    exit when tock.segment_of(v_after + 1) = v_segment;
+    v_segment := tock.segment_of(v_after + 1);
   end loop;
   return v_after;
 end $$;
@@ -34,14 +34,14 @@ volatile
 set plan_cache_mode = force_custom_plan
 as $$
 declare
-  v_epoch integer := tock.epoch_of(p_after + 1);
+  v_segment integer := tock.segment_of(p_after + 1);
   v_first bigint;
 begin
-  if v_epoch is not null then
+  if v_segment is not null then
     execute pg_catalog.format('select r.position from tock.runs_%s r where r.stream = $1 and r.position > $2
-      order by r.stream, r.position limit 1', v_epoch) into v_first using p_stream, p_after;
+      order by r.stream, r.position limit 1', v_segment) into v_first using p_stream, p_after;
   end if;
-  if v_first is null and tock.newest_epoch() > coalesce(v_epoch, 0) then
+  if v_first is null and tock.newest_segment() > coalesce(v_segment, 0) then
     execute pg_catalog.format('select r.position from tock.runs r where r.stream = $1 and r.position > %s
       order by r.stream, r.position limit 1', p_after) into v_first using p_stream;
   end if;
@@ -49,18 +49,18 @@ begin
 end $$;
 
 comment on function tock.first_unread is
-  'The position of a stream''s first run above its cursor, in whichever epoch; null when there is none.';
+  'The position of a stream''s first run above its cursor, in whichever segment; null when there is none.';
 
 -- start_after may always be moved up to the cursor, and over a gap to just before the first unread
 -- run: a claim over the same gap ends its skip lease there, so the fence stays the same number. A
 -- writer with an old snapshot holds its stream's row to its end: that one is left for later.
-create or replace function tock.move_up(p_limit integer default 1000)
+create or replace function tock.advance_start(p_limit integer default 1000)
 returns integer
 language plpgsql
 volatile
 as $$
 declare
-  v_hot tock.epochs;
+  v_hot tock.segments;
   v_stream record;
   v_after bigint;
   v_first bigint;
@@ -69,11 +69,11 @@ begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     return 0;
   end if;
-  select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
+  select e.* into v_hot from tock.segments e where e.number = tock.newest_segment();
   if not found then
     return 0;  -- positions have gone past the last one
   end if;
-  -- those that were claimed from in the epoch in use
+  -- those that were claimed from in the segment in use
   execute pg_catalog.format($q$
     update tock.streams s set start_after = n.after_position
     from (
@@ -92,13 +92,13 @@ begin
   loop
     v_after := tock.cursor_of(v_stream.number);
     v_first := tock.first_unread(v_stream.number, v_after);
-    continue when v_first is null or tock.epoch_of(v_first) = tock.epoch_of(v_stream.start_after + 1);
+    continue when v_first is null or tock.segment_of(v_first) = tock.segment_of(v_stream.start_after + 1);
     continue when not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), v_stream.number);
     v_after := tock.cursor_of(v_stream.number);
     v_first := tock.first_unread(v_stream.number, v_after);
     continue when v_first is null;
     update tock.streams s
-    set start_after = case when tock.epoch_of(v_first) = tock.epoch_of(v_after + 1) then v_after
+    set start_after = case when tock.segment_of(v_first) = tock.segment_of(v_after + 1) then v_after
       else v_first - 1 end
     where s.number = any (array(
       select t.number from tock.streams t
@@ -108,10 +108,10 @@ begin
   return v_moved;
 end $$;
 
-comment on function tock.move_up is
-  'Moves streams'' start_after up to the epoch they have come to; returns how many.';
+comment on function tock.advance_start is
+  'Moves streams'' start_after up to the segment they have come to; returns how many.';
 
-create or replace function tock.skip_to(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
+create or replace function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
 returns void
 language plpgsql
 volatile
@@ -123,6 +123,6 @@ begin
       pg_catalog.now(), 'skipped');
 end $$;
 
-comment on function tock.skip_to is
+comment on function tock.skip_range is
   'Moves a stream''s cursor without handing anything out: a closed lease that holds no runs but p_skipped '
   'that were passed over.';

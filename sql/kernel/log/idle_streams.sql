@@ -3,7 +3,7 @@
 -- order, so that one kept by an open transaction starves no other; a slot that is always busy is waited
 -- for a moment, as writers who find a waiter take another. start_after is left at the stream's end, for
 -- the guard to see.
-create or replace function tock.rest(p_limit integer default 20000)
+create or replace function tock.deactivate_streams(p_limit integer default 20000)
 returns integer
 language plpgsql
 volatile
@@ -14,7 +14,7 @@ set enable_bitmapscan = off
 set jit = off
 as $$
 declare
-  v_hot tock.epochs;
+  v_hot tock.segments;
   v_slot integer;
   v_stream integer;
   v_count integer;
@@ -22,15 +22,15 @@ declare
 begin
   perform tock.check_read_committed('rest');
   -- with the sequence set back, what lies above it would not be looked at
-  perform tock.guard_now();
+  perform tock.guard_before_use();
   for v_slot in
     select s.slot from (select distinct a.slot from tock.streams a where a.awake) s
     order by pg_catalog.random() limit 16
   loop
     exit when v_rested >= p_limit;
     continue when not tock.wait_for_lock(1073741824 + v_slot);
-    -- only now: its writers may have gone on to another epoch until then
-    select e.* into v_hot from tock.epochs e where e.number = tock.newest_epoch();
+    -- only now: its writers may have gone on to another segment until then
+    select e.* into v_hot from tock.segments e where e.number = tock.newest_segment();
     execute pg_catalog.format('select tock.deactivate_idle_streams_%s($1, $2)', v_hot.number)
       into v_count using v_slot, p_limit - v_rested;
     v_rested := v_rested + v_count;
@@ -49,6 +49,6 @@ begin
   return v_rested;
 end $$;
 
-comment on function tock.rest is
+comment on function tock.deactivate_streams is
   'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; '
   'returns how many.';

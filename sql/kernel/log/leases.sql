@@ -4,10 +4,10 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer := tock.lease_epoch(p_lease);
+  v_segment integer := tock.lease_segment(p_lease);
 begin
-  if v_epoch is not null then
-    return query execute pg_catalog.format('select * from tock.leased_runs_%s($1)', v_epoch) using p_lease;
+  if v_segment is not null then
+    return query execute pg_catalog.format('select * from tock.leased_runs_%s($1)', v_segment) using p_lease;
   end if;
 end $$;
 

@@ -9,7 +9,8 @@ begin
   then
     perform tock.refuse(503,
       pg_catalog.format('the sequence tock.positions is behind what is stored (%s), or cached', p_taken),
-      null, 'the duty guard mends it within a minute, or now: select tock.run_duty(''guard'')');
+      null,
+      'the maintenance_job guard mends it within a minute, or now: select tock.run_maintenance(''guard'')');
   end if;
 end $$;
 
@@ -53,7 +54,7 @@ begin
     if v_taken is not null then
       perform tock.refuse(503,
         pg_catalog.format('the sequence tock.positions gave out %s once more', v_taken), null,
-        'the duty guard mends it within a minute, or now: select tock.run_duty(''guard'')');
+        'the maintenance_job guard mends it within a minute, or now: select tock.run_maintenance(''guard'')');
     end if;
   end if;
 end $$;

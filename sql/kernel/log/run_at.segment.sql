@@ -13,7 +13,7 @@ as $$
     select g.progress, g.note from tock.progress g
     where g.position = any (array[r.position, d.lease_after + 1]) and g.stream = r.stream
       and (g.of_all or g.position = r.position)
-    order by g.told_at desc limit 1) g on d.lease_after is not null
+    order by g.reported_at desc limit 1) g on d.lease_after is not null
   where r.stream = tock.stream_of(p_id) and r.position = tock.position_of(p_id)
 $$;
 

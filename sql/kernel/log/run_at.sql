@@ -4,13 +4,13 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer := tock.epoch_of(tock.position_of(p_id));
+  v_segment integer := tock.segment_of(tock.position_of(p_id));
   v_run tock.found_run;
 begin
-  if v_epoch is null or tock.stream_of(p_id) = 0 then
+  if v_segment is null or tock.stream_of(p_id) = 0 then
     return null;
   end if;
-  execute pg_catalog.format('select r.* from tock.run_at_%s($1) r', v_epoch) into v_run using p_id;
+  execute pg_catalog.format('select r.* from tock.run_at_%s($1) r', v_segment) into v_run using p_id;
   return v_run;
 end $$;
 

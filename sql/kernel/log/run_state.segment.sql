@@ -28,12 +28,12 @@ as $$
     order by k.stream desc, k.after_position desc limit 1) o on o.last_position >= p_position
   left join lateral (select o.* where o.runs > 0 and p_position <> all (coalesce(o.skips, '{}'))) l on true
   left join lateral (
-    select m.stream, m.created_at from tock.marks_{segment} m
+    select m.stream, m.created_at from tock.run_overrides_{segment} m
     where m.stream = p_stream and m.position = p_position and m.kind = 'cancelled'
       -- what had expired while it waited has ended with that, though it was purged
       and (l.stream is not null or x.expires_at <= m.created_at is not true) offset 0) c on true
   left join lateral (
-    select m.other_id, m.created_at from tock.marks_{segment} m
+    select m.other_id, m.created_at from tock.run_overrides_{segment} m
     where m.stream = p_stream and m.position = p_position and m.kind = 'superseded' offset 0) n on true
 $$;
 

@@ -9,9 +9,9 @@ declare
   v_hint text := pg_catalog.current_setting('tock.slot', true);
   v_first integer := coalesce(p_from, case when v_hint ~ '^\d{1,3}$' then v_hint::integer end, 0);
 begin
-  if tock.current_epoch() is null then
-    perform tock.guard_now();
-    perform tock.make_room();
+  if tock.current_segment() is null then
+    perform tock.guard_before_use();
+    perform tock.create_next_segment();
   end if;
   for v_step in 0 .. 4095 loop
     if pg_catalog.pg_try_advisory_xact_lock(

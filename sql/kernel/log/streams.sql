@@ -52,22 +52,23 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer;
+  v_segment integer;
   v_newest bigint;
 begin
-  for v_epoch in select e.number from tock.epochs e order by e.number desc loop
+  for v_segment in select e.number from tock.segments e order by e.number desc loop
     execute pg_catalog.format('select r.position from tock.runs_%s r where r.stream = $1
-      order by r.stream desc, r.position desc limit 1', v_epoch) into v_newest using p_stream;
-    exit when v_newest is not null or v_epoch <= tock.newest_epoch();
+      order by r.stream desc, r.position desc limit 1', v_segment) into v_newest using p_stream;
+    exit when v_newest is not null or v_segment <= tock.newest_segment();
   end loop;
   return v_newest;
 end $$;
 
 comment on function tock.newest_run is
-  'A stream''s newest run, as far as it can lie above the next position: in the epoch in use or a later one. '
+  'A stream''s newest run, as far as it can lie above the next position: in the segment in use or a later '
+  'one. '
   'Null when there is none.';
 
-create or replace function tock.stream_asks(p_stream integer)
+create or replace function tock.stream_has_options(p_stream integer)
 returns boolean
 language plpgsql
 stable
@@ -76,4 +77,4 @@ begin
   return (select s.lane >= 1024 from tock.streams s where s.number = p_stream);
 end $$;
 
-comment on function tock.stream_asks is 'Whether a stream is of runs with options.';
+comment on function tock.stream_has_options is 'Whether a stream is of runs with options.';

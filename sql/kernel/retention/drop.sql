@@ -1,4 +1,4 @@
-create or replace function tock.drop_epoch(p_epoch integer)
+create or replace function tock.drop_segment_tables(p_segment integer)
 returns void
 language plpgsql
 volatile
@@ -7,9 +7,9 @@ declare
   v_table text;
 begin
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
-    execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_epoch);
+    execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_segment);
   end loop;
-  if not tock.may_be_dropped(p_epoch) then
+  if not tock.may_be_dropped(p_segment) then
     raise lock_not_available using message = 'the archive was turned on at the last moment';
   end if;
   -- from here on everybody stands behind this, so nothing more is waited for but these
@@ -17,22 +17,22 @@ begin
     execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
   end loop;
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
-    execute pg_catalog.format('drop table tock.%s_%s', v_table, p_epoch);
+    execute pg_catalog.format('drop table tock.%s_%s', v_table, p_segment);
   end loop;
-  perform tock.drop_segment_functions(p_epoch);
-  delete from tock.epochs e where e.number = p_epoch;
-  perform tock.on_segment_dropped(p_epoch);
+  perform tock.drop_segment_functions(p_segment);
+  delete from tock.segments e where e.number = p_segment;
+  perform tock.on_segment_dropped(p_segment);
 end $$;
 
-comment on function tock.drop_epoch is
-  'Drops an epoch''s leaves: 55P03 when somebody reads and it would have to wait, '
+comment on function tock.drop_segment_tables is
+  'Drops a segment''s leaves: 55P03 when somebody reads and it would have to wait, '
   'or the archive was turned on since.';
 
--- The only detach there is. It waits for readers of any epoch, and everybody behind it: so for 10 ms a
+-- The only detach there is. It waits for readers of any segment, and everybody behind it: so for 10 ms a
 -- table (30 when that did for none of eight tries: writers may be overlapping all the time), and then not
 -- again for a minute, two, four ... an hour. Its locks last to the end of the transaction: it is the last
 -- thing done there.
-create or replace function tock.retain()
+create or replace function tock.drop_expired_segments()
 returns integer
 language plpgsql
 volatile
@@ -45,21 +45,21 @@ set lock_timeout = '10ms'
 as $$
 declare
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '5 seconds';
-  v_epoch tock.epochs;
+  v_segment tock.segments;
   v_left integer;
 begin
-  if tock.forget_progress(100000) > 0 then
+  if tock.delete_progress(100000) > 0 then
     return 1;
   end if;
-  for v_epoch in
-    select e.* from tock.epochs e
+  for v_segment in
+    select e.* from tock.segments e
     where tock.is_past_retention(e) and coalesce(e.drop_after, '-infinity') < pg_catalog.now()
       and tock.may_be_dropped(e.number)
     order by e.number limit 4
   loop
     begin
       loop
-        v_left := tock.let_go(v_epoch.number);
+        v_left := tock.prepare_segment_drop(v_segment.number);
         exit when v_left = 0;
         if pg_catalog.clock_timestamp() > v_until then
           return 1;
@@ -67,36 +67,37 @@ begin
       end loop;
     exception
       when lock_not_available then
-        perform tock.back_off(v_epoch);
+        perform tock.postpone_drop(v_segment);
         continue;
     end;
     begin
-      continue when not tock.before_segment_drop(v_epoch);
-      if v_epoch.drop_tries >= 8 then
+      continue when not tock.before_segment_drop(v_segment);
+      if v_segment.drop_tries >= 8 then
         perform pg_catalog.set_config('lock_timeout', '30ms', true);
       end if;
-      perform tock.drop_epoch(v_epoch.number);
+      perform tock.drop_segment_tables(v_segment.number);
       return 1;
     exception
       when lock_not_available then
-        perform tock.back_off(v_epoch);
+        perform tock.postpone_drop(v_segment);
     end;
   end loop;
   return 0;
 end $$;
 
-comment on function tock.retain is
-  'Drops the oldest epoch that is audited and whose longest retention has passed, one a call, while the '
+comment on function tock.drop_expired_segments is
+  'Drops the oldest segment that is audited and whose longest retention has passed, one a call, while the '
   'archive is on only one that lies there, verified; returns 1 when it did something.';
 
-create or replace function tock.back_off(p_epoch tock.epochs)
+create or replace function tock.postpone_drop(p_segment tock.segments)
 returns void
 language sql
 volatile
 as $$
-  update tock.epochs e set drop_tries = e.drop_tries + 1,
+  update tock.segments e set drop_tries = e.drop_tries + 1,
     drop_after = pg_catalog.now() + least(interval '1 hour', interval '1 minute' * 2 ^ least(e.drop_tries, 6))
-  where e.number = p_epoch.number
+  where e.number = p_segment.number
 $$;
 
-comment on function tock.back_off is 'Leaves an epoch alone for a while: a minute, two, four ... an hour.';
+comment on function tock.postpone_drop is
+  'Leaves a segment alone for a while: a minute, two, four ... an hour.';

@@ -2,7 +2,7 @@
 -- the others go 64 lanes further up, where the same may happen again; until it has been worked off. A lane
 -- and that of its tasks with options, 1024 further up, are one here: whoever fills either keeps both.
 -- Looked at are the streams with a backlog among a thousand, in any order.
-create or replace function tock.balance(p_streams integer default 1000)
+create or replace function tock.isolate_tenants(p_streams integer default 1000)
 returns integer
 language plpgsql
 volatile
@@ -28,7 +28,7 @@ begin
       where s.awake and s.lane & 1023 < 448 order by pg_catalog.random() limit p_streams) l
     where tock.newest_run(l.number) - tock.cursor_of(l.number) >= 200 limit 200
   loop
-    v_heavy := tock.heavy_tenant(v_stream.number);
+    v_heavy := tock.heaviest_tenant(v_stream.number);
     if v_heavy is not null then
       update tock.queues q set heavy = q.heavy || pg_catalog.jsonb_build_object(v_stream.lane, v_heavy)
       where q.name = v_stream.queue and q.heavy -> v_stream.lane::text is null;
@@ -42,7 +42,7 @@ begin
     if not exists (
       select from tock.streams s
       where s.queue = v_lane.name and s.awake and s.lane & 1023 = v_lane.lane::integer
-        and tock.heavy_tenant(s.number) is not null)
+        and tock.heaviest_tenant(s.number) is not null)
     then
       update tock.queues q set heavy = q.heavy - v_lane.lane where q.name = v_lane.name;
       v_changed := v_changed + 1;
@@ -51,36 +51,36 @@ begin
   return v_changed;
 end $$;
 
-comment on function tock.balance is
+comment on function tock.isolate_tenants is
   'Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked '
   'off; returns how many changed.';
 
 -- At either end: what stands there first may be others', and whoever comes would still come behind it.
-create or replace function tock.heavy_tenant(p_stream integer)
+create or replace function tock.heaviest_tenant(p_stream integer)
 returns text
 language plpgsql
 volatile
 as $$
 declare
   v_after bigint := tock.cursor_of(p_stream);
-  v_epochs integer[] := array[tock.epoch_of(v_after + 1), tock.newest_epoch()];
+  v_segments integer[] := array[tock.segment_of(v_after + 1), tock.newest_segment()];
   v_tenant text;
 begin
   for v_end in 1 .. 2 loop
-    continue when v_epochs[v_end] is null;
+    continue when v_segments[v_end] is null;
     execute pg_catalog.format($q$
       select n.tenant from (
-        select r.tenant, count(*) over () as looked_at from (
+        select r.tenant, count(*) over () as scanned from (
           select r.tenant from tock.runs_%1$s r where r.stream = $1 and r.position > $2
           order by r.stream %2$s, r.position %2$s limit 200) r) n
-      where n.looked_at = 200 and n.tenant is not null
+      where n.scanned = 200 and n.tenant is not null
       group by n.tenant having count(*) >= 100 order by count(*) desc limit 1$q$,
-      v_epochs[v_end], case v_end when 2 then 'desc' end) into v_tenant using p_stream, v_after;
+      v_segments[v_end], case v_end when 2 then 'desc' end) into v_tenant using p_stream, v_after;
     exit when v_tenant is not null;
   end loop;
   return v_tenant;
 end $$;
 
-comment on function tock.heavy_tenant is
+comment on function tock.heaviest_tenant is
   'The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is '
   'none, or fewer are left.';

@@ -25,7 +25,7 @@ as $$
     select j.* from judged j
     where j.open and (
       (j.after_position is null and not exists (
-        select from tock.marks_{segment} m
+        select from tock.run_overrides_{segment} m
         where m.stream = p_stream and m.position = j.position and m.kind = 'superseded' and m.other_id > 0))
       or (j.excess > 0 and (j.late or j.excess <> j.late_ones)))
   )

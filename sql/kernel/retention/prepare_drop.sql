@@ -1,5 +1,5 @@
 -- Step by step: a call does one of these where there is anything left of it to do.
-create or replace function tock.let_go(p_epoch integer, p_limit integer default 100000)
+create or replace function tock.prepare_segment_drop(p_segment integer, p_limit integer default 100000)
 returns integer
 language plpgsql
 volatile
@@ -7,15 +7,15 @@ as $$
 declare
   v_done integer;
 begin
-  execute pg_catalog.format('select tock.send_on_%s($1)', p_epoch) into v_done using p_limit;
-  return case when v_done = 0 then tock.forget_promotions(p_epoch, p_limit) else v_done end;
+  execute pg_catalog.format('select tock.redirect_run_ids_%s($1)', p_segment) into v_done using p_limit;
+  return case when v_done = 0 then tock.delete_promotions(p_segment, p_limit) else v_done end;
 end $$;
 
-comment on function tock.let_go is
-  'Prepares an epoch for being dropped, about p_limit rows a call: 0 when it is ready.';
+comment on function tock.prepare_segment_drop is
+  'Prepares a segment for being dropped, about p_limit rows a call: 0 when it is ready.';
 
 -- By way of what they were sent on to, or for good. Waiting entries are still to become something.
-create or replace function tock.forget_promotions(p_epoch integer, p_limit integer)
+create or replace function tock.delete_promotions(p_segment integer, p_limit integer)
 returns integer
 language plpgsql
 volatile
@@ -25,11 +25,11 @@ declare
 begin
   with pointing as materialized (
     select p.position, n.run_id as next_id
-    from tock.epochs e
+    from tock.segments e
     join tock.promotions p on p.run_id >= tock.id_at(e.first_position, 0)
       and p.run_id < tock.id_at(e.end_position, 0)
     left join tock.promotions n on n.position = tock.position_of(p.run_id)
-    where e.number = p_epoch
+    where e.number = p_segment
       and (n.position is not null or not exists (
         select from tock.waiting w where w.position = tock.position_of(p.run_id)))
     limit p_limit
@@ -43,5 +43,5 @@ begin
   return v_done;
 end $$;
 
-comment on function tock.forget_promotions is
-  'Takes away what points into an epoch from promotions, about p_limit rows; returns how many it took.';
+comment on function tock.delete_promotions is
+  'Takes away what points into a segment from promotions, about p_limit rows; returns how many it took.';

@@ -1,7 +1,7 @@
--- A transaction that was writing when the epoch ended may still commit runs in it: it holds a slot
+-- A transaction that was writing when the segment ended may still commit runs in it: it holds a slot
 -- until then (a prepared one is shown as -1/xid). What they left is looked at after that: an older
 -- snapshot doesn't show it.
-create or replace function tock.settle()
+create or replace function tock.close_segments()
 returns integer
 language plpgsql
 volatile
@@ -9,18 +9,18 @@ as $$
 declare
   v_reached bigint := (select s.last_value from tock.positions s);
   v_writers text[] := tock.writers();
-  v_epoch tock.epochs;
+  v_segment tock.segments;
   v_busy boolean;
   v_settled integer := 0;
 begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     return 0;
   end if;
-  update tock.epochs e set writers_at_end = v_writers
+  update tock.segments e set writers_at_end = v_writers
   where e.writers_at_end is null and e.end_position <= v_reached;
-  for v_epoch in
-    select e.* from tock.epochs e
-    where e.settled_at is null and e.writers_at_end is not null and not e.writers_at_end && v_writers
+  for v_segment in
+    select e.* from tock.segments e
+    where e.closed_at is null and e.writers_at_end is not null and not e.writers_at_end && v_writers
       and not exists (select from unnest(v_writers) w where w like '-1/%')
     order by pg_catalog.random() limit 64
   loop
@@ -30,18 +30,18 @@ begin
         where s.awake and s.start_after < $1 - 1 and (s.start_after >= $2 - 1
           or (select r.position from tock.runs_%1$s r where r.stream = s.number limit 1) is not null
           or (select l.last_position from tock.leases_%1$s l where l.stream = s.number limit 1) is not null))
-      or exists (select from tock.leases_%1$s l where l.closed_at is null)$q$, v_epoch.number)
-      into v_busy using v_epoch.end_position, v_epoch.first_position;
+      or exists (select from tock.leases_%1$s l where l.closed_at is null)$q$, v_segment.number)
+      into v_busy using v_segment.end_position, v_segment.first_position;
     continue when v_busy;
-    update tock.epochs e set settled_at = pg_catalog.now(), dead = tock.dead_in(e.number)
-    where e.number = v_epoch.number;
+    update tock.segments e set closed_at = pg_catalog.now(), dead = tock.dead_in_segment(e.number)
+    where e.number = v_segment.number;
     v_settled := v_settled + 1;
   end loop;
   return v_settled;
 end $$;
 
-comment on function tock.settle is
-  'Marks epochs as settled that have ended, whose writers are gone, and in which nothing is unread or '
+comment on function tock.close_segments is
+  'Marks segments as settled that have ended, whose writers are gone, and in which nothing is unread or '
   'running; returns how many.';
 
 create or replace function tock.writers()

@@ -4,7 +4,7 @@
 --   NAME.segment.sql   is compiled for each segment as tock.NAME_<number>, and once more as tock.NAME_current
 --    for the segment
 --                      in use, which needs no dynamic call. It gets the number of the segment that is meant
---                       (p_epoch), and
+--                       (p_segment), and
 --                      answers null, or nothing, when it is for another: the caller then asks
 --                       tock.NAME_<number>.
 --                      One that calls itself NAME_{segment}, not NAME_{suffix}, is off the hot path: it has
@@ -16,7 +16,7 @@
 -- tock.positions s. A deploy stores the templates in tock.segment_templates and compiles them all
 -- (after_install.sql).
 create or replace function tock.compile_template(
-  p_template tock.segment_templates, p_epoch tock.epochs, p_suffix text, p_valid_until bigint,
+  p_template tock.segment_templates, p_segment tock.segments, p_suffix text, p_valid_until bigint,
   p_is_current text)
 returns void
 language plpgsql
@@ -29,9 +29,9 @@ declare
   v_pair text[];
 begin
   foreach v_pair slice 1 in array array[
-    ['{segment}', p_epoch.number::text], ['{suffix}', p_suffix],
-      ['{first_position}', p_epoch.first_position::text],
-    ['{end_position}', p_epoch.end_position::text], ['{valid_until}', p_valid_until::text],
+    ['{segment}', p_segment.number::text], ['{suffix}', p_suffix],
+      ['{first_position}', p_segment.first_position::text],
+    ['{end_position}', p_segment.end_position::text], ['{valid_until}', p_valid_until::text],
     ['{is_current}', p_is_current]]
   loop
     v_body := pg_catalog.replace(v_body, v_pair[1], coalesce(v_pair[2], v_pair[1]));
@@ -49,14 +49,14 @@ end $$;
 
 comment on function tock.compile_template is 'Makes one function of a segment from its template.';
 
-create or replace function tock.compile_segment(p_epoch integer)
+create or replace function tock.compile_segment(p_segment integer)
 returns void
 language sql
 volatile
 as $$
   select tock.compile_template(t, e, e.number::text, null, null)
-  from tock.epochs e cross join tock.segment_templates t
-  where e.number = p_epoch and t.kind = 'segment'
+  from tock.segments e cross join tock.segment_templates t
+  where e.number = p_segment and t.kind = 'segment'
   order by t.name
 $$;
 
@@ -70,24 +70,24 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch tock.epochs;
+  v_segment tock.segments;
   v_valid_until bigint;
 begin
   -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
-  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'hot'));
-  select e.* into v_epoch from tock.epochs e where e.number = tock.newest_epoch();
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', 'hot'));
+  select e.* into v_segment from tock.segments e where e.number = tock.newest_segment();
   if not found then
     return;  -- positions have gone past the last one since it was looked at: whoever comes makes the next
   end if;
   -- near the end of the last one they are not vouched for any more: then whoever comes makes the next
-  v_valid_until := v_epoch.end_position - case
-    when exists (select from tock.epochs e where e.number > v_epoch.number) then 0
-    else least(200000, (v_epoch.end_position - v_epoch.first_position) / 4) end;
-  perform tock.compile_template(t, v_epoch, 'current', v_valid_until, pg_catalog.format(
+  v_valid_until := v_segment.end_position - case
+    when exists (select from tock.segments e where e.number > v_segment.number) then 0
+    else least(200000, (v_segment.end_position - v_segment.first_position) / 4) end;
+  perform tock.compile_template(t, v_segment, 'current', v_valid_until, pg_catalog.format(
     's.last_value >= %s and s.last_value < %s and extract(epoch from pg_catalog.pg_postmaster_start_time()) '
     '= %s '
       'and ''tock''::regnamespace = %s::oid',
-    v_epoch.first_position, v_valid_until, extract(epoch from pg_catalog.pg_postmaster_start_time()),
+    v_segment.first_position, v_valid_until, extract(epoch from pg_catalog.pg_postmaster_start_time()),
     'tock'::regnamespace::oid))
   from tock.segment_templates t
   where t.kind = 'current' or pg_catalog.strpos(t.body, '{suffix}') > 0
@@ -97,7 +97,7 @@ end $$;
 comment on function tock.compile_current is
   'Makes the functions of the segment in use under their fixed names.';
 
-create or replace function tock.drop_segment_functions(p_epoch integer)
+create or replace function tock.drop_segment_functions(p_segment integer)
 returns void
 language plpgsql
 volatile
@@ -106,7 +106,7 @@ declare
   v_name text;
 begin
   for v_name in
-    select t.name || '_' || p_epoch from tock.segment_templates t where t.kind = 'segment' order by 1
+    select t.name || '_' || p_segment from tock.segment_templates t where t.kind = 'segment' order by 1
   loop
     execute pg_catalog.format('drop function if exists tock.%I', v_name);
   end loop;

@@ -1,17 +1,17 @@
 -- Partitions are made as plain tables and then attached: that takes about 1 ms and waits for no reader. A
 -- lease lies with its runs, and starts after the position before the first.
-create or replace function tock.make_epoch(p_first bigint, p_end bigint)
+create or replace function tock.create_segment(p_first bigint, p_end bigint)
 returns void
 language plpgsql
 volatile
 as $$
 declare
-  v_number integer := (select max(e.number) + 1 from tock.epochs e);
+  v_number integer := (select max(e.number) + 1 from tock.segments e);
   v_leaf record;
 begin
   if pg_catalog.to_regclass('tock.runs_' || v_number) is not null then
     raise exception using errcode = '40001',
-      message = 'an epoch was made that the snapshot of this transaction does not show';
+      message = 'a segment was made that the snapshot of this transaction does not show';
   end if;
   for v_leaf in
     select t.name, p_first - t.less as first, p_end - t.less as last, t.fillfactor
@@ -29,41 +29,43 @@ begin
       'revoke all on tock.%s_%s from public, tock_producer, tock_worker, tock_admin, tock_edge',
       v_leaf.name, v_number);
   end loop;
-  insert into tock.epochs (number, first_position, end_position) values (v_number, p_first, p_end);
+  insert into tock.segments (number, first_position, end_position) values (v_number, p_first, p_end);
   perform tock.compile_segment(v_number);
 end $$;
 
-comment on function tock.make_epoch is
-  'Makes the epoch after the newest: one leaf each of runs, leases, results and marks.';
+comment on function tock.create_segment is
+  'Makes the segment after the newest: one leaf each of runs, leases, results and marks.';
 
--- One transaction at a time makes epochs: each takes the lock of the duty rotate first, and looks again in a
--- new snapshot. That lock is waited for 50 ms, as an epoch takes a few; anything else that is in the way 2 s.
-create or replace function tock.make_epochs_to(p_position bigint)
+-- One transaction at a time makes segments: each takes the lock of the maintenance job rotate first, and
+-- looks again in a new snapshot. That lock is waited for 50 ms, as a segment takes a few; anything else that
+-- is in the way 2 s.
+create or replace function tock.create_segments_to(p_position bigint)
 returns void
 language plpgsql
 volatile
 set lock_timeout = '2s'
 as $$
 declare
-  v_newest tock.epochs;
+  v_newest tock.segments;
 begin
-  if not tock.wait_for_lock(tock.named_key('duty', 'rotate')) then
-    perform tock.refuse(503, 'the last epoch is nearly used up, and another transaction makes the next', null,
-      'try again in a moment');
+  if not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then
+    perform tock.refuse(503, 'the last segment is nearly used up, and another transaction makes the next',
+      null, 'try again in a moment');
   end if;
   loop
-    select e.* into v_newest from tock.epochs e order by e.number desc limit 1;
+    select e.* into v_newest from tock.segments e order by e.number desc limit 1;
     exit when v_newest.end_position > p_position;
-    perform tock.make_epoch(v_newest.end_position,
+    perform tock.create_segment(v_newest.end_position,
       v_newest.end_position + greatest(v_newest.end_position - v_newest.first_position, 1048576));
   end loop;
 exception
   when lock_not_available then
     perform tock.refuse(503,
-      'the last epoch is nearly used up, and a lock on tock.runs, leases, results or marks is in the way of '
+      'the last segment is nearly used up, and a lock on tock.runs, leases, results or marks is in the way '
+      'of '
       'the next', null,
       'try again; pg_locks names who locks these tables');
 end $$;
 
-comment on function tock.make_epochs_to is
-  'Makes epochs until there is one for a position; TK503 while another transaction does.';
+comment on function tock.create_segments_to is
+  'Makes segments until there is one for a position; TK503 while another transaction does.';

@@ -14,9 +14,9 @@ $$;
 comment on function tock.server_identity is
   'Stands for this server and its timeline: it changes with a restore, a failover or a branch.';
 
--- What current_epoch() vouches for at every call (this server since its start, the sequence where it should
+-- What current_segment() vouches for at every call (this server since its start, the sequence where it should
 -- be) is looked at here when it doesn't. A plain restart passes; anything else is guarded at once.
-create or replace function tock.guard_now()
+create or replace function tock.guard_before_use()
 returns void
 language plpgsql
 volatile
@@ -24,60 +24,62 @@ as $$
 begin
   if tock.server_identity() = (select i.last_value from tock.identity i)
     and not exists (
-      select from tock.epochs e
-      where (e.started_at is not null or e.settled_at is not null)
+      select from tock.segments e
+      where (e.started_at is not null or e.closed_at is not null)
         and e.first_position > (select s.last_value from tock.positions s) + 1)
   then
     return;
   end if;
-  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'guard')) then
+  if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', 'guard'))
+  then
     perform tock.refuse(503, 'the database was restored or has failed over, and is being looked at', null,
       'try again in a moment');
   end if;
   perform tock.guard();
 end $$;
 
-comment on function tock.guard_now is
+comment on function tock.guard_before_use is
   'Guards before the first write or claim after a restore or failover; TK503 while another transaction does.';
 
-create or replace function tock.guard_fences()
+create or replace function tock.guard_unless_current()
 returns void
 language plpgsql
 volatile
 as $$
 begin
-  if tock.current_epoch() is null then
-    perform tock.guard_now();
+  if tock.current_segment() is null then
+    perform tock.guard_before_use();
   end if;
 end $$;
 
-comment on function tock.guard_fences is
-  'As guard_now(), where current_epoch() doesn''t vouch for this server.';
+comment on function tock.guard_unless_current is
+  'As guard_before_use(), where current_segment() doesn''t vouch for this server.';
 
--- Epochs are made ahead by the duty; where nothing ever ticks, whoever comes near the end
+-- Segments are made ahead by the maintenance job; where nothing ever ticks, whoever comes near the end
 -- of the last one makes the next.
-create or replace function tock.make_room()
+create or replace function tock.create_next_segment()
 returns void
 language plpgsql
 volatile
 as $$
 declare
-  v_last tock.epochs;
+  v_last tock.segments;
   v_left bigint;
   v_room bigint;
 begin
-  select e.* into v_last from tock.epochs e order by e.number desc limit 1;
+  select e.* into v_last from tock.segments e order by e.number desc limit 1;
   v_left := v_last.end_position - (select s.last_value from tock.positions s);
   v_room := least(200000, (v_last.end_position - v_last.first_position) / 4);
   if v_left < v_room / 2 or (v_left <= v_room
-    and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate')))
+    and pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(),
+      tock.named_key('maintenance_job', 'create_segments')))
   then
-    perform tock.make_epochs_to((select s.last_value from tock.positions s) + 200000);
+    perform tock.create_segments_to((select s.last_value from tock.positions s) + 200000);
   end if;
 end $$;
 
-comment on function tock.make_room is
-  'Makes an epoch when the last one is nearly used up; TK503 '
+comment on function tock.create_next_segment is
+  'Makes a segment when the last one is nearly used up; TK503 '
   'when it is used up while another transaction does.';
 
 -- The sequence and the identity are set at once and for good, whatever becomes of the transaction. The
@@ -111,17 +113,17 @@ begin
     v_jumped := 1;
   end if;
   if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then
-    -- epochs first: a sequence beyond them would refuse everybody
-    perform tock.make_epochs_to(v_target + 1048576);
+    -- segments first: a sequence beyond them would refuse everybody
+    perform tock.create_segments_to(v_target + 1048576);
     perform pg_catalog.setval('tock.positions', v_target);
-    perform pg_catalog.setval('tock.place_numbers',
-      1048576 + greatest((select s.last_value from tock.place_numbers s),
-      (select p.number from tock.places p order by p.number desc limit 1)));
+    perform pg_catalog.setval('tock.pool_member_numbers',
+      1048576 + greatest((select s.last_value from tock.pool_member_numbers s),
+      (select p.number from tock.pool_members p order by p.number desc limit 1)));
     -- a number that is stored would have the call refused that ends a run
-    perform pg_catalog.setval('tock.death_numbers',
-      1048576 + greatest((select s.last_value from tock.death_numbers s),
-      (select d.number from tock.deaths d order by d.number desc limit 1),
-      (select d.reached_gate[1]::bigint from tock.duties d where d.name = 'deaths')));
+    perform pg_catalog.setval('tock.dead_task_event_numbers',
+      1048576 + greatest((select s.last_value from tock.dead_task_event_numbers s),
+      (select d.number from tock.dead_task_events d order by d.number desc limit 1),
+      (select d.reached_key[1]::bigint from tock.maintenance_jobs d where d.name = 'send_dead_task_events')));
     v_jumped := 1;
   end if;
   if v_seen <> v_identity then
@@ -151,15 +153,15 @@ language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer;
+  v_segment integer;
   v_run bigint;
 begin
-  for v_epoch in select e.number from tock.epochs e order by e.number desc loop
+  for v_segment in select e.number from tock.segments e order by e.number desc loop
     execute pg_catalog.format($q$
       select max(n.position) from tock.streams s cross join lateral (
         select r.position from tock.runs_%1$s r where r.stream = s.number
         order by r.stream desc, r.position desc limit 1) n
-      where (s.awake or %2$L) and exists (select from tock.runs_%1$s)$q$, v_epoch, p_all) into v_run;
+      where (s.awake or %2$L) and exists (select from tock.runs_%1$s)$q$, v_segment, p_all) into v_run;
     exit when v_run is not null;
   end loop;
   return greatest(v_run,

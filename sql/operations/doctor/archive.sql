@@ -1,4 +1,4 @@
--- An epoch that waits for a day has had 1,440 steps of a trigger by the minute.
+-- A segment that waits for a day has had 1,440 steps of a trigger by the minute.
 create or replace function tock.doctor_of_archive()
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -13,7 +13,7 @@ as $$
   union all
   select 'the archive is behind', 'warning',
     pg_catalog.format('%s for it, the oldest settled since %s; its last step was %s',
-      tock.some(w.waiting, 'epoch waits', 'epochs wait'), tock.utc(w.oldest_waiting_at),
+      tock.some(w.waiting, 'segment waits', 'segments wait'), tock.utc(w.oldest_waiting_at),
       coalesce('at ' || tock.utc(w.last_step_at), 'never')),
     case when w.last_step_at > pg_catalog.clock_timestamp() - interval '1 hour'
       then 'its steps are too small or too few: call tock archive run until nothing is left'
@@ -21,10 +21,10 @@ as $$
         'and a cron trigger, or call POST /v1/archive/step' end
   from tock.archive() w
   where w.enabled and w.failures = 0 and exists (
-    select from tock.epochs e
+    select from tock.segments e
     where tock.is_past_retention(e) and not exists (
-      select from tock.archives s where s.epoch = e.number and s.state = 'verified')
-      and e.settled_at < pg_catalog.clock_timestamp() - interval '1 day' - (
+      select from tock.archives s where s.segment = e.number and s.state = 'verified')
+      and e.closed_at < pg_catalog.clock_timestamp() - interval '1 day' - (
         select max((tock.policy(q)).retention_seconds) from unnest(e.queues) q) * interval '1 second')
   union all
   select 'an erasure waits for the archive', 'warning',
@@ -37,5 +37,5 @@ as $$
 $$;
 
 comment on function tock.doctor_of_archive is
-  'What doctor() says of the archive: that its steps fail, that epochs have waited for it for a day, '
+  'What doctor() says of the archive: that its steps fail, that segments have waited for it for a day, '
   'and erasures.';

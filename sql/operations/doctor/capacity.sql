@@ -87,15 +87,16 @@ volatile
 as $$
   with sequence as materialized (
     select h.highest, s.last_value, q.seqcache, e.end_position,
-      (select count(*) from tock.epochs a where a.first_position > s.last_value) as ahead
+      (select count(*) from tock.segments a where a.first_position > s.last_value) as ahead
     from (select tock.highest_position() as highest offset 0) h
     cross join lateral (select p.last_value from tock.positions p where h.highest is not null offset 0) s
-    cross join (select max(e.end_position) as end_position from tock.epochs e) e
+    cross join (select max(e.end_position) as end_position from tock.segments e) e
     join pg_catalog.pg_sequence q on q.seqrelid = 'tock.positions'::regclass
   )
   select 'the sequence is behind', 'critical',
     pg_catalog.format('tock.positions is at %s, and position %s is stored', s.last_value, s.highest),
-    'select tock.run_duty(''guard''); then find out who set it back: a restore of data alone, replication, '
+    'select tock.run_maintenance(''guard''); then find out who set it back: a restore of data alone, '
+    'replication, '
     'setval'
   from sequence s where s.highest > s.last_value
   union all
@@ -105,11 +106,11 @@ as $$
     'alter sequence tock.positions cache 1'
   from sequence s where s.seqcache <> 1
   union all
-  select 'no epoch is ahead', case when s.end_position - s.last_value < 200000 then 'critical'
+  select 'no segment is ahead', case when s.end_position - s.last_value < 200000 then 'critical'
     else 'warning' end,
     pg_catalog.format('%s positions are left', greatest(s.end_position - s.last_value, 0)),
-    'select tock.run_duty(''rotate''), and see in tock.duties why it was not done'
+    'select tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why it was not done'
   from sequence s where s.ahead = 0
 $$;
 
-comment on function tock.doctor_of_positions is 'What doctor() says of the sequence and the epochs.';
+comment on function tock.doctor_of_positions is 'What doctor() says of the sequence and the segments.';

@@ -4,9 +4,11 @@ returns table (job text, command text)
 language sql
 immutable
 as $$
-  values ('tock:tick', 'select tock.tick()'), ('tock:reap', 'select tock.run_duty(''reap'')'),
-    ('tock:rotate', 'select tock.run_duty(''rotate'')'), ('tock:audit', 'select tock.run_duty(''audit'')'),
-    ('tock:retain', 'select tock.run_duty(''retain'')'), ('tock:tidy', 'select tock.run_duty(''tidy'')')
+  values ('tock:tick', 'select tock.tick()'), ('tock:reap', 'select tock.run_maintenance(''reap'')'),
+    ('tock:create_segments', 'select tock.run_maintenance(''create_segments'')'),
+    ('tock:verify_segments', 'select tock.run_maintenance(''verify_segments'')'),
+    ('tock:drop_expired_segments', 'select tock.run_maintenance(''drop_expired_segments'')'),
+    ('tock:prune', 'select tock.run_maintenance(''prune'')')
 $$;
 
 comment on function tock.cron_jobs is 'The jobs that pg_cron has to have, and what each calls.';
@@ -82,7 +84,7 @@ comment on function tock.doctor_of_cron_jobs is
   'What doctor() says of pg_cron''s jobs: those missing, off or changed, and those that are twice there '
   'or left over.';
 
--- What it noted is read as long as that is not too much: tidy() keeps a day of it.
+-- What it noted is read as long as that is not too much: prune() keeps a day of it.
 create or replace function tock.doctor_of_cron_notes(p_bytes bigint default 67108864)
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
@@ -97,7 +99,8 @@ begin
     return query select 'what pg_cron notes grows', 'warning',
       pg_catalog.format('cron.job_run_details has %s',
         pg_catalog.pg_size_pretty(pg_catalog.pg_relation_size(v_notes))),
-      'select tock.run_duty(''tidy'') deletes what is older than a day of Tock''s jobs; a superuser deletes '
+      'select tock.run_maintenance(''prune'') deletes what is older than a day of Tock''s jobs; a superuser '
+      'deletes '
       'that of others, then vacuum full';
   elsif pg_catalog.has_table_privilege(v_notes, 'select') then
     return query
@@ -122,8 +125,8 @@ end $$;
 comment on function tock.doctor_of_cron_notes is
   'What doctor() says of what pg_cron noted: jobs whose last run failed, or over p_bytes of notes.';
 
--- Where there is no pg_cron at all somebody else ticks, or duties are late. cron.timezone is worth a note
--- only: no job of Tock's has an hour. At least two have to run at once, as they watch over each other
+-- Where there is no pg_cron at all somebody else ticks, or maintenance jobs are late. cron.timezone is worth
+-- a note only: no job of Tock's has an hour. At least two have to run at once, as they watch over each other
 -- (cancel_overdue()); and the two launchers, pg_cron's and that of logical replication, are workers too.
 create or replace function tock.doctor_of_cron()
 returns table (finding text, severity text, detail text, hint text)

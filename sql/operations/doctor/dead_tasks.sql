@@ -1,16 +1,16 @@
--- By the index of dead results: which streams have any, in the two newest epochs that are in use.
+-- By the index of dead results: which streams have any, in the two newest segments that are in use.
 create or replace function tock.queues_with_dead()
 returns text[]
 language plpgsql
 volatile
 as $$
 declare
-  v_epoch integer;
+  v_segment integer;
   v_part text[];
   v_queues text[] := '{}';
 begin
-  for v_epoch in
-    select u from unnest(tock.unsettled_epochs()) u order by u desc limit 2
+  for v_segment in
+    select u from unnest(tock.open_segments()) u order by u desc limit 2
   loop
     execute pg_catalog.format($q$
       with recursive dead (stream, n) as (
@@ -22,16 +22,16 @@ begin
           and e.stream > d.stream order by e.stream limit 1), d.n + 1
         from dead d where d.stream is not null and d.n < 200)
       select array(select distinct s.queue::text from dead d join tock.streams s on s.number = d.stream)$q$,
-        v_epoch) into v_part;
+        v_segment) into v_part;
     v_queues := v_queues || v_part;
   end loop;
   return array(select distinct q from unnest(v_queues) q order by q limit 20);
 end $$;
 
 comment on function tock.queues_with_dead is
-  'Up to 20 queues in which tasks have died lately, by 200 streams of the two newest epochs.';
+  'Up to 20 queues in which tasks have died lately, by 200 streams of the two newest segments.';
 
-create or replace function tock.doctor_of_deaths()
+create or replace function tock.doctor_of_dead_tasks()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
@@ -47,5 +47,5 @@ as $$
     order by g.tasks desc limit 5) d
 $$;
 
-comment on function tock.doctor_of_deaths is
+comment on function tock.doctor_of_dead_tasks is
   'What doctor() says of ten dead tasks or more with one error, the newest of them within the hour.';

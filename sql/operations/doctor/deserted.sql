@@ -1,4 +1,4 @@
-create or replace function tock.somebody_leases(p_queue text)
+create or replace function tock.has_open_lease(p_queue text)
 returns boolean
 language plpgsql
 volatile
@@ -6,17 +6,17 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 declare
-  v_epoch integer;
+  v_segment integer;
   v_found boolean;
 begin
-  foreach v_epoch in array tock.unsettled_epochs() loop
+  foreach v_segment in array tock.open_segments() loop
     execute pg_catalog.format('select exists (
       select from (
         select l.stream from tock.leases_%s l
         where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()
         order by l.leased_until limit 1000) l
       cross join lateral (select s.queue from tock.streams s where s.number = l.stream offset 0) s
-      where s.queue = $1)', v_epoch) into v_found using p_queue;
+      where s.queue = $1)', v_segment) into v_found using p_queue;
     if v_found then
       return true;
     end if;
@@ -24,8 +24,8 @@ begin
   return false;
 end $$;
 
-comment on function tock.somebody_leases is
-  'Whether a queue has an open lease, among the next 1,000 of each epoch to end.';
+comment on function tock.has_open_lease is
+  'Whether a queue has an open lease, among the next 1,000 of each segment to end.';
 
 -- A later attempt was made ready by promotion, whose newest 10,000 are those of the last minutes.
 create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)

@@ -9,12 +9,12 @@ volatile
 as $$
 declare
   v_after bigint := tock.cursor_of(p_stream);
-  v_epoch integer := tock.epoch_of(coalesce(tock.first_unread(p_stream, v_after), v_after));
+  v_segment integer := tock.segment_of(coalesce(tock.first_unread(p_stream, v_after), v_after));
 begin
-  if v_epoch is null then
+  if v_segment is null then
     return;
   end if;
-  return query execute pg_catalog.format('select l.* from tock.glance_at_stream_%s($1, $2) l', v_epoch)
+  return query execute pg_catalog.format('select l.* from tock.glance_at_stream_%s($1, $2) l', v_segment)
     using p_stream, v_after;
 end $$;
 

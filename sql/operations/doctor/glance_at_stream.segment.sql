@@ -23,7 +23,7 @@ begin
       from tock.runs_{segment} r where r.stream = p_stream and r.position > v_from
       order by r.stream, r.position limit 200
     ), over as materialized (
-      select m.position from tock.marks_{segment} m
+      select m.position from tock.run_overrides_{segment} m
       where m.stream = p_stream and m.position > v_from and m.position <= (select max(n.position) from next n)
         and m.kind in ('cancelled', 'superseded')
     ), live as materialized (

@@ -2,19 +2,19 @@
 -- pg_cron where the server has just started, as after a sleep. The alarm of a database that sleeps ticks when
 -- something is due, and never otherwise: where nothing has been due for two minutes it is no fault
 -- that nobody ticked.
-create or replace function tock.doctor_of_duties()
+create or replace function tock.doctor_of_maintenance()
 returns table (finding text, severity text, detail text, hint text)
 language plpgsql
 volatile
 as $$
 begin
   return query
-  select 'a duty fails', 'critical',
+  select 'a maintenance job fails', 'critical',
     pg_catalog.format('%s, %s in a row: %s', d.name, tock.some(d.failures, 'time'), d.last_error),
-    pg_catalog.format('mend what it says; select tock.run_duty(%L) tries again', d.name)
-  from tock.duties d where d.failures > 0
+    pg_catalog.format('mend what it says; select tock.run_maintenance(%L) tries again', d.name)
+  from tock.maintenance_jobs d where d.failures > 0
   union all
-  select 'duties are late', case when c.runs
+  select 'maintenance jobs are late', case when c.runs
     or tock.next_wake_at() < pg_catalog.clock_timestamp() - interval '2 minutes'
       then 'warning' else 'note' end,
     pg_catalog.string_agg(d.name || ' (' || coalesce('last done at '
@@ -28,7 +28,7 @@ begin
           'pg_cron, '
           'tock migrate; or call POST /v1/tick', coalesce(nullif(tock.cron_home(), '?'), 'of another name'))
       else 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick' end
-  from tock.duties d
+  from tock.maintenance_jobs d
   cross join (select pg_catalog.to_regclass('cron.job') is not null as runs) c
   where d.failures = 0
     and greatest(d.last_ok_at, (select max(m.applied_at) from tock.migrations m),
@@ -37,8 +37,9 @@ begin
   group by c.runs;
 end $$;
 
-comment on function tock.doctor_of_duties is
-  'What doctor() says of the duties: those that fail, and those that are late, a note while nothing waits '
+comment on function tock.doctor_of_maintenance is
+  'What doctor() says of the maintenance jobs: those that fail, and those that are late, a note while '
+  'nothing waits '
   'for them.';
 
 -- 'new' is the guard's first look at a server, no finding; 'restored' its first after a restore, a failover
@@ -59,7 +60,7 @@ as $$
     where r.reported_at > pg_catalog.clock_timestamp() - interval '1 day'
       and coalesce(r.detail ->> 'found', '') <> 'new') n
   join (values
-    ('audit', 'the audit found runs that nobody was handed', 'critical'),
+    ('verify_segments', 'the audit found runs that nobody was handed', 'critical'),
     ('guard', 'the guard had to act', 'warning')) k (kind, finding, severity) on k.kind = n.kind
   where n.place = 1
 $$;
@@ -75,8 +76,8 @@ as $$
     pg_catalog.string_agg(f.schedule || ' (' || tock.some(f.failures, 'time') || ' in a row: '
       || pg_catalog.left(f.last_error, 200) || ')',
       ', ' order by f.schedule),
-    'mend what it says, or drop_schedule(); last_fires() has what was not fired'
-  from (select n.* from tock.fires n where n.failures > 0 order by n.schedule limit 5) f
+    'mend what it says, or drop_schedule(); schedule_history() has what was not fired'
+  from (select n.* from tock.schedule_next_fires n where n.failures > 0 order by n.schedule limit 5) f
   having count(*) > 0
 $$;
 

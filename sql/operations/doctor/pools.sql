@@ -1,26 +1,27 @@
 -- A worker that has not joined is in no place between two tasks: so what nobody takes is looked at three
 -- times, and whoever has taken in between has taken the oldest.
 create or replace function tock.deserted_pools()
-returns setof tock.places
+returns setof tock.pool_members
 language plpgsql
 volatile
 as $$
 declare
-  v_oldest tock.places[];
+  v_oldest tock.pool_members[];
 begin
   v_oldest := array(
     with recursive every (pool, n) as (
-      (select p.pool, 1 from tock.places p where p.worker is null order by p.pool limit 1)
+      (select p.pool, 1 from tock.pool_members p where p.worker is null order by p.pool limit 1)
       union all
-      select (select p.pool from tock.places p where p.worker is null and p.pool > e.pool order by p.pool
+      select (select p.pool from tock.pool_members p where p.worker is null and p.pool > e.pool
+        order by p.pool
         limit 1), e.n + 1
       from every e where e.pool is not null and e.n < 1000)
-    select tock.oldest_in_line(e.pool) from every e where e.pool is not null);
-  for v_look in 1 .. 3 loop
+    select tock.oldest_waiting(e.pool) from every e where e.pool is not null);
+  for v_scan in 1 .. 3 loop
     v_oldest := array(
       select o from unnest(v_oldest) o
       where o.since < pg_catalog.clock_timestamp() - interval '10 minutes'
-        and o.number = (tock.oldest_in_line(o.pool)).number and not tock.somebody_works(o.pool));
+        and o.number = (tock.oldest_waiting(o.pool)).number and not tock.has_working_member(o.pool));
     exit when pg_catalog.cardinality(v_oldest) = 0;
     perform pg_catalog.pg_sleep(0.05);
   end loop;
@@ -31,25 +32,25 @@ comment on function tock.deserted_pools is
   'The oldest tasks of pools, among the first 1,000, where it has waited '
   'for over ten minutes while no worker holds any.';
 
-create or replace function tock.oldest_in_line(p_pool text)
-returns tock.places
+create or replace function tock.oldest_waiting(p_pool text)
+returns tock.pool_members
 language plpgsql
 volatile
 as $$
 declare
-  v_start bigint := tock.line_start(p_pool, 'waiting');
-  v_place tock.places;
+  v_start bigint := tock.wait_list_start(p_pool, 'waiting');
+  v_place tock.pool_members;
 begin
-  select p.* into v_place from tock.places p
+  select p.* into v_place from tock.pool_members p
   where p.pool = p_pool and p.worker is null and p.turn >= v_start
   order by p.pool, p.turn limit 1;
   return v_place;
 end $$;
 
-comment on function tock.oldest_in_line is
-  'The task that has waited for longest in a pool, as take() reads them, and locks nothing.';
+comment on function tock.oldest_waiting is
+  'The task that has waited for longest in a pool, as take_task() reads them, and locks nothing.';
 
-create or replace function tock.somebody_works(p_pool text)
+create or replace function tock.has_working_member(p_pool text)
 returns boolean
 language plpgsql
 volatile
@@ -57,12 +58,12 @@ as $$
 begin
   return exists (
     select from (
-      select p.task, p.leased_until from tock.places p
+      select p.task, p.leased_until from tock.pool_members p
       where p.pool = p_pool and p.worker is not null order by p.pool, p.worker limit 1000) w
     where w.task is not null and w.leased_until > pg_catalog.clock_timestamp());
 end $$;
 
-comment on function tock.somebody_works is
+comment on function tock.has_working_member is
   'Whether one of a pool''s workers, among the first 1,000 by name, holds a task.';
 
 create or replace function tock.doctor_of_pools()
@@ -71,30 +72,31 @@ language sql
 volatile
 as $$
   with recursive every (pool, n) as (
-    (select p.pool, 1 from tock.places p where p.look_at < 'infinity' order by p.pool limit 1)
+    (select p.pool, 1 from tock.pool_members p where p.check_at < 'infinity' order by p.pool limit 1)
     union all
-    select (select p.pool from tock.places p where p.look_at < 'infinity' and p.pool > e.pool order by p.pool
+    select (select p.pool from tock.pool_members p where p.check_at < 'infinity' and p.pool > e.pool
+      order by p.pool
       limit 1), e.n + 1
     from every e where e.pool is not null and e.n < 1000
   ), late as (
-    select e.pool, tock.left_behind_in(e.pool) as workers from every e where e.pool is not null)
+    select e.pool, tock.workers_past_deadline(e.pool) as workers from every e where e.pool is not null)
   (select 'nobody takes from a pool', 'warning',
     pg_catalog.format('task %s of pool %s has waited since %s, and no worker of the pool holds any',
       d.task, d.pool, pg_catalog.to_char(d.since at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
     pg_catalog.format(
       'a worker that has joined has to take as well: tock pool take %s WORKER; to take the task out: select '
-      'tock.unassign(%L, %L)',
+      'tock.unassign_task(%L, %L)',
       d.pool, d.pool, d.task)
   from tock.deserted_pools() d order by d.since limit 5)
   union all
   select 'workers that have vanished are not let go', 'warning',
     pg_catalog.string_agg(pg_catalog.format('%s%s of pool %s',
       case when l.workers = 1000 then 'at least ' end, l.workers, l.pool), ', ' order by l.pool),
-    'select tock.run_duty(''pools''), and see in tock.duties why it was not done'
+    'select tock.run_maintenance(''reap_pools''), and see in tock.maintenance_jobs why it was not done'
   from late l where l.workers > 0
   having count(*) > 0
 $$;
 
 comment on function tock.doctor_of_pools is
   'What doctor() says of pools, the first 1,000: where a task waits and nobody takes, and whose workers are '
-  'past their end for longer than the duty should need.';
+  'past their end for longer than the maintenance job should need.';

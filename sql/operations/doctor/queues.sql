@@ -21,7 +21,7 @@ as $$
       select * from queues q
       where not q.paused and not q.at_work and q.ready_at < q.since and coalesce(q.active_at < q.since, true)
       order by q.ready_at limit 20) q
-    where not tock.somebody_leases(q.queue) and not tock.just_promoted(q.ready_run, q.since))
+    where not tock.has_open_lease(q.queue) and not tock.just_promoted(q.ready_run, q.since))
   (select 'nobody claims from a queue', 'warning',
     pg_catalog.format('a task of queue %s is ready since %s, and none was claimed since %s', d.queue,
       tock.utc(d.ready_at),

@@ -1,40 +1,40 @@
--- An epoch may be unsettled for as long as a task takes; but after a day it fills the disk.
-create or replace function tock.doctor_of_epochs()
+-- A segment may be unsettled for as long as a task takes; but after a day it fills the disk.
+create or replace function tock.doctor_of_segments()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
-  select 'an epoch does not settle', 'warning',
-    pg_catalog.format('epoch %s, over since %s, as %s; %s kept', o.number,
+  select 'a segment does not settle', 'warning',
+    pg_catalog.format('segment %s, over since %s, as %s; %s kept', o.number,
       pg_catalog.to_char(o.over_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), w.why,
-      tock.some(o.epochs, 'epoch is', 'epochs are')), w.hint
+      tock.some(o.segments, 'segment is', 'segments are')), w.hint
   from (
-    select e.number, n.started_at as over_at, e as epoch,
-      (select count(*) from tock.epochs c where c.number <= n.number) as epochs
-    from tock.epochs e join tock.epochs n on n.number = e.number + 1
-    where e.settled_at is null and n.started_at < pg_catalog.clock_timestamp() - interval '1 day'
+    select e.number, n.started_at as over_at, e as segment,
+      (select count(*) from tock.segments c where c.number <= n.number) as segments
+    from tock.segments e join tock.segments n on n.number = e.number + 1
+    where e.closed_at is null and n.started_at < pg_catalog.clock_timestamp() - interval '1 day'
     order by e.number limit 1) o
-  cross join lateral tock.why_unsettled(o.epoch) w
+  cross join lateral tock.why_not_closed(o.segment) w
   union all
   (select 'history is not dropped', 'warning',
-    pg_catalog.format('epoch %s, settled since %s, tried %s', e.number,
-      pg_catalog.to_char(e.settled_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+    pg_catalog.format('segment %s, settled since %s, tried %s', e.number,
+      pg_catalog.to_char(e.closed_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
       tock.some(e.drop_tries, 'time')),
     'somebody reads Tock''s tables all the time, in long transactions: find out who in pg_locks, then '
-    'select tock.run_duty(''retain'')'
-  from tock.epochs e
-  where e.settled_at is not null and tock.may_be_dropped(e.number)
-    and (e.drop_tries >= 8 or e.settled_at < pg_catalog.clock_timestamp() - interval '1 day' - (
+    'select tock.run_maintenance(''drop_expired_segments'')'
+  from tock.segments e
+  where e.closed_at is not null and tock.may_be_dropped(e.number)
+    and (e.drop_tries >= 8 or e.closed_at < pg_catalog.clock_timestamp() - interval '1 day' - (
     select max((tock.policy(q)).retention_seconds) from unnest(e.queues) q) * interval '1 second')
   order by e.number limit 1)
 $$;
 
-comment on function tock.doctor_of_epochs is
-  'What doctor() says of epochs behind: the oldest that is over for a day and not settled, and the oldest '
+comment on function tock.doctor_of_segments is
+  'What doctor() says of segments behind: the oldest that is over for a day and not settled, and the oldest '
   'that is not dropped a day past its retention, or by eight tries.';
 
--- Asked in the order in which settle() asks.
-create or replace function tock.why_unsettled(p_epoch tock.epochs)
+-- Asked in the order in which close_segments() asks.
+create or replace function tock.why_not_closed(p_segment tock.segments)
 returns table (why text, hint text)
 language plpgsql
 volatile
@@ -51,7 +51,7 @@ begin
     return;
   end if;
   select l.pid into v_writer from pg_catalog.pg_locks l
-  where l.locktype = 'virtualxid' and l.virtualtransaction = any (p_epoch.writers_at_end)
+  where l.locktype = 'virtualxid' and l.virtualtransaction = any (p_segment.writers_at_end)
     and l.virtualtransaction = any (tock.writers()) and l.pid <> pg_catalog.pg_backend_pid() limit 1;
   if v_writer is not null then
     return query select tock.described_session(v_writer) || ' was writing',
@@ -59,19 +59,19 @@ begin
     return;
   end if;
   execute pg_catalog.format('select l.stream, l.worker, l.leased_until from tock.leases_%s l
-    where l.closed_at is null order by l.leased_until limit 1', p_epoch.number) into v_lease;
+    where l.closed_at is null order by l.leased_until limit 1', p_segment.number) into v_lease;
   if v_lease.stream is not null then
     return query
       select pg_catalog.format('worker %s holds a lease of queue %s until %s',
         coalesce(v_lease.worker, 'unknown'),
         (select s.queue from tock.streams s where s.number = v_lease.stream),
         pg_catalog.to_char(v_lease.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-      'let it end its task; when that time is past: select tock.run_duty(''reap'')';
+      'let it end its task; when that time is past: select tock.run_maintenance(''reap'')';
     return;
   end if;
   select s.* into v_stream from tock.streams s
-  where s.awake and s.start_after < p_epoch.end_position - 1
-    and (tock.first_unread(s.number, tock.cursor_of(s.number))) < p_epoch.end_position
+  where s.awake and s.start_after < p_segment.end_position - 1
+    and (tock.first_unread(s.number, tock.cursor_of(s.number))) < p_segment.end_position
   order by s.queue, s.priority limit 1;
   if v_stream.number is not null then
     return query select 'tasks of queue ' || v_stream.queue || ' are not claimed',
@@ -80,9 +80,10 @@ begin
   end if;
   return query
     select 'nothing',
-      'select tock.run_duty(''rest''), then select tock.run_duty(''rotate''), and see in tock.duties why '
+      'select tock.run_maintenance(''deactivate_streams''), then select '
+      'tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why '
       'they were not done';
 end $$;
 
-comment on function tock.why_unsettled is
-  'Who or what keeps an epoch that is over from being settled, the first there is, and what to do.';
+comment on function tock.why_not_closed is
+  'Who or what keeps a segment that is over from being settled, the first there is, and what to do.';

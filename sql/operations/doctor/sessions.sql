@@ -2,7 +2,7 @@
 -- locks is in a transaction, and has read a table of Tock's in it, whose lock it keeps too; a role that may
 -- only connect can take the first and not the second. A transaction that ends lets its locks go one after the
 -- other: so what looks like a stranger's is looked at three times.
-create or replace function tock.strangers()
+create or replace function tock.foreign_lock_holders()
 returns table (pid integer, locks integer)
 language plpgsql
 volatile
@@ -11,7 +11,7 @@ declare
   v_seen text[];
   v_now text[];
 begin
-  for v_look in 1 .. 3 loop
+  for v_scan in 1 .. 3 loop
     v_now := array(
       with l as materialized (
         select k.* from pg_catalog.pg_locks k
@@ -25,7 +25,7 @@ begin
       select l.pid || ' ' || l.objid from l
       where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace and l.objsubid = 2
         and (l.virtualtransaction ~ '/0$' or l.pid not in (select u.pid from users u)));
-    v_seen := case when v_look = 1 then v_now
+    v_seen := case when v_scan = 1 then v_now
       else array(select s from unnest(v_seen) s where s in (select unnest(v_now))) end;
     exit when pg_catalog.cardinality(v_seen) = 0;
     perform pg_catalog.pg_sleep(0.05);
@@ -34,7 +34,7 @@ begin
     select pg_catalog.split_part(s, ' ', 1)::integer, count(*)::integer from unnest(v_seen) s group by 1;
 end $$;
 
-comment on function tock.strangers is
+comment on function tock.foreign_lock_holders is
   'Processes that hold advisory locks of Tock''s outside of any transaction, or in one that has read no '
   'table of Tock''s, and how many.';
 
@@ -73,7 +73,7 @@ as $$
       'should be let in: revoke connect, temporary on database %I from public, then grant connect on it to '
       'those roles',
       l.pid, pg_catalog.current_database())
-  from tock.strangers() l
+  from tock.foreign_lock_holders() l
   left join pg_catalog.pg_stat_activity a on a.pid = l.pid
   union all
   select 'a transaction is open for long', 'warning',
@@ -91,7 +91,7 @@ as $$
   select 'a prepared transaction is open for long', 'warning',
     pg_catalog.format('%s (%s), since %s', p.gid, p.owner,
       pg_catalog.to_char(p.prepared at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no epoch is settled',
+    pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no segment is settled',
       p.gid)
   from (
     select p.* from pg_catalog.pg_prepared_xacts p

@@ -1,6 +1,6 @@
 -- What has failed twice and more, among the next thousand that wait and the newest two hundred that are ready
 -- of each stream: what is tried again at once comes to stand there.
-create or replace function tock.tried_again(p_queue text)
+create or replace function tock.retried_tasks(p_queue text)
 returns table (id bigint, failed integer)
 language sql
 volatile
@@ -20,7 +20,7 @@ as $$
   where r.attempt - 1 - r.lost >= 2
 $$;
 
-comment on function tock.tried_again is
+comment on function tock.retried_tasks is
   'Tasks of a queue that have failed twice and more, and are to run again.';
 
 create or replace function tock.why_of_poison(p_queue text)
@@ -39,7 +39,7 @@ as $$
     tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'mend what it says',
       pg_catalog.format('give it up: tock cancel %s', t.id))
   from (
-    select a.*, count(*) over () - 1 as others from tock.tried_again(p_queue) a
+    select a.*, count(*) over () - 1 as others from tock.retried_tasks(p_queue) a
     order by a.failed desc, a.id limit 1) w
   cross join lateral tock.task(w.id) t where t.state in ('ready', 'waiting', 'running'))
   union all

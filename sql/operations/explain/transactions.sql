@@ -82,7 +82,7 @@ declare
   v_again text[];
 begin
   execute v_looks into v_seen;
-  for v_look in 2 .. 5 loop
+  for v_scan in 2 .. 5 loop
     if v_seen = '{}' then
       return;
     end if;

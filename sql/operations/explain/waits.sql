@@ -1,97 +1,106 @@
--- What tasks wait for that is another task's to end: gates and parents, each summed up in one note.
+-- What tasks wait for that is another task's to end: concurrency keys and parents, each summed up in one
+-- note.
 
--- What is inside a gate may take as long as it likes: for how long it has been there tells a gate that is
--- stuck from one at work.
-create or replace function tock.gates_at_limit(p_queue text, p_age interval)
-returns table (gate text, waiting bigint, gate_limit integer, paused boolean, id bigint,
-  since timestamptz, inside text)
+-- What is inside a concurrency key may take as long as it likes: for how long it has been there tells a
+-- concurrency key that is stuck from one at work.
+create or replace function tock.keys_at_limit(p_queue text, p_age interval)
+returns table (concurrency_key text, waiting bigint, concurrency_limit integer, paused boolean, id bigint,
+  since timestamptz, holders text)
 language plpgsql
 volatile
 as $$
 #variable_conflict use_column
 declare
-  v_gate text := (
-    select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null
-    order by w.queue, w.gate limit 1);
+  v_concurrency_key text := (
+    select w.concurrency_key from tock.waiting w where w.queue = p_queue and w.ticket is not null
+    order by w.queue, w.concurrency_key limit 1);
   v_is record;
 begin
   for v_n in 1 .. 20 loop
-    exit when v_gate is null;
-    select g.* into v_is from tock.gates(p_queue, v_gate) g;
+    exit when v_concurrency_key is null;
+    select g.* into v_is from tock.concurrency_keys(p_queue, v_concurrency_key) g;
     return query
-      select v_gate, v_is.waiting::bigint, v_is.gate_limit::integer, v_is.paused, i.id, i.since, i.said
+      select v_concurrency_key, v_is.waiting::bigint, v_is.concurrency_limit::integer, v_is.paused, i.id,
+        i.since, i.said
       from (select 1) one
       left join lateral (
         select t.id, s.since,
           pg_catalog.format('task %s is inside: %s for %s, attempt %s%s', t.id, t.state,
             tock.ago(s.since), t.attempt,
           coalesce(' (' || tock.error_text(t.error) || ')', '')) as said
-        from tock.task(v_is.inside[1]) t
+        from tock.task(v_is.holders[1]) t
         cross join lateral (
           select coalesce((t.runs -> -1 ->> 'started_at')::timestamptz, t.created_at) as since) s
-        where not v_is.paused and pg_catalog.cardinality(v_is.inside) >= v_is.gate_limit) i on true
+        where not v_is.paused and pg_catalog.cardinality(v_is.holders) >= v_is.concurrency_limit) i on true
       where v_is.paused or i.since < pg_catalog.clock_timestamp() - p_age;
-    v_gate := (
-      select w.gate from tock.waiting w where w.queue = p_queue and w.ticket is not null and w.gate > v_gate
-      order by w.queue, w.gate limit 1);
+    v_concurrency_key := (
+      select w.concurrency_key from tock.waiting w
+      where w.queue = p_queue and w.ticket is not null and w.concurrency_key > v_concurrency_key
+      order by w.queue, w.concurrency_key limit 1);
   end loop;
 end $$;
 
-comment on function tock.gates_at_limit is
-  'Of the first twenty gates of a queue that tasks wait at those that are paused, or full for so long, '
-  'with who has been inside.';
+comment on function tock.keys_at_limit is
+  'Of the first twenty concurrency keys of a queue that tasks wait at those that are paused, or full for so '
+  'long, '
+  'with who has been holders.';
 
-create or replace function tock.why_of_gates(p_queue text, p_age interval default '5 seconds')
+create or replace function tock.why_of_concurrency_keys(p_queue text, p_age interval default '5 seconds')
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
 as $$
   with g as materialized (
-    select * from tock.gates_at_limit(p_queue, p_age)
+    select * from tock.keys_at_limit(p_queue, p_age)
   ), oldest as (
     select * from g where not g.paused order by g.since limit 1
   ), shut as (
-    select count(*) as gates, min(g.gate) as first from g where g.paused
+    select count(*) as concurrency_keys, min(g.concurrency_key) as first from g where g.paused
   ), every as (
-    select count(*) as gates, sum(g.waiting)::bigint as tasks,
+    select count(*) as concurrency_keys, sum(g.waiting)::bigint as tasks,
       count(*) - count(*) filter (where g.paused) as full from g)
-  select 'gates hold tasks back',
-    case when s.gates > 0 or o.since < pg_catalog.clock_timestamp() - interval '1 hour' then 'warning'
+  select 'concurrency keys hold tasks back',
+    case when s.concurrency_keys > 0
+      or o.since < pg_catalog.clock_timestamp() - interval '1 hour' then 'warning'
       else 'note' end,
     pg_catalog.concat_ws('; ',
-      pg_catalog.format('%s at %s%s (%s)', tock.some_tasks(e.tasks, 'waits', 'wait'), case e.gates
+      pg_catalog.format('%s at %s%s (%s)', tock.some_tasks(e.tasks, 'waits', 'wait'), case e.concurrency_keys
         when 20 then 'the first ' end,
-        tock.some(e.gates, 'gate'),
-        pg_catalog.concat_ws(', ', nullif(e.full, 0) || ' full', nullif(s.gates, 0) || ' paused')),
+        tock.some(e.concurrency_keys, 'concurrency_key'),
+        pg_catalog.concat_ws(', ', nullif(e.full, 0) || ' full', nullif(s.concurrency_keys, 0) || ' paused')),
       case when o.id is not null
-        then pg_catalog.format('gate %s lets %s in at a time, and %s', o.gate, o.gate_limit, o.inside) end,
-      case when s.gates > 0 then pg_catalog.format('gate %s is paused and lets none in', s.first) end),
+        then pg_catalog.format('concurrency key %s lets %s in at a time, and %s', o.concurrency_key,
+          o.concurrency_limit, o.holders) end,
+      case when s.concurrency_keys > 0
+        then pg_catalog.format('concurrency key %s is paused and lets none in', s.first) end),
     pg_catalog.concat_ws('; ',
-      case when s.gates > 0
+      case when s.concurrency_keys > 0
         then pg_catalog.format(
-          'open the one that is paused: tock gate %s %s --resume, or the button at the gate', p_queue,
+          'open the one that is paused: tock concurrency-key %s %s --resume, or the button at the '
+          'concurrency key', p_queue,
         case when s.first ~ '^[A-Za-z0-9._:/-]+$' then s.first
           else pg_catalog.quote_literal(s.first) end) end,
       case when o.id is not null then tock.how_to_end(o.since,
         pg_catalog.format(
-          'a gate is there to hold tasks back: see what that task does (tock task %s), or raise the gate''s '
+          'a concurrency key is there to hold tasks back: see what that task does (tock task %s), or raise '
+          'the concurrency key''s '
           'limit', o.id),
         pg_catalog.format('give it up to let the next in: tock cancel %s', o.id)) end)
   from every e cross join shut s left join oldest o on true
-  where e.gates > 0
+  where e.concurrency_keys > 0
 $$;
 
-comment on function tock.why_of_gates is
-  'One note of all gates of a queue that tasks wait at because they are paused, or full of tasks '
+comment on function tock.why_of_concurrency_keys is
+  'One note of all concurrency keys of a queue that tasks wait at because they are paused, or full of tasks '
   'that are inside for long.';
 
-create or replace function tock.parents_counted(p_ids bigint[])
+create or replace function tock.count_parents(p_ids bigint[])
 returns table (said text, unfinished bigint, failed bigint)
 language sql
 volatile
 as $$
   with states as materialized (
-    select e.state, count(*) as tasks from tock.ends_of(p_ids, null) e group by e.state
+    select e.state, count(*) as tasks from tock.final_states_of(p_ids, null) e group by e.state
   ), every as (
     select s.state, s.tasks from states s
     union all
@@ -108,7 +117,7 @@ as $$
   from every e
 $$;
 
-comment on function tock.parents_counted is
+comment on function tock.count_parents is
   'How tasks stand that others come after, in words: 1,372 of 2,000 done, 3 dead, 625 ready; how many have '
   'not ended, and how many did not end well.';
 
@@ -124,7 +133,8 @@ as $$
     select coalesce(n.task_id, tock.id_at(n.position, 0)) as id, n.created_at, n.options,
       count(*) over () as tasks
     from next n
-    where n.after_due is not null and n.created_at < pg_catalog.clock_timestamp() - interval '5 seconds'
+    where n.due_after_parents is not null
+      and n.created_at < pg_catalog.clock_timestamp() - interval '5 seconds'
     order by n.created_at, n.position limit 1)
   select 'tasks wait for their parents', 'note',
     pg_catalog.format('%s; task %s has waited for %s for its own: %s',
@@ -133,12 +143,12 @@ as $$
       || case when p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
         then '; those that ended otherwise have to be run again and done: tock rerun ID' else '' end
   from oldest c
-  cross join lateral tock.parents_counted(array(
-    select a::bigint from pg_catalog.jsonb_array_elements_text(c.options -> 'after') a)) p
+  cross join lateral tock.count_parents(array(
+    select a::bigint from pg_catalog.jsonb_array_elements_text(c.options -> 'depends_on') a)) p
   where p.unfinished > 0 or p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
   union all
-  select f.* from tock.finding_of_left_behind(
-    tock.left_behind(array(select n.position from next n where n.after_due is not null))) f
+  select f.* from tock.finding_of_missed_dependents(
+    tock.missed_dependents(array(select n.position from next n where n.due_after_parents is not null))) f
 $$;
 
 comment on function tock.why_of_parents is

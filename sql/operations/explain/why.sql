@@ -1,4 +1,4 @@
--- What is due and still waits is made ready by the duty promote, or by a claim on its way.
+-- What is due and still waits is made ready by the maintenance job promote, or by a claim on its way.
 create or replace function tock.why_of_time(p_queue text)
 returns table (finding text, severity text, detail text, hint text)
 language sql
@@ -16,7 +16,8 @@ as $$
         tock.some_tasks(d.tasks, 'waits', 'wait'), tock.ago(d.since)) as detail
     from due d where d.tasks > 0
   )
-  select 'what is due is not made ready', 'critical', s.detail || ': no call does the duties of time',
+  select 'what is due is not made ready', 'critical',
+    s.detail || ': no call does the maintenance jobs of time',
     'see that pg_cron runs, or that something calls POST /v1/tick; at once: tock tick, or select tock.tick()'
   from said s where s.late
   union all
@@ -30,7 +31,7 @@ $$;
 comment on function tock.why_of_time is
   'Whether tasks of a queue are due and still wait, and where pg_cron comes by the minute, that it does.';
 
-create or replace function tock.why_of_duties()
+create or replace function tock.why_of_maintenance()
 returns table (finding text, severity text, detail text, hint text)
 language sql
 volatile
@@ -40,10 +41,12 @@ as $$
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron_jobs() d
   where d.finding = 'a job of pg_cron is not as it should be'
   union all
-  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_duties() d where d.severity <> 'note'
+  select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_maintenance() d
+  where d.severity <> 'note'
 $$;
 
-comment on function tock.why_of_duties is 'Whether time does what it must: pg_cron, and late duties.';
+comment on function tock.why_of_maintenance is
+  'Whether time does what it must: pg_cron, and late maintenance jobs.';
 
 -- In the order of how well each explains that tasks are late: first why ready ones are not taken, then why
 -- others do not come to be ready, then what takes workers away, and last what is not as it should be but need
@@ -78,15 +81,16 @@ begin
       from (select * from tock.why_of_transactions() union all select * from tock.why_of_hidden()) o
       where p_sessions is not true
       union all select p.*, 4 from tock.why_of_parents(p_queue) p
-      union all select g.*, 5 from tock.why_of_gates(p_queue) g
+      union all select g.*, 5 from tock.why_of_concurrency_keys(p_queue) g
       union all select p.*, 6 from tock.why_of_poison(p_queue) p
-      union all select m.*, 7 from tock.why_of_duties() m) w
+      union all select m.*, 7 from tock.why_of_maintenance() m) w
     cross join lateral (select w.finding, w.severity, w.detail, w.hint) r
     order by w.n, pg_catalog.array_position(array['critical', 'warning', 'note'], w.severity), w.detail;
 end $$;
 
 comment on function tock.why is
   'Why tasks of a queue are late at this moment, what explains it best first, and what to do about each: '
-  'paused, no worker, a limit, what is due and not made ready, an open transaction, parents, gates, tasks '
+  'paused, no worker, a limit, what is due and not made ready, an open transaction, parents, concurrency '
+  'keys, tasks '
   'that fail, or time that stands still. No row when nothing holds it up. '
   'Without p_sessions whose sessions those are is left out.';

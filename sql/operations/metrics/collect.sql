@@ -2,7 +2,8 @@
 -- its round to the next call. What happens behind the round's place is the next round's: all that was
 -- committed before counting.finished_at is counted, which is when the last whole round began; that a round is
 -- over says no more.
-create or replace function tock.minutes(p_limit integer default 100000, p_seconds double precision default 2)
+create or replace function tock.collect_metrics(
+  p_limit integer default 100000, p_seconds double precision default 2)
 returns integer
 language plpgsql
 volatile
@@ -14,8 +15,8 @@ set jit = off
 as $$
 declare
   v_until timestamptz;
-  v_round tock.counting;
-  v_open tock.open_counts[];
+  v_round tock.metrics_progress;
+  v_open tock.metrics_open_leases[];
   v_streams integer[];
   v_left integer[];
   v_part record;
@@ -25,84 +26,87 @@ begin
     perform tock.refuse(422, 'p_limit is a whole number from 1 to 1000000', 'p_limit');
   elsif p_seconds is null or p_seconds not between 0 and 60 then
     perform tock.refuse(422, 'p_seconds is a number from 0 to 60', 'p_seconds');
-  elsif not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'minutes')) then
+  elsif not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(),
+    tock.named_key('maintenance_job', 'collect_metrics'))
+  then
     return 0;
   end if;
   v_until := pg_catalog.clock_timestamp() + p_seconds * interval '1 second';
-  update tock.counting g set started_at = pg_catalog.clock_timestamp(),
-    settled = array(select e.number from tock.epochs e where e.settled_at is not null and not e.counted)
+  update tock.metrics_progress g set started_at = pg_catalog.clock_timestamp(),
+    settled = array(select e.number from tock.segments e where e.closed_at is not null and not e.counted)
   where g.started_at is null;
-  select g.* into v_round from tock.counting g;
+  select g.* into v_round from tock.metrics_progress g;
   loop
     v_open := array(
-      select o::tock.open_counts from tock.open_counts o
+      select o::tock.metrics_open_leases from tock.metrics_open_leases o
       where (o.stream, o.after_position) > (v_round.open_stream, v_round.open_after)
       order by o.stream, o.after_position limit least(p_limit, 5000));
     exit when v_open = '{}';
-    v_amount := v_amount + (select c.amount from tock.count_some('{}', v_open, 1) c);
+    v_amount := v_amount + (select c.amount from tock.collect_batch('{}', v_open, 1) c);
     v_round.open_stream := v_open[pg_catalog.cardinality(v_open)].stream;
     v_round.open_after := v_open[pg_catalog.cardinality(v_open)].after_position;
     if pg_catalog.clock_timestamp() >= v_until then
-      return tock.leave_round(v_round, v_amount);
+      return tock.pause_collection(v_round, v_amount);
     end if;
   end loop;
   -- those that come to stand there from now on are the next round's
   v_round.open_stream := 2147483647;
   loop
-    v_streams := tock.uncounted(v_round.stream, 200);
+    v_streams := tock.uncollected_streams(v_round.stream, 200);
     exit when v_streams = '{}';
     v_left := v_streams;
     while v_left <> '{}' loop
       select c.* into v_part
-      from tock.count_some(v_left, '{}', greatest(1, p_limit / pg_catalog.cardinality(v_left))) c;
+      from tock.collect_batch(v_left, '{}', greatest(1, p_limit / pg_catalog.cardinality(v_left))) c;
       v_left := v_part.unfinished;
       v_amount := v_amount + v_part.amount;
       if pg_catalog.clock_timestamp() >= v_until and v_left <> '{}' then
-        return tock.leave_round(v_round, v_amount);
+        return tock.pause_collection(v_round, v_amount);
       end if;
     end loop;
     v_round.stream := v_streams[pg_catalog.cardinality(v_streams)];
     if pg_catalog.clock_timestamp() >= v_until then
-      return tock.leave_round(v_round, v_amount);
+      return tock.pause_collection(v_round, v_amount);
     end if;
   end loop;
-  perform tock.note_depth();
-  perform tock.minutes_to_hours();
-  update tock.epochs e set counted = true where e.number = any (v_round.settled);
-  update tock.counting g
+  perform tock.record_depth();
+  perform tock.roll_up_minutes();
+  update tock.segments e set counted = true where e.number = any (v_round.settled);
+  update tock.metrics_progress g
   set started_at = null, finished_at = v_round.started_at, open_stream = 0, open_after = -1, stream = 0;
   return v_amount;
 end $$;
 
-comment on function tock.minutes is
-  'Counts what has happened since the last call into tock.minutes and tock.totals, in batches of p_limit for '
+comment on function tock.collect_metrics is
+  'Counts what has happened since the last call into tock.queue_metrics and tock.totals, in batches of '
+  'p_limit for '
   'up to p_seconds; returns how many runs, leases and open leases it read. '
   'What is left the next call goes on with.';
 
-create or replace function tock.leave_round(p_round tock.counting, p_amount integer)
+create or replace function tock.pause_collection(p_round tock.metrics_progress, p_amount integer)
 returns integer
 language plpgsql
 volatile
 as $$
 begin
-  update tock.counting g
+  update tock.metrics_progress g
   set open_stream = p_round.open_stream, open_after = p_round.open_after, stream = p_round.stream;
   return p_amount;
 end $$;
 
-comment on function tock.leave_round is 'Notes where a round is that was cut short; returns p_amount.';
+comment on function tock.pause_collection is 'Notes where a round is that was cut short; returns p_amount.';
 
-create or replace function tock.uncounted(p_after integer, p_limit integer)
+create or replace function tock.uncollected_streams(p_after integer, p_limit integer)
 returns integer[]
 language sql
 volatile
 as $$
   select array(
     select s.number from tock.streams s
-    left join tock.counted c on c.stream = s.number
+    left join tock.metrics_cursors c on c.stream = s.number
     where s.number > p_after and (s.awake or s.start_after > coalesce(least(c.runs_to, c.leases_to), -1))
     order by s.number limit p_limit)
 $$;
 
-comment on function tock.uncounted is
+comment on function tock.uncollected_streams is
   'The next streams in which something may have happened since they were counted.';

@@ -1,10 +1,10 @@
 -- One statement, so that all is of one snapshot: what is visible of a stream's runs, and of its leases, is a
 -- prefix, and a closed lease's results are all visible. What is read once is never read again: next time it
 -- begins behind that. It goes by the parents of runs, leases and results, as a round may have to go on in
--- another epoch than it began in, and asks of each stream and lease by the primary key alone. Of a claim its
--- first run tells for all how long it waited.
-create or replace function tock.count_some(
-  p_streams integer[], p_open tock.open_counts[], p_limit integer, out unfinished integer[],
+-- another segment than it began in, and asks of each stream and lease by the primary key alone. Of a claim
+-- its first run tells for all how long it waited.
+create or replace function tock.collect_batch(
+  p_streams integer[], p_open tock.metrics_open_leases[], p_limit integer, out unfinished integer[],
   out amount integer)
 language plpgsql
 volatile
@@ -13,15 +13,15 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_hours timestamptz := tock.hours_until();
-  v_from bigint := (select g.from_position from tock.counting g);
+  v_hours timestamptz := tock.hourly_until();
+  v_from bigint := (select g.from_position from tock.metrics_progress g);
 begin
   with batch as materialized (
     select s.number, s.queue, s.start_after, coalesce(c.runs_to, v_from) as runs_to,
       coalesce(c.leases_to, v_from) as leases_to, coalesce(c.ready, 0) as ready
     from unnest(p_streams) b(number)
     join tock.streams s on s.number = b.number
-    left join tock.counted c on c.stream = s.number
+    left join tock.metrics_cursors c on c.stream = s.number
   ), new_runs as materialized (
     select b.number, b.queue, r.*
     from batch b
@@ -132,8 +132,8 @@ begin
     from placed p cross join lateral (values (p.queue), ('*')) q(queue)
     group by grouping sets ((q.queue, p.width, p.at), (q.queue))
   ), by_minute as (
-    insert into tock.minutes as m (queue, at, width_seconds, enqueued, started, passed, done, failed, lost,
-      dead, cancelled, returned, wait_seconds, run_seconds, wait, run)
+    insert into tock.queue_metrics as m (queue, at, width_seconds, enqueued, started, passed,
+      done, failed, lost, dead, cancelled, returned, wait_seconds, run_seconds, wait, run)
     select s.queue, s.at, s.width, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost,
       s.dead, s.cancelled, s.returned, s.wait_seconds, s.run_seconds, s.wait, s.run
     from sums s where not s.in_all
@@ -171,7 +171,7 @@ begin
   ), moved as (
     -- where all was read the cursors are as far as start_after at least: a stream
     -- that sleeps is not looked at again
-    insert into tock.counted as c (stream, runs_to, leases_to, ready)
+    insert into tock.metrics_cursors as c (stream, runs_to, leases_to, ready)
     select r.number, case when r.whole then greatest(r.next_run, r.start_after) else r.next_run end,
       case when r.whole then greatest(r.next_lease, r.start_after) else r.next_lease end, r.next_ready
     from read r
@@ -184,11 +184,11 @@ begin
     from looked k left join ends e using (stream, after_position)
     where k.closed_at is null
   ), still_open as (
-    insert into tock.open_counts as o (stream, after_position, runs, counted)
+    insert into tock.metrics_open_leases as o (stream, after_position, runs, counted)
     select n.stream, n.after_position, n.runs, n.positions from open n where n.changed
     on conflict (stream, after_position) do update set counted = excluded.counted
   ), closed as (
-    delete from tock.open_counts o using unnest(p_open) p
+    delete from tock.metrics_open_leases o using unnest(p_open) p
     where o.stream = p.stream and o.after_position = p.after_position and not exists (
       select from open n where n.stream = p.stream and n.after_position = p.after_position)
   )
@@ -198,6 +198,6 @@ begin
     into unfinished, amount;
 end $$;
 
-comment on function tock.count_some is
+comment on function tock.collect_batch is
   'Counts up to p_limit new runs and leases of each of some streams, and what has ended of leases that were '
   'open; says which streams have more, and how much it read.';

@@ -54,8 +54,9 @@ $$;
 comment on function tock.add_counts is 'Two arrays of counts added up; null is none.';
 
 -- created_at is the task's. A run that goes on with one came by a promotion, which says when it was due (or,
--- where a gate let it in or its last parent ended, when it was promoted), or at once, when the run before
--- ended; so its task is followed from its first run, 16 steps at most. Changed and run beyond that: unknown.
+-- where a concurrency key let it in or its last parent ended, when it was promoted), or at once, when the run
+-- before ended; so its task is followed from its first run, 16 steps at most. Changed and run beyond that:
+-- unknown.
 create or replace function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
 returns timestamptz
 language plpgsql
@@ -101,7 +102,7 @@ $$;
 comment on function tock.sum_counts is
   'Arrays of counts, one after the other in one, added up; null when there are none.';
 
-create or replace function tock.hours_until()
+create or replace function tock.hourly_until()
 returns timestamptz
 language sql
 volatile
@@ -109,5 +110,5 @@ as $$
   select pg_catalog.date_trunc('hour', pg_catalog.clock_timestamp() - interval '48 hours', 'UTC')
 $$;
 
-comment on function tock.hours_until is
+comment on function tock.hourly_until is
   'Up to when what happened is kept by the hour; from then on by the minute.';

@@ -9,19 +9,19 @@ set enable_hashjoin = on
 as $$
 declare
   v_dead jsonb := '[]';
-  v_epoch integer;
+  v_segment integer;
 begin
-  foreach v_epoch in array tock.unsettled_epochs() loop
-    v_dead := v_dead || tock.dead_in(v_epoch);
+  foreach v_segment in array tock.open_segments() loop
+    v_dead := v_dead || tock.dead_in_segment(v_segment);
   end loop;
   return query
   with ready as (
     select s.queue, sum(greatest(0, c.ready - m.marked)) as runs, min(f.since) as oldest
-    from tock.counted c
+    from tock.metrics_cursors c
     join tock.streams s on s.number = c.stream
     cross join lateral (
       select count(distinct n.position) as marked from (
-        select m.position from tock.marks m
+        select m.position from tock.run_overrides m
         where m.stream = c.stream and m.position > c.leases_to and m.kind in ('cancelled', 'superseded')
         order by m.stream, m.position limit 10000) n) m
     left join lateral (
@@ -32,7 +32,7 @@ begin
     group by s.queue
   ), running as (
     select s.queue, sum(o.runs - pg_catalog.cardinality(o.counted)) as runs, count(*) as leases
-    from tock.open_counts o join tock.streams s on s.number = o.stream
+    from tock.metrics_open_leases o join tock.streams s on s.number = o.stream
     group by s.queue
   ), dead as (
     select k.queue, sum(k.tasks) as tasks
@@ -40,8 +40,8 @@ begin
       select d.key as queue, d.value::bigint as tasks
       from pg_catalog.jsonb_array_elements(v_dead) e cross join pg_catalog.jsonb_each_text(e) d
       union all
-      select d.key, d.value::bigint from tock.epochs e cross join pg_catalog.jsonb_each_text(e.dead) d
-      where e.settled_at is not null) k
+      select d.key, d.value::bigint from tock.segments e cross join pg_catalog.jsonb_each_text(e.dead) d
+      where e.closed_at is not null) k
     group by k.queue
   )
   select q.name, coalesce(r.runs, 0)::bigint, coalesce(u.runs, 0)::bigint, w.tasks,
@@ -61,7 +61,7 @@ comment on function tock.depths is
   'and at each open lease.';
 
 -- The row of '*' says that there was a round in this minute, be there anything or not.
-create or replace function tock.note_depth()
+create or replace function tock.record_depth()
 returns void
 language plpgsql
 volatile
@@ -83,7 +83,8 @@ begin
   ), dropped as (
     delete from tock.totals t where not exists (select from tock.queues q where q.name = t.queue)
   )
-  insert into tock.minutes as m (queue, at, width_seconds, ready, running, waiting, oldest_ready_seconds)
+  insert into tock.queue_metrics as m (queue, at, width_seconds, ready, running, waiting,
+    oldest_ready_seconds)
   select coalesce(d.queue, '*'), pg_catalog.date_trunc('minute', v_at), 60, coalesce(sum(d.ready), 0),
     coalesce(sum(d.running), 0),
     coalesce(sum(d.waiting), 0), greatest(0, extract(epoch from v_at - min(d.oldest_ready_at)))
@@ -94,23 +95,23 @@ begin
     waiting = excluded.waiting, oldest_ready_seconds = excluded.oldest_ready_seconds;
 end $$;
 
-comment on function tock.note_depth is 'Keeps how much there is now, in all and for this minute.';
+comment on function tock.record_depth is 'Keeps how much there is now, in all and for this minute.';
 
 -- An hour at a time, the oldest first, and one a call; more when one has been added to since.
 -- Depths become the highest.
-create or replace function tock.minutes_to_hours()
+create or replace function tock.roll_up_minutes()
 returns void
 language plpgsql
 volatile
 as $$
 declare
   v_hour timestamptz := (
-    select pg_catalog.date_trunc('hour', m.at, 'UTC') from tock.minutes m
-    where m.width_seconds = 60 and m.at < tock.hours_until() order by m.at limit 1);
+    select pg_catalog.date_trunc('hour', m.at, 'UTC') from tock.queue_metrics m
+    where m.width_seconds = 60 and m.at < tock.hourly_until() order by m.at limit 1);
 begin
   if v_hour is not null then
     with gone as (
-      delete from tock.minutes m
+      delete from tock.queue_metrics m
       where m.width_seconds = 60 and m.at >= v_hour and m.at < v_hour + interval '1 hour'
       returning m.*
     ), sums as (
@@ -124,9 +125,9 @@ begin
         tock.sum_counts(pg_catalog.array_agg(g.run) filter (where g.run is not null)) as run
       from gone g group by g.queue
     )
-    insert into tock.minutes as m (queue, at, width_seconds, enqueued, started, passed, done, failed, lost,
-      dead, cancelled, returned, ready, running, waiting, oldest_ready_seconds, wait_seconds,
-      run_seconds, wait, run)
+    insert into tock.queue_metrics as m (queue, at, width_seconds, enqueued, started, passed,
+      done, failed, lost, dead, cancelled, returned, ready, running, waiting,
+      oldest_ready_seconds, wait_seconds, run_seconds, wait, run)
     select s.queue, v_hour, 3600, s.enqueued, s.started, s.passed, s.done, s.failed, s.lost,
       s.dead, s.cancelled, s.returned, s.ready, s.running, s.waiting, s.oldest, s.wait_seconds,
       s.run_seconds, s.wait, s.run
@@ -143,10 +144,10 @@ begin
       run_seconds = m.run_seconds + excluded.run_seconds,
       wait = tock.add_counts(m.wait, excluded.wait), run = tock.add_counts(m.run, excluded.run);
   end if;
-  delete from tock.minutes m where (m.queue, m.at, m.width_seconds) in (
-    select o.queue, o.at, o.width_seconds from tock.minutes o
+  delete from tock.queue_metrics m where (m.queue, m.at, m.width_seconds) in (
+    select o.queue, o.at, o.width_seconds from tock.queue_metrics o
     where o.width_seconds = 3600 and o.at < pg_catalog.now() - interval '400 days' order by o.at limit 10000);
 end $$;
 
-comment on function tock.minutes_to_hours is
+comment on function tock.roll_up_minutes is
   'Makes an hour of the oldest minutes that are past two days, and deletes hours older than 400 days.';

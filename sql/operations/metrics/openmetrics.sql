@@ -59,24 +59,25 @@ end $$;
 
 comment on function tock.histogram_samples is 'The samples of a histogram of one queue, by histogram_form().';
 
-create or replace function tock.duty_metrics()
+create or replace function tock.maintenance_metrics()
 returns text
 language sql
 volatile
 as $$
-  select tock.metric('tock_duty_late_seconds', 'gauge',
-    'How much later than its interval a duty was done last.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_late_seconds{duty=%s} %s\n',
+  select tock.metric('tock_maintenance_job_late_seconds', 'gauge',
+    'How much later than its interval a maintenance job was done last.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_maintenance_job_late_seconds{maintenance_job=%s} %s\n',
         tock.label(d.name), greatest(0, extract(epoch from pg_catalog.clock_timestamp()
           - coalesce(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))) - d.every_seconds)), ''
         order by d.name))
-    || tock.metric('tock_duty_failures', 'gauge', 'How many times in a row a duty has failed.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_duty_failures{duty=%s} %s\n', tock.label(d.name),
-        d.failures), '' order by d.name))
-  from tock.duties d
+    || tock.metric('tock_maintenance_job_failures', 'gauge',
+      'How many times in a row a maintenance job has failed.',
+      pg_catalog.string_agg(pg_catalog.format(e'tock_maintenance_job_failures{maintenance_job=%s} %s\n',
+        tock.label(d.name), d.failures), '' order by d.name))
+  from tock.maintenance_jobs d
 $$;
 
-comment on function tock.duty_metrics is 'The metrics of duties.';
+comment on function tock.maintenance_metrics is 'The metrics of maintenance jobs.';
 
 -- Totals and a few small tables: what there is in a queue is not looked at. The text of 2,000 queues is 10
 -- MB, and sorted: with a work_mem of 4 MB, PostgreSQL's default, by way of files.
@@ -112,7 +113,7 @@ as $$
     from totals t
     union all
     select 3, tock.metric('tock_queue_waiting', 'gauge',
-      'Tasks that wait for their time, a gate or a parent, up to 100000.',
+      'Tasks that wait for their time, a concurrency key or a parent, up to 100000.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_waiting{queue=%s} %s\n', t.queue, t.waiting), ''
         order by t.queue))
     from totals t
@@ -175,7 +176,7 @@ as $$
     union all
     select 14, tock.metric('tock_run_wait_seconds', 'histogram',
       'How long runs were ready before they were claimed: since they were enqueued or due, let in by their '
-      'gate, or since their last parent ended.',
+      'concurrency key, or since their last parent ended.',
       pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_wait_seconds'), t.queue,
         t.wait, t.wait_seconds), '' order by t.queue))
     from totals t
@@ -186,19 +187,20 @@ as $$
         t.run, t.run_seconds), '' order by t.queue))
     from totals t
     union all
-    select 16, tock.duty_metrics()
+    select 16, tock.maintenance_metrics()
     union all
-    select 17, tock.metric('tock_epochs', 'gauge', 'Epochs that are kept, those ahead among them.',
-      pg_catalog.format(e'tock_epochs %s\n', (select count(*) from tock.epochs)))
+    select 17, tock.metric('tock_segments', 'gauge', 'Segments that are kept, those ahead among them.',
+      pg_catalog.format(e'tock_segments %s\n', (select count(*) from tock.segments)))
     union all
-    select 18, tock.metric('tock_counted_age_seconds', 'gauge', 'How old the figures of queues are.',
-      (select pg_catalog.format(e'tock_counted_age_seconds %s\n',
+    select 18, tock.metric('tock_metrics_age_seconds', 'gauge', 'How old the figures of queues are.',
+      (select pg_catalog.format(e'tock_metrics_age_seconds %s\n',
         greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
-      from tock.counting g where g.finished_at is not null))
+      from tock.metrics_progress g where g.finished_at is not null))
   )
   select pg_catalog.string_agg(f.text, '' order by f.n) || e'# EOF\n' from families f
 $$;
 
 comment on function tock.metrics is
-  'What Prometheus reads, in OpenMetrics text: every queue as of the last round of the duty minutes, '
-  'and duties as they are.';
+  'What Prometheus reads, in OpenMetrics text: every queue as of the last round of the maintenance job '
+  'minutes, '
+  'and maintenance jobs as they are.';

@@ -45,7 +45,7 @@ language plpgsql
 volatile
 as $$
 declare
-  v_least integer := case when p_from < tock.hours_until() then 3600 else 60 end;
+  v_least integer := case when p_from < tock.hourly_until() then 3600 else 60 end;
   v_step integer := greatest(p_step_seconds, v_least);
 begin
   if not pg_catalog.isfinite(p_from) or not pg_catalog.isfinite(p_to) then
@@ -107,7 +107,7 @@ begin
   v_from := pg_catalog.date_bin(v_width, v_from, '2000-01-01T00:00:00Z');
   return query
   with rounds as (
-    select distinct pg_catalog.date_bin(v_width, m.at, '2000-01-01T00:00:00Z') as at from tock.minutes m
+    select distinct pg_catalog.date_bin(v_width, m.at, '2000-01-01T00:00:00Z') as at from tock.queue_metrics m
     where m.queue = '*' and m.at >= v_from and m.at < v_to and m.ready is not null
   ), sums as (
     select pg_catalog.date_bin(v_width, m.at, '2000-01-01T00:00:00Z') as at,
@@ -118,7 +118,7 @@ begin
       tock.sum_counts(pg_catalog.array_agg(m.wait) filter (where m.wait is not null)) as wait,
       tock.sum_counts(pg_catalog.array_agg(m.run) filter (where m.run is not null)) as run,
       sum(m.wait_seconds) as wait_seconds, sum(m.run_seconds) as run_seconds
-    from tock.minutes m
+    from tock.queue_metrics m
     where m.queue = coalesce(p_queue, '*') and m.at >= v_from and m.at < v_to
     group by 1
   )
@@ -143,7 +143,7 @@ comment on function tock.series is
 create or replace function tock.overview()
 returns table (
   name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
-  oldest_ready_at timestamptz, counted_at timestamptz, enqueued_per_second double precision,
+  oldest_ready_at timestamptz, collected_at timestamptz, enqueued_per_second double precision,
   started_per_second double precision, done_per_second double precision, failed_per_second double precision,
   wait_p95 double precision, run_p95 double precision,
   spark jsonb)
@@ -156,7 +156,7 @@ set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_counted timestamptz := (select g.finished_at from tock.counting g);
+  v_counted timestamptz := (select g.finished_at from tock.metrics_progress g);
   v_minute timestamptz := pg_catalog.date_trunc('minute', v_counted);
 begin
   return query
@@ -171,7 +171,7 @@ begin
         filter (where m.at >= v_minute - interval '5 minutes' and m.run is not null) as run,
       pg_catalog.jsonb_object_agg(extract(epoch from v_minute - m.at)::integer / 60,
         array[coalesce(m.ready, 0), m.done]) as marks
-    from tock.minutes m
+    from tock.queue_metrics m
     where m.width_seconds = 60 and m.at >= v_minute - interval '30 minutes' and m.at < v_minute
       and m.queue <> '*'
     group by m.queue
@@ -194,6 +194,7 @@ begin
 end $$;
 
 comment on function tock.overview is
-  'Each queue as of the last round of the duty minutes: how much there is, rates of five minutes, p95 of '
+  'Each queue as of the last round of the maintenance job minutes: how much there is, rates of five '
+  'minutes, p95 of '
   'waits and runs, and by the minute, oldest first, what was ready and done in the last 30 (nothing '
   'where nothing was).';

@@ -28,9 +28,9 @@ type Act = {
   detail: object;
 };
 
-const acts = (filter = '') => rows<Act>(client, `select * from tock.acts(${filter})`);
+const acts = (filter = '') => rows<Act>(client, `select * from tock.audit_log(${filter})`);
 const newest = async () => (await acts('p_limit => 1'))[0] as Act;
-const total = () => value<number>(client, 'select count(*)::int from tock.acts');
+const total = () => value<number>(client, 'select count(*)::int from tock.audit_log');
 
 async function ended(): Promise<string> {
   const [id] = await enqueue(client, 'ends', [{ payload: { secret: 's3cret' } }]);
@@ -42,8 +42,12 @@ async function ended(): Promise<string> {
 const verbs: [verb: string, call: string, object: string][] = [
   ['put_queue', `select tock.put_queue('q', '{"paused": true, "max_running": 9}')`, 'q'],
   ['put_queue', `select tock.put_queue('*', '{}')`, '*'],
-  ['put_gate', `select tock.put_gate('q', 'g', '{"gate_limit": 2}')`, 'q'],
-  ['reset_gate', `select tock.reset_gate('q', 'g')`, 'q'],
+  [
+    'put_concurrency_key',
+    `select tock.put_concurrency_key('q', 'g', '{"concurrency_limit": 2}')`,
+    'q',
+  ],
+  ['reset_concurrency_key', `select tock.reset_concurrency_key('q', 'g')`, 'q'],
   ['reset_limits', `select tock.reset_limits('q')`, 'q'],
   [
     'put_schedule',
@@ -90,7 +94,7 @@ test('a call that changes nothing adds no audit log entry', async () => {
     `tock.pause_schedule('none')`,
     `tock.run_schedule('none')`,
     `tock.drop_queue('none')`,
-    `tock.reset_gate('none', 'g')`,
+    `tock.reset_concurrency_key('none', 'g')`,
     `tock.reset_limits('none')`,
     `tock.reset_limits('without')`,
     `tock.rotate_push_secret('none')`,
@@ -122,7 +126,7 @@ test('the audit log records keys that are created, changed, rotated and revoked,
     'update_key',
     'create_key',
   ]);
-  const all = JSON.stringify(await rows(client, 'select * from tock.acts'));
+  const all = JSON.stringify(await rows(client, 'select * from tock.audit_log'));
   for (const one of [key, next?.key as string]) {
     expect(all).toContain(one.slice(0, 13));
     expect(all).not.toContain(one.slice(14));
@@ -142,7 +146,9 @@ test('payloads of tasks and schedules and queries of URLs stay out of the audit 
     `select tock.put_queue('pushed', '{"push": {"url": "https://a.example/b?token=s3cret"}}')`,
   );
   expect(await newest()).toMatchObject({ detail: { push: { url: 'https://a.example/b?…' } } });
-  expect(JSON.stringify(await rows(client, 'select * from tock.acts'))).not.toContain('s3cret');
+  expect(JSON.stringify(await rows(client, 'select * from tock.audit_log'))).not.toContain(
+    's3cret',
+  );
 });
 
 test('an audit log entry names the key of its call, and another role cannot forge that', async () => {
@@ -170,17 +176,17 @@ test('an audit log entry names the key of its call, and another role cannot forg
 
 // What governs and is in neither list needs its line here, or a call of act().
 const looks =
-  `queue gates limits queue_stats doctor keys_list acts pools queue_of_schedule push_queues has_push
-  push_secret pause_schedule resume_schedule running why series overview metrics duties_list cron_jobs_list epochs_list`.split(
+  `queue concurrency_keys limits queue_stats doctor keys_list acts pools queue_of_schedule push_queues has_push
+  push_secret pause_schedule resume_schedule running why series overview metrics maintenance_jobs_list cron_jobs_list segments_list`.split(
     /\s+/,
   );
 const clockwork =
-  `tick run_duty promote fire_schedules reap reap_pools rest rotate audit retain guard balance tidy minutes`.split(
+  `tick run_maintenance promote fire_schedules reap reap_pools rest rotate audit retain guard balance tidy minutes`.split(
     /\s+/,
   );
 
 const archiving =
-  `archive want_archive archived archive_part archive_stepped archive_search archive_unwanted archive_deleted
+  `archive enable_archive_by_default archived archive_part record_archive_step archive_search archive_unwanted archive_deleted
   archive_abandoned archive_emptied archive_erasing archive_erased archive_rewriting archive_rewritten`.split(
     /\s+/,
   );
@@ -191,7 +197,7 @@ test('every verb that administers adds an audit log entry', async () => {
   const silent = await rows<{ name: string }>(
     client,
     `select proname as name from pg_proc where pronamespace = 'tock'::regnamespace
-       and proname = any ($1) and prosrc not like '%tock.act(%' order by 1`,
+       and proname = any ($1) and prosrc not like '%tock.write_audit_log(%' order by 1`,
     [governing],
   );
   const unknown = silent.map(({ name }) => name);
@@ -214,13 +220,13 @@ test('audit log entries are found by key, verb and object, and paged by number',
 });
 
 test('audit log entries are deleted after a year, the oldest first, in bounded batches', async () => {
-  await client.query(`update tock.acts set at = now() - interval '366 days' where number in (
-    select number from tock.acts order by number limit 5)`);
+  await client.query(`update tock.audit_log set at = now() - interval '366 days' where number in (
+    select number from tock.audit_log order by number limit 5)`);
   const before = await total();
-  expect(await value(client, 'select tock.tidy_acts(3)')).toBe(3);
-  expect(await value(client, 'select tock.tidy_acts(3)')).toBe(2);
-  expect(await value(client, 'select tock.tidy_acts(3)')).toBe(0);
+  expect(await value(client, 'select tock.prune_audit_log(3)')).toBe(3);
+  expect(await value(client, 'select tock.prune_audit_log(3)')).toBe(2);
+  expect(await value(client, 'select tock.prune_audit_log(3)')).toBe(0);
   expect(await total()).toBe(before - 5);
-  await client.query("select tock.run_duty('tidy')");
+  await client.query("select tock.run_maintenance('prune')");
   expect(await total()).toBe(before - 5);
 });

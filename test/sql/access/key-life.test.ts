@@ -34,7 +34,7 @@ const end = (prefix: string) =>
   client.query("update tock.keys set expires_at = now() - interval '1 s' where prefix = $1", [
     prefix,
   ]);
-const note = () => value<number | null>(client, "select tock.run_duty('keys')");
+const note = () => value<number | null>(client, "select tock.run_maintenance('record_key_uses')");
 
 test('an expired key is refused, on the fast path too, with the time of its expiry', async () => {
   const { key, prefix } = await make(', p_expires_in_seconds => 600');
@@ -283,7 +283,7 @@ test('the maintenance job processes many keys in parts', async () => {
   for (const { key } of keys) await enqueue(key);
   const total = await value<number>(client, 'select count(*)::int from tock.keys');
   for (let seen = 0; seen <= total; seen += 2) {
-    await client.query('select tock.note_key_uses(2)');
+    await client.query('select tock.record_key_uses(2)');
   }
   for (const { prefix } of keys) expect(await listed(prefix)).toMatchObject({ uses: '1' });
 });

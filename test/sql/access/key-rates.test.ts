@@ -151,6 +151,6 @@ test('a rate is added to a key later, and without its counter the key is refused
   expect((await refusal(enqueue(key))).code).toBe('TK429');
   await client.query(`drop sequence tock.rate_${prefix.slice(5)}`);
   expect((await refusal(enqueue(key))).code).toBe('TK503');
-  await client.query("select tock.run_duty('keys')");
+  await client.query("select tock.run_maintenance('record_key_uses')");
   await enqueue(key);
 });

@@ -17,7 +17,7 @@ afterAll(() => db.drop());
 const refused = {
   claim: "select * from tock.claim('q')",
   claim_any: "select * from tock.claim_any(array['q'])",
-  claim_own: "select * from tock.claim_own('q', 'w')",
+  claim_for_worker: "select * from tock.claim_for_worker('q', 'w')",
   cancel: 'select * from tock.cancel(array[1::bigint])',
   change: `select * from tock.change(array[1::bigint], '{"priority": 1}')`,
   reprioritize: 'select * from tock.reprioritize(array[1::bigint], 1)',

@@ -106,7 +106,7 @@ test('a foreign lock on a slot or a stream stops no writer, and deactivation pro
   const runs = await claim(client, 'q', { limit: 5 });
   expect(runs.map((run) => run.id)).toEqual(ids);
   await complete(client, leaseOf(runs));
-  expect(await value(client, 'select tock.rest()')).toBe(1);
+  expect(await value(client, 'select tock.deactivate_streams()')).toBe(1);
 });
 
 test('doctor() names the holder of a foreign lock, until that has ended', async () => {

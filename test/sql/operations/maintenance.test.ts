@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-type Duty = {
+type MaintenanceJob = {
   name: string;
   last_started_at: Date | null;
   last_ok_at: Date | null;
@@ -38,12 +38,15 @@ type Duty = {
   failures: number;
 };
 
-const duties = async () => {
-  const all = await rows<Duty>(client, 'select * from tock.duties order by name');
-  return new Map(all.map((duty) => [duty.name, duty]));
+const maintenance_jobs = async () => {
+  const all = await rows<MaintenanceJob>(
+    client,
+    'select * from tock.maintenance_jobs order by name',
+  );
+  return new Map(all.map((maintenance_job) => [maintenance_job.name, maintenance_job]));
 };
-const run = (duty: string, on = client) =>
-  value<number | null>(on, 'select tock.run_duty($1)', [duty]);
+const run = (maintenance_job: string, on = client) =>
+  value<number | null>(on, 'select tock.run_maintenance($1)', [maintenance_job]);
 const tick = () => value<Date | null>(client, 'select tock.tick()');
 const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
 
@@ -56,7 +59,7 @@ test('a tick promotes due tasks, reaps lost runs, and records each maintenance j
   await tick();
   expect((await task(client, late as string))?.state).toBe('ready');
   expect(await claim(client, 'q', { limit: 9 })).toHaveLength(3);
-  const done = await duties();
+  const done = await maintenance_jobs();
   for (const name of ['promote', 'reap', 'rest', 'rotate', 'tidy']) {
     expect(done.get(name)).toMatchObject({ last_error: null, failures: 0 });
     expect(done.get(name)?.last_ok_at).not.toBeNull();
@@ -67,29 +70,32 @@ test('a tick promotes due tasks, reaps lost runs, and records each maintenance j
 
 test('a maintenance job that is not due is skipped', async () => {
   await tick();
-  const before = await duties();
+  const before = await maintenance_jobs();
   await tick();
   // Schedules are looked for by every tick: the one that next_wake_at() asked for must find them.
-  const others = async () => [...(await duties()).values()].filter((d) => d.name !== 'schedules');
-  expect(await others()).toEqual([...before.values()].filter((d) => d.name !== 'schedules'));
+  const others = async () =>
+    [...(await maintenance_jobs()).values()].filter((d) => d.name !== 'fire_schedules');
+  expect(await others()).toEqual([...before.values()].filter((d) => d.name !== 'fire_schedules'));
   await client.query(
-    "update tock.duties set last_started_at = now() - interval '1 day' where name = 'reap'",
+    "update tock.maintenance_jobs set last_started_at = now() - interval '1 day' where name = 'reap'",
   );
   await tick();
-  expect((await duties()).get('reap')?.last_ok_at).not.toEqual(before.get('reap')?.last_ok_at);
-  expect((await duties()).get('tidy')).toEqual(before.get('tidy'));
+  expect((await maintenance_jobs()).get('reap')?.last_ok_at).not.toEqual(
+    before.get('reap')?.last_ok_at,
+  );
+  expect((await maintenance_jobs()).get('prune')).toEqual(before.get('prune'));
 });
 
 test('a maintenance job that read long and found nothing pauses for a minute at most', async () => {
   const looked = (ago: string) =>
     client.query(
-      `update tock.duties set last_started_at = now() - $1::interval, last_ok_at = now() - $1::interval,
+      `update tock.maintenance_jobs set last_started_at = now() - $1::interval, last_ok_at = now() - $1::interval,
          last_amount = 0, last_seconds = 36`,
       [ago],
     );
   await enqueue(client, 'q', []);
   const rested = async () =>
-    ((await duties()).get('promote')?.last_ok_at as Date) < new Date(Date.now() - 20_000);
+    ((await maintenance_jobs()).get('promote')?.last_ok_at as Date) < new Date(Date.now() - 20_000);
   await looked('40 s');
   await tick();
   expect(await rested()).toBe(true);
@@ -97,22 +103,22 @@ test('a maintenance job that read long and found nothing pauses for a minute at 
   await tick();
   expect(await rested()).toBe(false);
   await looked('61 s');
-  await client.query("select tock.claim('q', p_alone => true)");
+  await client.query("select tock.claim('q', p_own_transaction => true)");
   expect(await rested()).toBe(false);
 });
 
 test('a failing maintenance job is recorded with its error and rolled back, and the others run', async () => {
   await run('reap');
-  const good = (await duties()).get('reap');
+  const good = (await maintenance_jobs()).get('reap');
   await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
     language plpgsql as $$
     begin
       perform tock.enqueue('undone', '[{}]');
       raise exception 'no leases today';
     end $$`);
-  await client.query('update tock.duties set last_started_at = null');
+  await client.query('update tock.maintenance_jobs set last_started_at = null');
   await tick();
-  const after = await duties();
+  const after = await maintenance_jobs();
   expect(after.get('reap')).toMatchObject({ last_error: 'P0001 no leases today', failures: 1 });
   expect(after.get('reap')?.last_ok_at).toEqual(good?.last_ok_at);
   expect(after.get('reap')?.last_started_at).not.toEqual(good?.last_started_at);
@@ -120,7 +126,7 @@ test('a failing maintenance job is recorded with its error and rolled back, and 
   expect(after.get('rotate')?.last_ok_at).not.toBeNull();
   expect(await claim(client, 'undone')).toEqual([]);
   expect(await run('reap')).toBeNull();
-  expect((await duties()).get('reap')?.failures).toBe(2);
+  expect((await maintenance_jobs()).get('reap')?.failures).toBe(2);
 });
 
 test('a maintenance job that takes too long is stopped, and that is recorded', async () => {
@@ -133,8 +139,8 @@ test('a maintenance job that takes too long is stopped, and that is recorded', a
   await waitUntilBlocked(client, pid);
   await client.query('select pg_cancel_backend($1)', [pid]);
   await running;
-  expect((await duties()).get('reap')).toMatchObject({ failures: 1 });
-  expect((await duties()).get('reap')?.last_error).toContain('57014');
+  expect((await maintenance_jobs()).get('reap')).toMatchObject({ failures: 1 });
+  expect((await maintenance_jobs()).get('reap')?.last_error).toContain('57014');
 });
 
 test('a maintenance job that runs elsewhere does not run twice', async () => {
@@ -144,13 +150,13 @@ test('a maintenance job that runs elsewhere does not run twice', async () => {
   expect(await run('promote')).toBeNull();
   expect(await run('reap')).toBe(0);
   await tick();
-  expect((await duties()).get('promote')?.last_ok_at).toBeNull();
+  expect((await maintenance_jobs()).get('promote')?.last_ok_at).toBeNull();
   await other.query('commit');
   expect(await run('promote')).toBe(0);
 });
 
 test('an unknown maintenance job is refused', async () => {
-  expect(await refusal(run('sleep'))).toMatchObject({ code: 'TK422', detail: 'duty' });
+  expect(await refusal(run('sleep'))).toMatchObject({ code: 'TK422', detail: 'maintenance_job' });
 });
 
 test('the next wake is when the next task is due or the next lease ends', async () => {
@@ -175,9 +181,9 @@ test('request ids are kept for a day, and then forgotten in bounded steps', asyn
   await client.query(
     "update tock.requests set created_at = now() - interval '23 hours' where request_id = 'young'",
   );
-  expect(await value(client, 'select tock.tidy(p_limit => 3)')).toBe(3);
-  expect(await value(client, 'select tock.tidy(p_limit => 3)')).toBe(2);
-  expect(await value(client, 'select tock.tidy()')).toBe(0);
+  expect(await value(client, 'select tock.prune(p_limit => 3)')).toBe(3);
+  expect(await value(client, 'select tock.prune(p_limit => 3)')).toBe(2);
+  expect(await value(client, 'select tock.prune()')).toBe(0);
   expect(await enqueue(client, 'q', [{}], 'young')).toEqual([first]);
 });
 
@@ -187,7 +193,7 @@ test('a maintenance job that hangs is cancelled by the next one, and other state
   const pid = await pidOf(busy);
   await hung.query('begin');
   await hung.query(
-    "select pg_advisory_xact_lock(tock.lock_space(), tock.named_key('duty', 'rotate'))",
+    "select pg_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', 'create_segments'))",
   );
   await client.query('select pg_advisory_lock(4711)');
   const wait = 'select pg_advisory_lock(4711)';

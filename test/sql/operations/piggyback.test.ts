@@ -10,9 +10,11 @@ async function ridesAlong(body: string): Promise<void> {
   await enqueue(client, 'q', [{ payload: 'ready' }]);
   await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
   await client.query('update tock.waiting set due_at = now()');
-  await client.query("update tock.duties set last_started_at = now() + interval '1 hour'");
   await client.query(
-    `create or replace function tock.heed_nudges(p_sweep boolean) returns void language plpgsql volatile
+    "update tock.maintenance_jobs set last_started_at = now() + interval '1 hour'",
+  );
+  await client.query(
+    `create or replace function tock.process_rechecks(p_sweep boolean) returns void language plpgsql volatile
      as 'begin ${body}; end'`,
   );
 }
@@ -20,17 +22,17 @@ async function ridesAlong(body: string): Promise<void> {
 async function claimed(session: pg.Client): Promise<string[]> {
   const runs = await rows<{ payload: string }>(
     session,
-    "select * from tock.claim(p_queue => 'q', p_limit => 2, p_alone => true)",
+    "select * from tock.claim(p_queue => 'q', p_limit => 2, p_own_transaction => true)",
   );
   return runs.map((run) => run.payload);
 }
 
-test('a claim passes by late duties whose rows a transaction that stays open has', async () => {
+test('a claim passes by late maintenance jobs whose rows a transaction that stays open has', async () => {
   await enqueue(client, 'q', [{ payload: 'ready' }]);
-  await client.query('update tock.duties set last_started_at = null');
+  await client.query('update tock.maintenance_jobs set last_started_at = null');
   const other = await db.connect();
   await other.query('begin');
-  await other.query('update tock.duties set every_seconds = every_seconds');
+  await other.query('update tock.maintenance_jobs set every_seconds = every_seconds');
   expect(await claimed(client)).toEqual(['ready']);
   await other.query('rollback');
   await other.end();
@@ -39,8 +41,11 @@ test('a claim passes by late duties whose rows a transaction that stays open has
 describe.each([
   ['promotion', async () => {}],
   [
-    'the late duty promote',
-    () => client.query("update tock.duties set last_started_at = null where name = 'promote'"),
+    'the late maintenance job promote',
+    () =>
+      client.query(
+        "update tock.maintenance_jobs set last_started_at = null where name = 'promote'",
+      ),
   ],
 ])('while a claim does %s on the way', (_, late) => {
   test('its statement_timeout ends that and not the claim', async () => {

@@ -170,7 +170,7 @@ test('a run with a running, ready or waiting attempt is last', async () => {
 test('a task whose first segments are dropped lists its other attempts, by each of its ids', async () => {
   const chain = await begin();
   const from: number[] = [];
-  for (let epoch = 0; epoch < 3; epoch++) {
+  for (let segment = 0; segment < 3; segment++) {
     from.push(chain.told.length);
     for (const how of ['failed', 'superseded', 'lost']) await attempt(chain, how);
     await startNextSegment(client);
@@ -182,7 +182,7 @@ test('a task whose first segments are dropped lists its other attempts, by each 
     await closeSegments(client);
     await ageClosedSegments(client, '1 second');
     await client.query(
-      'update tock.epochs set settled_at = settled_at - interval $$8 days$$ where number <= $1',
+      'update tock.segments set closed_at = closed_at - interval $$8 days$$ where number <= $1',
       [number],
     );
     await dropExpiredSegments(client);

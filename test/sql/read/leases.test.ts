@@ -67,7 +67,7 @@ test('who stands behind two thousand others is found, part by part', async () =>
   do {
     const part = await leasesPart(client, { worker: 'last', cursor: at });
     seen.push(...part.leases.map(({ worker }) => worker));
-    expect(part.looked_at).toBeLessThanOrEqual(4000);
+    expect(part.scanned).toBeLessThanOrEqual(4000);
     at = part.cursor;
     parts++;
   } while (at);

@@ -38,7 +38,7 @@ const plainly = `
   left join tock.streams s on s.queue = q.name
   left join lateral (
     select r.*, exists (
-      select from tock.marks m where m.stream = r.stream and m.position = r.position and m.kind in ('cancelled', 'superseded')) as marked
+      select from tock.run_overrides m where m.stream = r.stream and m.position = r.position and m.kind in ('cancelled', 'superseded')) as marked
     from tock.runs r where r.stream = s.number) r on true
   left join tock.leases l on l.stream = r.stream and l.after_position < r.position and l.last_position >= r.position
   left join tock.results e on e.stream = r.stream and e.position = r.position
@@ -113,8 +113,8 @@ async function walk(seed: number, steps: number): Promise<void> {
     ['put off', async () => ids.length && change(client, some(2), { delay_seconds: 700 })],
     ['due', async () => makeDue(client, queue())],
     ['promote', () => promote(client)],
-    ['count', () => client.query('select tock.minutes($1, 0)', [1 + roll(20)])],
-    ['count', () => client.query('select tock.minutes()')],
+    ['count', () => client.query('select tock.collect_metrics($1, 0)', [1 + roll(20)])],
+    ['count', () => client.query('select tock.collect_metrics()')],
     [
       'purge',
       async () => roll(6) || client.query('select tock.purge_queue($1, $2)', [queue(), 'ready']),
@@ -136,36 +136,36 @@ test('the counts are those of a plain count, whatever happened and whenever it w
   await walk(Number(process.env.TOCK_STATS_SEED ?? 5), 50);
 });
 
-test('what was counted is known to be gone when its epoch settles before the next round', async () => {
+test('what was counted is known to be gone when its segment settles before the next round', async () => {
   await enqueueAndComplete(client, 'other', 1);
   await enqueue(client, 'a', numberedTasks(5));
-  await client.query('select tock.minutes()');
+  await client.query('select tock.collect_metrics()');
   await complete(client, leaseOf(await claim(client, 'a', { limit: 9 })));
   await startNextSegment(client);
   await closeSegments(client);
   await enqueue(client, 'a', numberedTasks(1));
   await agree('settled');
-  await client.query('select tock.minutes()');
+  await client.query('select tock.collect_metrics()');
   await agree('counted');
 });
 
 test('a transaction sees its own, others what is committed', async () => {
   await enqueue(client, 'a', numberedTasks(3));
-  await client.query('select tock.minutes()');
+  await client.query('select tock.collect_metrics()');
   const other = await db.connect();
   await other.query('begin');
   await enqueue(other, 'a', numberedTasks(4));
   await claim(other, 'a', { limit: 2 });
   await agree('within', other);
   await agree('outside');
-  await client.query('select tock.minutes()');
+  await client.query('select tock.collect_metrics()');
   await agree('outside, counted');
   await agree('within, counted', other);
   await other.query('rollback');
   await agree('undone');
   await other.query('begin');
   await enqueue(other, 'a', numberedTasks(4));
-  await client.query('select tock.minutes()');
+  await client.query('select tock.collect_metrics()');
   await other.query('commit');
   await agree('done');
 });

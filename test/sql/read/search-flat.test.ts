@@ -75,7 +75,7 @@ test('search stays cheap beside history, a backlog and an open transaction', asy
   await holder.query('select count(*) from tock.waiting');
   await more(many, streams, true);
   await more(many, streams, false);
-  await client.query('select tock.minutes(1000000, 60)');
+  await client.query('select tock.collect_metrics(1000000, 60)');
   expect(await value(client, 'select sum(ready)::int from tock.queue_stats()')).toBe(many);
   for (const [call, most] of calls) {
     const touched = await pages(call);
@@ -90,7 +90,7 @@ test('one stream that is busier than two thousand others is read in few steps', 
   let cursor: string | null = null;
   for (let n = 0; n < 6; n++) {
     const part = await searchPart(client, { worker: 'nobody' }, cursor);
-    expect(part.looked_at).toBeLessThan(12_000);
+    expect(part.scanned).toBeLessThan(12_000);
     cursor = part.cursor;
   }
   const last = BigInt(await value<string>(client, 'select last_value from tock.positions'));
@@ -108,14 +108,14 @@ test('one stream that is busier than two thousand others is read in few steps', 
 });
 
 test('no search scans a table', async () => {
-  await enqueue(client, 'q3', numberedTasks(3, 0, { delay_seconds: 100, gate: 'g' }));
+  await enqueue(client, 'q3', numberedTasks(3, 0, { delay_seconds: 100, concurrency_key: 'g' }));
   const on = await sessionWithPlans(db, [], 'auto');
   const bad = await badScans(
     on,
     async () => {
       await searchPart(on, {});
       await searchPart(on, { queue: 'q3', state: 'running' });
-      await searchPart(on, { queue: 'q3', gate: 'g' });
+      await searchPart(on, { queue: 'q3', concurrency_key: 'g' });
       await searchPart(on, { queue: 'q3', unique_key: 'g' });
       await claim(on, 'q3', { limit: 5 });
       await leasesPart(on, { queue: 'q3' });

@@ -130,21 +130,27 @@ test('a filter returns only matching tasks, and combined filters tasks that matc
 });
 
 test('a unique key finds the task that had it last, a concurrency key its holders and waiters', async () => {
-  const ids = await enqueue(client, 'g', numberedTasks(4, 0, { gate: 'x', tenant: 't' }));
+  const ids = await enqueue(
+    client,
+    'g',
+    numberedTasks(4, 0, { concurrency_key: 'x', tenant: 't' }),
+  );
   const [keyed] = await enqueue(client, 'g', [{ unique_key: 'only', tenant: 't' }]);
   await promote(client);
   const runs = await claim(client, 'g', { limit: 2, worker: 'w' });
-  expect(idsOf(await search(client, { queue: 'g', gate: 'x' }))).toEqual(ids);
-  expect(idsOf(await search(client, { queue: 'g', gate: 'x', state: 'waiting' }))).toEqual(
-    ids.slice(1),
-  );
-  expect(idsOf(await search(client, { queue: 'g', gate: 'x', worker: 'w' }))).toEqual([ids[0]]);
-  expect(await search(client, { queue: 'g', gate: 'x', error: 'e' })).toEqual([]);
+  expect(idsOf(await search(client, { queue: 'g', concurrency_key: 'x' }))).toEqual(ids);
+  expect(
+    idsOf(await search(client, { queue: 'g', concurrency_key: 'x', state: 'waiting' })),
+  ).toEqual(ids.slice(1));
+  expect(idsOf(await search(client, { queue: 'g', concurrency_key: 'x', worker: 'w' }))).toEqual([
+    ids[0],
+  ]);
+  expect(await search(client, { queue: 'g', concurrency_key: 'x', error: 'e' })).toEqual([]);
   expect(idsOf(await search(client, { queue: 'g', unique_key: 'only' }))).toEqual([keyed]);
   expect(await search(client, { queue: 'g', unique_key: 'only', tenant: 'u' })).toEqual([]);
   expect(await search(client, { queue: 'g', unique_key: 'only', worker: 'nobody' })).toEqual([]);
   expect(await search(client, { queue: 'c', unique_key: 'only' })).toEqual([]);
-  expect(await search(client, { queue: 'g', gate: 'y' })).toEqual([]);
+  expect(await search(client, { queue: 'g', concurrency_key: 'y' })).toEqual([]);
   await complete(client, leaseOf(runs));
 });
 
@@ -180,9 +186,11 @@ test('an invalid filter or cursor is refused by its name', async () => {
     ])
       expect(await named({ [name]: no }), no).toEqual(is(name));
   }
-  expect(await named({ gate: 'x' })).toEqual(is('queue'));
+  expect(await named({ concurrency_key: 'x' })).toEqual(is('queue'));
   expect(await named({ unique_key: 'x' })).toEqual(is('queue'));
-  expect(await named({ queue: 'q', unique_key: 'x', gate: 'y' })).toEqual(is('gate'));
+  expect(await named({ queue: 'q', unique_key: 'x', concurrency_key: 'y' })).toEqual(
+    is('concurrency_key'),
+  );
   for (const no of [
     '',
     'x',
@@ -194,17 +202,17 @@ test('an invalid filter or cursor is refused by its name', async () => {
     ' 1',
     '5b5d'.repeat(99),
   ])
-    for (const filter of [{}, { queue: 'g', gate: 'x' }])
+    for (const filter of [{}, { queue: 'g', concurrency_key: 'x' }])
       expect(await named(filter, no), no).toEqual(is('cursor'));
   for (const no of [0, -1, 1001, null]) expect(await named({}, null, no)).toEqual(is('limit'));
   expect(await searchPart(client, {}, '000000000001')).toMatchObject({ tasks: [], cursor: null });
   expect(await searchPart(client, {}, 'ffffffffffff', 1)).toMatchObject({
-    looked_at: expect.any(Number),
+    scanned: expect.any(Number),
   });
   for (const odd of ["'; select 1", '%', '\\', '\u{1F600}', '{}', '$q$']) {
     for (const name of ['tenant', 'worker', 'error'])
       expect(await search(client, { [name]: odd })).toEqual([]);
-    expect(await search(client, { queue: 'g', gate: odd })).toEqual([]);
+    expect(await search(client, { queue: 'g', concurrency_key: odd })).toEqual([]);
   }
 });
 

@@ -21,7 +21,7 @@ export async function searchPart(
   cursor: string | null = null,
   limit = 100,
 ) {
-  type Part = { tasks: ListedTask[]; cursor: string | null; looked_at: number };
+  type Part = { tasks: ListedTask[]; cursor: string | null; scanned: number };
   const [part] = await rows<Part>(
     client,
     'select * from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)',
@@ -67,7 +67,7 @@ export async function leasesPart(
   client: Client,
   of: { queue?: string; worker?: string; cursor?: string | null; limit?: number } = {},
 ) {
-  const [part] = await rows<{ leases: Lease[]; cursor: string | null; looked_at: number }>(
+  const [part] = await rows<{ leases: Lease[]; cursor: string | null; scanned: number }>(
     client,
     'select * from tock.running(p_queue => $1, p_worker => $2, p_cursor => $3, p_limit => $4)',
     [of.queue ?? null, of.worker ?? null, of.cursor ?? null, of.limit ?? 100],

@@ -82,7 +82,7 @@ test('a listed task says what is asked of a list', async () => {
   expect(running).toMatchObject({
     tasks: [{ id, run_id: id, queue: q, tenant: 't', priority: 0, worker: 'w', attempt: 1 }],
     cursor: null,
-    looked_at: 1,
+    scanned: 1,
   });
   await fail(client, leaseOf(runs), { fatal: true, error: { name: 'E', message: 'm' } });
   const dead = await list(client, { queue: q, error: 'm' });
@@ -98,19 +98,19 @@ test('a call looks at so many rows, and goes on from there', async () => {
   await enqueue(client, q, numberedTasks(12_000, 0, { tenant: 'many' }));
   const first = await list(client, { queue: q, tenant: 'one' });
   expect(first.tasks).toEqual([]);
-  expect(first.looked_at).toBeGreaterThan(5000);
-  expect(first.looked_at).toBeLessThan(12_000);
+  expect(first.scanned).toBeGreaterThan(5000);
+  expect(first.scanned).toBeLessThan(12_000);
   const next = await list(client, { queue: q, tenant: 'one' }, first.cursor);
   expect(next).toMatchObject({ tasks: [{ id }], cursor: null });
 });
 
-test('a list goes on over epochs, the newest first', async () => {
+test('a list goes on over segments, the newest first', async () => {
   const q = queue();
   const old = await enqueue(client, q, numberedTasks(3));
   await client.query(
-    `select setval('tock.positions', e.end_position) from tock.epochs e where e.number = tock.newest_epoch()`,
+    `select setval('tock.positions', e.end_position) from tock.segments e where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   const young = await enqueue(client, q, numberedTasks(3));
   for (const state of ['ready', undefined]) {
     const found = await listAll(client, { queue: q, state }, 2);

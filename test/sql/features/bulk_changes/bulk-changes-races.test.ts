@@ -180,7 +180,7 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   while ((await purge(h as pg.Client, q)).more);
   const states = await rows<{ id: string; state: string }>(
     client,
-    'select task_id::text as id, state from tock.whereabouts($1)',
+    'select task_id::text as id, state from tock.resolve_tasks($1)',
     [[...seen.keys()]],
   );
   expect(states).toHaveLength(seen.size);
@@ -243,7 +243,7 @@ test('tasks that are moved back and forth while they are claimed run once, in on
   expect(claimed.size).toBe(ids.length);
   const odd = await rows(
     client,
-    "select task_id, state from tock.whereabouts($1) where state <> 'done'",
+    "select task_id, state from tock.resolve_tasks($1) where state <> 'done'",
     [ids],
   );
   expect(odd).toEqual([]);

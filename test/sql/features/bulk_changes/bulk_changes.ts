@@ -23,7 +23,7 @@ export type Redriven = {
   redriven: number;
   ids: string[];
   cursor: string | null;
-  looked_at: number;
+  scanned: number;
 };
 
 type Redrive = {
@@ -41,7 +41,7 @@ export async function redrive(client: Client, queue: string, given: Redrive = {}
   const { error, tenant } = given;
   const [row] = await rows<Redriven>(
     client,
-    `select redriven, ids, cursor, looked_at
+    `select redriven, ids, cursor, scanned
      from tock.redrive(p_queue => $1, p_filter => $2, p_limit => $3, p_cursor => $4, p_request_id => $5,
        p_to_queue => $6, p_again => $7, p_reason => $8)`,
     [
@@ -74,7 +74,7 @@ export type Listed = {
   rerun: boolean;
 };
 
-export type Page = { tasks: Listed[]; cursor: string | null; looked_at: number };
+export type Page = { tasks: Listed[]; cursor: string | null; scanned: number };
 
 export async function list(
   client: Client,
@@ -82,7 +82,7 @@ export async function list(
   cursor: string | null = null,
   limit = 100,
 ) {
-  const sql = `select tasks, cursor, looked_at
+  const sql = `select tasks, cursor, scanned
     from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)`;
   return (await rows<Page>(client, sql, [JSON.stringify(filter), cursor, limit]))[0] as Page;
 }
@@ -111,7 +111,7 @@ export function deadGroups(client: Client, queue: string, limit = 100, look = 10
   return rows<Group>(
     client,
     `select error, tasks, newest_at, newest_id, counted_all
-     from tock.dead_groups(p_queue => $1, p_limit => $2, p_look => $3)`,
+     from tock.dead_groups(p_queue => $1, p_limit => $2, p_scan_limit => $3)`,
     [queue, limit, look],
   );
 }

@@ -68,7 +68,7 @@ test("a moved task keeps its options, and has its tenant's bucket in the new que
   const lanes = await rows(
     client,
     `select distinct t.tenant, s.lane = tock.lane_in($1, t.tenant, t.options) as own, s.lane >= 1024 as asks
-     from tock.whereabouts($2) w cross join lateral tock.task(w.task_id) t
+     from tock.resolve_tasks($2) w cross join lateral tock.task(w.task_id) t
      join tock.streams s on s.number = w.current_id & 1048575 and s.queue = $1`,
     [to, ids],
   );
@@ -106,7 +106,7 @@ test("each id of a task's runs shows the task's current queue", async () => {
     const [run] = await claim(client, here);
     await fail(client, run?.lease as string, { retry_in_seconds: 100 });
     // of the run, and of what waits for its next attempt
-    const current = 'select w.current_id from tock.whereabouts(array[$1::bigint]) w';
+    const current = 'select w.current_id from tock.resolve_tasks(array[$1::bigint]) w';
     ids.push(run?.run_id as string, await value(client, current, [id]));
   }
   expect(new Set(ids).size).toBe(7);
@@ -146,7 +146,7 @@ test('a task that is being claimed is not moved until the claim ends, and runs i
 test('a task with a concurrency key or a unique key is not moved', async () => {
   const [q, to] = [queue(), queue()];
   const ids = await enqueue(client, q, [
-    { gate: 'a', delay_seconds: 100 },
+    { concurrency_key: 'a', delay_seconds: 100 },
     { unique_key: 'k' },
     { timeout_seconds: 5 },
   ]);

@@ -129,13 +129,13 @@ test('what an open transaction enqueues is not purged, and not lost', async () =
   await expectInvariants(client);
 });
 
-test('a purge reaches over epochs, and the audit finds each run', async () => {
+test('a purge reaches over segments, and the audit finds each run', async () => {
   const q = queue();
   await enqueue(client, q, numberedTasks(7));
   await client.query(
-    `select setval('tock.positions', e.end_position) from tock.epochs e where e.number = tock.newest_epoch()`,
+    `select setval('tock.positions', e.end_position) from tock.segments e where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   await enqueue(client, q, numberedTasks(5));
   expect(await purge(client, q)).toMatchObject({ ready: '12', more: false });
   await client.query(
@@ -148,12 +148,12 @@ test('a purge reaches over epochs, and the audit finds each run', async () => {
   )) {
     while ((await purge(client, name)).more);
   }
-  await client.query('select tock.rotate(), tock.rotate()');
-  await client.query('select tock.rest()');
-  await client.query('select tock.settle()');
-  while ((await value<number>(client, 'select tock.audit()')) > 0);
+  await client.query('select tock.create_segments(), tock.create_segments()');
+  await client.query('select tock.deactivate_streams()');
+  await client.query('select tock.close_segments()');
+  while ((await value<number>(client, 'select tock.verify_segments()')) > 0);
   expect(
-    await value(client, 'select count(*)::int from tock.epochs where audited_at is not null'),
+    await value(client, 'select count(*)::int from tock.segments where verified_at is not null'),
   ).toBeGreaterThan(0);
   expect(await rows(client, "select detail from tock.reports where kind = 'audit'")).toEqual([]);
   await expectInvariants(client);
@@ -172,9 +172,12 @@ test('what cannot be purged is refused with its field', async () => {
   expect(await fields(purge(other, 'q'))).toEqual(['TK409', '']);
 });
 
-test('a purge of what is ready opens its gates for who stands there', async () => {
+test('a purge of what is ready opens its concurrency keys for who stands there', async () => {
   const q = queue();
-  const gated = ['a', 'b', 'a', 'b', 'b'].map((gate, n) => ({ payload: n, gate }));
+  const gated = ['a', 'b', 'a', 'b', 'b'].map((concurrency_key, n) => ({
+    payload: n,
+    concurrency_key,
+  }));
   const ids = await enqueue(client, q, gated);
   await promote(client);
   expect(await purge(client, q, 'ready')).toEqual({ ready: '2', waiting: 0, busy: 0, more: false });
@@ -188,15 +191,18 @@ test('a purge of what is ready opens its gates for who stands there', async () =
   await expectInvariants(client);
 });
 
-test('a purge opens no gate for more than it holds, nor one that is paused', async () => {
+test('a purge opens no concurrency key for more than it holds, nor one that is paused', async () => {
   const q = queue();
-  const gated = (gate: string, n: number) => numberedTasks(n, 0, { gate });
+  const gated = (concurrency_key: string, n: number) => numberedTasks(n, 0, { concurrency_key });
   await enqueue(client, q, [...gated('running', 3), ...gated('paused', 3)]);
   await promote(client);
   const [run] = await claim(client, q);
   const other = await task(client, run?.id as string);
-  const gate = other?.options?.gate === 'running' ? 'paused' : 'running';
-  await client.query(`select tock.put_gate($1, $2, '{"paused": true}')`, [q, gate]);
+  const concurrency_key = other?.options?.concurrency_key === 'running' ? 'paused' : 'running';
+  await client.query(`select tock.put_concurrency_key($1, $2, '{"paused": true}')`, [
+    q,
+    concurrency_key,
+  ]);
   expect(await purge(client, q, 'ready')).toMatchObject({ ready: '1', more: false });
   expect(await claim(client, q, { limit: 9 })).toEqual([]);
   await expectInvariants(client);
@@ -247,14 +253,20 @@ test('a queue is dropped when it is paused and nothing in it is unfinished', asy
   await expectInvariants(client);
 });
 
-test('a queue that is dropped leaves no gates and keys behind', async () => {
+test('a queue that is dropped leaves no concurrency keys and keys behind', async () => {
   const q = 'left-behind';
-  await enqueue(client, q, [{ gate: 'g', unique_key: 'k' }, { gate: 'g' }]);
+  await enqueue(client, q, [{ concurrency_key: 'g', unique_key: 'k' }, { concurrency_key: 'g' }]);
   await client.query(`select tock.put_queue($1, '{"max_running": 5}')`, [q]);
   await promote(client);
   await complete(client, leaseOf(await claim(client, q)));
   expect(await drop(q, true)).toMatchObject([{ dropped: true }]);
-  for (const table of ['gates', 'turns', 'unique_keys', 'allowances', 'waiting']) {
+  for (const table of [
+    'concurrency_keys',
+    'turns',
+    'unique_keys',
+    'queue_limiter_state',
+    'waiting',
+  ]) {
     const count = `select count(*)::int from tock.${table} where queue = $1`;
     expect(await value(client, count, [q]), table).toBe(0);
   }
@@ -276,7 +288,7 @@ test('what an open transaction enqueued to a queue that is dropped is claimed al
 
 test('what expired while it waited stays so when its queue is purged', async () => {
   const q = queue();
-  const tasks = numberedTasks(2, 0, { gate: 'g', expires_in_seconds: 0.05 });
+  const tasks = numberedTasks(2, 0, { concurrency_key: 'g', expires_in_seconds: 0.05 });
   const ids = await enqueue(client, q, tasks);
   const states = async () => Promise.all(ids.map(async (id) => (await task(client, id))?.state));
   await expect.poll(states).toEqual(['expired', 'expired']);

@@ -67,7 +67,9 @@ describe('no admission is lost', () => {
     await other.query('begin');
     await enqueue(other, 'late', tasksWithKey('late', 'late'));
     const swept = (at: string) =>
-      client.query(`update tock.duties set last_started_at = ${at} where name = 'promote'`);
+      client.query(
+        `update tock.maintenance_jobs set last_started_at = ${at} where name = 'promote'`,
+      );
     await swept("now() + interval '1 hour'");
     await enqueue(client, 'late', [
       ...tasksWithKey('a', 1),
@@ -77,7 +79,7 @@ describe('no admission is lost', () => {
     expect(payloadsOf(await promoteAndClaim(client, 'late')).sort()).toEqual([1, 2, 3]);
     await other.query('commit');
     const { rows: claimed } = await client.query(
-      `select c.payload from tock.claim('late', p_alone => true) as c`,
+      `select c.payload from tock.claim('late', p_own_transaction => true) as c`,
     );
     expect(payloadsOf(claimed)).toEqual(['late']);
     await swept('null');
@@ -87,7 +89,7 @@ describe('no admission is lost', () => {
     const [holder, late] = [await db.connect(), await db.connect()];
     await enqueue(client, 'below', tasksWithKey('k', 0));
     const first = await promoteAndClaim(client, 'below');
-    await holder.query("begin; select from tock.gates where queue = 'below' for update");
+    await holder.query("begin; select from tock.concurrency_keys where queue = 'below' for update");
     await late.query('begin');
     await enqueue(late, 'below', tasksWithKey('k', -1));
     await promoteDue(late);
@@ -98,7 +100,7 @@ describe('no admission is lost', () => {
     const second = await promoteAndClaim(client, 'below');
     expect(payloadsOf(second)).toEqual([1]);
     await late.query('commit');
-    await client.query("update tock.turns set looked_at = looked_at - interval '6 s'");
+    await client.query("update tock.concurrency_admissions set scanned = scanned - interval '6 s'");
     await complete(client, leaseOf(second));
     expect(payloadsOf(await promoteAndClaim(client, 'below'))).toEqual([-1]);
   });
@@ -136,7 +138,7 @@ describe('a task whose claim is not committed is still a holder, though the task
 
 test('settings in an open transaction block no promotion', async () => {
   const other = await db.connect();
-  await other.query("begin; select tock.put_gate('open', 'new', '{}')");
+  await other.query("begin; select tock.put_concurrency_key('open', 'new', '{}')");
   await enqueue(client, 'open', tasksWithKey('new'));
   await client.query(`set lock_timeout = ${conditionTimeout}`);
   expect(await promoteDue(client)).toBe(1);

@@ -39,7 +39,10 @@ test('tasks of one key start one at a time, in the order of enqueueing', async (
 });
 
 test('a thousand tasks with a key each are admitted together', async () => {
-  const tasks = Array.from({ length: 1000 }, (_, n) => ({ payload: n, gate: `gate ${n}` }));
+  const tasks = Array.from({ length: 1000 }, (_, n) => ({
+    payload: n,
+    concurrency_key: `concurrency key ${n}`,
+  }));
   await enqueue(client, 'together', tasks);
   await promoteDue(client);
   const runs = await claim(client, 'together', { limit: 1000 });
@@ -134,7 +137,7 @@ test('a retry keeps its admission, and gives it up where the queue says so', asy
   await putQueue(client, 'yields', {
     backoff_base_seconds: 0,
     backoff_jitter: 0,
-    gate_retry: 'yield',
+    concurrency_retry: 'yield',
   });
   for (const queue of ['keeps', 'yields']) {
     await enqueue(client, queue, tasksWithKey('k', 0, 2));
@@ -187,30 +190,38 @@ test('a concurrency key is listed, resized, paused and reset', async () => {
   const list = () =>
     rows(
       client,
-      `select gate, paused, gate_limit, cardinality(inside) as inside, waiting from tock.gates('governed')`,
+      `select concurrency_key, paused, concurrency_limit, cardinality(holders) as holders, waiting from tock.concurrency_keys('governed')`,
     );
   expect(await list()).toEqual([
-    { gate: 'k', paused: false, gate_limit: 1, inside: 1, waiting: 5 },
+    { concurrency_key: 'k', paused: false, concurrency_limit: 1, holders: 1, waiting: 5 },
   ]);
-  await client.query(`select tock.put_gate('governed', 'k', '{"gate_limit": 3}')`);
+  await client.query(
+    `select tock.put_concurrency_key('governed', 'k', '{"concurrency_limit": 3}')`,
+  );
   expect(payloadsOf(await promoteAndClaim(client, 'governed')).sort()).toEqual([1, 2]);
-  await client.query(`select tock.put_gate('governed', 'k', '{"paused": true, "gate_limit": 6}')`);
+  await client.query(
+    `select tock.put_concurrency_key('governed', 'k', '{"paused": true, "concurrency_limit": 6}')`,
+  );
   expect(await promoteAndClaim(client, 'governed')).toEqual([]);
-  await client.query(`select tock.put_gate('governed', 'k', '{"paused": false, "gate_limit": 4}')`);
+  await client.query(
+    `select tock.put_concurrency_key('governed', 'k', '{"paused": false, "concurrency_limit": 4}')`,
+  );
   expect(payloadsOf(await promoteAndClaim(client, 'governed'))).toEqual([3]);
-  expect(await value(client, `select tock.reset_gate('governed', 'k')`)).toBe(true);
+  expect(await value(client, `select tock.reset_concurrency_key('governed', 'k')`)).toBe(true);
   expect(await list()).toEqual([
-    { gate: 'k', paused: false, gate_limit: 1, inside: 4, waiting: 2 },
+    { concurrency_key: 'k', paused: false, concurrency_limit: 1, holders: 4, waiting: 2 },
   ]);
-  expect(await value(client, `select tock.reset_gate('governed', 'unknown')`)).toBe(false);
+  expect(await value(client, `select tock.reset_concurrency_key('governed', 'unknown')`)).toBe(
+    false,
+  );
 });
 
 test('a key with a rate admits a burst, and then one by one as time passes', async () => {
   await putQueue(client, 'rated', {
-    gate_limit: 100,
-    gate_rate_limit: 1,
-    gate_rate_seconds: 3600,
-    gate_rate_burst: 3,
+    concurrency_limit: 100,
+    concurrency_rate_limit: 1,
+    concurrency_rate_seconds: 3600,
+    concurrency_rate_burst: 3,
   });
   await enqueue(client, 'rated', tasksWithKey('k', 0, 6));
   expect(payloadsOf(await promoteAndClaim(client, 'rated'))).toEqual([0, 1, 2]);
@@ -220,19 +231,19 @@ test('a key with a rate admits a burst, and then one by one as time passes', asy
   expect(await value(client, minutes)).toBe(60);
   // two hours later
   await client.query(
-    "update tock.turns set turned_at = turned_at - interval '2 hours' where queue = 'rated'",
+    "update tock.concurrency_admissions set admitted_at = admitted_at - interval '2 hours' where queue = 'rated'",
   );
   await client.query(`update tock.waiting set due_at = due_at - interval '2 hours'
     where queue = 'rated' and due_at < 'infinity'`);
   await sweep(client);
   expect(payloadsOf(await promoteAndClaim(client, 'rated')).sort()).toEqual([3, 4]);
   expect(await promoteAndClaim(client, 'rated')).toEqual([]);
-  await client.query(`select tock.reset_gate('rated', 'k')`);
+  await client.query(`select tock.reset_concurrency_key('rated', 'k')`);
   expect(payloadsOf(await promoteAndClaim(client, 'rated'))).toEqual([5]);
 });
 
 test('tasks are admitted in order of enqueueing, though one was delayed or failed before', async () => {
-  await putQueue(client, 'line', { gate_retry: 'yield', backoff_base_seconds: 3600 });
+  await putQueue(client, 'line', { concurrency_retry: 'yield', backoff_base_seconds: 3600 });
   await enqueue(client, 'line', tasksWithKey('k', 'delayed', 1, { delay_seconds: 3600 }));
   await enqueue(client, 'line', tasksWithKey('k', 0, 2));
   const makeDue = async () => {
@@ -259,19 +270,23 @@ test('an old snapshot admits no task, and its settings are refused', async () =>
   const [holder, other] = [await db.connect(), await db.connect()];
   await enqueue(client, 'snapshot', tasksWithKey('k', 0));
   await complete(client, leaseOf(await promoteAndClaim(client, 'snapshot')));
-  await holder.query("begin; select from tock.gates where queue = 'snapshot' for update");
+  await holder.query(
+    "begin; select from tock.concurrency_keys where queue = 'snapshot' for update",
+  );
   await enqueue(client, 'snapshot', tasksWithKey('k', 1, 2));
   await promoteDue(client);
   await holder.query('commit');
   await other.query('begin isolation level repeatable read');
-  await other.query('select count(*) from tock.turns');
+  await other.query('select count(*) from tock.concurrency_admissions');
   expect(payloadsOf(await promoteAndClaim(client, 'snapshot'))).toEqual([]);
   await sweep(client);
   const first = await promoteAndClaim(client, 'snapshot');
   expect(payloadsOf(first)).toEqual([1]);
-  expect(await value(other, "select tock.open_gates(array['snapshot'], array['k'])")).toBe(0);
+  expect(await value(other, "select tock.admit_at_keys(array['snapshot'], array['k'])")).toBe(0);
   await other.query('savepoint a');
-  const refused = await refusal(other.query("select tock.put_gate('snapshot', 'k', '{}')"));
+  const refused = await refusal(
+    other.query("select tock.put_concurrency_key('snapshot', 'k', '{}')"),
+  );
   expect(refused.code).toBe('TK409');
   await other.query('rollback to a; commit');
   expect(await promoteAndClaim(client, 'snapshot')).toEqual([]);
@@ -280,16 +295,20 @@ test('an old snapshot admits no task, and its settings are refused', async () =>
 });
 
 test('an alarm follows the current rate', async () => {
-  await putQueue(client, 'alarm', { gate_limit: 9, gate_rate_limit: 1, gate_rate_seconds: 86400 });
+  await putQueue(client, 'alarm', {
+    concurrency_limit: 9,
+    concurrency_rate_limit: 1,
+    concurrency_rate_seconds: 86400,
+  });
   await enqueue(client, 'alarm', tasksWithKey('k', 0, 2));
   expect(payloadsOf(await promoteAndClaim(client, 'alarm'))).toEqual([0]);
   const hours = `select round(extract(epoch from min(due_at) - now()) / 3600)::int from tock.waiting
     where queue = 'alarm' and due_at < 'infinity'`;
   expect(await value(client, hours)).toBe(24);
-  await putQueue(client, 'alarm', { gate_rate_seconds: 36000 });
+  await putQueue(client, 'alarm', { concurrency_rate_seconds: 36000 });
   await sweep(client);
   expect(await value(client, hours)).toBe(10);
-  await putQueue(client, 'alarm', { gate_rate_limit: null });
+  await putQueue(client, 'alarm', { concurrency_rate_limit: null });
   await sweep(client);
   expect(payloadsOf(await promoteAndClaim(client, 'alarm'))).toEqual([1]);
 });
@@ -299,19 +318,23 @@ test('a claim of a task with a key commits synchronously', async () => {
   await promoteDue(client);
   const { rows: claimed } = await client.query(
     `select c.id, current_setting('synchronous_commit') as setting
-     from tock.claim('synchronous', p_alone => true) as c`,
+     from tock.claim('synchronous', p_own_transaction => true) as c`,
   );
   expect(claimed).toMatchObject([{ setting: 'on' }]);
 });
 
 test('a task that was delayed while it was to wake its key is admitted at its time, also after a reset', async () => {
-  await putQueue(client, 'woken', { gate_limit: 100, gate_rate_limit: 1, gate_rate_seconds: 3600 });
+  await putQueue(client, 'woken', {
+    concurrency_limit: 100,
+    concurrency_rate_limit: 1,
+    concurrency_rate_seconds: 3600,
+  });
   const ids = await enqueue(client, 'woken', tasksWithKey('k', 0, 2));
   expect(payloadsOf(await promoteAndClaim(client, 'woken'))).toEqual([0]);
   await client.query("select tock.reschedule(array[$1::bigint], now() + interval '1 hour')", [
     ids[1],
   ]);
-  await client.query(`select tock.reset_gate('woken', 'k')`);
+  await client.query(`select tock.reset_concurrency_key('woken', 'k')`);
   const minutes = `select round(extract(epoch from due_at - now()) / 60) from tock.waiting where queue = 'woken'`;
   expect(await value(client, minutes)).toBe('60');
 });

@@ -46,28 +46,32 @@ test('an admission costs the same with a long wait list, many keys and an open t
   const other = await db.connect();
   await enqueue(client, 'long', [
     ...tasksWithKey('long', 0, 20_000),
-    ...Array.from({ length: 500 }, (_, n) => ({ gate: `key ${n}` })),
+    ...Array.from({ length: 500 }, (_, n) => ({ concurrency_key: `key ${n}` })),
   ]);
   while ((await sweep(client)) > 0);
-  await client.query('vacuum analyze tock.waiting, tock.turns, tock.gates');
-  const turn = async (gate: string) => {
-    const explain = `explain (analyze, buffers, format json) select tock.open_gates(array['long'], array[$1])`;
-    const plan = await value<{ Plan: Record<string, number> }[]>(client, explain, [gate]);
+  await client.query(
+    'vacuum analyze tock.waiting, tock.concurrency_admissions, tock.concurrency_keys',
+  );
+  const turn = async (concurrency_key: string) => {
+    const explain = `explain (analyze, buffers, format json) select tock.admit_at_keys(array['long'], array[$1])`;
+    const plan = await value<{ Plan: Record<string, number> }[]>(client, explain, [
+      concurrency_key,
+    ]);
     return (plan[0]?.Plan['Shared Hit Blocks'] ?? 0) + (plan[0]?.Plan['Shared Read Blocks'] ?? 0);
   };
   /** The one inside is gone, and the next comes in. */
-  const pages = async (gate: string) => {
+  const pages = async (concurrency_key: string) => {
     await client.query(
-      `insert into tock.turns (number, last_ticket, looked_at, queue, gate, inside)
-       select number + 1, last_ticket, looked_at, queue, gate, '{}' from tock.turns
-       where queue = 'long' and gate = $1 order by number desc limit 1`,
-      [gate],
+      `insert into tock.concurrency_admissions (number, last_ticket, scanned, queue, concurrency_key, holders)
+       select number + 1, last_ticket, scanned, queue, concurrency_key, '{}' from tock.concurrency_admissions
+       where queue = 'long' and concurrency_key = $1 order by number desc limit 1`,
+      [concurrency_key],
     );
-    return turn(gate);
+    return turn(concurrency_key);
   };
-  const middle = async (gate: string) => {
+  const middle = async (concurrency_key: string) => {
     const counts = [];
-    for (let n = 0; n < 9; n++) counts.push(await pages(gate));
+    for (let n = 0; n < 9; n++) counts.push(await pages(concurrency_key));
     return counts.sort((a, b) => a - b)[4] as number;
   };
   await enqueue(client, 'long', tasksWithKey('short', 0, 20));
@@ -87,11 +91,11 @@ test('no more tasks of a key than its limit run, whatever eight workers do, and 
     max_attempts: 1000,
     max_lost: 1000,
   });
-  for (const [gate, limit] of Object.entries(limits)) {
-    await client.query('select tock.put_gate($1, $2, $3)', [
+  for (const [concurrency_key, limit] of Object.entries(limits)) {
+    await client.query('select tock.put_concurrency_key($1, $2, $3)', [
       'hammered',
-      gate,
-      { gate_limit: limit },
+      concurrency_key,
+      { concurrency_limit: limit },
     ]);
   }
   const running: Record<string, number> = {};
@@ -105,20 +109,23 @@ test('no more tasks of a key than its limit run, whatever eight workers do, and 
       if (n < 4 && accepted < total) {
         const count = Math.min(1 + random(5), total - accepted);
         accepted += count;
-        const gates = Object.keys(limits);
-        const tasks = Array.from({ length: count }, () => ({ gate: gates[random(5)] as string }));
+        const concurrency_keys = Object.keys(limits);
+        const tasks = Array.from({ length: count }, () => ({
+          concurrency_key: concurrency_keys[random(5)] as string,
+        }));
         await enqueue(
           on,
           'hammered',
-          tasks.map((one) => ({ ...one, payload: one.gate })),
+          tasks.map((one) => ({ ...one, payload: one.concurrency_key })),
         );
       }
       if (random(4) === 0) await sweep(on);
       const runs = await promoteAndClaim(on, 'hammered', 1 + random(6));
       for (const { payload } of runs) {
-        const gate = payload as string;
-        running[gate] = (running[gate] ?? 0) + 1;
-        if (running[gate] > (limits[gate] as number)) throw new Error(`${gate} is overrun`);
+        const concurrency_key = payload as string;
+        running[concurrency_key] = (running[concurrency_key] ?? 0) + 1;
+        if (running[concurrency_key] > (limits[concurrency_key] as number))
+          throw new Error(`${concurrency_key} is overrun`);
       }
       if (runs.length === 0) continue;
       const lease = leaseOf(runs);

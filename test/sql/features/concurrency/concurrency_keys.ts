@@ -1,11 +1,16 @@
 import type pg from 'pg';
 import { claim, value } from '../../verbs.ts';
 
-/** Tasks of one gate, with payloads from a number on or all the same. */
-export const tasksWithKey = (gate: string, from: number | string = 0, count = 1, options = {}) =>
+/** Tasks of one concurrency key, with payloads from a number on or all the same. */
+export const tasksWithKey = (
+  concurrency_key: string,
+  from: number | string = 0,
+  count = 1,
+  options = {},
+) =>
   Array.from({ length: count }, (_, n) => ({
     payload: typeof from === 'number' ? from + n : from,
-    gate,
+    concurrency_key,
     ...options,
   }));
 

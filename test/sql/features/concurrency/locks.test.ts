@@ -17,7 +17,7 @@ import {
 } from '../../verbs.ts';
 import { payloadsOf, promoteAndClaim, promoteDue, tasksWithKey } from './concurrency_keys.ts';
 
-// Who has the row of a gate keeps others from coming in: so nobody locks one that it doesn't open.
+// Who has the row of a concurrency key keeps others from coming in: so nobody locks one that it doesn't open.
 let db: Database;
 let client: pg.Client;
 let other: pg.Client;
@@ -30,15 +30,15 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** The gates of a queue whose rows nobody has. */
+/** The concurrency keys of a queue whose rows nobody has. */
 const free = async (queue: string) =>
   (
-    await rows<{ gate: string }>(
+    await rows<{ concurrency_key: string }>(
       other,
-      'select gate from tock.gates where queue = $1 order by gate for update skip locked',
+      'select concurrency_key from tock.concurrency_keys where queue = $1 order by concurrency_key for update skip locked',
       [queue],
     )
-  ).map(({ gate }) => gate);
+  ).map(({ concurrency_key }) => concurrency_key);
 
 describe('a partial end of a lease admits only behind the ended runs, when it is', () => {
   const ends: [string, (lease: string, id: string) => Promise<unknown>][] = [
@@ -67,13 +67,13 @@ describe('a partial end of a lease admits only behind the ended runs, when it is
 });
 
 describe('concurrency keys that are unused for long', () => {
-  /** Two gates that a task went through two days ago. */
+  /** Two concurrency keys that a task went through two days ago. */
   const unused = async (queue: string) => {
     await enqueue(client, queue, [...tasksWithKey('a', 1), ...tasksWithKey('b', 2)]);
     await complete(client, leaseOf(await promoteAndClaim(client, queue)));
     for (const [table, column] of [
-      ['gates', 'created_at'],
-      ['turns', 'turned_at'],
+      ['concurrency_keys', 'created_at'],
+      ['turns', 'admitted_at'],
     ]) {
       await client.query(
         `update tock.${table} set ${column} = ${column} - interval '2 days' where queue = $1`,
@@ -87,7 +87,7 @@ describe('concurrency keys that are unused for long', () => {
     await enqueue(client, 'unused', tasksWithKey('b', 3));
     expect(payloadsOf(await promoteAndClaim(client, 'unused'))).toEqual([3]);
     await client.query('begin');
-    expect(await value(client, 'select tock.tidy_gates(100)')).toBe(1);
+    expect(await value(client, 'select tock.prune_concurrency_keys(100)')).toBe(1);
     expect(await free('unused')).toEqual(['b']);
     await client.query('commit');
     expect(await free('unused')).toEqual(['b']);
@@ -96,11 +96,11 @@ describe('concurrency keys that are unused for long', () => {
   test('stay when a task is enqueued while others are pruned', async () => {
     await unused('come-back');
     await other.query(
-      "begin; select from tock.turns where queue = 'come-back' and gate = 'a' for update",
+      "begin; select from tock.concurrency_admissions where queue = 'come-back' and concurrency_key = 'a' for update",
     );
     const tidying = await db.connect();
     const pid = await pidOf(tidying);
-    const tidied = value(tidying, 'select tock.tidy_gates(100)');
+    const tidied = value(tidying, 'select tock.prune_concurrency_keys(100)');
     await waitUntilBlocked(client, pid);
     await enqueue(client, 'come-back', tasksWithKey('b', 3, 2));
     expect(payloadsOf(await promoteAndClaim(client, 'come-back'))).toEqual([3]);
@@ -114,13 +114,13 @@ describe('concurrency keys that are unused for long', () => {
 test('lost runs are reaped while another session has locked the rows of their keys', async () => {
   const leases: string[] = [];
   await enqueue(client, 'lost', tasksWithKey('k', 0, 4));
-  await client.query(`select tock.put_gate('lost', 'k', '{"gate_limit": 4}')`);
+  await client.query(`select tock.put_concurrency_key('lost', 'k', '{"concurrency_limit": 4}')`);
   await promoteDue(client);
   for (let n = 0; n < 4; n++) {
     leases.push(leaseOf(await claim(client, 'lost')));
     await expire(client, leases[n] as string);
   }
-  await other.query("begin; select from tock.gates where queue = 'lost' for update");
+  await other.query("begin; select from tock.concurrency_keys where queue = 'lost' for update");
   const [watcher, pid] = [await db.connect(), await pidOf(client)];
   let [over, waited] = [false, false];
   const all = (async () => {
@@ -141,7 +141,7 @@ test('a call that creates many concurrency keys takes few locks', async () => {
   await enqueue(
     client,
     'many',
-    Array.from({ length: 400 }, (_, n) => ({ gate: `key ${n}` })),
+    Array.from({ length: 400 }, (_, n) => ({ concurrency_key: `key ${n}` })),
   );
   await client.query('begin');
   await promoteDue(client);
@@ -150,9 +150,9 @@ test('a call that creates many concurrency keys takes few locks', async () => {
     `select count(*)::int from pg_locks where locktype = 'advisory' and pid = pg_backend_pid()`,
   );
   await client.query('commit');
-  expect(await value(client, `select count(*)::int from tock.gates where queue = 'many'`)).toBe(
-    400,
-  );
+  expect(
+    await value(client, `select count(*)::int from tock.concurrency_keys where queue = 'many'`),
+  ).toBe(400);
   expect(locks).toBeLessThan(100);
 });
 
@@ -162,7 +162,7 @@ test('an enqueue in an open transaction neither admits nor blocks; the next clai
   await enqueue(open, 'open', tasksWithKey('g', 'open'));
   await enqueue(client, 'open', tasksWithKey('g', 'committed'));
   const alone = () =>
-    rows<Run>(client, "select * from tock.claim('open', p_limit => 10, p_alone => true)");
+    rows<Run>(client, "select * from tock.claim('open', p_limit => 10, p_own_transaction => true)");
   const first = await alone();
   expect(payloadsOf(first)).toEqual(['committed']);
   expect(await free('open')).toEqual(['g']);

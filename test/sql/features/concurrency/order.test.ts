@@ -13,7 +13,7 @@ import {
 } from '../../verbs.ts';
 import { payloadsOf, promoteAndClaim, promoteDue, tasksWithKey } from './concurrency_keys.ts';
 
-// Tasks of one gate start in the order in which they were enqueued, whoever promotes them.
+// Tasks of one concurrency key start in the order in which they were enqueued, whoever promotes them.
 databasePerFile();
 
 /** The payloads of a queue's tasks as they start, one after the other. */
@@ -29,7 +29,7 @@ async function started(queue: string, count: number): Promise<unknown[]> {
 }
 
 for (const end of ['rollback', 'commit']) {
-  test(`nobody comes to a gate before one that an open promotion has, which ends with ${end}`, async () => {
+  test(`nobody comes to a concurrency key before one that an open promotion has, which ends with ${end}`, async () => {
     const first = await db.connect();
     const queue = `open-${end}`;
     await enqueue(client, queue, tasksWithKey('g', 'A'));

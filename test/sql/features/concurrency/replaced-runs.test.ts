@@ -16,7 +16,7 @@ afterAll(() => db.drop());
 
 /** Two tasks of one key of a queue, the first of them inside. */
 async function pair(queue: string): Promise<[string, string]> {
-  const options = { gate: 'k' };
+  const options = { concurrency_key: 'k' };
   const ids = (await enqueue(client, queue, [options, options])) as [string, string];
   await promote(client);
   return ids;
@@ -29,7 +29,9 @@ test('a concurrency key admits no task beside a claim in progress whose task was
   const claimed = await claim(worker, 'cancelled');
   expect(claimed.map((run) => run.id)).toEqual([id]);
   await cancel(client, [id]);
-  await other.query('select from tock.claim(p_queue => $1, p_alone => true)', ['cancelled']);
+  await other.query('select from tock.claim(p_queue => $1, p_own_transaction => true)', [
+    'cancelled',
+  ]);
   await promote(client);
   await worker.query('commit');
   await promote(client);

@@ -26,7 +26,7 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 const put = (queue: string, settings: object) =>
-  client.query('select tock.put_gate($1, $2, $3)', [queue, 'k', settings]);
+  client.query('select tock.put_concurrency_key($1, $2, $3)', [queue, 'k', settings]);
 
 /** What waits in a queue and isn't in a line has been due for a second. */
 async function due(queue: string): Promise<void> {
@@ -38,10 +38,14 @@ async function due(queue: string): Promise<void> {
 }
 
 describe('a paused concurrency key does not admit a task that', () => {
-  const ends: [string, (lease: string) => Promise<unknown>, { gate_retry?: string }?][] = [
+  const ends: [string, (lease: string) => Promise<unknown>, { concurrency_retry?: string }?][] = [
     ['failed', (lease) => fail(client, lease)],
     ['failed and is to be tried at once', (lease) => fail(client, lease, { retry_in_seconds: 0 })],
-    ['failed and gives up its turn', (lease) => fail(client, lease), { gate_retry: 'yield' }],
+    [
+      'failed and gives up its turn',
+      (lease) => fail(client, lease),
+      { concurrency_retry: 'yield' },
+    ],
     ['was given back', (lease) => release(client, lease)],
     [
       'was lost',
@@ -64,7 +68,7 @@ describe('a paused concurrency key does not admit a task that', () => {
     expect((await task(client, first[0]?.id as string))?.state).toBe('waiting');
     await put(queue, { paused: false });
     const next = await promoteAndClaim(client, queue);
-    expect(payloadsOf(next)).toEqual([policy.gate_retry ? 1 : 0]);
+    expect(payloadsOf(next)).toEqual([policy.concurrency_retry ? 1 : 0]);
     await expectInvariants(client);
   });
 });
@@ -114,7 +118,7 @@ describe('a retry that is delayed gives up its admission', () => {
     await put('again', { paused: true });
     await later(id);
     await client.query(
-      `update tock.marks set changes = changes || '{"run_at": "2026-01-01"}' where changes ? 'run_at'`,
+      `update tock.run_overrides set changes = changes || '{"run_at": "2026-01-01"}' where changes ? 'run_at'`,
     );
     await due('again');
     await put('again', { paused: false });
@@ -122,6 +126,6 @@ describe('a retry that is delayed gives up its admission', () => {
     expect(payloadsOf(again)).toEqual([0]);
     await fail(client, leaseOf(again));
     expect(await promoteAndClaim(client, 'again')).toEqual([]);
-    expect(await value(client, `select inside from tock.gates('again')`)).toEqual([id]);
+    expect(await value(client, `select holders from tock.concurrency_keys('again')`)).toEqual([id]);
   });
 });

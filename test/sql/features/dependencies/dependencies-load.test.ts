@@ -15,19 +15,20 @@ import {
 
 databasePerFile();
 
-const watches = () => value<number>(client, 'select count(*)::integer from tock.watches');
+const dependency_waits = () =>
+  value<number>(client, 'select count(*)::integer from tock.dependency_waits');
 const written = async () => {
   await client.query('select pg_stat_force_next_flush()');
   return value<number>(
     client,
-    "select (n_tup_ins - n_tup_upd)::integer from pg_stat_user_tables where relid = 'tock.watches'::regclass",
+    "select (n_tup_ins - n_tup_upd)::integer from pg_stat_user_tables where relid = 'tock.dependency_waits'::regclass",
   );
 };
 
 test('ten thousand children of one parent become ready when it is done', async () => {
   const [parent = ''] = await enqueue(client, 'wide', [{}]);
-  await enqueue(client, 'wide', numberedTasks(10_000, 0, { after: [parent] }));
-  expect(await watches()).toBe(10_000);
+  await enqueue(client, 'wide', numberedTasks(10_000, 0, { depends_on: [parent] }));
+  expect(await dependency_waits()).toBe(10_000);
   await complete(client, leaseOf(await claim(client, 'wide')));
   const taken: number[] = [];
   const all = async () => {
@@ -38,18 +39,21 @@ test('ten thousand children of one parent become ready when it is done', async (
   };
   await expect.poll(all).toBe(10_000);
   expect(new Set(taken).size).toBe(10_000);
-  expect(await watches()).toBe(0);
+  expect(await dependency_waits()).toBe(0);
 });
 
 test('ten thousand parents of one child are checked a few at a time', async () => {
-  await enqueue(client, 'deep', [...numberedTasks(10_000), { payload: 'child', after: ['*'] }]);
+  await enqueue(client, 'deep', [
+    ...numberedTasks(10_000),
+    { payload: 'child', depends_on: ['*'] },
+  ]);
   const leases: Run[][] = [];
   for (let n = 0; n < 100; n++) leases.push(await claim(client, 'deep', { limit: 100 }));
   expect(await claim(client, 'deep')).toEqual([]);
   const before = await written();
   leases.sort(() => Math.random() - 0.5);
   for (const runs of leases) {
-    expect(await watches()).toBe(1);
+    expect(await dependency_waits()).toBe(1);
     await complete(client, leaseOf(runs));
   }
   expect((await claim(client, 'deep')).map((run) => run.payload)).toEqual(['child']);
@@ -61,7 +65,7 @@ test('each of many concurrent batches has one callback, after all of its tasks',
   const size = 8;
   for (let n = 0; n < batches; n++) {
     const tasks = Array.from({ length: size }, () => ({ payload: { of: n } }));
-    await enqueue(client, 'batches', [...tasks, { payload: { callback: n }, after: ['*'] }]);
+    await enqueue(client, 'batches', [...tasks, { payload: { callback: n }, depends_on: ['*'] }]);
   }
   const done = Array<number>(batches).fill(0);
   const early: number[] = [];
@@ -70,7 +74,7 @@ test('each of many concurrent batches has one callback, after all of its tasks',
     while (callbacks.length < batches) {
       const runs = await rows<Run>(
         worker,
-        "select * from tock.claim(p_queue => 'batches', p_limit => $1, p_alone => true)",
+        "select * from tock.claim(p_queue => 'batches', p_limit => $1, p_own_transaction => true)",
         [1 + how],
       );
       if (runs.length === 0) continue;
@@ -101,5 +105,5 @@ test('each of many concurrent batches has one callback, after all of its tasks',
   for (const worker of workers) await worker.end();
   expect(early).toEqual([]);
   expect(callbacks.sort((a, b) => a - b)).toEqual(Array.from({ length: batches }, (_, n) => n));
-  expect(await watches()).toBe(0);
+  expect(await dependency_waits()).toBe(0);
 });

@@ -17,7 +17,7 @@ beforeAll(async () => {
   for (let round = 0; round < 3; round++) await day(old);
   for (let call = 0; call < 2; call++) {
     const parents = numberedTasks(5000).map((one, n) => ({ ...one, name: `p${n}` }));
-    const children = numberedTasks(5000).map((one, n) => ({ ...one, after: [`p${n}`] }));
+    const children = numberedTasks(5000).map((one, n) => ({ ...one, depends_on: [`p${n}`] }));
     await enqueue(owner, 'many', [...parents, ...children]);
   }
 });
@@ -29,7 +29,7 @@ async function day(on: pg.Client): Promise<void> {
   const queue = 'family';
   const ids = await enqueue(on, queue, [
     ...numberedTasks(20),
-    { payload: 'all', after: ['*'], gather: true },
+    { payload: 'all', depends_on: ['*'], include_results: true },
   ]);
   const runs = await claim(on, queue, { limit: 20 });
   await complete(
@@ -47,13 +47,15 @@ async function day(on: pg.Client): Promise<void> {
   const chain = numberedTasks(5).map((one, n) => ({
     ...one,
     name: `c${n}`,
-    after: n ? [`c${n - 1}`] : [],
+    depends_on: n ? [`c${n - 1}`] : [],
   }));
   await enqueue(on, queue, chain);
   await fail(on, leaseOf(await claim(on, queue)), { retry_in_seconds: 0 });
   await fail(on, leaseOf(await claim(on, queue)), { fatal: true });
   const [parent = ''] = await enqueue(on, queue, [{ delay_seconds: 1000 }]);
-  const [child = ''] = await enqueue(on, queue, [{ after: [parent], on_parent_failure: 'wait' }]);
+  const [child = ''] = await enqueue(on, queue, [
+    { depends_on: [parent], on_parent_failure: 'wait' },
+  ]);
   await rows(on, 'select * from tock.parents($1)', [child]);
   await rows(on, 'select * from tock.reprioritize(array[$1::bigint], 3)', [parent]);
   await rows(on, 'select * from tock.cancel(array[$1::bigint])', [parent]);
@@ -62,7 +64,8 @@ async function day(on: pg.Client): Promise<void> {
 }
 
 const bounds = {
-  tables: /^(runs|leases|results|marks)(_\d+)?$|^(waiting|watches|promotions|reruns|requests)$/,
+  tables:
+    /^(runs|leases|results|marks)(_\d+)?$|^(waiting|dependency_waits|promotions|reruns|requests)$/,
   most: 2000,
   least: 100,
 };

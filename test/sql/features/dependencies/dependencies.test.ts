@@ -49,7 +49,7 @@ for (const [how, end] of ends) {
   test(`a task is ready when its parent is completed ${how}`, async () => {
     const queue = newQueue();
     const [parent = ''] = await enqueue(client, queue, [{ payload: 'parent' }]);
-    const [child = ''] = await enqueue(client, queue, [{ payload: 'child', after: [parent] }]);
+    const [child = ''] = await enqueue(client, queue, [{ payload: 'child', depends_on: [parent] }]);
     const runs = await take(queue);
     expect(runs.map((run) => run.id)).toEqual([parent]);
     expect(await stateOf(child)).toBe('waiting');
@@ -62,8 +62,8 @@ for (const [how, end] of ends) {
 test('tasks of one call wait for each other by name, in any order', async () => {
   const queue = newQueue();
   const [load = '', parse = '', fetch = ''] = await enqueue(client, queue, [
-    { payload: 'load', after: ['parse', 'fetch'] },
-    { payload: 'parse', name: 'parse', after: ['fetch'] },
+    { payload: 'load', depends_on: ['parse', 'fetch'] },
+    { payload: 'parse', name: 'parse', depends_on: ['fetch'] },
     { payload: 'fetch', name: 'fetch' },
   ]);
   expect(await states([load, parse, fetch])).toEqual(['waiting', 'waiting', 'ready']);
@@ -77,7 +77,7 @@ test('a task after * becomes ready when all tasks before it in the call have end
   const queue = newQueue();
   const ids = await enqueue(client, queue, [
     ...numberedTasks(20),
-    { payload: 'callback', after: ['*'] },
+    { payload: 'callback', depends_on: ['*'] },
   ]);
   const callback = ids.pop() as string;
   for (let left = 20; left > 0; left -= 4) {
@@ -102,7 +102,7 @@ describe('when a parent', () => {
         const queue = newQueue();
         const [parent = ''] = await enqueue(client, queue, [{}]);
         const [child = ''] = await enqueue(client, queue, [
-          { after: [parent], on_parent_failure: choice },
+          { depends_on: [parent], on_parent_failure: choice },
         ]);
         await end(queue, parent);
         if (choice !== 'wait') await becomes(child, is);
@@ -114,22 +114,27 @@ describe('when a parent', () => {
 });
 
 for (const [bad, message, field] of [
-  [[{ after: ['b'] }], 'no task of this call is named b', 'tasks[0].after[0]'],
+  [[{ depends_on: ['b'] }], 'no task of this call is named b', 'tasks[0].depends_on[0]'],
   [[{ name: 'a' }, { name: 'a' }], 'this name stands twice in the call', 'tasks[1].name'],
   [
-    [{}, { name: 'a', after: ['b'] }, { name: 'b', after: ['c'] }, { name: 'c', after: ['a'] }],
+    [
+      {},
+      { name: 'a', depends_on: ['b'] },
+      { name: 'b', depends_on: ['c'] },
+      { name: 'c', depends_on: ['a'] },
+    ],
     'this task and others wait for each other in a cycle',
-    'tasks[1].after',
+    'tasks[1].depends_on',
   ],
   [
-    [{ name: 'a', after: ['a'] }],
+    [{ name: 'a', depends_on: ['a'] }],
     'this task and others wait for each other in a cycle',
-    'tasks[0].after',
+    'tasks[0].depends_on',
   ],
   [
-    [{ after: ['12345678901'] }],
+    [{ depends_on: ['12345678901'] }],
     'there is no task 12345678901, or its history is gone',
-    'tasks[0].after[0]',
+    'tasks[0].depends_on[0]',
   ],
   [
     [{ name: '12' }],
@@ -137,9 +142,9 @@ for (const [bad, message, field] of [
     'tasks[0].name',
   ],
   [
-    [{ gather: true }],
-    'gather is for a task that comes after others: give after',
-    'tasks[0].gather',
+    [{ include_results: true }],
+    'include_results is for a task that comes after others: give depends_on',
+    'tasks[0].include_results',
   ],
 ] as const) {
   test(`refused: ${JSON.stringify(bad)}`, async () => {
@@ -156,7 +161,7 @@ test('a task that waits for a dead task becomes ready when that was redriven and
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const [child = ''] = await enqueue(client, queue, [
-    { after: [parent], on_parent_failure: 'wait' },
+    { depends_on: [parent], on_parent_failure: 'wait' },
   ]);
   await fail(client, leaseOf(await take(queue)), { fatal: true });
   expect(await stateOf(child)).toBe('waiting');
@@ -172,7 +177,7 @@ test('a cancelled child names the parent that cancelled it, and its own children
   const queue = newQueue();
   const chain = Array.from({ length: 50 }, (_, n) => ({
     name: `t${n}`,
-    after: n === 0 ? [] : [`t${n - 1}`],
+    depends_on: n === 0 ? [] : [`t${n - 1}`],
   }));
   const ids = await enqueue(client, queue, chain);
   await fail(client, leaseOf(await take(queue)), { fatal: true });
@@ -180,8 +185,11 @@ test('a cancelled child names the parent that cancelled it, and its own children
   expect(await task(client, ids[1] as string)).toMatchObject({
     error: { name: 'ParentFailed', message: `task ${ids[0]}, which it comes after, is dead` },
   });
-  expect(await value(client, 'select count(*)::integer from tock.watches')).toBe(
-    await value(client, 'select count(*)::integer from tock.waiting where after_due is not null'),
+  expect(await value(client, 'select count(*)::integer from tock.dependency_waits')).toBe(
+    await value(
+      client,
+      'select count(*)::integer from tock.waiting where due_after_parents is not null',
+    ),
   );
 });
 
@@ -219,13 +227,17 @@ describe('a child waits for a parent that', () => {
       {},
       async (_, id) => client.query('select tock.reprioritize(array[$1::bigint], 1)', [id]),
     ],
-    ['stands at a gate', { gate: 'g' }, async (_, id) => becomes(id, 'ready')],
+    [
+      'stands at a concurrency key',
+      { concurrency_key: 'g' },
+      async (_, id) => becomes(id, 'ready'),
+    ],
   ];
   for (const [what, options, detour] of detours) {
     test(what, async () => {
       const queue = newQueue();
       const [parent = ''] = await enqueue(client, queue, [options]);
-      const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
+      const [child = ''] = await enqueue(client, queue, [{ depends_on: [parent] }]);
       await detour(queue, parent);
       expect(await stateOf(child)).toBe('waiting');
       const runs = await take(queue);
@@ -241,9 +253,9 @@ test('a child keeps its own delay and its own concurrency key', async () => {
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const soon = new Date(Date.now() + 3_600_000).toISOString();
   const [later = '', gated = '', behind = ''] = await enqueue(client, queue, [
-    { after: [parent], run_at: soon },
-    { after: [parent], gate: 'g' },
-    { after: [parent], gate: 'g' },
+    { depends_on: [parent], run_at: soon },
+    { depends_on: [parent], concurrency_key: 'g' },
+    { depends_on: [parent], concurrency_key: 'g' },
   ]);
   await promote(client);
   expect(await states([later, gated, behind])).toEqual(['waiting', 'waiting', 'waiting']);
@@ -257,7 +269,9 @@ test('a child keeps its own delay and its own concurrency key', async () => {
 test('a child that is rescheduled still waits for its parents', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
-  const [child = ''] = await enqueue(client, queue, [{ after: [parent], delay_seconds: 3600 }]);
+  const [child = ''] = await enqueue(client, queue, [
+    { depends_on: [parent], delay_seconds: 3600 },
+  ]);
   await client.query('select tock.reschedule(array[$1::bigint], now())', [child]);
   await promote(client);
   expect(await stateOf(child)).toBe('waiting');
@@ -269,7 +283,7 @@ test('a task whose parents have ended is ready at once', async () => {
   const queue = newQueue();
   const parents = await enqueue(client, queue, numberedTasks(30));
   await complete(client, leaseOf(await take(queue, 30)));
-  const [child = ''] = await enqueue(client, queue, [{ after: parents }]);
+  const [child = ''] = await enqueue(client, queue, [{ depends_on: parents }]);
   expect(await stateOf(child)).toBe('ready');
-  expect((await task(client, child))?.options).toMatchObject({ after: parents });
+  expect((await task(client, child))?.options).toMatchObject({ depends_on: parents });
 });

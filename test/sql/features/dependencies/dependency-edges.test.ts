@@ -21,7 +21,7 @@ const stateOf = async (id: string) => (await task(client, id))?.state;
 test('a payload that is changed after its results were included keeps its parents', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   const [child = ''] = await enqueue(client, 'q', [
-    { payload: 1, after: [parent], gather: true, delay_seconds: 600 },
+    { payload: 1, depends_on: [parent], include_results: true, delay_seconds: 600 },
   ]);
   await complete(client, leaseOf(await claim(client, 'q')), [{ id: parent, result: 5 }]);
   await client.query(`select tock.change(array[$1::bigint], '{"payload": 2}')`, [child]);
@@ -34,7 +34,7 @@ test('a payload that is changed after its results were included keeps its parent
 test('a completion in repeatable read does not fail when it checks the child', async () => {
   const other = await db.connect();
   const [parent = ''] = await enqueue(client, 'q', [{}]);
-  await enqueue(client, 'q', [{ after: [parent] }]);
+  await enqueue(client, 'q', [{ depends_on: [parent] }]);
   const lease = leaseOf(await claim(client, 'q'));
   await other.query('begin isolation level repeatable read');
   await other.query('select 1 from pg_class limit 1');
@@ -50,7 +50,9 @@ test('a completion in repeatable read does not fail when it checks the child', a
 
 test('parents() shows a cancelled parent as the task itself does', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
-  const [child = ''] = await enqueue(client, 'q', [{ after: [parent], on_parent_failure: 'run' }]);
+  const [child = ''] = await enqueue(client, 'q', [
+    { depends_on: [parent], on_parent_failure: 'run' },
+  ]);
   await client.query('select tock.cancel(array[$1::bigint])', [parent]);
   await waitForState(client, child, 'ready');
   expect(await stateOf(parent)).toBe('cancelled');
@@ -61,7 +63,7 @@ test('parents() shows a cancelled parent as the task itself does', async () => {
 test('a payload with included results shows a cancelled parent as cancelled', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [
-    { after: [parent], on_parent_failure: 'run', gather: true },
+    { depends_on: [parent], on_parent_failure: 'run', include_results: true },
   ]);
   await client.query('select tock.cancel(array[$1::bigint])', [parent]);
   await waitForState(client, child, 'ready');
@@ -73,7 +75,7 @@ test('a task after * waits for a keyed task of its call, or the call is refused'
   const enqueued = await enqueue(client, 'q', [
     { payload: 'keyed', unique_key: 'k' },
     { payload: 'plain' },
-    { payload: 'sum', after: ['*'] },
+    { payload: 'sum', depends_on: ['*'] },
   ]).catch((e) => e.code as string);
   if (enqueued === 'TK422') return;
   const runs = await claim(client, 'q', { limit: 1 });
@@ -88,26 +90,28 @@ test('an invalid parent beside a keyed task is named by its index in the call', 
   const error = await enqueue(client, 'q', [
     { unique_key: 'k' },
     { unique_key: 'k2' },
-    { after: ['12345678901'] },
+    { depends_on: ['12345678901'] },
   ]).catch((e) => e);
-  expect(error).toMatchObject({ code: 'TK422', detail: 'tasks[2].after[0]' });
+  expect(error).toMatchObject({ code: 'TK422', detail: 'tasks[2].depends_on[0]' });
 });
 
 test('keyed tasks that name unknown parents are named by their index in the call', async () => {
   const error = await enqueue(client, 'q', [
     {},
     { unique_key: 'b' },
-    { unique_key: 'a', after: ['12345678901'] },
+    { unique_key: 'a', depends_on: ['12345678901'] },
   ]).catch((e) => e);
-  expect(error).toMatchObject({ code: 'TK422', detail: 'tasks[2].after[0]' });
+  expect(error).toMatchObject({ code: 'TK422', detail: 'tasks[2].depends_on[0]' });
 });
 
 test('a child doesn’t expire by its queue’s max_wait_seconds while its parent runs', async () => {
   await client.query(`select tock.put_queue('q', '{"max_wait_seconds": 1000}')`);
   const [parent = ''] = await enqueue(client, 'p', [{}]);
-  const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+  const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
   const runs = await claim(client, 'p');
-  await client.query("update tock.waiting set after_due = after_due - interval '1 hour'");
+  await client.query(
+    "update tock.waiting set due_after_parents = due_after_parents - interval '1 hour'",
+  );
   await expireTask(client, child);
   await complete(client, leaseOf(runs));
   expect(await stateOf(child)).toBe('ready');
@@ -116,7 +120,7 @@ test('a child doesn’t expire by its queue’s max_wait_seconds while its paren
 test('an erased child no longer shows names of its parents', async () => {
   const [, child = ''] = await enqueue(client, 'q', [
     { name: 'mail to jane@example.com' },
-    { after: ['mail to jane@example.com'], gather: true },
+    { depends_on: ['mail to jane@example.com'], include_results: true },
   ]);
   await complete(client, leaseOf(await claim(client, 'q')));
   await complete(client, leaseOf(await claim(client, 'q')));
@@ -126,8 +130,8 @@ test('an erased child no longer shows names of its parents', async () => {
 
 test('a parent that is named twice counts once', async () => {
   const [parent = ''] = await enqueue(client, 'q', [{}]);
-  const [child = ''] = await enqueue(client, 'q', [{ after: [parent, parent] }]);
-  expect((await task(client, child))?.options).toMatchObject({ after: [parent] });
+  const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent, parent] }]);
+  expect((await task(client, child))?.options).toMatchObject({ depends_on: [parent] });
 });
 
 test('a key for one stage does not read the result of another', async () => {
@@ -142,7 +146,7 @@ test('a key for one stage does not read the result of another', async () => {
     .query('select tock.http_enqueue($1, $2, $3, null) as answer', [
       key,
       'b',
-      JSON.stringify({ after: [id], gather: true }),
+      JSON.stringify({ depends_on: [id], include_results: true }),
     ])
     .then(
       () => 'taken',
@@ -158,7 +162,9 @@ test('a key for one stage does not read the result of another', async () => {
 
 test('an expired child of a parent that never ends is removed', async () => {
   const [id = ''] = await enqueue(client, 'a', [{}]);
-  await enqueue(client, 'b', [{ after: [id], on_parent_failure: 'wait', expires_in_seconds: 0.5 }]);
+  await enqueue(client, 'b', [
+    { depends_on: [id], on_parent_failure: 'wait', expires_in_seconds: 0.5 },
+  ]);
   await fail(client, leaseOf(await claim(client, 'a')), { fatal: true });
   const waiting = async () => {
     await promote(client);

@@ -8,7 +8,12 @@ test('a child with include_results gets the results of its parents', async () =>
   const ids = await enqueue(client, 'sums', [
     { name: 'a' },
     { name: 'b' },
-    { payload: { sum: true }, after: ['b', 'a'], gather: true, on_parent_failure: 'run' },
+    {
+      payload: { sum: true },
+      depends_on: ['b', 'a'],
+      include_results: true,
+      on_parent_failure: 'run',
+    },
   ]);
   const [a, b] = await claim(client, 'sums', { limit: 2 });
   await complete(client, a?.lease as string, [{ id: a?.id, result: { n: 1 } }]);
@@ -27,7 +32,7 @@ test('a child with include_results gets the results of its parents', async () =>
 test('results that are too large for a payload are left out', async () => {
   await client.query(`select tock.put_queue('small', '{"max_payload_bytes": 1024}')`);
   const [id = ''] = await enqueue(client, 'small', [{}]);
-  await enqueue(client, 'small', [{ after: [id], gather: true }]);
+  await enqueue(client, 'small', [{ depends_on: [id], include_results: true }]);
   await complete(client, leaseOf(await claim(client, 'small')), [{ id, result: 'x'.repeat(1024) }]);
   expect((await claim(client, 'small'))[0]?.payload).toEqual({
     payload: null,

@@ -29,7 +29,7 @@ test('a child that was enqueued in a long transaction sees its parent end', asyn
   const other = await db.connect();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   await other.query('begin');
-  const [child = ''] = await enqueue(other, queue, [{ after: [parent] }]);
+  const [child = ''] = await enqueue(other, queue, [{ depends_on: [parent] }]);
   await complete(client, leaseOf(await take(queue)));
   await other.query('commit');
   await waitForState(client, child, 'ready', false);
@@ -40,7 +40,7 @@ test('a parent that is completed in a long transaction blocks no other task', as
   const queue = newQueue();
   const other = await db.connect();
   const [a = '', b = ''] = await enqueue(client, queue, [{}, {}]);
-  const [child = ''] = await enqueue(client, queue, [{ after: [a, b] }]);
+  const [child = ''] = await enqueue(client, queue, [{ depends_on: [a, b] }]);
   const first = leaseOf(await take(queue));
   const second = leaseOf(await take(queue));
   await other.query('begin');
@@ -55,12 +55,12 @@ test('a parent that is completed in a long transaction blocks no other task', as
 test('a parent in a closed segment ends and releases its children', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
-  const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
+  const [child = ''] = await enqueue(client, queue, [{ depends_on: [parent] }]);
   const lease = leaseOf(await take(queue));
   await client.query(
-    "select setval('tock.positions', (select end_position from tock.epochs where number = tock.newest_epoch()))",
+    "select setval('tock.positions', (select end_position from tock.segments where number = tock.newest_segment()))",
   );
-  await rows(client, 'select tock.rotate()');
+  await rows(client, 'select tock.create_segments()');
   await complete(client, lease);
   expect(await stateOf(child)).toBe('ready');
 });
@@ -69,7 +69,7 @@ test('a child waits for a cancelled parent that is being claimed', async () => {
   const queue = newQueue();
   const other = await db.connect();
   const [parent = ''] = await enqueue(client, queue, [{}]);
-  const [child = ''] = await enqueue(client, queue, [{ after: [parent] }]);
+  const [child = ''] = await enqueue(client, queue, [{ depends_on: [parent] }]);
   await other.query('begin');
   const lease = leaseOf(await claim(other, queue));
   await client.query('select tock.cancel(array[$1::bigint])', [parent]);
@@ -116,9 +116,9 @@ describe('a child is released soon, however long it has waited, when its parent'
   test.each(ends)('%s', async (_, options, end) => {
     const queue = newQueue();
     const [parent = ''] = await enqueue(client, queue, [options]);
-    const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+    const [child = ''] = await enqueue(client, newQueue(), [{ depends_on: [parent] }]);
     await client.query(
-      "update tock.watches set watched_at = watched_at - interval '1 day' where child = $1::bigint >> 20",
+      "update tock.dependency_waits set waiting_since = waiting_since - interval '1 day' where child = $1::bigint >> 20",
       [child],
     );
     await client.query(
@@ -134,7 +134,7 @@ describe('a child is released soon, however long it has waited, when its parent'
 async function looksIn(child: string, watched: string): Promise<number> {
   const row = 'where position = $1::bigint >> 20';
   await client.query(
-    'update tock.watches set watched_at = now() - $2::interval where child = $1::bigint >> 20',
+    'update tock.dependency_waits set waiting_since = now() - $2::interval where child = $1::bigint >> 20',
     [child, watched],
   );
   await client.query(`update tock.waiting set due_at = now() ${row}`, [child]);
@@ -160,7 +160,7 @@ test.each([
     ] as const) {
       const expires_at = new Date(Date.now() + seconds * 1000).toISOString();
       const [parent] = await enqueue(client, newQueue(), [{ ...more, expires_at }]);
-      const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+      const [child = ''] = await enqueue(client, newQueue(), [{ depends_on: [parent] }]);
       const inSeconds = await looksIn(child, watched);
       expect(inSeconds, `${watched}, ${seconds} s`).toBeLessThan(seconds + 1);
       expect(inSeconds, `${watched}, ${seconds} s`).toBeGreaterThan(seconds - 5);
@@ -171,7 +171,7 @@ test.each([
 test('a child of a parent that has started in time does not check its expiry', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{ expires_in_seconds: 300 }]);
-  const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+  const [child = ''] = await enqueue(client, newQueue(), [{ depends_on: [parent] }]);
   await take(queue);
   expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
   await expireTask(client, parent);
@@ -183,8 +183,8 @@ test('a child checks its parent soon after that becomes ready, and so may expire
   await client.query('select tock.put_queue($1, $2)', [queue, { max_wait_seconds: 300 }]);
   const first = newQueue();
   const [root = ''] = await enqueue(client, first, [{}]);
-  const [parent = ''] = await enqueue(client, queue, [{ after: [root] }]);
-  const [child = ''] = await enqueue(client, newQueue(), [{ after: [parent] }]);
+  const [parent = ''] = await enqueue(client, queue, [{ depends_on: [root] }]);
+  const [child = ''] = await enqueue(client, newQueue(), [{ depends_on: [parent] }]);
   expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
   await complete(client, leaseOf(await take(first)));
   expect(await stateOf(parent)).toBe('ready');

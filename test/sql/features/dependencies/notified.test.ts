@@ -23,42 +23,45 @@ import {
 databasePerTest();
 
 const stateOf = async (id: string) => (await task(client, id))?.state;
-const watches = () => value<number>(client, 'select count(*)::integer from tock.watches');
+const dependency_waits = () =>
+  value<number>(client, 'select count(*)::integer from tock.dependency_waits');
 /** As if children had watched for a time, and had just looked. */
 async function watchedFor(interval: string): Promise<void> {
-  await client.query('update tock.watches set watched_at = now() - $1::interval', [interval]);
+  await client.query('update tock.dependency_waits set waiting_since = now() - $1::interval', [
+    interval,
+  ]);
   await client.query(
     `update tock.waiting set due_at = clock_timestamp() + least(interval '1 hour', $1::interval)
-     where after_due is not null`,
+     where due_after_parents is not null`,
     [interval],
   );
 }
 const settles = (id: string) => waitForState(client, id, 'ready', false);
 
 test('the first task of a call with *: an empty batch with a callback', async () => {
-  const [id = ''] = await enqueue(client, 'q', [{ payload: 'callback', after: ['*'] }]);
+  const [id = ''] = await enqueue(client, 'q', [{ payload: 'callback', depends_on: ['*'] }]);
   expect(await stateOf(id)).toBe('ready');
 });
 
 test('ids of 19 digits', async () => {
   await client.query(
-    'select tock.make_epoch(end_position, 970000000000) from tock.epochs order by number desc limit 1',
+    'select tock.create_segment(end_position, 970000000000) from tock.segments order by number desc limit 1',
   );
   await client.query("select setval('tock.positions', 960000000000)");
-  await client.query('select tock.rotate(1)');
+  await client.query('select tock.create_segments(1)');
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   expect(parent).toMatch(/^\d{19}$/);
-  const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+  const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
   expect(await stateOf(child)).toBe('waiting');
 });
 
 test('digits of other scripts', async () => {
-  const error = await refusal(enqueue(client, 'q', [{ name: 'x' }, { after: ['١٢٣'] }]));
+  const error = await refusal(enqueue(client, 'q', [{ name: 'x' }, { depends_on: ['١٢٣'] }]));
   expect(error.code).toBe('TK422');
 });
 
 test('unique_key null beside names', async () => {
-  await enqueue(client, 'q', [{ name: 'a', unique_key: null }, { after: ['a'] }]);
+  await enqueue(client, 'q', [{ name: 'a', unique_key: null }, { depends_on: ['a'] }]);
 });
 
 test('tasks is an object, with a key for some queues', async () => {
@@ -71,7 +74,7 @@ test('tasks is an object, with a key for some queues', async () => {
     client.query('select tock.http_enqueue($1, $2, $3, null)', [
       key,
       'q',
-      JSON.stringify({ tasks: { after: ['1'] } }),
+      JSON.stringify({ tasks: { depends_on: ['1'] } }),
     ]),
   );
   expect(error).toMatchObject({ code: 'TK422' });
@@ -81,7 +84,7 @@ describe('lost notifications', () => {
   test('a child whose row another transaction had locked when its parent ended', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{}]);
-    const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+    const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
     await watchedFor('50 minutes');
     await other.query('begin');
     await other.query('select tock.reprioritize(array[$1::bigint], 3)', [child]);
@@ -94,7 +97,7 @@ describe('lost notifications', () => {
   test('a child that a promotion was checking when its parent ended', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'q', [{}]);
-    const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+    const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
     await watchedFor('50 minutes');
     await client.query("update tock.waiting set due_at = now() - interval '1 s'");
     const runs = await claim(client, 'q');
@@ -121,7 +124,7 @@ describe('lost notifications', () => {
       test(`${how} of a ${'delay_seconds' in options ? 'waiting' : 'ready'} parent that was watched for long`, async () => {
         const [parent = ''] = await enqueue(client, 'p', [options]);
         const [child = ''] = await enqueue(client, 'q', [
-          { after: [parent], on_parent_failure: 'run' },
+          { depends_on: [parent], on_parent_failure: 'run' },
         ]);
         await watchedFor('50 minutes');
         await end(parent);
@@ -134,35 +137,35 @@ describe('lost notifications', () => {
 describe('stale dependency waits', () => {
   test('of a cancelled child whose parent is purged then', async () => {
     const [parent = ''] = await enqueue(client, 'p', [{}]);
-    const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+    const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
     await client.query('select tock.cancel(array[$1::bigint])', [child]);
     await client.query("select * from tock.purge_queue('p')");
     await promote(client);
     await client.query('select tock.tick()');
-    expect(await watches()).toBe(0);
+    expect(await dependency_waits()).toBe(0);
   });
   test('of a cancelled child whose parent expires', async () => {
     const [parent = ''] = await enqueue(client, 'p', [{ expires_in_seconds: 1000 }]);
-    const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+    const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
     await client.query('select tock.cancel(array[$1::bigint])', [child]);
     await expireTask(client, parent);
     await promote(client);
     expect(await claim(client, 'p')).toEqual([]);
     await client.query('select tock.tick()');
-    expect(await watches()).toBe(0);
+    expect(await dependency_waits()).toBe(0);
   });
   test('of a purged queue of children of a dead parent', async () => {
     const [parent = ''] = await enqueue(client, 'p', [{}]);
     await enqueue(
       client,
       'q',
-      numberedTasks(100, 0, { after: [parent], on_parent_failure: 'wait' }),
+      numberedTasks(100, 0, { depends_on: [parent], on_parent_failure: 'wait' }),
     );
     await fail(client, leaseOf(await claim(client, 'p')), { fatal: true });
     await client.query("select * from tock.purge_queue('q')");
     await promote(client);
     await client.query('select tock.tick()');
-    expect(await watches()).toBe(0);
+    expect(await dependency_waits()).toBe(0);
   });
 });
 
@@ -170,14 +173,14 @@ describe('blocked by an open transaction', () => {
   test('promotion, while another transaction has made a waiting parent ready', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
-    await enqueue(client, 'q', [{ after: [parent] }]);
+    await enqueue(client, 'q', [{ depends_on: [parent] }]);
     await makeDue(client, 'q');
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
     try {
       await client.query(`set statement_timeout = ${conditionTimeout}`);
       await promote(client);
-      expect(await value(client, "select tock.run_duty('promote')")).not.toBeNull();
+      expect(await value(client, "select tock.run_maintenance('promote')")).not.toBeNull();
     } finally {
       await other.query('rollback');
       await other.end();
@@ -188,7 +191,7 @@ describe('blocked by an open transaction', () => {
   test('claims of any queue, and due tasks, for the same reason', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
-    await enqueue(client, 'q', [{ after: [parent] }]);
+    await enqueue(client, 'q', [{ depends_on: [parent] }]);
     const [plain = ''] = await enqueue(client, 'z', [{ delay_seconds: 1000 }]);
     await makeDue(client, 'q');
     await makeDue(client, 'z');
@@ -198,7 +201,7 @@ describe('blocked by an open transaction', () => {
       await client.query(`set statement_timeout = ${conditionTimeout}`);
       const runs = await rows<{ id: string }>(
         client,
-        "select * from tock.claim(p_queue => 'z', p_alone => true)",
+        "select * from tock.claim(p_queue => 'z', p_own_transaction => true)",
       );
       expect(runs.map((run) => run.id)).toEqual([plain]);
     } finally {
@@ -211,7 +214,7 @@ describe('blocked by an open transaction', () => {
   test('promotion does not deadlock with a caller that reschedules a parent and cancels a child', async () => {
     const other = await db.connect();
     const [parent = ''] = await enqueue(client, 'p', [{ delay_seconds: 1000 }]);
-    const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+    const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
     await makeDue(client, 'q');
     await other.query('begin');
     await other.query('select tock.reschedule(array[$1::bigint], now())', [parent]);
@@ -235,7 +238,7 @@ describe('blocked by an open transaction', () => {
 test('an expired child that was erased stays erased', async () => {
   const [parent = ''] = await enqueue(client, 'p', [{}]);
   const [child = ''] = await enqueue(client, 'q', [
-    { payload: 'secret', after: [parent], gather: true, expires_in_seconds: 1000 },
+    { payload: 'secret', depends_on: [parent], include_results: true, expires_in_seconds: 1000 },
   ]);
   await expireTask(client, child);
   expect(await stateOf(child)).toBe('expired');
@@ -249,7 +252,9 @@ test('an expired child that was erased stays erased', async () => {
 test('a payload with included results is no larger than its queue allows', async () => {
   await client.query(`select tock.put_queue('q', '{"max_payload_bytes": 1024}')`);
   const [id = ''] = await enqueue(client, 'q', [{}]);
-  await enqueue(client, 'q', [{ payload: 'y'.repeat(900), after: [id], gather: true }]);
+  await enqueue(client, 'q', [
+    { payload: 'y'.repeat(900), depends_on: [id], include_results: true },
+  ]);
   await complete(client, leaseOf(await claim(client, 'q')), [{ id, result: 'x'.repeat(900) }]);
   const [run] = await claim(client, 'q');
   expect(JSON.stringify(run?.payload).length).toBeLessThan(1100);
@@ -259,7 +264,7 @@ test('parents() in a read-only transaction', async () => {
   const [parent = ''] = await enqueue(client, 'p', [
     { delay_seconds: 1000, expires_in_seconds: 2000 },
   ]);
-  const [child = ''] = await enqueue(client, 'q', [{ after: [parent] }]);
+  const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);
   await expireTask(client, parent);
   await client.query('begin read only');
   try {

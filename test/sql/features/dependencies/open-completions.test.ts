@@ -32,7 +32,7 @@ test('a parent that was done long ago counts as done, though its history is dele
   await client.query(`select tock.put_queue('*', '{"retention_seconds": 60}')`);
   const [a = ''] = await enqueue(client, 'a', [{}]);
   const [b = ''] = await enqueue(client, 'b', [{ delay_seconds: 86_400 }]);
-  const [child = ''] = await enqueue(client, 'c', [{ after: [a, b] }]);
+  const [child = ''] = await enqueue(client, 'c', [{ depends_on: [a, b] }]);
   await complete(client, leaseOf(await claim(client, 'a')));
   expect(await stateOf(a)).toBe('done');
   await startNextSegment(client);
@@ -52,8 +52,8 @@ describe('a chain of three, completed in a transaction that is open', () => {
   async function chain() {
     const ids = await enqueue(client, 'q', [
       { name: 'a' },
-      { name: 'b', after: ['a'] },
-      { after: ['b'] },
+      { name: 'b', depends_on: ['a'] },
+      { depends_on: ['b'] },
     ]);
     const other = await db.connect();
     await makeDue(client, 'q');
@@ -67,8 +67,8 @@ describe('a chain of three, completed in a transaction that is open', () => {
     await client.query(`set statement_timeout = ${conditionTimeout}`);
     try {
       // one in sixteen claims promotes, and each one that finds nothing
-      await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
-      await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
+      await rows(client, "select * from tock.claim(p_queue => 'z', p_own_transaction => true)");
+      await rows(client, "select * from tock.claim(p_queue => 'z', p_own_transaction => true)");
     } finally {
       await other.query('commit');
       await client.query('reset statement_timeout');
@@ -82,7 +82,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
     try {
       await client.query('select tock.tick()');
       expect(
-        await value(client, "select last_error from tock.duties where name = 'promote'"),
+        await value(client, "select last_error from tock.maintenance_jobs where name = 'promote'"),
       ).toBeNull();
       expect(await stateOf(due)).toBe('ready');
     } finally {
@@ -110,16 +110,20 @@ describe('a chain of three, completed in a transaction that is open', () => {
 });
 
 test('a parent that an open completion admits blocks no claim', async () => {
-  await enqueue(client, 'g', [{ gate: 'x' }, { gate: 'x', name: 'p' }, { after: ['p'] }]);
+  await enqueue(client, 'g', [
+    { concurrency_key: 'x' },
+    { concurrency_key: 'x', name: 'p' },
+    { depends_on: ['p'] },
+  ]);
   await promote(client);
-  await client.query('update tock.waiting set due_at = now() where after_due is not null');
+  await client.query('update tock.waiting set due_at = now() where due_after_parents is not null');
   const runs = await claim(client, 'g');
   const other = await db.connect();
   await other.query('begin');
   await complete(other, leaseOf(runs));
   await client.query(`set statement_timeout = ${conditionTimeout}`);
   try {
-    await rows(client, "select * from tock.claim(p_queue => 'z', p_alone => true)");
+    await rows(client, "select * from tock.claim(p_queue => 'z', p_own_transaction => true)");
   } finally {
     await other.query('commit');
     await client.query('reset statement_timeout');
@@ -130,7 +134,7 @@ test('results of 256 MiB in all do not stop completion, the reaper, promotion an
   const parents = 1200;
   const ids = await enqueue(client, 'big', [
     ...numberedTasks(parents),
-    { after: ['*'], gather: true, on_parent_failure: 'run' },
+    { depends_on: ['*'], include_results: true, on_parent_failure: 'run' },
   ]);
   const child = ids.pop() as string;
   const leases: string[] = [];
@@ -158,7 +162,7 @@ test('results of 256 MiB in all do not stop completion, the reaper, promotion an
   const [lost] = await claim(client, 'other');
   await expire(client, lost?.lease as string);
   codes.reap = await code(reap(client));
-  codes.duty = await value(client, "select tock.run_duty('reap', 0)");
+  codes.maintenance_job = await value(client, "select tock.run_maintenance('reap', 0)");
   codes.other = await stateOf(lost?.id as string);
   // or it is completed at a moment when somebody has the child
   await client.query(
@@ -174,14 +178,14 @@ test('results of 256 MiB in all do not stop completion, the reaper, promotion an
   await client.query("update tock.waiting set due_at = now() - interval '1 s'");
   codes.promote = await code(promote(client));
   codes.claim = await code(
-    rows(client, "select * from tock.claim(p_queue => 'empty', p_alone => true)"),
+    rows(client, "select * from tock.claim(p_queue => 'empty', p_own_transaction => true)"),
   );
   codes.due = await stateOf(due);
   codes.child = await stateOf(child);
   expect(codes).toEqual({
     complete: null,
     reap: null,
-    duty: expect.any(Number),
+    maintenance_job: expect.any(Number),
     other: 'ready',
     completeThen: null,
     promote: null,

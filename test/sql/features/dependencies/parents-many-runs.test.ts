@@ -11,7 +11,7 @@ const stateOf = async (id: string) => (await task(client, id))?.state;
 async function pages(child: string): Promise<number> {
   const [plan] = await rows<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
     client,
-    `explain (analyze, buffers, format json) select tock.look_at_parents(array[${child}::bigint >> 20])`,
+    `explain (analyze, buffers, format json) select tock.check_parents(array[${child}::bigint >> 20])`,
   );
   const top = plan?.['QUERY PLAN'][0].Plan ?? {};
   return (top['Shared Hit Blocks'] ?? 0) + (top['Shared Read Blocks'] ?? 0);
@@ -19,13 +19,13 @@ async function pages(child: string): Promise<number> {
 
 test('a check of a parent reads as little after 200 runs as after 20', async () => {
   const id = await enqueueThroughStages();
-  const [child = ''] = await enqueue(client, 'child', [{ after: [id] }]);
+  const [child = ''] = await enqueue(client, 'child', [{ depends_on: [id] }]);
   const counts: number[] = [];
   for (let n = 0; n < 10; n++) {
     for (let jump = 0; jump < 20; jump++)
       await completeRun(await claimNext('fetch'), { stage: 'fetch' });
     // An autovacuum that is under way keeps what is dead: that is not what is counted here.
-    await client.query('vacuum tock.waiting, tock.watches');
+    await client.query('vacuum tock.waiting, tock.dependency_waits');
     await pages(child);
     counts.push(await pages(child));
   }
@@ -36,7 +36,7 @@ test('a check of a parent reads as little after 200 runs as after 20', async () 
 
 test('a child of a parent that is retried, waits, is changed and is retried, sees it end', async () => {
   const id = await enqueueThroughStages();
-  const [child = ''] = await enqueue(client, 'child', [{ after: [id] }]);
+  const [child = ''] = await enqueue(client, 'child', [{ depends_on: [id] }]);
   await completeRun(await claimNext('fetch'));
   const run = await claimNext('parse');
   await client.query(`select * from tock.change(array[$1::bigint], '{"delay_seconds": 0.01}')`, [

@@ -17,13 +17,15 @@ databasePerTest();
 /** Promotes as a claim does, not by the sweep, which finds what was missed. */
 const becomesReady = (id: string) => waitForState(client, id, 'ready', false);
 const childOf = async (parent: string) =>
-  (await enqueue(client, 'q', [{ after: [parent] }]))[0] ?? '';
+  (await enqueue(client, 'q', [{ depends_on: [parent] }]))[0] ?? '';
 
 /** As if all children had watched for 50 minutes, and were due for a look, or had just had one. */
 async function watchedFor50Minutes(due: 'now' | 'later'): Promise<void> {
-  await client.query("update tock.watches set watched_at = now() - interval '50 minutes'");
   await client.query(
-    'update tock.waiting set due_at = clock_timestamp() + $1::interval where after_due is not null',
+    "update tock.dependency_waits set waiting_since = now() - interval '50 minutes'",
+  );
+  await client.query(
+    'update tock.waiting set due_at = clock_timestamp() + $1::interval where due_after_parents is not null',
     [due === 'now' ? '-1 s' : '50 minutes'],
   );
 }
@@ -47,7 +49,7 @@ describe('a child becomes ready when its parent is done, though', () => {
     await watchedFor50Minutes('now');
     await other.query('begin');
     await other.query('select tock.promote()');
-    await client.query('update tock.waiting set due_at = now() where after_due is null');
+    await client.query('update tock.waiting set due_at = now() where due_after_parents is null');
     await sweep();
     await other.query('commit');
     await other.end();
@@ -104,7 +106,7 @@ describe('a child becomes ready when its parent is done, though', () => {
       await other.query('begin');
       await other.query(`select ${verb}`, [parent]);
       const [child = ''] = await enqueue(client, 'c', [
-        { after: [parent], on_parent_failure: 'run' },
+        { depends_on: [parent], on_parent_failure: 'run' },
       ]);
       await watchedFor50Minutes('now');
       await sweep();
@@ -120,11 +122,11 @@ describe('a child becomes ready when its parent is done, though', () => {
     const child = await childOf(parent);
     const [watch] = await rows<{ watch: string }>(
       client,
-      'with gone as (delete from tock.watches returning *) select to_jsonb(gone)::text as watch from gone',
+      'with gone as (delete from tock.dependency_waits returning *) select to_jsonb(gone)::text as watch from gone',
     );
     await complete(client, leaseOf(await claim(client, 'q')));
     await client.query(
-      'insert into tock.watches select * from jsonb_populate_record(null::tock.watches, $1)',
+      'insert into tock.dependency_waits select * from jsonb_populate_record(null::tock.dependency_waits, $1)',
       [watch?.watch],
     );
     await watchedFor50Minutes('later');
@@ -158,7 +160,7 @@ test('a parent that ended since its last check is checked again', async () => {
   const [parent = '', open = ''] = await enqueue(client, 'q', [{}, {}]);
   await complete(client, leaseOf(await claim(client, 'q')));
   await claim(client, 'q');
-  const ended = 'select array_to_json(tock.being_ended($1::bigint[], array[]::bigint[]))';
+  const ended = 'select array_to_json(tock.may_be_ending($1::bigint[], array[]::bigint[]))';
   expect((await value<number[]>(client, ended, [[parent, open]])).map(String)).toEqual([parent]);
 });
 
@@ -166,8 +168,10 @@ test('promotion skips rechecks that it handled before, beside an open transactio
   const other = await db.connect();
   await other.query('begin isolation level repeatable read');
   await other.query('select from tock.queues');
-  await client.query('insert into tock.nudges (child) select 1 from generate_series(1, 20000)');
-  await client.query('delete from tock.nudges');
+  await client.query(
+    'insert into tock.dependency_rechecks (child) select 1 from generate_series(1, 20000)',
+  );
+  await client.query('delete from tock.dependency_rechecks');
   const read = async () => {
     await client.query('select pg_stat_force_next_flush()');
     return value<number>(
@@ -176,9 +180,9 @@ test('promotion skips rechecks that it handled before, beside an open transactio
     );
   };
   // Their sweeps read more.
-  await client.query('update tock.duties set last_started_at = now()');
+  await client.query('update tock.maintenance_jobs set last_started_at = now()');
   const before = await read();
-  for (const verb of ['tock.promote()', 'tock.next_wake_at()', 'tock.ride_along()'])
+  for (const verb of ['tock.promote()', 'tock.next_wake_at()', 'tock.run_late_maintenance()'])
     await client.query(`select ${verb}`);
   expect((await read()) - before).toBeLessThan(10_000);
   await other.query('rollback');
@@ -186,10 +190,12 @@ test('promotion skips rechecks that it handled before, beside an open transactio
 });
 
 test('the sweep handles all rechecks when there are more than one promotion reads', async () => {
-  await client.query('insert into tock.nudges (child) select 1 from generate_series(1, 15000)');
-  await client.query("update tock.nudges set not_before = now() - interval '1 s'");
+  await client.query(
+    'insert into tock.dependency_rechecks (child) select 1 from generate_series(1, 15000)',
+  );
+  await client.query("update tock.dependency_rechecks set not_before = now() - interval '1 s'");
   for (let n = 0; n < 2; n++) await sweep();
-  expect(await value(client, 'select count(*)::integer from tock.nudges')).toBe(0);
+  expect(await value(client, 'select count(*)::integer from tock.dependency_rechecks')).toBe(0);
 });
 
 test('a child of an abandoned parent checks it less and less often', async () => {
@@ -205,7 +211,7 @@ async function lookups(): Promise<number> {
   await client.query('select pg_stat_force_next_flush()');
   return value<number>(
     client,
-    "select sum(idx_scan)::integer from pg_stat_user_tables where relid in ('tock.watches'::regclass, 'tock.waiting'::regclass)",
+    "select sum(idx_scan)::integer from pg_stat_user_tables where relid in ('tock.dependency_waits'::regclass, 'tock.waiting'::regclass)",
   );
 }
 
@@ -213,7 +219,7 @@ test('checks of a chain of tasks grow in proportion to its length', async () => 
   const length = 300;
   const chain = Array.from({ length }, (_, n) => ({
     name: `t${n}`,
-    ...(n > 0 && { after: [`t${n - 1}`] }),
+    ...(n > 0 && { depends_on: [`t${n - 1}`] }),
   }));
   const ids = await enqueue(client, 'q', [{ ...chain[0], delay_seconds: 1000 }, ...chain.slice(1)]);
   await watchedFor50Minutes('now');
@@ -229,12 +235,17 @@ async function onTheWay(what: string): Promise<void> {
     `create function public.on_the_way() returns trigger language plpgsql as $$ begin ${what}; return null; end $$;
      create trigger on_the_way before insert on tock.promotions execute function public.on_the_way()`,
   );
-  // The sweep is a duty, which may fail and take as long as it likes.
-  await client.query("update tock.duties set last_started_at = now() + interval '1 hour'");
+  // The sweep is a maintenance job, which may fail and take as long as it likes.
+  await client.query(
+    "update tock.maintenance_jobs set last_started_at = now() + interval '1 hour'",
+  );
 }
 
 const claimAlone = () =>
-  rows<{ payload: string }>(client, "select * from tock.claim(p_queue => 'q', p_alone => true)");
+  rows<{ payload: string }>(
+    client,
+    "select * from tock.claim(p_queue => 'q', p_own_transaction => true)",
+  );
 
 test('maintenance in a claim cannot fail the claim', async () => {
   await enqueue(client, 'q', [{ payload: 'ready' }]);

@@ -57,7 +57,7 @@ test('and is seen to be cancelled before its children have ended', async () => {
   const id = await beside(queue, children, cancel);
   await waitForState(client, id, 'cancelled');
   const [after = ''] = await enqueue(client, newQueue(), [
-    { after: [id], on_parent_failure: 'run' },
+    { depends_on: [id], on_parent_failure: 'run' },
   ]);
   await waitForState(client, after, 'ready');
 });
@@ -93,14 +93,17 @@ test('a task that has started doesn’t expire while its children run, nor after
 });
 
 test.each(['yield', 'keep'])(
-  'with gate_retry %s a task that waits keeps its place in its gate',
+  'with concurrency_retry %s a task that waits keeps its place in its concurrency_key',
   async (retry) => {
     const [queue, children] = [newQueue(), newQueue()];
     await client.query('select tock.put_queue($1, $2)', [
       queue,
-      JSON.stringify({ gate_retry: retry }),
+      JSON.stringify({ concurrency_retry: retry }),
     ]);
-    const [first = '', second = ''] = await enqueue(client, queue, [{ gate: 'g' }, { gate: 'g' }]);
+    const [first = '', second = ''] = await enqueue(client, queue, [
+      { concurrency_key: 'g' },
+      { concurrency_key: 'g' },
+    ]);
     await promote(client);
     const lease = leaseOf(await claim(client, queue));
     await complete(client, lease, [
@@ -152,7 +155,7 @@ test('a keyed child that ends while the completion that waits for it is open', a
 test('a task that waits for its children and is a parent itself has those after it wait', async () => {
   const [queue, children, later] = [newQueue(), newQueue(), newQueue()];
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
-  const [after = ''] = await enqueue(client, later, [{ after: [id], gather: true }]);
+  const [after = ''] = await enqueue(client, later, [{ depends_on: [id], include_results: true }]);
   await makeRechecksDue();
   expect(await stateOf(after)).toBe('waiting');
   await completeAll(children);

@@ -39,7 +39,7 @@ describe('a completion is refused whose task would wait', () => {
 
   test('for a task that comes after it', async () => {
     const [id = ''] = await enqueue(client, 'q', [{}]);
-    expect(await refused('q', id, 'c', [{}, { after: [id] }, {}])).toEqual([
+    expect(await refused('q', id, 'c', [{}, { depends_on: [id] }, {}])).toEqual([
       'TK422',
       'results[0].spawn.tasks[1]',
       waitsForIt,
@@ -48,8 +48,8 @@ describe('a completion is refused whose task would wait', () => {
 
   test('for a task after another after it', async () => {
     const [id = ''] = await enqueue(client, 'q', [{}]);
-    const [later = ''] = await enqueue(client, 'later', [{ after: [id] }]);
-    const [code, field] = await refused('q', id, 'c', [{ after: [later] }, {}]);
+    const [later = ''] = await enqueue(client, 'later', [{ depends_on: [id] }]);
+    const [code, field] = await refused('q', id, 'c', [{ depends_on: [later] }, {}]);
     expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0]']);
     await waitForState(client, later, 'ready');
   });
@@ -63,42 +63,50 @@ describe('a completion is refused whose task would wait', () => {
     expect(await stateOf(one)).toBe('ready');
   });
 
-  test.each([1, 2])('for a task at its gate, which lets in %d', async (gate_limit) => {
-    await client.query('select tock.put_queue($1, $2)', ['q', JSON.stringify({ gate_limit })]);
-    const [id = ''] = await enqueue(client, 'q', [{ gate: 'g' }]);
-    await promote(client);
-    const [code, field] = await refused('q', id, 'q', [{ gate: 'g' }]);
-    expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].gate']);
-  });
+  test.each([1, 2])(
+    'for a task at its concurrency key, which lets in %d',
+    async (concurrency_limit) => {
+      await client.query('select tock.put_queue($1, $2)', [
+        'q',
+        JSON.stringify({ concurrency_limit }),
+      ]);
+      const [id = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
+      await promote(client);
+      const [code, field] = await refused('q', id, 'q', [{ concurrency_key: 'g' }]);
+      expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].concurrency_key']);
+    },
+  );
 
-  test('for a task at the gate of its own key', async () => {
+  test('for a task at the concurrency key of its own key', async () => {
     const keyed = { unique_key: 'k', on_conflict: 'rerun' };
     const [id = ''] = await enqueue(client, 'q', [keyed]);
     await promote(client);
     const [code, field] = await refused('q', id, 'q', [{ ...keyed, payload: 1 }]);
-    expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].gate']);
+    expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].concurrency_key']);
   });
 
-  test('for a task at the gate of one that waits for it', async () => {
-    const [top = ''] = await enqueue(client, 'q', [{ gate: 'g' }]);
+  test('for a task at the concurrency key of one that waits for it', async () => {
+    const [top = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
     await promote(client);
     const lease = leaseOf(await claim(client, 'q'));
     await complete(client, lease, [{ id: top, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
     const [child] = await rows<{ id: string }>(client, 'select id from tock.parents($1)', [top]);
-    const [, field, message] = await refused('c', child?.id as string, 'q', [{ gate: 'g' }]);
+    const [, field, message] = await refused('c', child?.id as string, 'q', [
+      { concurrency_key: 'g' },
+    ]);
     expect([field, message]).toEqual(['results[0].spawn.tasks[0]', waitsForIt]);
     await waitForState(client, top, 'ready');
   });
 });
 
-test('a task at a gate with room is waited for, whoever is inside', async () => {
-  await client.query('select tock.put_queue($1, $2)', ['q', '{"gate_limit": 2}']);
-  const [top = ''] = await enqueue(client, 'q', [{ gate: 'g' }]);
+test('a task at a concurrency key with room is waited for, whoever is inside', async () => {
+  await client.query('select tock.put_queue($1, $2)', ['q', '{"concurrency_limit": 2}']);
+  const [top = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
   await promote(client);
   const lease = leaseOf(await claim(client, 'q'));
   await complete(client, lease, [{ id: top, spawn: { queue: 'c', tasks: [{}], wait: true } }]);
   const [run] = await claim(client, 'c');
-  const spawn = { queue: 'q', tasks: [{ gate: 'g' }], wait: true };
+  const spawn = { queue: 'q', tasks: [{ concurrency_key: 'g' }], wait: true };
   await complete(client, run?.lease as string, [{ id: run?.id, spawn }]);
   await promote(client);
   expect((await completeAll('q')).length).toBe(1);
@@ -161,7 +169,7 @@ test('a long chain is no cycle, however long it waits', async () => {
   let last = id;
   const chain = [];
   for (let n = 0; n < 30; n++) {
-    [last = ''] = await enqueue(client, 'r', [{ after: [last] }]);
+    [last = ''] = await enqueue(client, 'r', [{ depends_on: [last] }]);
     chain.push(last);
   }
   const lease = leaseOf(await claim(client, 'q'));

@@ -49,7 +49,13 @@ test('nothing that is merged into a task with its parents’ results is lost: wa
   const [queue, parents] = [newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
   const [id = ''] = await enqueue(client, queue, [
-    { payload: [1], unique_key: 'k', after: [parent], gather: true, delay_seconds: 1000 },
+    {
+      payload: [1],
+      unique_key: 'k',
+      depends_on: [parent],
+      include_results: true,
+      delay_seconds: 1000,
+    },
   ]);
   await completeAll(parents, 'of x');
   const merged = { unique_key: 'k', on_conflict: 'merge', payload: [2] };
@@ -63,7 +69,7 @@ test('nothing that is merged into a task with its parents’ results is lost: wa
 test('nothing that is merged into a task with its parents’ results is lost: ready', async () => {
   const [queue, parents] = [newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
-  const gathers = { payload: [1], unique_key: 'k', after: [parent], gather: true };
+  const gathers = { payload: [1], unique_key: 'k', depends_on: [parent], include_results: true };
   const [id = ''] = await enqueue(client, queue, [gathers]);
   await completeAll(parents, 'of x');
   await enqueue(client, queue, [{ unique_key: 'k', on_conflict: 'merge', payload: [2] }]);
@@ -77,7 +83,7 @@ test('nothing that is merged into a task with its parents’ results is lost: ru
   const [queue, parents] = [newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
   await enqueue(client, queue, [
-    { payload: [1], unique_key: 'k', after: [parent], gather: true, max_attempts: 2 },
+    { payload: [1], unique_key: 'k', depends_on: [parent], include_results: true, max_attempts: 2 },
   ]);
   await completeAll(parents, 'of x');
   const lease = leaseOf(await claim(client, queue));
@@ -141,7 +147,10 @@ test('tasks that name each other have no keys, in a spawn either', async () => {
   const queue = newQueue();
   const [id = ''] = await enqueue(client, queue, [{}]);
   const lease = leaseOf(await claim(client, queue));
-  for (const tasks of [[{ unique_key: 'a' }, { after: ['*'] }], [{ unique_key: 'a', name: 'a' }]]) {
+  for (const tasks of [
+    [{ unique_key: 'a' }, { depends_on: ['*'] }],
+    [{ unique_key: 'a', name: 'a' }],
+  ]) {
     const error = await refusal(complete(client, lease, [{ id, spawn: { tasks } }]));
     expect([error.code, error.detail]).toEqual(['TK422', 'results[0].spawn.tasks']);
   }

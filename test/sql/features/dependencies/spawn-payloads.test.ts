@@ -65,7 +65,9 @@ test('a task that died after its children goes on from there when it is run agai
 test('a task that was given its parents’ results keeps them when it is run again and changed', async () => {
   const [queue, parents] = [newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
-  const [id = ''] = await enqueue(client, queue, [{ payload: 1, after: [parent], gather: true }]);
+  const [id = ''] = await enqueue(client, queue, [
+    { payload: 1, depends_on: [parent], include_results: true },
+  ]);
   await completeAll(parents, 'of x');
   await completeAll(queue);
   await change(await rerun(id), { payload: 2 });
@@ -94,7 +96,7 @@ describe('whatever a waiting task’s payload has become, it goes on, and so do 
 test('a gathered task in a pipeline spawns in each stage', async () => {
   const [parents, a, b, children] = [newQueue(), newQueue(), newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
-  const options = { pipeline: [a, b], after: [parent], gather: true };
+  const options = { pipeline: [a, b], depends_on: [parent], include_results: true };
   const [id = ''] = await enqueue(client, a, [{ payload: 1, ...options }]);
   await completeAll(parents, 'of x');
   const first = await waitAgain(a, children, 'r1');
@@ -182,7 +184,7 @@ describe('sizes', () => {
   test('a claim of many is bounded by the bytes that they have, changed or not', async () => {
     const [queue, parents] = [newQueue(), newQueue()];
     const [parent = ''] = await enqueue(client, parents, [{}]);
-    const tasks = Array(60).fill({ payload: 1, after: [parent], gather: true });
+    const tasks = Array(60).fill({ payload: 1, depends_on: [parent], include_results: true });
     const ids = await enqueue(client, queue, tasks);
     await completeAll(parents, 'x'.repeat(200_000));
     await promote(client);
@@ -195,7 +197,7 @@ describe('sizes', () => {
 
 test('children have their names', async () => {
   const [queue, children] = [newQueue(), newQueue()];
-  const tasks = [{ name: 'left' }, { name: 'right', after: ['left'] }, {}];
+  const tasks = [{ name: 'left' }, { name: 'right', depends_on: ['left'] }, {}];
   await spawnAndWait(queue, { queue: children, tasks });
   await completeAll(children);
   await completeAll(children);

@@ -72,7 +72,7 @@ test('a lease that was reaped spawns nothing', async () => {
 test('after request ids are gone a repeat is refused, and spawns nothing', async () => {
   const { id, lease, results } = await spawnAndWait('q', { queue: 'c', tasks: [{}] });
   await client.query("update tock.requests set created_at = now() - interval '2 days'");
-  await client.query('select tock.tidy()');
+  await client.query('select tock.prune()');
   expect(await complete(client, lease, results)).not.toMatchObject({ completed: 1 });
   expect((await claim(client, 'c', { limit: 9 })).length).toBe(1);
   expect(await stateOf(id)).toBe('waiting');

@@ -64,7 +64,7 @@ test('a key for some queues spawns into no other by way of a pipeline', async ()
 test('a key for some queues reads no other’s results by way of a task that it spawns', async () => {
   const [secret] = await enqueue(client, 'theirs', [{}]);
   await complete(client, leaseOf(await claim(client, 'theirs')), [{ id: secret, result: 's' }]);
-  const spawn = { tasks: [{ after: [secret], gather: true }] };
+  const spawn = { tasks: [{ depends_on: [secret], include_results: true }] };
   expect(await refusal(withKey(['mine'], spawn))).toMatchObject({
     code: 'TK403',
     detail: 'results[0].spawn.tasks',

@@ -173,10 +173,13 @@ test('a task that somebody wants cancelled spawns nothing to wait for', async ()
   expect(await ready(children)).toBe(0);
 });
 
-test('a task that waits for its children stays inside its gate', async () => {
+test('a task that waits for its children stays inside its concurrency key', async () => {
   const queue = newQueue();
   const children = newQueue();
-  const [first = '', second = ''] = await enqueue(client, queue, [{ gate: 'g' }, { gate: 'g' }]);
+  const [first = '', second = ''] = await enqueue(client, queue, [
+    { concurrency_key: 'g' },
+    { concurrency_key: 'g' },
+  ]);
   await promote(client);
   const lease = leaseOf(await claim(client, queue));
   await complete(client, lease, [

@@ -69,10 +69,13 @@ export const payloadOf = async (queue: string) =>
 
 /** What waits has done so for a while, and promotion looks at it. */
 export async function makeRechecksDue() {
-  await rows(client, "update tock.watches set watched_at = watched_at - interval '1 minute'");
   await rows(
     client,
-    "update tock.waiting set due_at = now() - interval '1 s' where after_due is not null",
+    "update tock.dependency_waits set waiting_since = waiting_since - interval '1 minute'",
+  );
+  await rows(
+    client,
+    "update tock.waiting set due_at = now() - interval '1 s' where due_after_parents is not null",
   );
   await rows(client, 'select tock.promote(1000, true)');
 }

@@ -103,7 +103,7 @@ const answer = async (queues: string[]) =>
     await rows(
       client,
       `select coalesce(s.state, 'found') as state, coalesce(s.retry_after_seconds, 0) as after
-       from (select array(select c from tock.claim_any(p_queues => $1, p_alone => true) c) as runs offset 0) x
+       from (select array(select c from tock.claim_any(p_queues => $1, p_own_transaction => true) c) as runs offset 0) x
          left join lateral tock.claim_state($1) s on x.runs = '{}'`,
       [queues],
     )
@@ -136,10 +136,10 @@ test('a claim from several queues answers the best state among them', async () =
 test('each lease lies in one segment, though the queues are in different ones', async () => {
   await enqueue(client, 'old', numberedTasks(3));
   await client.query(
-    `select setval('tock.positions', e.end_position - 2) from tock.epochs e
-     where e.number = tock.newest_epoch()`,
+    `select setval('tock.positions', e.end_position - 2) from tock.segments e
+     where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   await enqueue(client, 'edge', numberedTasks(3));
   await enqueue(client, 'new', numberedTasks(3));
   const seen: string[] = [];
@@ -178,7 +178,7 @@ const setting = async (queues: string[]) => {
   const [row] = await rows<{ setting: string }>(
     client,
     `select c.id, current_setting('synchronous_commit') as setting
-     from tock.claim_any(p_queues => $1, p_limit => 9, p_alone => true) c`,
+     from tock.claim_any(p_queues => $1, p_limit => 9, p_own_transaction => true) c`,
     [queues],
   );
   return row?.setting;
@@ -199,7 +199,7 @@ test('a claim in its own transaction promotes due tasks and reaps lost runs of i
   await expire(client, run?.lease as string);
   await enqueue(client, 'b', [{ payload: 'late', delay_seconds: 1 }]);
   await client.query("update tock.waiting set due_at = now() - interval '1 second'");
-  await client.query('update tock.duties set last_started_at = null');
+  await client.query('update tock.maintenance_jobs set last_started_at = null');
   const got: string[] = [];
   for (let n = 0; n < 3; n++) {
     got.push(...queuesAndPayloads(await claimAny(client, ['a', 'b'], { limit: 9, alone: true })));

@@ -22,7 +22,7 @@ const own = (
   queue: string,
   worker: unknown,
   seconds: unknown = null,
-) => rows<Run>(on, 'select * from tock.claim_own($1, $2, $3)', [queue, worker, seconds]);
+) => rows<Run>(on, 'select * from tock.claim_for_worker($1, $2, $3)', [queue, worker, seconds]);
 
 test('a worker that claims one at a time gets its own task again instead of a second one', async () => {
   await enqueue(client, 'own', numberedTasks(3));
@@ -74,7 +74,7 @@ test('a lost lease no longer belongs to the worker', async () => {
 /** Time moves by back-dating: what is known of them is three days old. */
 const days = (queue: string) =>
   client.query(
-    "update tock.own_leases set claimed_at = now() - interval '3 days' where queue = $1",
+    "update tock.worker_leases set claimed_at = now() - interval '3 days' where queue = $1",
     [queue],
   );
 
@@ -82,10 +82,10 @@ test('stale worker leases are pruned, and open ones stay', async () => {
   await days('own');
   const [held] = await own(client, 'own', 'a');
   await days('own');
-  await client.query('select tock.tidy()');
+  await client.query('select tock.prune()');
   const kept = await rows(
     client,
-    "select queue, worker from tock.own_leases where queue in ('own', 'lost') order by 1, 2",
+    "select queue, worker from tock.worker_leases where queue in ('own', 'lost') order by 1, 2",
   );
   expect(kept.map(({ queue, worker }) => `${queue} ${worker}`)).toEqual([
     'lost a',
@@ -105,7 +105,7 @@ test('a lease that is claimed during pruning stays, and pruning waits for no cla
   await open.query('begin');
   const [second] = await own(open, 'tidied', 'a');
   await client.query(
-    `set lock_timeout = ${conditionTimeout}; select tock.tidy(); reset lock_timeout`,
+    `set lock_timeout = ${conditionTimeout}; select tock.prune(); reset lock_timeout`,
   );
   await open.query('commit');
   const [third] = await own(client, 'tidied', 'a');
@@ -120,13 +120,13 @@ test('a worker that is pruned while it claims has one task', async () => {
   // Between the two statements of which one puts down the worker, and the other locks it.
   await client.query(`create function public.pause() returns trigger language plpgsql
       as 'begin perform pg_advisory_xact_lock_shared(4711); return null; end';
-    create trigger pause after insert on tock.own_leases execute function public.pause()`);
+    create trigger pause after insert on tock.worker_leases execute function public.pause()`);
   const [open, other] = await Promise.all([db.connect(), db.connect()]);
   const pid = await pidOf(other);
   await open.query('select pg_advisory_lock(4711)');
   const claimed = own(other, 'forgotten', 'a');
   await waitUntilBlocked(client, pid);
-  await client.query('select tock.tidy()');
+  await client.query('select tock.prune()');
   await open.query('select pg_advisory_unlock(4711)');
   const [second] = await claimed;
   expect((await own(client, 'forgotten', 'a'))[0]?.id).toBe(second?.id);

@@ -8,7 +8,7 @@ export const claimAny = (on: pg.Client, queues: string[], options: Any = {}) =>
   rows<Run & { queue: string }>(
     on,
     `select * from tock.claim_any(p_queues => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4,
-       p_request_id => $5, p_alone => $6, p_weights => $7)`,
+       p_request_id => $5, p_own_transaction => $6, p_weights => $7)`,
     [
       queues,
       options.worker ?? null,

@@ -91,7 +91,7 @@ test.each([
   async (count, _how, ends, result) => {
     const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
     await putQueue(client, '*', { max_attempts: 1000, max_lost: 1000, backoff_jitter: 0 });
-    await client.query('select tock.rotate(p_ahead => 6, p_width => 3000)');
+    await client.query('select tock.create_segments(p_ahead => 6, p_width => 3000)');
     const ids = await enqueue(
       client,
       'fetch',
@@ -99,16 +99,16 @@ test.each([
         payload: 0,
         pipeline: stages,
         tenant: `t${n % 3}`,
-        ...(n % 5 === 0 && { gate: `g${n % 50}` }),
+        ...(n % 5 === 0 && { concurrency_key: `g${n % 50}` }),
       })),
     );
-    for (const queue of stages) await putQueue(client, queue, { gate_limit: 5 });
+    for (const queue of stages) await putQueue(client, queue, { concurrency_limit: 5 });
     const left = async () =>
       (
         await rows<{ left: number }>(
           client,
           `select count(*)::integer as left from unnest($1::bigint[]) i
-         cross join lateral (select w.state from tock.whereabouts(array[i]) w) w where w.state <> 'done'`,
+         cross join lateral (select w.state from tock.resolve_tasks(array[i]) w) w where w.state <> 'done'`,
           [ids],
         )
       )[0]?.left ?? 0;
@@ -134,7 +134,7 @@ test.each([
       await reap(client);
       for (const queue of stages) await makeDue(client, queue);
       await promote(client);
-      await client.query('select tock.rotate(p_ahead => 3, p_width => 3000)');
+      await client.query('select tock.create_segments(p_ahead => 3, p_width => 3000)');
     }
     going = false;
     await Promise.all(workers);

@@ -92,7 +92,7 @@ test('a payload without a result is passed on unchanged, and a result of null co
   await expectInvariants(client);
 });
 
-test('a whole lease of an earlier epoch moves its tasks on, too', async () => {
+test('a whole lease of an earlier segment moves its tasks on, too', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await startNextSegment(client);

@@ -153,11 +153,11 @@ test('a queue without keep_results passes its result on and does not store it', 
 });
 
 test('a large result of a stage is truncated in the list of runs', async () => {
-  await putQueue(client, 'parse', { gate_limit: 2 });
+  await putQueue(client, 'parse', { concurrency_limit: 2 });
   const ids = await enqueue(
     client,
     'fetch',
-    [0, 1, 2].map((payload) => ({ payload, gate: 'user 7', pipeline: stages })),
+    [0, 1, 2].map((payload) => ({ payload, concurrency_key: 'user 7', pipeline: stages })),
   );
   const taken = async (queue: string) =>
     (await promoteAndClaim(client, queue)).map((run) => run.id);
@@ -200,7 +200,7 @@ test('the segment of the first stage may be dropped while the task is in a later
   expect([await listed('fetch'), await listed('parse')]).toEqual([[], [[id, 'ready']]]);
   await completeRun(await claimNext('parse'), { stage: null });
   expect([await listed('fetch'), await listed('parse')]).toEqual([[], [[id, 'done']]]);
-  await client.query('select tock.minutes()');
+  await client.query('select tock.collect_metrics()');
   for (const queue of ['fetch', 'parse']) {
     const counted =
       'select sum(done)::integer as done, sum(failed)::integer as failed from tock.series($1)';

@@ -32,18 +32,22 @@ const range = (from: number, to: number, what: string) =>
 test('beside an open transaction the last of 10,000 elections reads as much as the first', async () => {
   await client.query("select tock.join_pool('p', 'w' || n, 600) from generate_series(1, 5000) n");
   await client.query(
-    `select tock.offer('p', array(select 'o' || n from generate_series(1, 11000) n))`,
+    `select tock.add_tasks('p', array(select 'o' || n from generate_series(1, 11000) n))`,
   );
   const holder = await db.connect();
-  await holder.query('begin isolation level repeatable read; select 1 from tock.places');
+  await holder.query('begin isolation level repeatable read; select 1 from tock.pool_members');
   const assigning: number[] = [];
   const taking: number[] = [];
   for (let part = 0; part < 10; part++) {
     const from = part * 1000;
-    await range(from + 1, from + 1000, "tock.assign('p', 't' || n), tock.unassign('p', 't' || n)");
-    await range(from + 1, from + 1000, "tock.take('p', 'x' || n)");
-    assigning.push(await pages((n) => `tock.assign('p', 'a${part}-${n}')`));
-    taking.push(await pages((n) => `tock.take('p', 'y${part}-${n}')`));
+    await range(
+      from + 1,
+      from + 1000,
+      "tock.assign_task('p', 't' || n), tock.unassign_task('p', 't' || n)",
+    );
+    await range(from + 1, from + 1000, "tock.take_task('p', 'x' || n)");
+    assigning.push(await pages((n) => `tock.assign_task('p', 'a${part}-${n}')`));
+    taking.push(await pages((n) => `tock.take_task('p', 'y${part}-${n}')`));
   }
   await holder.query('rollback');
   // The first come to where the line has no marks yet.
@@ -62,26 +66,26 @@ test.each(plannerStatistics)(
       on,
       async () => {
         await on.query("select tock.join_pool('p', 'me', 600), tock.join_pool('p', 'you')");
-        await on.query("select tock.join_pool('p', 'me'), tock.assign('p', 'mine', 'me')");
+        await on.query("select tock.join_pool('p', 'me'), tock.assign_task('p', 'mine', 'me')");
         await on.query(
-          "select tock.assign('p', 'some'), tock.assign('p', 'some'), tock.offer('p', '{z1,z2}')",
+          "select tock.assign_task('p', 'some'), tock.assign_task('p', 'some'), tock.add_tasks('p', '{z1,z2}')",
         );
         await on.query(
-          "select tock.take('p', 'you'), tock.take('p', 'you'), tock.unassign('p', 'z1', null, true)",
+          "select tock.take_task('p', 'you'), tock.take_task('p', 'you'), tock.unassign_task('p', 'z1', null, true)",
         );
         await on.query(
-          "select tock.assign_all('p', '{z2,a1,a2}'), tock.unassign('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')",
+          "select tock.assign_tasks('p', '{z2,a1,a2}'), tock.unassign_task('p', 'some'), tock.leave_pool('p', 'me'), tock.leave_pool('p', 'you')",
         );
         await asVerb(
           on,
-          "select tock.move_start('p', 'free'), tock.move_start('p', 'waiting'), tock.is_left('p')",
+          "select tock.reset_wait_list_start('p', 'free'), tock.reset_wait_list_start('p', 'waiting'), tock.is_empty_pool('p')",
         );
         await on.query(
           "select tock.reap_pools(p_sweep => true), tock.pool('p', p_limit => 10), tock.pool('p', 'w7')",
         );
-        await on.query("select tock.take('empty', 'me')");
+        await on.query("select tock.take_task('empty', 'me')");
       },
-      { tables: /places|line_marks/, most: 1200, least: 40 },
+      { tables: /places|wait_list_cursors/, most: 1200, least: 40 },
     );
     expect(bad).toEqual([]);
   },

@@ -29,7 +29,7 @@ const fill = (pool: string, count: number) =>
   );
 
 const places = (pool: string) =>
-  value<number>(client, 'select count(*)::int from tock.places where pool = $1', [pool]);
+  value<number>(client, 'select count(*)::int from tock.pool_members where pool = $1', [pool]);
 
 test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two workers', async () => {
   await fill('load', 60);
@@ -47,15 +47,15 @@ test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two
       workers.set(worker, task);
       tasks.set(task, worker);
       assigned++;
-      const { fence } = given;
-      expect(await joinPool(on, 'load', worker, { fence, seconds: 600 })).toMatchObject({
+      const { fencing_token } = given;
+      expect(await joinPool(on, 'load', worker, { fencing_token, seconds: 600 })).toMatchObject({
         task,
-        fence,
+        fencing_token,
       });
       // From here on others may have either.
       workers.delete(worker);
       tasks.delete(task);
-      if (random(4) > 0) expect(await unassignTask(on, 'load', task, { fence })).toBe(true);
+      if (random(4) > 0) expect(await unassignTask(on, 'load', task, { fencing_token })).toBe(true);
       else expect(await leavePool(on, 'load', worker)).toBe(true);
       if (random(2) > 0) await joinPool(on, 'load', worker, { seconds: 600 });
     }
@@ -103,7 +103,9 @@ test('sixteen calls of one worker at once take one task', async () => {
   for (let round = 0; round < 10; round++) {
     const answers = await Promise.all(all.map((on) => takeTask(on, 'same', 'me')));
     expect(answers.filter(({ state }) => state === 'taken')).toHaveLength(1);
-    expect(new Set(answers.map(({ task, fence }) => `${task} ${fence}`)).size).toBe(1);
+    expect(new Set(answers.map(({ task, fencing_token }) => `${task} ${fencing_token}`)).size).toBe(
+      1,
+    );
     await unassignTask(client, 'same', answers[0]?.task as string);
   }
   expect(await places('same')).toBe(10);
@@ -115,7 +117,9 @@ test('sixteen who assign one task at once elect one worker, and the others stay 
   for (let round = 0; round < 10; round++) {
     const answers = await Promise.all(all.map((on) => assignTask(on, 'elect', `t${round}`)));
     expect(answers.filter(({ state }) => state === 'assigned')).toHaveLength(1);
-    expect(new Set(answers.map(({ worker, fence }) => `${worker} ${fence}`)).size).toBe(1);
+    expect(
+      new Set(answers.map(({ worker, fencing_token }) => `${worker} ${fencing_token}`)).size,
+    ).toBe(1);
   }
   const free = (await poolState(client, 'elect')).filter(([, , state]) => state === 'free');
   expect(free).toHaveLength(10);
@@ -222,11 +226,12 @@ test('who joined in a transaction that was open for long is found though the lin
   await client.query(`
     do $$ begin
       for n in 1 .. 400 loop
-        perform tock.assign('late', 't' || n), tock.unassign('late', 't' || n);
-        perform tock.offer('late', array['o' || n]), tock.take('late', 'x' || n);
+        perform tock.assign_task('late', 't' || n), tock.unassign_task('late', 't' || n);
+        perform tock.add_tasks('late', array['o' || n]), tock.take_task('late', 'x' || n);
       end loop;
     end $$`);
-  const starts = "tock.line_start('late', 'free') > 0 and tock.line_start('late', 'waiting') > 0";
+  const starts =
+    "tock.wait_list_start('late', 'free') > 0 and tock.wait_list_start('late', 'waiting') > 0";
   expect(await value(client, `select ${starts}`)).toBe(true);
   await open.query('commit');
   for (let n = 0; n < 5; n++) {
@@ -239,16 +244,16 @@ test('who joined in a transaction that was open for long is found though the lin
 test('a heartbeat that comes while it is reaped either keeps all or has lost it', async () => {
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   await joinPool(client, 'reap', 'a');
-  const { fence } = await assignTask(client, 'reap', 't');
+  const { fencing_token } = await assignTask(client, 'reap', 't');
   await open.query('begin');
-  await joinPool(open, 'reap', 'a', { fence });
+  await joinPool(open, 'reap', 'a', { fencing_token });
   await client.query('select tock.reap_pools(p_sweep => true)');
   await open.query('commit');
   expect(await poolState(client, 'reap')).toEqual([['a', 't', 'held']]);
   await expireWorker(client, 'reap', 'a');
   await open.query('begin');
   await reapPools(open);
-  expect(await joinPool(other, 'reap', 'a', { fence })).toMatchObject({ state: 'lost' });
+  expect(await joinPool(other, 'reap', 'a', { fencing_token })).toMatchObject({ state: 'lost' });
   await open.query('commit');
   expect(await poolState(client, 'reap')).toEqual([]);
 });

@@ -16,7 +16,7 @@ import {
 
 databasePerFile();
 
-const nobody = { worker: null, fence: null, leased_until: null };
+const nobody = { worker: null, fencing_token: null, leased_until: null };
 
 test('a task elects one worker, and the same one for as long as that holds it', async () => {
   for (const worker of ['a', 'b']) await joinPool(client, 'elect', worker);
@@ -49,10 +49,12 @@ test('a worker that takes gets the oldest task, and its own again before a secon
   const first = await takeTask(client, 'take', 'w1');
   expect(first).toMatchObject({ state: 'taken', task: 't1' });
   const again = await takeTask(client, 'take', 'w1', 600);
-  expect(again).toMatchObject({ state: 'held', task: 't1', fence: first.fence });
+  expect(again).toMatchObject({ state: 'held', task: 't1', fencing_token: first.fencing_token });
   expect(Number(again.leased_until)).toBeGreaterThan(Number(first.leased_until));
   expect(await takeTask(client, 'take', 'w2')).toMatchObject({ task: 't2' });
-  expect(await unassignTask(client, 'take', 't1', { fence: first.fence })).toBe(true);
+  expect(await unassignTask(client, 'take', 't1', { fencing_token: first.fencing_token })).toBe(
+    true,
+  );
   // It hadn't joined, so it is nowhere now.
   expect(await poolState(client, 'take')).toEqual([
     ['w2', 't2', 'held'],
@@ -103,28 +105,28 @@ test('a heartbeat says what the worker holds, and that it has lost it', async ()
   expect(await joinPool(client, 'beat', 'a')).toMatchObject({
     state: 'free',
     task: null,
-    fence: null,
+    fencing_token: null,
   });
-  const { fence } = await assignTask(client, 'beat', 't1');
+  const { fencing_token } = await assignTask(client, 'beat', 't1');
   const held = await joinPool(client, 'beat', 'a', { seconds: 300 });
-  expect(held).toMatchObject({ state: 'held', task: 't1', fence });
+  expect(held).toMatchObject({ state: 'held', task: 't1', fencing_token });
   expect(Number(held.leased_until) - Date.now()).toBeGreaterThan(290_000);
-  expect(await joinPool(client, 'beat', 'a', { fence })).toMatchObject({
+  expect(await joinPool(client, 'beat', 'a', { fencing_token })).toMatchObject({
     state: 'held',
     task: 't1',
   });
   await expireWorker(client, 'beat', 'a');
-  const lost = { state: 'lost', task: null, fence: null, leased_until: null };
-  expect(await joinPool(client, 'beat', 'a', { fence })).toEqual(lost);
-  expect(await unassignTask(client, 'beat', 't1', { fence })).toBe(false);
+  const lost = { state: 'lost', task: null, fencing_token: null, leased_until: null };
+  expect(await joinPool(client, 'beat', 'a', { fencing_token })).toEqual(lost);
+  expect(await unassignTask(client, 'beat', 't1', { fencing_token })).toBe(false);
   expect(await joinPool(client, 'beat', 'a')).toMatchObject({ state: 'free', task: null });
   // As often as it likes: it is free now.
-  expect(await joinPool(client, 'beat', 'a', { fence })).toEqual(lost);
+  expect(await joinPool(client, 'beat', 'a', { fencing_token })).toEqual(lost);
   const next = await assignTask(client, 'beat', 't1');
   expect(next).toMatchObject({ state: 'assigned', worker: 'a' });
-  expect(BigInt(next.fence as string)).toBeGreaterThan(BigInt(fence as string));
-  expect(await unassignTask(client, 'beat', 't1', { fence })).toBe(false);
-  expect(await joinPool(client, 'beat', 'a', { fence })).toEqual(lost);
+  expect(BigInt(next.fencing_token as string)).toBeGreaterThan(BigInt(fencing_token as string));
+  expect(await unassignTask(client, 'beat', 't1', { fencing_token })).toBe(false);
+  expect(await joinPool(client, 'beat', 'a', { fencing_token })).toEqual(lost);
 });
 
 test('of three that want to lead one does, and another when it dies', async () => {
@@ -139,8 +141,12 @@ test('of three that want to lead one does, and another when it dies', async () =
   const next = await assignTask(client, 'shard-7', 'leader');
   expect(next.state).toBe('assigned');
   expect(next.worker).not.toBe(leader.worker);
-  expect(BigInt(next.fence as string)).toBeGreaterThan(BigInt(leader.fence as string));
-  const late = await joinPool(client, 'shard-7', leader.worker as string, { fence: leader.fence });
+  expect(BigInt(next.fencing_token as string)).toBeGreaterThan(
+    BigInt(leader.fencing_token as string),
+  );
+  const late = await joinPool(client, 'shard-7', leader.worker as string, {
+    fencing_token: leader.fencing_token,
+  });
   expect(late.state).toBe('lost');
 });
 
@@ -166,17 +172,17 @@ test('where nobody ticks, who comes next takes over, however long ago the last o
   await takeTask(client, 'asleep', 'b');
   expect(await value(client, 'select tock.next_wake_at()')).toBeNull();
   await client.query(
-    `update tock.places set leased_until = leased_until - interval '2 hours', look_at = look_at - interval '2 hours'
+    `update tock.pool_members set leased_until = leased_until - interval '2 hours', check_at = check_at - interval '2 hours'
      where pool = 'asleep' and worker is not null`,
   );
   await client.query(
-    "update tock.duties set reached_at = now() - interval '3 hours' where name = 'pools'",
+    "update tock.maintenance_jobs set reached_at = now() - interval '3 hours' where name = 'pools'",
   );
   expect(await takeTask(client, 'asleep', 'c')).toMatchObject({ state: 'taken', task: 'shard' });
   expect(await assignTask(client, 'asleep', 'leader', { worker: 'd' })).toMatchObject({
     state: 'assigned',
   });
-  await client.query("update tock.duties set reached_at = null where name = 'pools'");
+  await client.query("update tock.maintenance_jobs set reached_at = null where name = 'pools'");
   expect(await takeTask(client, 'asleep', 'e')).toMatchObject({ state: 'empty' });
 });
 
@@ -196,7 +202,7 @@ test('many tasks are assigned in one call, each to a worker of its own', async (
     ['e', 'none', null],
     ['f', 'none', null],
   ]);
-  expect(given[1]?.fence).toBe(first.fence);
+  expect(given[1]?.fencing_token).toBe(first.fencing_token);
   expect(await poolState(client, 'all')).toEqual([
     ['elsewhere', 'z', 'held'],
     ['w0', 'a', 'held'],
@@ -220,26 +226,28 @@ test('workers that vanish are let go: what was offered waits again, the rest is 
     ['e', null, 'free'],
     [null, 'offered', 'waiting'],
   ]);
-  expect(await value(client, "select count(*)::int from tock.places where pool = 'gone'")).toBe(3);
+  expect(
+    await value(client, "select count(*)::int from tock.pool_members where pool = 'gone'"),
+  ).toBe(3);
 });
 
 test('a worker with heartbeats stays, however often it is looked at', async () => {
   await joinPool(client, 'alive', 'a');
-  const { fence } = await assignTask(client, 'alive', 't');
+  const { fencing_token } = await assignTask(client, 'alive', 't');
   await client.query(
-    "update tock.places set look_at = now() - interval '1 minute' where pool = 'alive'",
+    "update tock.pool_members set check_at = now() - interval '1 minute' where pool = 'alive'",
   );
   await reapPools(client);
   expect(await poolState(client, 'alive')).toEqual([['a', 't', 'held']]);
-  expect(await joinPool(client, 'alive', 'a', { fence })).toMatchObject({ state: 'held' });
+  expect(await joinPool(client, 'alive', 'a', { fencing_token })).toMatchObject({ state: 'held' });
   expect(
     await value(
       client,
-      "select leased_until >= look_at and look_at > now() from tock.places where pool = 'alive'",
+      "select leased_until >= check_at and check_at > now() from tock.pool_members where pool = 'alive'",
     ),
   ).toBe(true);
   await expireWorker(client, 'alive', 'a');
-  await client.query("select tock.run_duty('pools')");
+  await client.query("select tock.run_maintenance('reap_pools')");
   expect(await poolState(client, 'alive')).toEqual([]);
 });
 
@@ -256,11 +264,11 @@ test('a worker that leaves takes what it holds with it, unless that was offered'
 
 test('after a restore fences go on far above those that may have been given out', async () => {
   await joinPool(client, 'restored', 'a');
-  const { fence } = await assignTask(client, 'restored', 't');
+  const { fencing_token } = await assignTask(client, 'restored', 't');
   await client.query("select tock.guard(), setval('tock.identity', 7), tock.guard()");
   await unassignTask(client, 'restored', 't');
-  const later = (await assignTask(client, 'restored', 't')).fence;
-  expect(Number(later) - Number(fence)).toBeGreaterThan(1_000_000);
+  const later = (await assignTask(client, 'restored', 't')).fencing_token;
+  expect(Number(later) - Number(fencing_token)).toBeGreaterThan(1_000_000);
 });
 
 test('pools are apart, and counted', async () => {

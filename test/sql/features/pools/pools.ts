@@ -7,7 +7,7 @@ export type PoolAnswer = {
   state: string;
   worker?: string | null;
   task?: string | null;
-  fence: string | null;
+  fencing_token: string | null;
   leased_until: Date | null;
 };
 
@@ -19,12 +19,12 @@ export const joinPool = (
   client: Client,
   pool: string,
   worker: string,
-  { seconds = 60, fence = null }: { seconds?: number; fence?: string | null } = {},
+  { seconds = 60, fencing_token = null }: { seconds?: number; fencing_token?: string | null } = {},
 ) =>
   one(
     client,
-    `select * from tock.join_pool(p_pool => $1, p_worker => $2, p_lease_seconds => $3, p_fence => $4)`,
-    [pool, worker, seconds, fence],
+    `select * from tock.join_pool(p_pool => $1, p_worker => $2, p_lease_seconds => $3, p_fencing_token => $4)`,
+    [pool, worker, seconds, fencing_token],
   );
 
 export const assignTask = (
@@ -39,7 +39,7 @@ export const assignTask = (
 ) =>
   one(
     client,
-    `select * from tock.assign(p_pool => $1, p_task => $2, p_worker => $3, p_lease_seconds => $4, p_wait => $5)`,
+    `select * from tock.assign_task(p_pool => $1, p_task => $2, p_worker => $3, p_lease_seconds => $4, p_wait => $5)`,
     [pool, task, worker, seconds, wait],
   );
 
@@ -49,7 +49,7 @@ export const takeTask = (
   worker: string,
   seconds: number | null = null,
 ) =>
-  one(client, 'select * from tock.take(p_pool => $1, p_worker => $2, p_lease_seconds => $3)', [
+  one(client, 'select * from tock.take_task(p_pool => $1, p_worker => $2, p_lease_seconds => $3)', [
     pool,
     worker,
     seconds,
@@ -59,18 +59,18 @@ export const leavePool = (client: Client, pool: string, worker: string) =>
   value<boolean>(client, 'select tock.leave_pool(p_pool => $1, p_worker => $2)', [pool, worker]);
 
 export const addTasks = (client: Client, pool: string, tasks: unknown) =>
-  value<number>(client, 'select tock.offer(p_pool => $1, p_tasks => $2)', [pool, tasks]);
+  value<number>(client, 'select tock.add_tasks(p_pool => $1, p_tasks => $2)', [pool, tasks]);
 
 export const unassignTask = (
   client: Client,
   pool: string,
   task: string,
-  { fence = null, again = false }: { fence?: string | null; again?: boolean } = {},
+  { fencing_token = null, again = false }: { fencing_token?: string | null; again?: boolean } = {},
 ) =>
   value<boolean>(
     client,
-    'select tock.unassign(p_pool => $1, p_task => $2, p_fence => $3, p_again => $4)',
-    [pool, task, fence, again],
+    'select tock.unassign_task(p_pool => $1, p_task => $2, p_fencing_token => $3, p_again => $4)',
+    [pool, task, fencing_token, again],
   );
 
 /** Who is where: worker, task and state of each, workers first. */
@@ -87,8 +87,8 @@ export async function poolState(client: Client, pool: string): Promise<(string |
 /** Time moves by back-dating: the worker's end was a second ago. */
 export async function expireWorker(client: Client, pool: string, worker: string): Promise<void> {
   await client.query(
-    `update tock.places set leased_until = clock_timestamp() - interval '1 second',
-       look_at = clock_timestamp() - interval '1 second'
+    `update tock.pool_members set leased_until = clock_timestamp() - interval '1 second',
+       check_at = clock_timestamp() - interval '1 second'
      where pool = $1 and worker = $2`,
     [pool, worker],
   );
@@ -99,7 +99,7 @@ export const reapPools = (client: Client) =>
 
 /** As assign(), for many: the answers in order. */
 export const assignAll = (client: Client, pool: string, tasks: unknown) =>
-  rows<PoolAnswer>(client, 'select * from tock.assign_all(p_pool => $1, p_tasks => $2)', [
+  rows<PoolAnswer>(client, 'select * from tock.assign_tasks(p_pool => $1, p_tasks => $2)', [
     pool,
     tasks,
   ]);

@@ -80,13 +80,19 @@ test('who is free again stands at the end, keeps its length of lease, and gets a
   await joinPool(client, 'again', 'b', { seconds: 900 });
   const first = await assignTask(client, 'again', 't');
   expect(first).toMatchObject({ worker: 'a' });
-  expect(await unassignTask(client, 'again', 't', { fence: '1' })).toBe(false);
-  expect(await unassignTask(client, 'again', 't', { fence: first.fence })).toBe(true);
-  expect(await unassignTask(client, 'again', 't', { fence: first.fence })).toBe(false);
+  expect(await unassignTask(client, 'again', 't', { fencing_token: '1' })).toBe(false);
+  expect(await unassignTask(client, 'again', 't', { fencing_token: first.fencing_token })).toBe(
+    true,
+  );
+  expect(await unassignTask(client, 'again', 't', { fencing_token: first.fencing_token })).toBe(
+    false,
+  );
   expect(await assignTask(client, 'again', 't2')).toMatchObject({ worker: 'b' });
   const last = await assignTask(client, 'again', 't');
   expect(last).toMatchObject({ worker: 'a' });
-  expect(BigInt(last.fence as string)).toBeGreaterThan(BigInt(first.fence as string));
+  expect(BigInt(last.fencing_token as string)).toBeGreaterThan(
+    BigInt(first.fencing_token as string),
+  );
   const seconds = ((last.leased_until as Date).getTime() - Date.now()) / 1000;
   expect(Math.abs(seconds - 900)).toBeLessThan(30);
 });
@@ -109,21 +115,23 @@ test('a worker takes under repeatable read, too, or is told to come again', asyn
   await old.query('rollback');
 });
 
-test('the fence of a task grows, also where an assign waited for the worker', async () => {
+test('the fencing_token of a task grows, also where an assign waited for the worker', async () => {
   const [open, slow] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(slow);
   await open.query('begin');
-  await joinPool(open, 'fence', 'w');
-  const waiting = assignTask(slow, 'fence', 't', { worker: 'w' });
+  await joinPool(open, 'fencing_token', 'w');
+  const waiting = assignTask(slow, 'fencing_token', 't', { worker: 'w' });
   await waitUntilBlocked(client, pid);
-  await addTasks(client, 'fence', ['t']);
-  const first = await takeTask(client, 'fence', 'v');
+  await addTasks(client, 'fencing_token', ['t']);
+  const first = await takeTask(client, 'fencing_token', 'v');
   expect(first).toMatchObject({ state: 'taken', task: 't' });
-  expect(await unassignTask(client, 'fence', 't', { fence: first.fence })).toBe(true);
+  expect(
+    await unassignTask(client, 'fencing_token', 't', { fencing_token: first.fencing_token }),
+  ).toBe(true);
   await open.query('rollback');
   const second = await waiting;
   expect(second).toMatchObject({ state: 'assigned', worker: 'w' });
-  expect(Number(second.fence)).toBeGreaterThan(Number(first.fence));
+  expect(Number(second.fencing_token)).toBeGreaterThan(Number(first.fencing_token));
 });
 
 test('a worker that was taken out while it joined comes anew alone', async () => {
@@ -133,7 +141,7 @@ test('a worker that was taken out while it joined comes anew alone', async () =>
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(other);
   // Who has its lock may be making it a place in one statement.
-  await open.query("begin; select tock.one_at_a_time('out', 'worker', 'w')");
+  await open.query("begin; select tock.lock_pairing('out', 'worker', 'w')");
   const joined = joinPool(other, 'out', 'w');
   await waitUntilBlocked(client, pid);
   await open.query('commit');
@@ -148,12 +156,12 @@ test.each([
   const pool = `restored-${verb}`;
   await joinPool(client, pool, 'w');
   await addTasks(client, pool, ['t']);
-  const before = await value<string>(client, 'select last_value from tock.place_numbers');
-  // As another server: current_epoch() vouches for the one it was written on alone.
+  const before = await value<string>(client, 'select last_value from tock.pool_member_numbers');
+  // As another server: current_segment() vouches for the one it was written on alone.
   await client.query(`select tock.guard(), setval('tock.identity', 7);
-    create or replace function tock.current_epoch() returns integer language plpgsql stable as 'begin return null; end'`);
-  const { fence } = await call(pool);
+    create or replace function tock.current_segment() returns integer language plpgsql stable as 'begin return null; end'`);
+  const { fencing_token } = await call(pool);
   await client.query('select tock.compile_current()');
-  expect(Number(fence)).toBeGreaterThan(Number(before) + 1_000_000);
-  expect(await value(client, 'select tock.current_epoch() is not null')).toBe(true);
+  expect(Number(fencing_token)).toBeGreaterThan(Number(before) + 1_000_000);
+  expect(await value(client, 'select tock.current_segment() is not null')).toBe(true);
 });

@@ -71,7 +71,7 @@ test('two lists of tasks that wait for the one and were new to the other do not 
   await one.query('begin');
   await assignAll(one, 'inverse', ['a', 'm']);
   await other.query('begin');
-  await other.query("select tock.unassign('inverse', 'z')");
+  await other.query("select tock.unassign_task('inverse', 'z')");
   const first = assignAll(other, 'inverse', ['z', 'a']);
   const second = assignAll(one, 'inverse', ['a', 'm', 'z']);
   expect((await first).map(({ state }) => state)).toEqual(['assigned', 'waiting']);

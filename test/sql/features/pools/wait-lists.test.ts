@@ -25,20 +25,20 @@ const fill = (pool: string, count: number) =>
 
 /** As a line that has gone on since: it is read from above everybody who is in it. */
 const goneOn = (pool: string, line: string) =>
-  client.query('select tock.mark_line($1, $2, nextval($3), 4, null)', [
+  client.query('select tock.save_wait_list_cursor($1, $2, nextval($3), 4, null)', [
     pool,
     line,
-    'tock.place_numbers',
+    'tock.pool_member_numbers',
   ]);
 
 const start = (pool: string, line: string) =>
-  value<string>(client, 'select tock.line_start($1, $2)', [pool, line]);
+  value<string>(client, 'select tock.wait_list_start($1, $2)', [pool, line]);
 
 test('who is asked for by name leaves the lines in their order', async () => {
   await addTasks(client, 'named', names('t', 600));
   await fill('named', 600);
   await client.query(
-    "select tock.assign('named', 't' || n, 'w' || n) from generate_series(2, 400) n",
+    "select tock.assign_task('named', 't' || n, 'w' || n) from generate_series(2, 400) n",
   );
   expect(await takeTask(client, 'named', 'x')).toMatchObject({ state: 'taken', task: 't1' });
   expect(await assignTask(client, 'named', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
@@ -82,7 +82,7 @@ test('one that takes, or elects, from below in an open transaction leaves the ot
   expect(await assignTask(client, 'hold', 'c')).toMatchObject({ worker: 'w1' });
 });
 
-test('the duty has a line read from who lies below, and locks nobody for it', async () => {
+test('the maintenance job has a line read from who lies below, and locks nobody for it', async () => {
   await fill('behind', 3);
   const before = await start('behind', 'free');
   await goneOn('behind', 'free');
@@ -92,17 +92,17 @@ test('the duty has a line read from who lies below, and locks nobody for it', as
   await reapPools(open);
   const locked = await rows(
     client,
-    "select worker from tock.places where pool = 'behind' for update skip locked",
+    "select worker from tock.pool_members where pool = 'behind' for update skip locked",
   );
   expect(locked).toHaveLength(4);
   await open.query('commit');
   expect(Number(await start('behind', 'free'))).toBeGreaterThan(Number(before));
   expect(await assignTask(client, 'behind', 't')).toMatchObject({ worker: 'w1' });
-  const marks = "select count(*)::int from tock.line_marks where pool = 'behind'";
+  const marks = "select count(*)::int from tock.wait_list_cursors where pool = 'behind'";
   expect(await value(client, marks)).toBeLessThan(6);
   await reapPools(client);
   const kept =
-    "select array_agg(number order by number)::text from tock.line_marks where pool = 'behind'";
+    "select array_agg(number order by number)::text from tock.wait_list_cursors where pool = 'behind'";
   const marked = await value(client, kept);
   await reapPools(client);
   expect(await value(client, kept)).toBe(marked);
@@ -114,21 +114,21 @@ test.each([
 ])('a free worker is found behind 1,100 that have vanished (%s)', async (pool, call) => {
   await fill(pool, 1100);
   await client.query(
-    "update tock.places set leased_until = now() - interval '1 second' where pool = $1",
+    "update tock.pool_members set leased_until = now() - interval '1 second' where pool = $1",
     [pool],
   );
   await joinPool(client, pool, 'alive');
   expect(await call(pool)).toMatchObject({ state: 'assigned', worker: 'alive' });
 });
 
-test('who beats in time is never looked at by the duty', async () => {
+test('who beats in time is never looked at by the maintenance job', async () => {
   await joinPool(client, 'looked', 'w', { seconds: 60 });
   await client.query(
-    "update tock.places set look_at = now() + interval '10 seconds' where pool = 'looked'",
+    "update tock.pool_members set check_at = now() + interval '10 seconds' where pool = 'looked'",
   );
   await joinPool(client, 'looked', 'w', { seconds: 60 });
   const ahead =
-    "select look_at > now() + interval '50 seconds' from tock.places where pool = 'looked'";
+    "select check_at > now() + interval '50 seconds' from tock.pool_members where pool = 'looked'";
   expect(await value(client, ahead)).toBe(true);
 });
 
@@ -147,11 +147,12 @@ test('who is told that it is free is free, also while it is taken out', async ()
 });
 
 test('of pools that everybody has left the marks go, and of the others they stay', async () => {
-  await client.query(`insert into tock.line_marks (pool, line, number, reached, made_at)
+  await client.query(`insert into tock.wait_list_cursors (pool, line, number, reached, made_at)
     select 'old' || n, l, n * 10 + m, n, now() - interval '1 hour'
     from generate_series(1, 300) n, generate_series(1, 4) m, unnest(array['free', 'waiting']) l`);
   await joinPool(client, 'old1', 'w', { seconds: 600 });
-  const left = "select count(distinct pool)::int from tock.line_marks where pool like 'old%'";
+  const left =
+    "select count(distinct pool)::int from tock.wait_list_cursors where pool like 'old%'";
   await reapPools(client);
   expect(await value(client, left)).toBe(50); // of two lines each, 500 lines a call
   await reapPools(client);
@@ -161,7 +162,7 @@ test('of pools that everybody has left the marks go, and of the others they stay
 test('the next page of a pool follows though all of one are past their end', async () => {
   await fill('pages', 30);
   await client.query(
-    "update tock.places set leased_until = now() - interval '1 second' where pool = 'pages' and worker < 'w2'",
+    "update tock.pool_members set leased_until = now() - interval '1 second' where pool = 'pages' and worker < 'w2'",
   );
   const page = await rows(client, "select * from tock.pool('pages', p_limit => 10)");
   expect(page).toHaveLength(10);

@@ -32,11 +32,14 @@ type Told = {
   ids: string[];
 };
 
-/** What there is to push, after the duty has run. */
+/** What there is to push, after the maintenance job has run. */
 async function told(): Promise<Message[]> {
-  await value(client, "select tock.run_duty('deaths')");
-  const [duty] = await rows(client, "select last_error from tock.duties where name = 'deaths'");
-  expect(duty?.last_error).toBeNull();
+  await value(client, "select tock.run_maintenance('send_dead_task_events')");
+  const [maintenance_job] = await rows(
+    client,
+    "select last_error from tock.maintenance_jobs where name = 'send_dead_task_events'",
+  );
+  expect(maintenance_job?.last_error).toBeNull();
   const all = await claim(client, 'tock-webhooks', { limit: 50 });
   if (all.length === 0) return [];
   const urls = await value<Record<string, { push_url: string }>>(
@@ -52,7 +55,7 @@ const data = async () => (await told()).map(({ payload }) => payload.data);
 /** The next message of a queue may go. */
 const aMinuteLater = () =>
   client.query(
-    "update tock.duties set swept_at = swept_at - interval '1 minute' where name = 'deaths'",
+    "update tock.maintenance_jobs set swept_at = swept_at - interval '1 minute' where name = 'deaths'",
   );
 
 const die = async (queue: string, message: string) =>
@@ -91,7 +94,7 @@ test('a webhook gets every kind of dead task event, and no other event', async (
   expect(all[0]).toMatchObject({ errors: [{ error: 'fatal', deaths: 1 }], ids: [id] });
   expect(all[2]?.errors[0]?.error).toContain('the time limit was over');
   expect(all[3]?.errors[0]?.error).toContain('lost 1 times');
-  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
+  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(0);
 });
 
 test('the message of a batch has its size, the errors with counts, and ten tasks', async () => {
@@ -106,7 +109,7 @@ test('the message of a batch has its size, the errors with counts, and ten tasks
   await fail(client, leaseOf(runs), failures);
   // Told once: the same call again ends nothing.
   await fail(client, leaseOf(runs), failures);
-  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(100);
+  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(100);
   const [message, ...others] = await data();
   expect(others).toEqual([]);
   expect(message).toMatchObject({ queue: 'batch', deaths: 999 });
@@ -152,9 +155,9 @@ test('tasks that died in a rolled-back transaction send no message, late commits
   await aMinuteLater();
   expect(await data()).toMatchObject([{ deaths: 1, errors: [{ error: 'late' }] }]);
   // Below that nothing is read any more.
-  await value(client, "select tock.run_duty('deaths')");
-  expect(await value(client, 'select tock.deaths_from()')).toBe(
-    await value(client, 'select last_value from tock.death_numbers'),
+  await value(client, "select tock.run_maintenance('send_dead_task_events')");
+  expect(await value(client, 'select tock.dead_task_events_from()')).toBe(
+    await value(client, 'select last_value from tock.dead_task_event_numbers'),
   );
 });
 
@@ -166,7 +169,7 @@ test("the default policy's webhook counts for its queues, and a removed webhook 
   await die('none', 'x');
   await put('none', { dead_webhook: null });
   expect((await data()).map(({ queue }) => queue)).toEqual(['fresh']);
-  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
+  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(0);
 });
 
 test('a webhook task that dies causes no other webhook task', async () => {
@@ -185,7 +188,7 @@ test('a webhook task that dies causes no other webhook task', async () => {
 test('no dead task events are stored when no queue has a webhook', async () => {
   await enqueue(client, 'quiet', [{}]);
   await die('quiet', 'x');
-  expect(await value(client, 'select count(*)::int from tock.deaths')).toBe(0);
+  expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(0);
   expect(
     await value(client, "select count(*)::int from tock.queues where name = 'tock-webhooks'"),
   ).toBe(0);
@@ -226,7 +229,7 @@ test('a task of another queue is never signed as a message of Tock', async () =>
 
 test('the audit log entry shows no query of the URL', async () => {
   await watch('acted');
-  const shown = await rows(client, "select detail from tock.acts(p_object => 'acted')");
+  const shown = await rows(client, "select detail from tock.audit_log(p_object => 'acted')");
   expect(shown).toMatchObject([
     { detail: { dead_webhook: { url: 'https://example.com/died?…' } } },
   ]);
@@ -246,7 +249,7 @@ test('a run that two concurrent calls fail counts once', async () => {
   await waitUntilBlocked(client, pid);
   await first.query('commit');
   expect(await waits).toMatchObject({ failed: 1, dead: 1 });
-  expect(await value(client, 'select sum(deaths)::int from tock.deaths')).toBe(1);
+  expect(await value(client, 'select sum(deaths)::int from tock.dead_task_events')).toBe(1);
 });
 
 test('event numbers that a restore set back are not assigned again', async () => {
@@ -255,8 +258,10 @@ test('event numbers that a restore set back are not assigned again', async () =>
   await die('restored', 'told');
   await data();
   await die('restored', 'before');
-  await client.query("select setval('tock.death_numbers', 1), setval('tock.identity', 1)");
-  await value(client, "select tock.run_duty('guard')");
+  await client.query(
+    "select setval('tock.dead_task_event_numbers', 1), setval('tock.identity', 1)",
+  );
+  await value(client, "select tock.run_maintenance('guard')");
   await die('restored', 'after');
   await aMinuteLater();
   const errors = ['after', 'before'].map((error) => ({ error, deaths: 1 }));
@@ -267,7 +272,7 @@ test('doctor() names webhooks that no pusher sends', async () => {
   await watch('unsent');
   await enqueue(client, 'unsent', [{}]);
   await die('unsent', 'x');
-  await value(client, "select tock.run_duty('deaths')");
+  await value(client, "select tock.run_maintenance('send_dead_task_events')");
   const late = "set created_at = created_at - interval '10 minutes'";
   const of = "from tock.streams s where s.number = r.stream and s.queue = 'tock-webhooks'";
   await client.query(`update tock.runs r ${late} ${of}`);

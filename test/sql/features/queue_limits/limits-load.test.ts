@@ -127,8 +127,8 @@ test('no window holds more starts than the burst and the rate allow, however man
   // A start lies somewhere between its call and the answer, so a window is at most this long.
   for (const from of started) {
     for (const to of started) {
-      const inside = started.filter((one) => one.before >= from.before && one.after <= to.after);
-      const runs = inside.reduce((sum, one) => sum + one.runs, 0);
+      const holders = started.filter((one) => one.before >= from.before && one.after <= to.after);
+      const runs = holders.reduce((sum, one) => sum + one.runs, 0);
       const seconds = (to.after - from.before) / 1000;
       if (seconds > 0) expect(runs).toBeLessThanOrEqual(Math.ceil(burst + rate * seconds));
     }

@@ -67,7 +67,9 @@ describe.each([
   test('a claim at the limit reaps when reaping is late', async () => {
     await limited(5);
     await expire(client, leaseOf(await claim(client, 'q', { limit: 3 })));
-    await client.query("update tock.duties set last_started_at = null where name = 'reap'");
+    await client.query(
+      "update tock.maintenance_jobs set last_started_at = null where name = 'reap'",
+    );
     expect(await claimAsWorkerDoes(client, 'q', 9)).toMatchObject({ got: 3, state: 'found' });
   });
 
@@ -134,17 +136,17 @@ describe.each([
     await limited(2);
     expect(await claim(client, 'q', { limit: 1 })).toHaveLength(1);
     await client.query(
-      `select setval('tock.positions', e.end_position - 1) from tock.epochs e
-       where e.number = tock.newest_epoch()`,
+      `select setval('tock.positions', e.end_position - 1) from tock.segments e
+       where e.number = tock.newest_segment()`,
     );
-    await client.query('select tock.rotate()');
+    await client.query('select tock.create_segments()');
     await enqueue(client, 'q', numberedTasks(9));
     const got: number[] = [];
     for (let n = 0; n < 4; n++) got.push((await claim(client, 'q', { limit: 9 })).length);
     expect(got.reduce((sum, one) => sum + one)).toBe(2);
     expect(await countRunning(client, 'q')).toBe(3);
-    const epochs = 'select count(distinct tock.token_epoch(token))::int from tock.leases';
-    expect(await value(client, `${epochs} where closed_at is null`)).toBe(2);
+    const segments = 'select count(distinct tock.token_segment(token))::int from tock.leases';
+    expect(await value(client, `${segments} where closed_at is null`)).toBe(2);
     expect(await claimAsWorkerDoes(client, 'q')).toMatchObject({ state: 'limited' });
   });
 
@@ -196,7 +198,7 @@ test('a claim repeated by its request id is answered at the limit too', async ()
   await putQueue(client, 'q', { max_running: 2 });
   await enqueue(client, 'q', numberedTasks(9));
   const first = await claim(client, 'q', { limit: 2, request_id: 'r' });
-  const newest = () => value(client, 'select max(number)::int from tock.allowances');
+  const newest = () => value(client, 'select max(number)::int from tock.queue_limiter_state');
   const before = await newest();
   expect(await claim(client, 'q', { limit: 2, request_id: 'r' })).toEqual(first);
   expect(await newest()).toBe(before);
@@ -223,7 +225,7 @@ test("each new queue counts by itself under the default policy's limits", async 
 });
 
 test('a claim that leases nothing still records the open leases', async () => {
-  const record = 'select leases from tock.allowances order by number desc limit 1';
+  const record = 'select leases from tock.queue_limiter_state order by number desc limit 1';
   for (const [queue, count] of [
     ['idle', 0],
     ['full', 2],
@@ -240,6 +242,6 @@ test('a claim that leases nothing still records the open leases', async () => {
     expect(await look()).toBe(null);
     await ageLimiter(client, queue);
     expect(await look()).toEqual(count === 0 ? [] : [leaseOf(runs)]);
-    await client.query('delete from tock.allowances');
+    await client.query('delete from tock.queue_limiter_state');
   }
 });

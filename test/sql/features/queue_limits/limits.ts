@@ -9,7 +9,7 @@ export async function putQueue(client: pg.Client, queue: string, policy: object)
 /** As if the limit of a queue had been there for a minute: from the next claim on its record is believed. */
 export async function ageLimiter(client: pg.Client, queue: string): Promise<void> {
   await client.query(
-    "update tock.allowances set seen_at = seen_at - interval '1 minute' where queue = $1",
+    "update tock.queue_limiter_state set seen_at = seen_at - interval '1 minute' where queue = $1",
     [queue],
   );
 }
@@ -21,7 +21,7 @@ export async function advanceLimiter(
   seconds: number,
 ): Promise<void> {
   await client.query(
-    "update tock.allowances set taken_at = taken_at - $2 * interval '1 second' where queue = $1",
+    "update tock.queue_limiter_state set taken_at = taken_at - $2 * interval '1 second' where queue = $1",
     [queue, seconds],
   );
 }
@@ -51,7 +51,7 @@ export async function claimAsWorkerDoes(
     client,
     `select cardinality(c.runs) as got, (c.runs[1]).lease, coalesce(s.state, 'found') as state,
        s.retry_after_seconds as after
-     from (select array(select r from tock.claim(p_queue => $1, p_limit => $2, p_alone => true) r) as runs offset 0) c
+     from (select array(select r from tock.claim(p_queue => $1, p_limit => $2, p_own_transaction => true) r) as runs offset 0) c
        left join lateral tock.claim_state(array[$1]) s on c.runs = '{}'`,
     [queue, limit],
   );

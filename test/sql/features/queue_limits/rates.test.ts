@@ -68,7 +68,7 @@ test('a claim at a limit commits synchronously, also in its own transaction', as
     const [row] = await rows<{ setting: string }>(
       client,
       `select c.id, current_setting('synchronous_commit') as setting
-       from tock.claim(p_queue => $1, p_alone => true) c`,
+       from tock.claim(p_queue => $1, p_own_transaction => true) c`,
       [queue],
     );
     return row?.setting;
@@ -111,5 +111,5 @@ test('a limit needs few rows, whatever was claimed', async () => {
   await putQueue(client, 'q', { max_running: 3, rate_limit: 1000 });
   await enqueue(client, 'q', numberedTasks(40));
   for (let n = 0; n < 40; n++) await complete(client, leaseOf(await claim(client, 'q')));
-  expect(await value(client, 'select count(*)::int from tock.allowances')).toBe(2);
+  expect(await value(client, 'select count(*)::int from tock.queue_limiter_state')).toBe(2);
 });

@@ -86,37 +86,40 @@ test("an erased task leaves no unique key and no concurrency key, and the keys' 
   await promote(client);
   const runs = await claim(client, 'q');
   await complete(client, leaseOf(runs));
-  expect(await holding(mark)).toEqual(['gates', 'runs_1', 'turns', 'unique_keys']);
+  expect(await holding(mark)).toEqual(['concurrency_keys', 'runs_1', 'turns', 'unique_keys']);
   expect(await erase(client, first)).toBe(1);
-  expect(await holding(mark)).toEqual(['gates', 'turns', 'unique_keys']);
+  expect(await holding(mark)).toEqual(['concurrency_keys', 'turns', 'unique_keys']);
   expect((await task(client, first))?.options).toEqual({});
   await expectInvariants(client);
 });
 
 test.each([
   ['for its time', false],
-  ['at its gate', true],
-])('an erased task that expired while it waited %s leaves none either', async (_, atGate) => {
-  const gated = { gate: mark, payload: secret, expires_in_seconds: 100 };
-  await enqueue(client, 'q', atGate ? [{ gate: mark }] : []);
-  await promote(client);
-  const keyed = { ...gated, unique_key: mark, delay_seconds: atGate ? 0 : 100 };
-  const [id] = (await enqueue(client, 'q', [keyed])) as [string];
-  await promote(client);
-  await client.query(
-    `update tock.waiting set options = options || jsonb_build_object('expires_at', now() - interval '1 s')`,
-  );
-  expect(await erase(client, id)).toBe(0);
-  expect(await holding(mark)).not.toContain('waiting');
-  await promote(client);
-  expect(await value(client, 'select count(*)::int from tock.waiting')).toBe(0);
-  const own = await task(client, id);
-  expect(own).toMatchObject({ state: 'expired', payload: null });
-  expect(Object.keys(own?.options ?? {})).toEqual(['expires_at']);
-  await claim(client, 'q', { limit: 5 });
-  await claim(client, 'q', { limit: 5 });
-  await expectInvariants(client);
-});
+  ['at its concurrency key', true],
+])(
+  'an erased task that expired while it waited %s leaves none either',
+  async (_, atConcurrencyKey) => {
+    const gated = { concurrency_key: mark, payload: secret, expires_in_seconds: 100 };
+    await enqueue(client, 'q', atConcurrencyKey ? [{ concurrency_key: mark }] : []);
+    await promote(client);
+    const keyed = { ...gated, unique_key: mark, delay_seconds: atConcurrencyKey ? 0 : 100 };
+    const [id] = (await enqueue(client, 'q', [keyed])) as [string];
+    await promote(client);
+    await client.query(
+      `update tock.waiting set options = options || jsonb_build_object('expires_at', now() - interval '1 s')`,
+    );
+    expect(await erase(client, id)).toBe(0);
+    expect(await holding(mark)).not.toContain('waiting');
+    await promote(client);
+    expect(await value(client, 'select count(*)::int from tock.waiting')).toBe(0);
+    const own = await task(client, id);
+    expect(own).toMatchObject({ state: 'expired', payload: null });
+    expect(Object.keys(own?.options ?? {})).toEqual(['expires_at']);
+    await claim(client, 'q', { limit: 5 });
+    await claim(client, 'q', { limit: 5 });
+    await expectInvariants(client);
+  },
+);
 
 test('an error is erased with its task, and so is a result of a task without payload', async () => {
   const dead = await taskInState(client, 'd', 'running');
@@ -160,19 +163,19 @@ test.each([
   ['second', 2, ['results_1', 'runs_1', 'runs_3']],
 ])('a task whose %s segment is dropped is erased in the others', async (_, gone, left) => {
   const [id] = (await enqueue(client, 'q', [{ payload: secret }])) as [string];
-  for (const epoch of [2, 3]) {
+  for (const segment of [2, 3]) {
     const lease = leaseOf(await claim(client, 'q'));
     await client.query(
-      "select setval('tock.positions', e.first_position) from tock.epochs e where number = $1",
-      [epoch],
+      "select setval('tock.positions', e.first_position) from tock.segments e where number = $1",
+      [segment],
     );
-    await client.query('select tock.rotate()');
+    await client.query('select tock.create_segments()');
     await retry(lease);
   }
   const [last] = await claim(client, 'q');
   await complete(client, last?.lease as string);
-  while (await value<number>(client, 'select tock.let_go($1)', [gone]));
-  await client.query('select tock.drop_epoch($1)', [gone]);
+  while (await value<number>(client, 'select tock.prepare_segment_drop($1)', [gone]));
+  await client.query('select tock.drop_segment_tables($1)', [gone]);
   expect(await holding(mark)).toEqual(left);
   expect(await erase(client, last?.run_id as string)).toBeGreaterThan(1);
   expect(await holding(mark)).toEqual([]);

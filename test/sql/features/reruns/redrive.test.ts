@@ -190,9 +190,9 @@ test('dead tasks of earlier segments are grouped and redriven too', async () => 
   const q = queue();
   const old = await die(client, q, ['old', 'old']);
   await client.query(
-    `select setval('tock.positions', e.end_position) from tock.epochs e where e.number = tock.newest_epoch()`,
+    `select setval('tock.positions', e.end_position) from tock.segments e where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   const young = await die(client, q, ['young']);
   expect(await brief(q)).toEqual([
     ['old', 2],

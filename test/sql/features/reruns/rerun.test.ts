@@ -186,10 +186,10 @@ test('an erased task is not run again, and ids that nobody knows are left out', 
   expect(await rerun(client, [empty])).toMatchObject([{ refused: null }]);
 });
 
-test('a task with a gate comes back by way of waiting, one with a unique key without it', async () => {
+test('a task with a concurrency key comes back by way of waiting, one with a unique key without it', async () => {
   const q = queue();
   const ids = await enqueue(client, q, [
-    { payload: 'g', gate: 'a', delay_seconds: 1000 },
+    { payload: 'g', concurrency_key: 'a', delay_seconds: 1000 },
     { payload: 'u', unique_key: 'k', delay_seconds: 1000 },
   ]);
   await cancel(client, ids);
@@ -197,7 +197,7 @@ test('a task with a gate comes back by way of waiting, one with a unique key wit
   const [gated, keyed] = await Promise.all(
     ids.map((id) => task(client, again.find((row) => row.id === id)?.rerun_id as string)),
   );
-  expect(gated).toMatchObject({ state: 'waiting', options: { gate: 'a' } });
+  expect(gated).toMatchObject({ state: 'waiting', options: { concurrency_key: 'a' } });
   expect(keyed).toMatchObject({ state: 'ready', options: null, payload: 'u' });
 });
 

@@ -64,7 +64,7 @@ test('what can be otherwise in a moment is tried again: the fire is not lost', a
   await other.query('rollback');
   expect(put_off).toMatchObject({ last_outcome: null, failures: 1 });
   expect(seconds(new Date(), put_off.due_at)).toBeLessThanOrEqual(10);
-  await client.query("update tock.fires set due_at = now() where schedule = 'held'");
+  await client.query("update tock.schedule_next_fires set due_at = now() where schedule = 'held'");
   await fireSchedules(client);
   expect(await showSchedule(client, 'held')).toMatchObject({
     last_outcome: 'fired',
@@ -86,10 +86,10 @@ test('what became of a fire is tidied away after seven days', async () => {
   await putSchedule(client, 'old', { queue: 'old', every_seconds: 3600 });
   await client.query("select tock.run_schedule('old'), tock.run_schedule('old')");
   await client.query(
-    `update tock.fired set fired_at = now() - interval '8 days'
-     where number = (select min(number) from tock.fired where schedule = 'old')`,
+    `update tock.schedule_history set fired_at = now() - interval '8 days'
+     where number = (select min(number) from tock.schedule_history where schedule = 'old')`,
   );
-  await client.query('select tock.tidy()');
+  await client.query('select tock.prune()');
   expect(await scheduleHistory(client, 'old')).toHaveLength(1);
 });
 
@@ -104,18 +104,18 @@ test('a unique key under an older snapshot: the fire is tried again, not lost', 
   await fireSchedules(client);
   await client.query('commit');
   expect(await showSchedule(client, 'old')).toMatchObject({ last_outcome: null, failures: 1 });
-  await client.query("update tock.fires set due_at = now() where schedule = 'old'");
+  await client.query("update tock.schedule_next_fires set due_at = now() where schedule = 'old'");
   await fireSchedules(client);
   expect(await showSchedule(client, 'old')).toMatchObject({ last_outcome: 'fired', failures: 0 });
 });
 
 test('tidying keeps up with any number of fires', async () => {
   await client.query(
-    `insert into tock.fired (schedule, fire_at, outcome, fired_at)
+    `insert into tock.schedule_history (schedule, fire_at, outcome, fired_at)
      select 'x', now(), 'missed', now() - interval '8 days' from generate_series(1, 25000)`,
   );
-  await client.query("select tock.run_duty('tidy')");
-  expect(await rows(client, 'select number from tock.fired')).toEqual([]);
+  await client.query("select tock.run_maintenance('prune')");
+  expect(await rows(client, 'select number from tock.schedule_history')).toEqual([]);
 });
 
 test.each([
@@ -133,7 +133,7 @@ test.each([
     expect(await showSchedule(client, 'good')).toMatchObject({ last_outcome: 'fired' });
     const put_off = await rows<{ failures: number; far: boolean }>(
       client,
-      "select failures, due_at > now() + interval '59 minutes' as far from tock.fires where failures > 0",
+      "select failures, due_at > now() + interval '59 minutes' as far from tock.schedule_next_fires where failures > 0",
     );
     expect(put_off).toEqual([{ failures: 1, far: true }]);
   },

@@ -30,7 +30,7 @@ test('a claim waits for nobody who holds the key of a schedule, and fires the ot
   await other.query('begin');
   await other.query(`select tock.enqueue('held', '[{"unique_key": "k"}]')`);
   await client.query(`set statement_timeout = ${conditionTimeout}`);
-  await client.query("select id from tock.claim('else', p_alone => true)");
+  await client.query("select id from tock.claim('else', p_own_transaction => true)");
   expect(await queuedTasks(client, 'kept')).toHaveLength(5);
   for (let n = 1; n <= 5; n++) {
     expect(await showSchedule(client, `held${n}`)).toMatchObject({
@@ -40,7 +40,7 @@ test('a claim waits for nobody who holds the key of a schedule, and fires the ot
   }
   // Time for the next try, which the tick makes.
   await other.query('rollback');
-  await client.query("update tock.fires set due_at = now() where schedule ~ '^held'");
+  await client.query("update tock.schedule_next_fires set due_at = now() where schedule ~ '^held'");
   await client.query('select tock.tick()');
   expect(await showSchedule(client, 'held5')).toMatchObject({ last_outcome: 'fired', failures: 0 });
 });
@@ -62,7 +62,7 @@ test('what somebody was firing and gave back is fired by the tick after the next
   await client.query('select tock.tick()');
   await due('a', 2);
   await client.query(
-    "update tock.fires set due_at = due_at - interval '5 seconds' where schedule ~ '^a'",
+    "update tock.schedule_next_fires set due_at = due_at - interval '5 seconds' where schedule ~ '^a'",
   );
   const other = await db.connect();
   await other.query('begin');
@@ -82,15 +82,15 @@ test('when the clock was set back by an hour, schedules go on at once', async ()
   await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
   await client.query('select tock.tick()');
   await client.query(
-    `update tock.duties set last_started_at = last_started_at + interval '1 hour', swept_at = swept_at + interval '1 hour';
-     insert into tock.fired (schedule, fire_at, due_at, outcome)
+    `update tock.maintenance_jobs set last_started_at = last_started_at + interval '1 hour', swept_at = swept_at + interval '1 hour';
+     insert into tock.schedule_history (schedule, fire_at, due_at, outcome)
      select 'x', now(), now() + interval '1 hour', 'missed' from generate_series(1, 60)`,
   );
   await backdateSchedule(client, 's', 10);
   expect((await wake())?.getTime() ?? Infinity).toBeLessThanOrEqual(Date.now());
   await client.query('select tock.tick()');
   expect(await queuedTasks(client, 'q')).toHaveLength(1);
-  const ahead = 'select name from tock.duties where last_started_at > now()';
+  const ahead = 'select name from tock.maintenance_jobs where last_started_at > now()';
   expect(await rows(client, ahead)).toEqual([]);
 });
 
@@ -101,7 +101,7 @@ test('who was writing at a sweep that took long, and has ended, is looked after 
   await putSchedule(other, 'late', { queue: 'late', cron: '@yearly' });
   await client.query('select tock.tick()');
   await client.query(
-    "update tock.duties set swept_at = clock_timestamp() + interval '20 seconds' where name = 'schedules'",
+    "update tock.maintenance_jobs set swept_at = clock_timestamp() + interval '20 seconds' where name = 'schedules'",
   );
   await other.query('commit');
   const until = Number(await wake()) - Date.now();

@@ -133,7 +133,9 @@ test.each([
 });
 
 test('next_wake_at is the next fire that is due, to the second, and passes over paused ones', async () => {
-  await client.query('delete from tock.schedules; delete from tock.fires; delete from tock.fired');
+  await client.query(
+    'delete from tock.schedules; delete from tock.schedule_next_fires; delete from tock.schedule_history',
+  );
   const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
   expect(await wake()).toBeNull();
   const far = await putSchedule(client, 'far', { queue: 'q', cron: '0 0 1 1 *' });
@@ -166,7 +168,7 @@ test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', as
   await backdateSchedule(client, 'claimed', 30);
   const [run] = await rows<{ payload: number }>(
     client,
-    "select payload from tock.claim('claimed', p_alone => true)",
+    "select payload from tock.claim('claimed', p_own_transaction => true)",
   );
   expect(run?.payload).toBe(2);
 });
@@ -176,7 +178,7 @@ test('a claim that has fired commits synchronously', async () => {
   const commits = async () => {
     const [row] = await rows<{ said: string | null }>(
       client,
-      "select (select current_setting('synchronous_commit') where c.id > 0) as said from tock.claim('sync', p_alone => true) c",
+      "select (select current_setting('synchronous_commit') where c.id > 0) as said from tock.claim('sync', p_own_transaction => true) c",
     );
     return row?.said;
   };

@@ -70,7 +70,7 @@ test.each<[string, object, RegExp]>([
     { ...daily, options: { expires_at: '2030-01-01T00:00:00Z' } },
     /no expires_at/,
   ],
-  ['options.after', { ...daily, options: { after: ['1'] } }, /no after/],
+  ['options.after', { ...daily, options: { depends_on: ['1'] } }, /no after/],
   ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /no stage/],
   ['nonsense', { ...daily, nonsense: 1 }, /no option nonsense/],
 ])('what a schedule can not have is refused by name: %s', async (field, settings, message) => {
@@ -78,7 +78,10 @@ test.each<[string, object, RegExp]>([
   expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
   expect(said).toMatch(message);
   expect(
-    await rows(client, 'select 1 from tock.schedules union all select 1 from tock.fires'),
+    await rows(
+      client,
+      'select 1 from tock.schedules union all select 1 from tock.schedule_next_fires',
+    ),
   ).toEqual([]);
 });
 

@@ -29,7 +29,7 @@ async function many(count: number): Promise<void> {
     [count],
   );
   await client.query(
-    `insert into tock.fires (schedule, turn, fire_at, due_at)
+    `insert into tock.schedule_next_fires (schedule, turn, fire_at, due_at)
      select name, 1, now() + interval '1 hour', now() + interval '1 hour' from tock.schedules`,
   );
 }
@@ -37,15 +37,17 @@ async function many(count: number): Promise<void> {
 /** Lets the next so many be due now. */
 const due = (count: number) =>
   client.query(
-    `update tock.fires set due_at = clock_timestamp(), fire_at = clock_timestamp()
-     where (schedule, turn) in (select schedule, turn from tock.fires where due_at > clock_timestamp() order by schedule limit $1)`,
+    `update tock.schedule_next_fires set due_at = clock_timestamp(), fire_at = clock_timestamp()
+     where (schedule, turn) in (select schedule, turn from tock.schedule_next_fires where due_at > clock_timestamp() order by schedule limit $1)`,
     [count],
   );
 
 test('beside an open transaction the last of 10,000 fires reads as much as the first', async () => {
   await many(200);
   const holder = await db.connect();
-  await holder.query('begin isolation level repeatable read; select 1 from tock.fires');
+  await holder.query(
+    'begin isolation level repeatable read; select 1 from tock.schedule_next_fires',
+  );
   const idle: number[] = [];
   const firing: number[] = [];
   const waking: number[] = [];
@@ -56,8 +58,10 @@ test('beside an open transaction the last of 10,000 fires reads as much as the f
     if (round % 10 !== 9) continue;
     idle.push(await pages('tock.fire_schedules()'));
     waking.push(await pages('tock.next_wake_at()'));
-    await client.query("update tock.duties set swept_at = now() where name = 'schedules'");
-    ticking.push(await pages("tock.run_duty('schedules')"));
+    await client.query(
+      "update tock.maintenance_jobs set swept_at = now() where name = 'schedules'",
+    );
+    ticking.push(await pages("tock.run_maintenance('fire_schedules')"));
     await due(3);
     firing.push(await pages('tock.fire_schedules(1)'));
   }
@@ -75,11 +79,11 @@ test('of 100,000 schedules a hundred that are due are fired by index alone, in o
   const work = async () => {
     await on.query('select tock.fire_schedules(50)');
     await on.query('select tock.next_wake_at()');
-    await on.query("select id from tock.claim('q', p_alone => true)");
+    await on.query("select id from tock.claim('q', p_own_transaction => true)");
     await on.query("select name from tock.schedules('q', 's7', 10)");
     await on.query("select name from tock.schedules(p_after => 's7', p_limit => 10)");
     await on.query(
-      "select tock.last_fires('s1'), tock.run_schedule('s2'), tock.pause_schedule('s3')",
+      "select tock.schedule_history('s1'), tock.run_schedule('s2'), tock.pause_schedule('s3')",
     );
     await on.query('select finding from tock.doctor_of_schedules()');
     await on.query('select tock.put_schedule(\'s4\', \'{"queue": "q", "every_seconds": 5}\')');
@@ -88,7 +92,7 @@ test('of 100,000 schedules a hundred that are due are fired by index alone, in o
   const read = await pages('tock.fire_schedules(50)');
   // About 40 a schedule: its row, its next row, what it fired, the run, and their indexes.
   expect(read).toBeLessThan(50 * 60);
-  expect(await value(client, "select count(*)::int from tock.fired where outcome = 'fired'")).toBe(
-    200,
-  );
+  expect(
+    await value(client, "select count(*)::int from tock.schedule_history where outcome = 'fired'"),
+  ).toBe(200);
 });

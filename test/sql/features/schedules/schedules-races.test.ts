@@ -23,7 +23,7 @@ async function manyDue(count: number): Promise<void> {
   );
   await client.query(`update tock.schedules set anchor_at = anchor_at - interval '1 hour'`);
   await client.query(
-    `update tock.fires set fire_at = fire_at - interval '1 hour', due_at = due_at - interval '1 hour'`,
+    `update tock.schedule_next_fires set fire_at = fire_at - interval '1 hour', due_at = due_at - interval '1 hour'`,
   );
 }
 
@@ -31,7 +31,7 @@ async function manyDue(count: number): Promise<void> {
 async function expectOnce(count: number): Promise<void> {
   const fires = await rows<{ fires: number; schedules: number }>(
     client,
-    `select count(*)::int as fires, count(distinct schedule)::int as schedules from tock.fired where outcome = 'fired'`,
+    `select count(*)::int as fires, count(distinct schedule)::int as schedules from tock.schedule_history where outcome = 'fired'`,
   );
   expect(fires).toEqual([{ fires: count, schedules: count }]);
   const payloads = await rows<{ payload: number }>(
@@ -41,15 +41,15 @@ async function expectOnce(count: number): Promise<void> {
   expect(payloads.map(({ payload }) => payload)).toEqual(
     Array.from({ length: count }, (_, n) => n + 1),
   );
-  expect(await value(client, 'select count(*)::int from tock.fires')).toBe(count);
+  expect(await value(client, 'select count(*)::int from tock.schedule_next_fires')).toBe(count);
   await expectInvariants(client);
 }
 
 const drivers = [
   'select tock.tick()',
   'select tock.fire_schedules(30)',
-  "select tock.run_duty('schedules')",
-  "select id from tock.claim('q1', p_limit => 1, p_alone => true)",
+  "select tock.run_maintenance('fire_schedules')",
+  "select id from tock.claim('q1', p_limit => 1, p_own_transaction => true)",
 ];
 
 test('of eight who fire two hundred schedules at once each fire is one task', async () => {
@@ -92,9 +92,9 @@ test('a firing in an open transaction holds up no other schedule, and a claim no
   await other.query('begin');
   expect(await value(other, 'select tock.fire_schedules(10)')).toBe(10);
   await client.query(`set statement_timeout = ${conditionTimeout}`);
-  await client.query("select id from tock.claim('q1', p_alone => true)");
+  await client.query("select id from tock.claim('q1', p_own_transaction => true)");
   await client.query('select tock.tick()');
-  expect(await value(client, 'select count(*)::int from tock.fired')).toBe(40);
+  expect(await value(client, 'select count(*)::int from tock.schedule_history')).toBe(40);
   await other.query('rollback');
   // A little below the newest fired is read each time: nobody has to wait for the sweep.
   expect(await fireSchedules(client, 1000, false)).toBe(10);
@@ -108,26 +108,28 @@ test('what was put in a transaction that was open for long is found by the sweep
   await backdateSchedule(other, 'late', 10);
   await manyDue(60);
   await fireSchedules(client);
-  await client.query('update tock.fired set due_at = clock_timestamp() where due_at is not null');
+  await client.query(
+    'update tock.schedule_history set due_at = clock_timestamp() where due_at is not null',
+  );
   await other.query('commit');
   expect(await fireSchedules(client, 1000, false)).toBe(0);
   expect(await fireSchedules(client, 1000, true)).toBe(1);
 });
 
-test('the duty sweeps once a minute by itself', async () => {
+test('the maintenance job sweeps once a minute by itself', async () => {
   await putSchedule(client, 'low', { queue: 'low', every_seconds: 3600 });
   await client.query('select tock.tick()');
   await client.query(
-    `insert into tock.fired (schedule, fire_at, due_at, outcome)
+    `insert into tock.schedule_history (schedule, fire_at, due_at, outcome)
      select 'x', now(), now(), 'missed' from generate_series(1, 60)`,
   );
   await backdateSchedule(client, 'low', 10);
-  await client.query("select tock.run_duty('schedules')");
+  await client.query("select tock.run_maintenance('fire_schedules')");
   expect(await queuedTasks(client, 'low')).toHaveLength(0);
   await client.query(
-    "update tock.duties set swept_at = swept_at - interval '10 minutes' where name = 'schedules'",
+    "update tock.maintenance_jobs set swept_at = swept_at - interval '10 minutes' where name = 'schedules'",
   );
-  await client.query("select tock.run_duty('schedules')");
+  await client.query("select tock.run_maintenance('fire_schedules')");
   expect(await queuedTasks(client, 'low')).toHaveLength(1);
 });
 
@@ -144,7 +146,7 @@ test('a schedule that is put while it is being fired has one next fire, by its n
   await putting;
   const left = await rows<{ turn: string }>(
     client,
-    "select turn from tock.fires where schedule = 's'",
+    "select turn from tock.schedule_next_fires where schedule = 's'",
   );
   expect(left).toHaveLength(1);
   const shown = await showSchedule(client, 's');
@@ -182,10 +184,13 @@ test('of many who put, pause, resume, run and drop one schedule at once each lea
     }),
   );
   await client.query(calls[0] ?? '');
-  expect(await value(client, 'select count(*)::int from tock.fires')).toBe(1);
+  expect(await value(client, 'select count(*)::int from tock.schedule_next_fires')).toBe(1);
   const runs = await value(client, 'select count(*)::int from tock.runs');
   expect(
-    await value(client, "select count(*)::int from tock.fired where outcome in ('fired', 'run')"),
+    await value(
+      client,
+      "select count(*)::int from tock.schedule_history where outcome in ('fired', 'run')",
+    ),
   ).toBe(runs);
 });
 
@@ -200,7 +205,7 @@ test('a sweep notes who is writing: when they have ended it is time soon, and a 
   // Others have fired since, and later ones.
   await backdateSchedule(other, 'late', 10);
   await client.query(
-    `insert into tock.fired (schedule, fire_at, due_at, outcome)
+    `insert into tock.schedule_history (schedule, fire_at, due_at, outcome)
      select 'x', now(), now(), 'missed' from generate_series(1, 60)`,
   );
   await other.query('commit');

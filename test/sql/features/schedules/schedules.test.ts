@@ -91,9 +91,10 @@ test('what runs once is over afterwards, and putting it again as it was changes 
   const once = { queue: 'once', run_at: at(-1), payload: 1 };
   await putSchedule(client, 'once', { ...once, run_at: at(1000) });
   await client.query("update tock.schedules set run_at = $1 where name = 'once'", [once.run_at]);
-  await client.query("update tock.fires set fire_at = $1, due_at = $1 where schedule = 'once'", [
-    once.run_at,
-  ]);
+  await client.query(
+    "update tock.schedule_next_fires set fire_at = $1, due_at = $1 where schedule = 'once'",
+    [once.run_at],
+  );
   expect(await fireSchedules(client)).toBe(1);
   expect(await showSchedule(client, 'once')).toMatchObject({
     state: 'over',

@@ -57,7 +57,7 @@ export async function scheduleHistory(
 ): Promise<ScheduleFire[]> {
   const found = await rows<ScheduleFire>(
     client,
-    'select * from tock.last_fires(p_schedule => $1, p_limit => $2)',
+    'select * from tock.schedule_history(p_schedule => $1, p_limit => $2)',
     [name, limit],
   );
   return found.reverse();
@@ -79,7 +79,7 @@ export async function backdateSchedule(
     [name, seconds],
   );
   await client.query(
-    `update tock.fires f set fire_at = n.at, due_at = tock.due_of(s, n.at)
+    `update tock.schedule_next_fires f set fire_at = n.at, due_at = tock.due_of(s, n.at)
      from tock.schedules s cross join lateral tock.next_fire(s, now() - make_interval(secs => $2)) n(at)
      where s.name = $1 and f.schedule = $1`,
     [name, seconds],

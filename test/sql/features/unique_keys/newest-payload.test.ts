@@ -130,29 +130,32 @@ describe('what changed while it ran', () => {
     expect(await claimPayloads('rerun')).toEqual([]);
   });
 
-  test('runs beside the tasks of a gate of that name', async () => {
-    await enqueue(client, 'named', [{ payload: 'g', gate: 'k' }, taskWithKey('k', rerun())]);
+  test('runs beside the tasks of a concurrency key of that name', async () => {
+    await enqueue(client, 'named', [
+      { payload: 'g', concurrency_key: 'k' },
+      taskWithKey('k', rerun()),
+    ]);
     const runs = await claimPayloads('named');
     expect(runs.map((run) => run.payload).sort()).toEqual(['g', 'k']);
-    const [gate] = await rows(
+    const [concurrency_key] = await rows(
       client,
-      "select gate from tock.gates where gate like 'key:%' and queue = 'named'",
+      "select concurrency_key from tock.concurrency_keys where concurrency_key like 'key:%' and queue = 'named'",
     );
-    expect(gate).toEqual({ gate: 'key:k' });
+    expect(concurrency_key).toEqual({ concurrency_key: 'key:k' });
   });
 
-  test("waits for the one that runs, whatever its queue's gates let in", async () => {
+  test("waits for the one that runs, whatever its queue's concurrency keys let in", async () => {
     await client.query(
-      `select tock.put_queue('own-gate', '{"gate_limit": 3, "gate_retry": "yield", "gate_rate_limit": 1, "gate_rate_seconds": 3600}')`,
+      `select tock.put_queue('own-concurrency_key', '{"concurrency_limit": 3, "concurrency_retry": "yield", "concurrency_rate_limit": 1, "concurrency_rate_seconds": 3600}')`,
     );
-    await enqueueOne('own-gate', 1, rerun());
-    const first = await claimPayloads('own-gate');
-    await enqueueOne('own-gate', 2, rerun());
+    await enqueueOne('own-concurrency_key', 1, rerun());
+    const first = await claimPayloads('own-concurrency_key');
+    await enqueueOne('own-concurrency_key', 2, rerun());
     await fail(client, leaseOf(first), { retry_in_seconds: 0 });
-    const again = await claimPayloads('own-gate');
+    const again = await claimPayloads('own-concurrency_key');
     expect(again.map((run) => run.payload)).toEqual([1]);
     await complete(client, leaseOf(again));
-    expect((await claimPayloads('own-gate')).map((run) => run.payload)).toEqual([2]);
+    expect((await claimPayloads('own-concurrency_key')).map((run) => run.payload)).toEqual([2]);
   });
 
   test('is ignored when it is older than what was done', async () => {

@@ -63,7 +63,7 @@ describe('a call with keys and another that takes their tasks wait for each othe
   const later = { on_conflict: 'replace', delay_seconds: 3600 };
   const unfinished = { on_conflict: 'replace', unique_policy: 'unfinished' };
   const move = `select from tock.change($1::bigint[], '{"priority": 3}')`;
-  const put = `insert into tock.marks (stream, position, kind, other_id, changes)
+  const put = `insert into tock.run_overrides (stream, position, kind, other_id, changes)
     select i & 1048575, i >> 20, $2, case $2 when 'superseded' then 0 end, '{}' from unnest($1::bigint[]) i`;
   const rowsOf =
     'select from tock.waiting w where w.position = any (select i >> 20 from unnest($1::bigint[]) i) for update';

@@ -171,23 +171,23 @@ describe('a task of the same key', () => {
   });
 });
 
-test('keys and gates that nobody has used for long are forgotten, others are not', async () => {
-  const done = await enqueueOne('tidy', 1, { gate: 'g' });
+test('keys and concurrency keys that nobody has used for long are forgotten, others are not', async () => {
+  const done = await enqueueOne('tidy', 1, { concurrency_key: 'g' });
   await complete(client, leaseOf(await claimPayloads('tidy')));
-  await enqueue(client, 'tidy', [taskWithKey(2, { gate: 'h' }, 'open')]);
+  await enqueue(client, 'tidy', [taskWithKey(2, { concurrency_key: 'h' }, 'open')]);
   await claimPayloads('tidy');
   await client.query(
     "update tock.unique_keys set written_at = written_at - interval '8 days' where queue = 'tidy'",
   );
   await client.query(
-    "update tock.gates set created_at = created_at - interval '8 days' where queue = 'tidy'",
+    "update tock.concurrency_keys set created_at = created_at - interval '8 days' where queue = 'tidy'",
   );
   await client.query(
-    "update tock.turns set turned_at = turned_at - interval '8 days' where queue = 'tidy'",
+    "update tock.concurrency_admissions set admitted_at = admitted_at - interval '8 days' where queue = 'tidy'",
   );
-  await client.query('select tock.tidy()');
+  await client.query('select tock.prune()');
   const left = `select unique_key as key from tock.unique_keys where queue = 'tidy'
-    union all select gate from tock.gates where queue = 'tidy' order by 1`;
+    union all select concurrency_key from tock.concurrency_keys where queue = 'tidy' order by 1`;
   expect(await rows(client, left)).toEqual([{ key: 'h' }, { key: 'open' }]);
   expect(await enqueueOne('tidy', 3)).not.toBe(done);
 });
@@ -222,7 +222,7 @@ test('keys that are still to be kept do not stand before others', async () => {
         `select queue, count(*)::int as keys from tock.unique_keys where queue like 'age-%' group by 1 order by 1`,
       )
     ).map(({ queue, keys }) => `${queue} ${keys}`);
-  for (let n = 0; n < 7; n++) await client.query('select tock.tidy(p_limit => 4)');
+  for (let n = 0; n < 7; n++) await client.query('select tock.prune(p_limit => 4)');
   expect(await counts()).toEqual(['age-long 8', 'age-open 8', 'age-until 8', 'age-written 4']);
 });
 
@@ -272,8 +272,8 @@ describe('a call with many keys', () => {
 
 test.each([
   [{ unique_key: '' }, 'unique_key'],
-  [{ gate: 'key:k' }, 'gate'],
-  [{ unique_key: 'k', on_conflict: 'rerun', gate: 'g' }, 'gate'],
+  [{ concurrency_key: 'key:k' }, 'concurrency_key'],
+  [{ unique_key: 'k', on_conflict: 'rerun', concurrency_key: 'g' }, 'concurrency_key'],
   [{ unique_policy: 'pending' }, 'unique_policy'],
   [{ unique_key: 'k', unique_policy: 'period' }, 'unique_policy'],
   [{ unique_key: 'k', unique_seconds: 5 }, 'unique_seconds'],

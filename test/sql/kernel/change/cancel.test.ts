@@ -233,7 +233,7 @@ test('queue_stats does not count a cancelled task, whether or not a claim has sk
   expect(await ready()).toBe('2');
   await claim(client, q, { limit: 1 });
   expect(await ready()).toBe('1');
-  const marks = await rows(client, 'select kind from tock.marks where position = $1', [
+  const marks = await rows(client, 'select kind from tock.run_overrides where position = $1', [
     Number(BigInt(ids[2] as string) >> 20n),
   ]);
   expect(marks.map((mark) => mark.kind)).toContain('cancelled');

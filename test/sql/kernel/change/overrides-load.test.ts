@@ -17,12 +17,12 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-async function duties(on: pg.Client, watch: LoadState): Promise<void> {
+async function maintenance_jobs(on: pg.Client, watch: LoadState): Promise<void> {
   while (watch.going) {
     await on.query(
       'select tock.promote(p_limit => 200, p_sweep => true), tock.reap(p_sweep => true)',
     );
-    await on.query('select tock.rest()');
+    await on.query('select tock.deactivate_streams()');
     await sleep(30);
   }
 }
@@ -69,7 +69,7 @@ test.each([
     const going = [
       ...eight.map(() => start((on) => work(on, watch))),
       ...eight.map(() => start((on) => changeOrCancel(on, watch, batch))),
-      start((on) => duties(on, watch)),
+      start((on) => maintenance_jobs(on, watch)),
     ];
     await retryTransient(watch, going, () => watch.tasks.size > 1000 + 60 * batch);
     await expectInvariants(client);
@@ -78,7 +78,7 @@ test.each([
     const all = [...watch.tasks.values()];
     const states = await rows<{ id: string; state: string }>(
       client,
-      'select task_id::text as id, state from tock.whereabouts($1)',
+      'select task_id::text as id, state from tock.resolve_tasks($1)',
       [all.map((one) => one.id)],
     );
     const state = new Map(states.map((row) => [row.id, row.state]));

@@ -56,7 +56,7 @@ async function day(on: pg.Client): Promise<void> {
   await value(on, 'select tock.promote(p_limit => 10)');
   for (const id of [ids[0], ids[12], ids[25], mine[0], mine[5]]) await task(on, id as string);
   expect(await erase(on, ids[25] as string)).toBeGreaterThan(0);
-  await asVerb(on, 'select count(*) from tock.whereabouts($1)', [ids]);
+  await asVerb(on, 'select count(*) from tock.resolve_tasks($1)', [ids]);
 }
 
 // 80,000 runs, half of them behind their cursors, 20,000 changed and 20,000 cancelled, 20,000 with results.

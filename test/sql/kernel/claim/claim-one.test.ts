@@ -70,7 +70,7 @@ test('claims of one in their own transactions promote due tasks', async () => {
     );
     const [run] = await rows<{ id: string }>(
       client,
-      "select id from tock.claim('q', p_alone => true)",
+      "select id from tock.claim('q', p_own_transaction => true)",
     );
     expect(run?.id).toBe(due);
   }
@@ -78,10 +78,10 @@ test('claims of one in their own transactions promote due tasks', async () => {
 
 test('claims of one continue in the next segment', async () => {
   const ids: string[] = [];
-  await client.query('select tock.run_duty($1)', ['rotate']);
+  await client.query('select tock.run_maintenance($1)', ['create_segments']);
   for (let task = 0; task < 3; task++) ids.push(await one(client));
   await client.query(
-    "select setval('tock.positions', (select max(first_position) from tock.epochs))",
+    "select setval('tock.positions', (select max(first_position) from tock.segments))",
   );
   for (let task = 0; task < 3; task++) ids.push(await one(client));
   const claimed: (string | undefined)[] = [];
@@ -98,7 +98,7 @@ test('a claim of one past its segment locks only the stream that it leases from'
   await complete(client, leaseOf(await claim(client, 'q', { limit: 100 })));
   await enqueue(client, 'q', tasks.slice(7));
   await client.query(
-    "select setval('tock.positions', (select min(end_position) from tock.epochs))",
+    "select setval('tock.positions', (select min(end_position) from tock.segments))",
   );
   await enqueue(client, 'q', tasks.slice(0, 7));
   for (let round = 0; round < 8; round++) {
@@ -158,7 +158,7 @@ test('single tasks of concurrent transactions lie in streams of their own', asyn
 });
 
 test('a single task activates its stream', async () => {
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   expect(await value(client, 'select count(*)::integer from tock.streams where awake')).toBe(0);
   const id = await one(client);
   expect(await claim(client, 'q')).toMatchObject([{ id }]);

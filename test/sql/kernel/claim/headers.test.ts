@@ -67,9 +67,9 @@ test('each task of a lease has its own headers, in any segment', async () => {
   await enqueue(client, 'more', [{ headers: { b: '1' } }, { headers: { b: '2' } }]);
   const before = await headersOf('more', 2);
   expect(before.said).toEqual([{ b: '1' }, { b: '2' }]);
-  const epoch = await value<number>(client, 'select tock.lease_epoch($1)', [before.lease]);
+  const segment = await value<number>(client, 'select tock.lease_segment($1)', [before.lease]);
   expect(
-    await value(client, `select tock.run_headers_${epoch}($1, $2)`, [before.lease, epoch]),
+    await value(client, `select tock.run_headers_${segment}($1, $2)`, [before.lease, segment]),
   ).toEqual(await value(client, 'select tock.lease_headers($1)', [before.lease]));
 });
 

@@ -29,7 +29,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 
-// The review's C2, held in the middle: what a claim sees of the later epoch comes after what is committed
+// The review's C2, held in the middle: what a claim sees of the later segment comes after what is committed
 // meanwhile to the earlier.
 test('a claim that reads a later segment sees runs that were added to its own segment meanwhile', async () => {
   await enqueueAndComplete(client, 'q', 1);
@@ -38,7 +38,7 @@ test('a claim that reads a later segment sees runs that were added to its own se
   await enqueue(writer, 'q', numberedTasks(4));
   await moveNearSegmentEnd(client, 0);
   await enqueue(writer, 'q', numberedTasks(5, 4));
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   const holder = await db.connect();
   await holder.query('begin');
   await holder.query('lock table tock.runs_4 in access exclusive mode');
@@ -78,7 +78,7 @@ test('a claim whose stream was deactivated and reactivated behind its cursor lea
   await first.query('begin');
   expect(payloads(await claim(first, 'q'))).toEqual([0]);
   await holder.query('begin');
-  const held = holder.query('lock table tock.marks_1 in access exclusive mode');
+  const held = holder.query('lock table tock.run_overrides_1 in access exclusive mode');
   await waitUntilBlocked(client, waiting);
   const claimed = claim(second, 'q');
   await waitUntilBlocked(client, drawing);
@@ -89,11 +89,11 @@ test('a claim whose stream was deactivated and reactivated behind its cursor lea
     value<boolean>(
       client,
       `select exists (select from pg_locks
-       where pid = $1 and relation = 'tock.marks_1'::regclass and not granted)`,
+       where pid = $1 and relation = 'tock.run_overrides_1'::regclass and not granted)`,
       [drawing],
     ),
   );
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
   await enqueue(client, 'q', numberedTasks(1, 99));
   await old.query('begin isolation level repeatable read');
@@ -115,7 +115,7 @@ test("deactivation goes by the segment that a stream's writer left, not the one 
   await waitForEver();
   const sleeper = await db.connect();
   const pid = await pidOf(sleeper);
-  const rested = sleeper.query('select tock.rest()');
+  const rested = sleeper.query('select tock.deactivate_streams()');
   await waitUntilBlocked(client, pid);
   await moveNearSegmentEnd(client, 0);
   await enqueue(writer, 'q', numberedTasks(3));

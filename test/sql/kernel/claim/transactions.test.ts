@@ -76,7 +76,7 @@ test('a claim in its own transaction, marked as such, commits asynchronously', a
     rows<{ setting: string }>(
       client,
       `select c.id, current_setting('synchronous_commit') as setting
-       from tock.claim(p_queue => $1, p_alone => $2) c`,
+       from tock.claim(p_queue => $1, p_own_transaction => $2) c`,
       ['own', alone],
     );
   expect((await setting(true))[0]?.setting).toBe('off');
@@ -88,7 +88,7 @@ test('a claim marked as its own transaction, but with earlier writes, commits sy
   await enqueue(client, 'liar', numberedTasks(1));
   await client.query('begin');
   await client.query('create temporary table work (id int)');
-  await client.query("select id from tock.claim(p_queue => 'liar', p_alone => true)");
+  await client.query("select id from tock.claim(p_queue => 'liar', p_own_transaction => true)");
   expect(await commit(client)).toBe('on');
   await client.query('commit');
 });
@@ -142,8 +142,8 @@ test('an open claim leaves other streams to other claims, and its own runs to no
 });
 
 test('a claim without its lock is still refused: the primary key of the leases is the fence', async () => {
-  await enqueue(client, 'fence', numberedTasks(4));
-  const runs = await claim(client, 'fence', { limit: 2 });
+  await enqueue(client, 'fencing_token', numberedTasks(4));
+  const runs = await claim(client, 'fencing_token', { limit: 2 });
   const refused = await refusal(
     client.query(
       `insert into tock.leases (stream, after_position, last_position, runs, token, leased_until)

@@ -9,7 +9,9 @@ const stateOf = async (id: string) => (await task(client, id))?.state;
 
 /** Ticks until a task is ready: sooner than after the time from sweep to sweep, which is long here. */
 async function ticksTo(id: string): Promise<void> {
-  await client.query("update tock.duties set every_seconds = 3600 where name = 'promote'");
+  await client.query(
+    "update tock.maintenance_jobs set every_seconds = 3600 where name = 'promote'",
+  );
   await expect.poll(() => tick().then(() => stateOf(id)), { interval: 200 }).toBe('ready');
 }
 
@@ -29,7 +31,7 @@ test('a delayed task that is committed after a later one was promoted wakes at o
   expect(await wakes()).toBe(false);
   await other.query('commit');
   expect(await wakes()).toBe(true);
-  await client.query("select tock.run_duty('promote')");
+  await client.query("select tock.run_maintenance('promote')");
   expect(await stateOf(late)).toBe('ready');
   expect(await wakes()).toBe(false);
 });
@@ -53,7 +55,7 @@ test.each([
     if (end === 'commit') {
       // as if it had been open for long
       await client.query(
-        "update tock.duties set writers = tock.waiting_writers() where name = 'promote'",
+        "update tock.maintenance_jobs set writers = tock.writers_of_waiting() where name = 'promote'",
       );
       await other.query('commit');
     } else await client.query("commit prepared 'late'");
@@ -81,15 +83,15 @@ test('after a sweep that was cut short it is time for another', async () => {
     `insert into tock.waiting (position, due_at, queue, priority, lane, bytes)
      select nextval('tock.positions'), now() - interval '1 minute', 'q', 5, 0, 0 from generate_series(1, 10050)`,
   );
-  await client.query("select tock.run_duty('promote', 0)");
+  await client.query("select tock.run_maintenance('promote', 0)");
   expect(await wakes()).toBe(true);
-  await client.query("select tock.run_duty('promote')");
+  await client.query("select tock.run_maintenance('promote')");
   expect(await wakes()).toBe(false);
 });
 
-test('a task at a gate that was due long ago wakes at once', async () => {
+test('a task at a concurrency key that was due long ago wakes at once', async () => {
   await tick();
-  await enqueue(client, 'q', [{ gate: 'g', run_at: '2026-01-01T00:00:00Z' }]);
+  await enqueue(client, 'q', [{ concurrency_key: 'g', run_at: '2026-01-01T00:00:00Z' }]);
   expect(await wakes()).toBe(true);
 });
 

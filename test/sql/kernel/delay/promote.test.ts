@@ -108,7 +108,7 @@ test('a claim finds due tasks by itself: it promotes them on its way', async () 
   const ids = await overdue('q', [2, 1]);
   const runs = await rows<{ id: string }>(
     client,
-    "select id from tock.claim(p_queue => 'q', p_limit => 5, p_alone => true)",
+    "select id from tock.claim(p_queue => 'q', p_limit => 5, p_own_transaction => true)",
   );
   expect(runs.map((run) => run.id)).toEqual(ids);
 });
@@ -183,8 +183,8 @@ test('a claim whose sweep is late does some of it and no more', async () => {
        select nextval('tock.positions'), w.due_at, w.queue, w.priority, w.lane, w.bytes from tock.waiting w`,
     );
   await makeDue(client, 'many');
-  await client.query('update tock.duties set last_started_at = null');
-  await client.query("select id from tock.claim(p_queue => 'many', p_alone => true)");
+  await client.query('update tock.maintenance_jobs set last_started_at = null');
+  await client.query("select id from tock.claim(p_queue => 'many', p_own_transaction => true)");
   const left = await value<number>(client, 'select count(*)::int from tock.waiting');
   expect(left).toBeLessThanOrEqual(39_000);
   expect(left).toBeGreaterThan(0);

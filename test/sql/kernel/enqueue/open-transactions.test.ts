@@ -49,7 +49,7 @@ test('also a task whose transaction is the first ever to name the queue', async 
   await open.query('begin');
   const ids = await enqueue(open, 'new', numberedTasks(2));
   await thousandsPass('new');
-  expect(await value(client, 'select tock.rest()')).toBeGreaterThan(0);
+  expect(await value(client, 'select tock.deactivate_streams()')).toBeGreaterThan(0);
   await thousandsPass('new');
   await open.query('commit');
   expect(await drained('new')).toEqual(ids);
@@ -176,7 +176,7 @@ test('a prepared task holds up nobody and is claimed once its transaction is com
   await writer.query(`prepare transaction '${db.name}'`);
   await writer.end();
   await thousandsPass('prepared');
-  expect(await value(client, 'select tock.rest()')).toBeGreaterThanOrEqual(0);
+  expect(await value(client, 'select tock.deactivate_streams()')).toBeGreaterThanOrEqual(0);
   await client.query(`commit prepared '${db.name}'`);
   expect(await drained('prepared')).toEqual(ids);
   await expectInvariants(client);

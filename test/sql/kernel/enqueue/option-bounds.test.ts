@@ -62,7 +62,7 @@ test('the least and the most of each option stop no maintenance job and no claim
     '{"expires_in_seconds": 315360000, "delay_seconds": 315360000}',
     `{"delay_seconds": ${tiny}, "max_attempts": 1000, "priority": 9}`,
     `{"run_at": "1970-01-02T00:00:00+12:00", "backoff": ${longest}}`,
-    `{"gate": "${'ü'.repeat(200)}", "expires_at": ${last}}`,
+    `{"concurrency key": "${'ü'.repeat(200)}", "expires_at": ${last}}`,
     `{"unique_key": "${'ü'.repeat(500)}", "on_conflict": "rerun", "changed_at": ${last}}`,
     `{"unique_key": "p", "unique_policy": "period", "unique_seconds": 31536000}`,
     `{"unique_key": "t", "on_conflict": "throttle", "unique_seconds": 31536000, "run_at": "1970-01-02T00:00:00Z"}`,
@@ -83,6 +83,9 @@ test('the least and the most of each option stop no maintenance job and no claim
   await makeDue(client, 'extreme');
   expect(await value(client, 'select tock.tick() is not null')).toBe(true);
   expect(
-    await value(client, 'select count(*)::int from tock.duties where last_error is not null'),
+    await value(
+      client,
+      'select count(*)::int from tock.maintenance_jobs where last_error is not null',
+    ),
   ).toBe(0);
 });

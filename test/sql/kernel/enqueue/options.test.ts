@@ -15,10 +15,10 @@ const usedUp = `
   changed_at debounce_max_seconds expires_in_seconds name on_conflict unique_policy unique_seconds`;
 
 const samples: Record<string, unknown> = {
-  after: ['1'],
+  depends_on: ['1'],
   backoff: { kind: 'fixed' },
   expires_at: '2100-01-01T00:00:00Z',
-  gather: true,
+  include_results: true,
   headers: { a: 'b' },
   on_parent_failure: 'run',
   parent: '1',
@@ -35,11 +35,11 @@ test('an option of tasks is stored with their runs, or named as used up by the e
   const client = await db.connect();
   const options = await rows<{ name: string; kind: string }>(
     client,
-    'select name, kind from tock.asked_options()',
+    'select name, kind from tock.extended_options()',
   );
   const lost: string[] = [];
   for (const { name, kind } of options) {
-    const task = { after: ['1'], [name]: samples[name] ?? ofKind[kind] ?? 'keep' };
+    const task = { depends_on: ['1'], [name]: samples[name] ?? ofKind[kind] ?? 'keep' };
     const [kept] = await rows<{ options: Record<string, unknown> }>(
       client,
       `select tock.kept_options($1, tock.policy('q'), now()) as options`,

@@ -19,7 +19,7 @@ import {
 } from '../../verbs.ts';
 import { moveNearSegmentEnd, startNextSegment } from '../segment/segments.ts';
 
-// What ends runs is written anew for each epoch: where that is another than the lease's, it goes the slow way.
+// What ends runs is written anew for each segment: where that is another than the lease's, it goes the slow way.
 let db: Database;
 let client: pg.Client;
 const used: Database[] = [];
@@ -32,8 +32,8 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-const epochOf = (id: string) =>
-  value<number>(client, 'select tock.epoch_of($1::bigint >> 20)', [id]);
+const segmentOf = (id: string) =>
+  value<number>(client, 'select tock.segment_of($1::bigint >> 20)', [id]);
 
 const again = { error: { name: 'Boom' }, retry_in_seconds: 0 };
 
@@ -97,7 +97,7 @@ async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   await expectInvariants(client);
   for (const queue of ['failed', 'released']) {
     const run = await one(queue);
-    expect(await epochOf(run.run_id)).toBe(2);
+    expect(await segmentOf(run.run_id)).toBe(2);
     expect(await complete(client, run.lease)).toMatchObject({ completed: 1 });
   }
   await expectInvariants(client);
@@ -116,7 +116,9 @@ test('retries at the boundary of a segment lie on both sides, and none is lost',
   expect(await release(client, leaseOf(runs))).toEqual({ released: 20, refused: [] });
   const next = (await drain(client, 'edge')).flat();
   expect(next.map((run) => run.id)).toEqual(ids);
-  expect(await Promise.all([0, 19].map((n) => epochOf(next[n]?.run_id as string)))).toEqual([1, 2]);
+  expect(await Promise.all([0, 19].map((n) => segmentOf(next[n]?.run_id as string)))).toEqual([
+    1, 2,
+  ]);
   await expectInvariants(client);
 });
 
@@ -224,7 +226,7 @@ test('a pending change holds for a task whose first run lies in a closed segment
   await fail(client, second.lease, { retry_in_seconds: 0 });
   await open.query('commit');
   const third = await one('q');
-  expect([await epochOf(second.run_id), await epochOf(third.run_id)]).toEqual([2, 2]);
+  expect([await segmentOf(second.run_id), await segmentOf(third.run_id)]).toEqual([2, 2]);
   // only the first run's mark is there for this one to see
   await fail(client, third.lease, { retry_in_seconds: 0 });
   expect(await task(client, id)).toMatchObject({ state: 'cancelled' });
@@ -262,8 +264,8 @@ test('thousands of retried runs end by either id, and runs of other leases are r
   const runs = await claim(client, 'q', { limit: count });
   expect(runs).toHaveLength(count);
   const named = runs.map(({ id, run_id }, n) => ({ id: n % 2 ? id : run_id }));
-  const strangers = ['4', '1', '3'].map((id) => ({ id }));
-  expect(await complete(client, leaseOf(runs), [...strangers, ...named])).toEqual({
+  const foreign_lock_holders = ['4', '1', '3'].map((id) => ({ id }));
+  expect(await complete(client, leaseOf(runs), [...foreign_lock_holders, ...named])).toEqual({
     completed: count,
     refused: ['4', '1', '3'],
   });

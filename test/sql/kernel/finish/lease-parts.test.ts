@@ -160,9 +160,9 @@ test('the same part completed twice concurrently is done once, and both calls su
 test('a claim at the boundary of a segment gives one lease in one segment, and the next claim the rest', async () => {
   const old = await enqueue(client, 'q', numberedTasks(3, 0, { priority: 1 }));
   await client.query(
-    `select setval('tock.positions', (select end_position from tock.epochs where number = 1))`,
+    `select setval('tock.positions', (select end_position from tock.segments where number = 1))`,
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   const fresh = await enqueue(client, 'q', numberedTasks(3, 0, { priority: 5 }));
   const first = await claim(client, 'q', { limit: 100 });
   const second = await claim(client, 'q', { limit: 100 });

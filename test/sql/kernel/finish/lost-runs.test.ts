@@ -17,8 +17,8 @@ databasePerFile();
 afterAll(() => expectInvariants(client));
 
 test.each([
-  ['in the epoch in use', async () => {}],
-  ["over epochs' edges", () => startNextSegment(client)],
+  ['in the segment in use', async () => {}],
+  ["over segments' edges", () => startNextSegment(client)],
 ])('a task keeps its backoff through all that happens to it, %s', async (_, pass) => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, delay_seconds: 50 }]);
   const [{ id }] = (await rows<{ id: string }>(

@@ -72,7 +72,7 @@ test('saying it again writes no index', async () => {
   expect([after.all - before.all, after.hot - before.hot]).toEqual([10, 10]);
 });
 
-test('in an epoch that is over it is as before, and goes with the epoch', async () => {
+test('in a segment that is over it is as before, and goes with the segment', async () => {
   await startNextSegment(client);
   const first = await enqueueAndClaim(1);
   await extendWithProgress(client, first.lease, { progress: 1 });
@@ -87,7 +87,7 @@ test('in an epoch that is over it is as before, and goes with the epoch', async 
   await complete(client, first.lease);
   const ends = await value<string[]>(
     client,
-    'select array_agg(first_position order by number) from tock.epochs',
+    'select array_agg(first_position order by number) from tock.segments',
   );
   expect(ends.length).toBeGreaterThan(3);
   // Whatever was left running in earlier tests.

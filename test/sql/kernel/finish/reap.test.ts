@@ -230,9 +230,9 @@ test('a lease over several streams is reaped whole', async () => {
   await expectInvariants(client);
 });
 
-test('the duty takes back more lost tasks than one batch holds', async () => {
+test('the maintenance job takes back more lost tasks than one batch holds', async () => {
   await enqueue(client, 'many', numberedTasks(1500));
   while ((await claim(client, 'many', { limit: 1 })).length > 0);
   await client.query("update tock.leases set leased_until = now() - interval '1 s'");
-  expect(await value<number>(client, "select tock.run_duty('reap')")).toBe(1500);
+  expect(await value<number>(client, "select tock.run_maintenance('reap')")).toBe(1500);
 });

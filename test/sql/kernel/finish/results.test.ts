@@ -57,7 +57,7 @@ test('a queue keeps results unless it is told not to', async () => {
   expect(await value(client, `select keep_results from tock.queues where name = '*'`)).toBe(true);
 });
 
-test('what was decided before a completion holds for it, also in an epoch that is over', async () => {
+test('what was decided before a completion holds for it, also in a segment that is over', async () => {
   const { queue, lease, ids, results } = await leased(true);
   await complete(client, lease, results.slice(0, 1));
   await keep(queue, false);

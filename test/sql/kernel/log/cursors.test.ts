@@ -41,29 +41,33 @@ const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 const startOf = (queue: string) =>
   value<number>(
     client,
-    'select tock.epoch_of(start_after + 1) from tock.streams where queue = $1',
+    'select tock.segment_of(start_after + 1) from tock.streams where queue = $1',
     [queue],
   );
 /** As the HTTP door claims. */
 const alone = (on: pg.Client, queue: string) =>
-  rows<Run>(on, 'select * from tock.claim(p_queue => $1, p_limit => 9, p_alone => true)', [queue]);
+  rows<Run>(
+    on,
+    'select * from tock.claim(p_queue => $1, p_limit => 9, p_own_transaction => true)',
+    [queue],
+  );
 
 test('a stream advances to the current segment, and past no unread run', async () => {
   await enqueue(client, 'q', numberedTasks(4));
   await claimRuns(client, 'q', 2);
   await startNextSegment(client);
   await enqueue(client, 'q', numberedTasks(2, 4));
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   expect(await startOf('q')).toBe(1);
   expect(payloads((await claimRuns(client, 'q', 2)).runs)).toEqual([2, 3]);
   await startNextSegment(client);
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   expect(await startOf('q')).toBe(2);
   expect(payloads((await claimRuns(client, 'q', 1)).runs)).toEqual([4]);
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   expect(payloads((await claimRuns(client, 'q', 9)).runs)).toEqual([5]);
   await enqueue(client, 'q', numberedTasks(1, 6));
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   expect(await startOf('q')).toBe(3);
   expect(payloads((await claimRuns(client, 'q', 9)).runs)).toEqual([6]);
   await expectInvariants(client);
@@ -75,10 +79,10 @@ test.each([
 ])('a paused queue is claimed from its oldest run on, ten segments later, %s', async (_, draw) => {
   const given: unknown[] = [];
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
-  for (let epoch = 0; epoch < 10; epoch++) {
-    if (epoch % 4 < 2) {
-      await enqueue(client, 'paused', numberedTasks(12, 100 * epoch));
-      given.push(...numberedTasks(12, 100 * epoch).map((one) => one.payload));
+  for (let segment = 0; segment < 10; segment++) {
+    if (segment % 4 < 2) {
+      await enqueue(client, 'paused', numberedTasks(12, 100 * segment));
+      given.push(...numberedTasks(12, 100 * segment).map((one) => one.payload));
     }
     await enqueueAndComplete(client, 'busy', 2);
     await startNextSegment(client);
@@ -91,7 +95,7 @@ test.each([
     if (runs.length === 0) break;
     seen.push(...payloads(runs));
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
-    if (seen.length === 18) await client.query('select tock.rotate()');
+    if (seen.length === 18) await client.query('select tock.create_segments()');
   }
   expect(seen).toEqual(given);
   await expectInvariants(client);
@@ -111,10 +115,10 @@ describe('beside a writer in repeatable read that holds its stream', () => {
 
   test('segments are created and closed', async () => {
     await moveNearSegmentEnd(client, 0);
-    expect(await value(client, "select tock.run_duty('rotate')")).toBe(1);
-    expect(await rows(client, "select last_error from tock.duties where name = 'rotate'")).toEqual([
-      { last_error: null },
-    ]);
+    expect(await value(client, "select tock.run_maintenance('create_segments')")).toBe(1);
+    expect(
+      await rows(client, "select last_error from tock.maintenance_jobs where name = 'rotate'"),
+    ).toEqual([{ last_error: null }]);
   });
 
   test('its stream is claimed from in another transaction', async () => {
@@ -135,9 +139,9 @@ test.each(['commit', 'rollback'])(
     const worker = await db.connect();
     await worker.query('begin');
     const first = payloads(await claim(worker, 'q', { limit: 2 }));
-    await client.query('select tock.rotate()');
+    await client.query('select tock.create_segments()');
     await worker.query(end);
-    await client.query('select tock.rotate()');
+    await client.query('select tock.create_segments()');
     const left = payloads((await drain(client, 'q', { limit: 3 })).flat());
     expect(end === 'commit' ? [...first, ...left] : left).toEqual([0, 1, 2, 3]);
     await expectInvariants(client);
@@ -148,7 +152,7 @@ test('a stream registered by a transaction open over six segments, some of them 
   const writer = await db.connect();
   await writer.query('begin');
   await enqueue(writer, 'new', numberedTasks(2));
-  for (let epoch = 0; epoch < 6; epoch++) {
+  for (let segment = 0; segment < 6; segment++) {
     await enqueueAndComplete(client, 'q', 2);
     await startNextSegment(client);
   }
@@ -172,7 +176,7 @@ test('a stream with tasks stays active when the sequence is set back into an ear
   await startNextSegment(client);
   const ids = await enqueue(client, 'q', numberedTasks(2));
   await client.query("select setval('tock.positions', 10)");
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   expect((await drain(client, 'q')).flat().map((run) => run.id)).toEqual(ids);
   await expectInvariants(client);
 });

@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-const rest = (on: pg.Client = client) => value<number>(on, 'select tock.rest()');
+const rest = (on: pg.Client = client) => value<number>(on, 'select tock.deactivate_streams()');
 const awake = () => value<number>(client, 'select count(*)::int from tock.streams where awake');
 
 /** A queue whose only stream sleeps. */
@@ -141,7 +141,7 @@ test('a slot kept by an open transaction keeps no other slot awake', async () =>
   for (const queue of ['first0', 'first1', 'first2', 'first3', 'first4', 'second']) {
     await drain(client, queue);
   }
-  expect(await value<number>(client, 'select tock.rest(2)')).toBe(1);
+  expect(await value<number>(client, 'select tock.deactivate_streams(2)')).toBe(1);
   const left = await rows(client, 'select distinct slot from tock.streams where awake');
   expect(left).toEqual([{ slot: 0 }]);
   await holder.query('commit');

@@ -48,7 +48,7 @@ const ends = [
   { name: 'released', end: (lease: string) => release(client, lease), is: 'ready' },
 ];
 
-test('a token says its lease of one run, at both ends of an epoch and wherever that lies', async () => {
+test('a token says its lease of one run, at both ends of a segment and wherever that lies', async () => {
   const firsts = [
     1,
     16_777_216,
@@ -65,8 +65,8 @@ test('a token says its lease of one run, at both ends of an epoch and wherever t
         const after = first + offset;
         const said = await value(
           client,
-          `select array[tock.token_stream(t), tock.token_cursor(t, $1), tock.token_epoch(t), tock.is_of_one(t)::integer,
-             tock.lease_asks(t)::integer] from tock.new_token_of_one(268435455, $2, $3) t`,
+          `select array[tock.token_stream(t), tock.token_cursor(t, $1), tock.token_segment(t), tock.is_of_one(t)::integer,
+             tock.lease_has_options(t)::integer] from tock.new_token_of_one(268435455, $2, $3) t`,
           [first, stream, after],
         );
         expect(said).toEqual([stream, after, 268_435_455, 1, 0].map(String));
@@ -77,11 +77,11 @@ test('a token says its lease of one run, at both ends of an epoch and wherever t
   }
 });
 
-test('an epoch is never wider than a token can tell', async () => {
+test('a segment is never wider than a token can tell', async () => {
   await client.query(
-    `select tock.rotate(p_ahead => (select max(number) - tock.newest_epoch() + 1 from tock.epochs), p_width => 5000000000)`,
+    `select tock.create_segments(p_ahead => (select max(number) - tock.newest_segment() + 1 from tock.segments), p_width => 5000000000)`,
   );
-  const widest = 'select max(end_position - first_position) from tock.epochs';
+  const widest = 'select max(end_position - first_position) from tock.segments';
   expect(await value(client, widest)).toBe(String(2 ** 30));
 });
 

@@ -13,7 +13,7 @@ import {
   value,
 } from '../../verbs.ts';
 
-const hot = /^(runs|leases|marks|results)_\d+$|^(streams|waiting|promotions|queues|epochs)$/;
+const hot = /^(runs|leases|marks|results)_\d+$|^(streams|waiting|promotions|queues|segments)$/;
 
 /** How many rows the statements of some work read. */
 async function read(on: pg.Client, work: () => Promise<unknown>): Promise<number> {
@@ -64,7 +64,7 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
     const slept: number[] = [];
     for (let done = -1; done !== 0; slept.push(done)) {
       const reads = await read(on, async () => {
-        done = await value<number>(on, 'select tock.rest()');
+        done = await value<number>(on, 'select tock.deactivate_streams()');
       });
       // each stream a few times
       expect(reads).toBeLessThan(48_000 * 6);
@@ -75,8 +75,8 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
     expect(await empty()).toBeLessThan(10);
     expect(await one()).toBeLessThan(80);
     await on.query('analyze tock.streams');
-    expect(await read(on, () => on.query('select tock.rest()'))).toBeLessThan(300);
-    expect(await read(on, () => on.query('select tock.balance()'))).toBeLessThan(3000);
+    expect(await read(on, () => on.query('select tock.deactivate_streams()'))).toBeLessThan(300);
+    expect(await read(on, () => on.query('select tock.isolate_tenants()'))).toBeLessThan(3000);
   });
 });
 
@@ -111,7 +111,7 @@ describe('the largest calls', () => {
     return held;
   }
 
-  test('hold few locks, however many streams, tenants and epochs they touch', async () => {
+  test('hold few locks, however many streams, tenants and segments they touch', async () => {
     const on = await db.connect();
     const held: Record<string, number> = {};
     held.enqueue = await locksOf(on, () => enqueue(on, 'large', tasks));
@@ -120,7 +120,7 @@ describe('the largest calls', () => {
     for (const call of ['rest()', 'queue_stats()', 'promote(10000, true)', 'rotate()', 'tick()']) {
       held[call] = await locksOf(on, () => on.query(`select tock.${call}`));
     }
-    // what a call names itself: 64 streams, the tables of its epochs with their indexes, and a tick all that its duties read
+    // what a call names itself: 64 streams, the tables of its segments with their indexes, and a tick all that its maintenance jobs read
     expect(Object.entries(held).filter(([, count]) => count > 300)).toEqual([]);
     expect(held.enqueue).toBeLessThan(60);
   });

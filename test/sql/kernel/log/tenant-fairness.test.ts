@@ -28,7 +28,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 const of = (tenant: string, count: number, options: object = {}) =>
   Array.from({ length: count }, () => ({ payload: tenant, tenant, ...options }));
-const balance = () => value<number>(client, 'select tock.balance()');
+const balance = () => value<number>(client, 'select tock.isolate_tenants()');
 const kept = () =>
   value<Record<string, string>>(client, "select heavy from tock.queues where name = 'q'");
 
@@ -172,17 +172,17 @@ test('a lane filled by tasks with options is given back once those have been wor
   expect(await kept()).toEqual({});
 });
 
-test('a light tenant that goes around a heavy one keeps the order of its gate', async () => {
+test('a light tenant that goes around a heavy one keeps the order of its concurrency key', async () => {
   const { beside } = await lights();
   const [tenant = ''] = beside;
-  const mine = Array.from({ length: 3 }, () => ({ tenant, gate: 'g' }));
+  const mine = Array.from({ length: 3 }, () => ({ tenant, concurrency_key: 'g' }));
   const ids = await enqueue(client, 'q', mine);
   for (let call = 0; call < 5; call++) {
     await enqueue(client, 'q', of('heavy', 100, { timeout_seconds: 60 }));
   }
   expect(await balance()).toBe(1);
   ids.push(...(await enqueue(client, 'q', mine)));
-  const lanes = "select distinct lane from tock.waiting where gate = 'g'";
+  const lanes = "select distinct lane from tock.waiting where concurrency_key = 'g'";
   expect(await rows(client, lanes)).toHaveLength(2);
   const handedOut: Run[] = [];
   while (handedOut.length < 506) {

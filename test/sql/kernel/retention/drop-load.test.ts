@@ -23,11 +23,11 @@ beforeEach(async () => {
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 test('each task ends once, whatever runs while segments are dropped under load', async () => {
-  await client.query('select tock.rotate(p_ahead => 20, p_width => 1500)');
+  await client.query('select tock.create_segments(p_ahead => 20, p_width => 1500)');
   await client.query(
-    "select setval('tock.positions', (select end_position from tock.epochs where number = 3))",
+    "select setval('tock.positions', (select end_position from tock.segments where number = 3))",
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
   let writing = true;
   const given: string[] = [];
@@ -55,19 +55,19 @@ test('each task ends once, whatever runs while segments are dropped under load',
       done.push(...rest.map((run) => run.id));
     }
   });
-  const duties = (async () => {
+  const maintenance_jobs = (async () => {
     const one = clients[5] as pg.Client;
     while (writing) {
-      await one.query('select tock.rest()');
-      await one.query('select tock.rotate(p_ahead => 12, p_width => 1500)');
-      await one.query('select tock.audit()');
+      await one.query('select tock.deactivate_streams()');
+      await one.query('select tock.create_segments(p_ahead => 12, p_width => 1500)');
+      await one.query('select tock.verify_segments()');
       await ageClosedSegments(one, '1 year');
-      await one.query('select tock.retain()');
+      await one.query('select tock.drop_expired_segments()');
     }
   })();
   await Promise.all(writers);
   writing = false;
-  await Promise.all([...claimers, duties]);
+  await Promise.all([...claimers, maintenance_jobs]);
   await claim(client, 'q');
   expect(done).toHaveLength(given.length);
   expect(new Set(done)).toEqual(new Set(given));

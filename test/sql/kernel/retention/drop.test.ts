@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** The oldest epochs go, whatever their retention; those named must be gone then. */
+/** The oldest segments go, whatever their retention; those named must be gone then. */
 async function dropped(...numbers: number[]): Promise<void> {
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
@@ -104,14 +104,14 @@ test('only segments that are closed, verified and past their retention are dropp
   }
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
-  expect(await value(client, 'select tock.retain()')).toBe(0);
+  expect(await value(client, 'select tock.drop_expired_segments()')).toBe(0);
   expect(await segmentNumbers(client)).toContain(1);
   await verifySegments(client);
   await ageClosedSegments(client, '6 days');
-  expect(await value(client, 'select tock.retain()')).toBe(0);
+  expect(await value(client, 'select tock.drop_expired_segments()')).toBe(0);
   expect(await segmentNumbers(client)).toContain(1);
   await ageClosedSegments(client, '8 days');
-  expect(await value(client, 'select tock.retain()')).toBe(1);
+  expect(await value(client, 'select tock.drop_expired_segments()')).toBe(1);
   expect(await segmentNumbers(client)).not.toContain(1);
 });
 
@@ -128,20 +128,20 @@ test('a drop waits for no reader, backs off, and runs when the reader has ended'
     rows(
       client,
       `select drop_tries as tries, round(extract(epoch from drop_after - now()) / 60)::int as minutes
-       from tock.epochs where number = 1`,
+       from tock.segments where number = 1`,
     );
   const minutes = [1, 2, 4, 8, 16, 32, 60, 60];
   for (const [n, wait] of minutes.entries()) {
-    expect(await value(client, 'select tock.retain()')).toBe(0);
+    expect(await value(client, 'select tock.drop_expired_segments()')).toBe(0);
     expect(await tried()).toEqual([{ tries: n + 1, minutes: wait }]);
     // not before its time
-    expect(await value(client, 'select tock.retain()')).toBe(0);
+    expect(await value(client, 'select tock.drop_expired_segments()')).toBe(0);
     expect(await tried()).toEqual([{ tries: n + 1, minutes: wait }]);
     await ageClosedSegments(client, '1 year');
   }
   // what it had locked it has let go, also within a transaction that goes on
   await client.query('begin');
-  await client.query('select tock.retain()');
+  await client.query('select tock.drop_expired_segments()');
   expect(
     await rows(
       client,
@@ -155,17 +155,17 @@ test('a drop waits for no reader, backs off, and runs when the reader has ended'
     await value(client, "select proconfig::text from pg_proc where proname = 'retain'"),
   ).toContain('lock_timeout=10ms');
   await reader.query('commit');
-  expect(await value(client, 'select tock.retain()')).toBe(1);
+  expect(await value(client, 'select tock.drop_expired_segments()')).toBe(1);
   expect(await segmentNumbers(client)).not.toContain(1);
 });
 
 test('an old segment that is kept does not block later ones, and its tasks stay', async () => {
   const old = await enqueue(client, 'paused', numberedTasks(4));
   await complete(client, (await claimRuns(client, 'paused')).lease);
-  for (let epoch = 0; epoch < 4; epoch++) {
+  for (let segment = 0; segment < 4; segment++) {
     await startNextSegment(client);
     await enqueueAndComplete(client, 'q', 3);
-    if (epoch === 2) await enqueue(client, 'paused', numberedTasks(2, 10));
+    if (segment === 2) await enqueue(client, 'paused', numberedTasks(2, 10));
   }
   await startNextSegment(client);
   await dropped(2, 3, 5);
@@ -177,15 +177,15 @@ test('an old segment that is kept does not block later ones, and its tasks stay'
 });
 
 test('a closed segment is dropped though more than sixty-four older ones are kept', async () => {
-  await client.query('select tock.rotate(p_ahead => 70, p_width => 10)');
+  await client.query('select tock.create_segments(p_ahead => 70, p_width => 10)');
   await client.query(
-    "select setval('tock.positions', end_position) from tock.epochs where number = 3",
+    "select setval('tock.positions', end_position) from tock.segments where number = 3",
   );
-  for (let epoch = 0; epoch < 66; epoch++) {
+  for (let segment = 0; segment < 66; segment++) {
     await enqueue(client, 'paused', numberedTasks(1));
     await client.query(
-      "select setval('tock.positions', end_position) from tock.epochs where number = $1 + 4",
-      [epoch],
+      "select setval('tock.positions', end_position) from tock.segments where number = $1 + 4",
+      [segment],
     );
   }
   await enqueueAndComplete(client, 'q', 1);
@@ -214,7 +214,7 @@ test('a tick drops segments last, as their locks last until its end', async () =
   expect(await segmentNumbers(client)).not.toContain(1);
   const [last] = await rows(
     client,
-    'select name, last_error from tock.duties order by last_ok_at desc nulls last limit 1',
+    'select name, last_error from tock.maintenance_jobs order by last_ok_at desc nulls last limit 1',
   );
   expect(last).toEqual({ name: 'retain', last_error: null });
 });

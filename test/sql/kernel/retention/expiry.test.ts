@@ -38,7 +38,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 const keep = (queue: string, seconds: number) =>
   client.query('select tock.put_queue($1, $2)', [queue, { retention_seconds: seconds }]);
-const retain = () => value<number>(client, 'select tock.retain()');
+const retain = () => value<number>(client, 'select tock.drop_expired_segments()');
 const reached = () => value<string>(client, 'select last_value from tock.positions');
 
 /** All that has ended ended this long ago. */
@@ -54,7 +54,7 @@ async function ended(interval: string): Promise<void> {
   }
 }
 
-test('a queue hides what ended longer than its retention ago, an epoch goes by the longest in it', async () => {
+test('a queue hides what ended longer than its retention ago, a segment goes by the longest in it', async () => {
   await keep('short', 60);
   await keep('long', 86_400);
   const [short] = await enqueueAndComplete(client, 'short', 1);
@@ -107,16 +107,16 @@ test('a queue without a policy of its own goes by the default', async () => {
   expect(await retain()).toBe(1);
 });
 
-describe('an epoch that has been in use for long', () => {
+describe('a segment that has been in use for long', () => {
   const begun = (interval: string) =>
     client.query(
-      `update tock.epochs set started_at = now() - $1::interval
-       where number = tock.newest_epoch()`,
+      `update tock.segments set started_at = now() - $1::interval
+       where number = tock.newest_segment()`,
       [interval],
     );
-  const rotate = () => client.query('select tock.rotate()');
-  const epoch = () =>
-    value<number>(client, 'select tock.epoch_of(last_value + 1) from tock.positions');
+  const rotate = () => client.query('select tock.create_segments()');
+  const segment = () =>
+    value<number>(client, 'select tock.segment_of(last_value + 1) from tock.positions');
 
   test('is ended by a jump of the sequence, and nothing in it is lost', async () => {
     const before = await enqueue(client, 'q', numberedTasks(5));
@@ -124,10 +124,10 @@ describe('an epoch that has been in use for long', () => {
     await rotate();
     await begun('20 hours');
     await rotate();
-    expect(await epoch()).toBe(1);
+    expect(await segment()).toBe(1);
     await begun('25 hours');
     await rotate();
-    expect(await epoch()).toBe(2);
+    expect(await segment()).toBe(2);
     const after = await enqueue(client, 'q', numberedTasks(5, 5));
     const runs = (await drain(client, 'q', { limit: 4 })).flat();
     expect(runs.map((run) => run.id)).toEqual([...before.slice(2), ...after]);
@@ -140,10 +140,10 @@ describe('an epoch that has been in use for long', () => {
     await rotate();
     await begun('9 days');
     await rotate();
-    expect(await epoch()).toBe(1);
+    expect(await segment()).toBe(1);
     await begun('11 days');
     await rotate();
-    expect(await epoch()).toBe(2);
+    expect(await segment()).toBe(2);
   });
 
   test('is left to fill up when little of it is left', async () => {
@@ -218,14 +218,14 @@ describe('an epoch that has been in use for long', () => {
       const now = Number(await reached());
       expect(now).toBeGreaterThanOrEqual(highest);
       highest = now;
-      await client.query('select tock.rest()');
+      await client.query('select tock.deactivate_streams()');
     }
     await end;
     await Promise.all(claimers);
     seen.push(...(await drain(client, 'q')).flat().map((run) => run.id));
     expect(new Set(seen)).toEqual(new Set(given));
     expect(seen).toHaveLength(given.length);
-    expect(await epoch()).toBeGreaterThan(3);
+    expect(await segment()).toBeGreaterThan(3);
     await expectInvariants(client);
   });
 });

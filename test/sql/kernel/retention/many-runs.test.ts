@@ -19,7 +19,7 @@ import {
   waitUntilBlocked,
 } from '../../verbs.ts';
 
-// Found by the soak: what happens when a change and a claim, or the end of an epoch, meet.
+// Found by the soak: what happens when a change and a claim, or the end of a segment, meet.
 let db: Database;
 let client: pg.Client;
 const used: Database[] = [];
@@ -45,26 +45,26 @@ test('a task that was changed three hundred times is claimed', async () => {
   await expectInvariants(client);
 });
 
-/** Positions go on in the next epoch. */
+/** Positions go on in the next segment. */
 async function pass(): Promise<void> {
   await client.query(
-    `select setval('tock.positions', (select e.end_position from tock.epochs e
+    `select setval('tock.positions', (select e.end_position from tock.segments e
        where e.end_position > s.last_value order by e.number limit 1))
      from tock.positions s`,
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
 }
 
-/** Ends the epoch in use and has it audited, then dropped as if its retention had passed. */
-async function dropEpochs(): Promise<number> {
-  await client.query('select tock.rest()');
-  await client.query('select tock.rotate()');
-  while ((await value<number>(client, 'select tock.audit()')) > 0);
-  await client.query("update tock.epochs set settled_at = settled_at - interval '1 month'");
-  const epochs = () => value<number>(client, 'select count(*)::integer from tock.epochs');
-  const before = await epochs();
-  while ((await value<number>(client, 'select tock.retain()')) > 0);
-  return before - (await epochs());
+/** Ends the segment in use and has it audited, then dropped as if its retention had passed. */
+async function dropSegments(): Promise<number> {
+  await client.query('select tock.deactivate_streams()');
+  await client.query('select tock.create_segments()');
+  while ((await value<number>(client, 'select tock.verify_segments()')) > 0);
+  await client.query("update tock.segments set closed_at = closed_at - interval '1 month'");
+  const segments = () => value<number>(client, 'select count(*)::integer from tock.segments');
+  const before = await segments();
+  while ((await value<number>(client, 'select tock.drop_expired_segments()')) > 0);
+  return before - (await segments());
 }
 
 test('a retried task is found by its id when the segment of its first run is dropped', async () => {
@@ -73,7 +73,7 @@ test('a retried task is found by its id when the segment of its first run is dro
   await pass();
   await makeDue(client, 'q');
   await promote(client);
-  expect(await dropEpochs()).toBe(1);
+  expect(await dropSegments()).toBe(1);
   expect((await task(client, id))?.state).toBe('ready');
   const lease = leaseOf(await claim(client, 'q'));
   expect((await task(client, id))?.state).toBe('running');
@@ -87,7 +87,7 @@ test('a retried task is found by its id when the segment of its first run is dro
 test('a done task is not reported dead when the segment of its last run was dropped first', async () => {
   const [id = ''] = await enqueue(client, 'q', numberedTasks(2));
   const runs = await claim(client, 'q', { limit: 2 });
-  // the other run keeps the first epoch
+  // the other run keeps the first segment
   await fail(client, leaseOf(runs), [{ id, retry_in_seconds: 3600 }]);
   await pass();
   await makeDue(client, 'q');
@@ -95,7 +95,7 @@ test('a done task is not reported dead when the segment of its last run was drop
   await complete(client, leaseOf(await claim(client, 'q')));
   expect((await task(client, id))?.state).toBe('done');
   await pass();
-  expect(await dropEpochs()).toBe(1);
+  expect(await dropSegments()).toBe(1);
   expect(await task(client, id)).toBeUndefined();
 });
 
@@ -105,7 +105,7 @@ const again = (conflict: string) => (on: pg.Client) =>
   enqueue(on, 'q', [{ payload: ['b'], ...named, on_conflict: conflict }]);
 
 test.each([
-  ['looked for', {}, ofIds('select n from tock.whereabouts($1)'), [['a']]],
+  ['looked for', {}, ofIds('select n from tock.resolve_tasks($1)'), [['a']]],
   ['cancelled', {}, ofIds('select id from tock.cancel($1)'), []],
   ['given a payload', {}, ofIds(`select id from tock.change($1, '{"payload": ["b"]}')`), [['b']]],
   ['put off', {}, ofIds(`select id from tock.change($1, '{"delay_seconds": 0}')`), [['a']]],
@@ -115,7 +115,12 @@ test.each([
   ['merged with another', named, again('merge'), [['a', 'b']]],
   ['replaced by another', named, again('replace'), [['b']]],
   ['named again by its key', named, again('keep'), [['a']]],
-  ['waited for', {}, (on: pg.Client, id: string) => enqueue(on, 'q', [{ after: [id] }]), [['a']]],
+  [
+    'waited for',
+    {},
+    (on: pg.Client, id: string) => enqueue(on, 'q', [{ depends_on: [id] }]),
+    [['a']],
+  ],
 ])('a task that is promoted while it is being %s stays one task', async (_, key, verb, left) => {
   const [id = ''] = await enqueue(client, 'q', [{ payload: ['a'], delay_seconds: 60, ...key }]);
   await makeDue(client, 'q');

@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** The oldest epochs go, whatever their retention; those named must be gone then. */
+/** The oldest segments go, whatever their retention; those named must be gone then. */
 async function dropped(...numbers: number[]): Promise<void> {
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
@@ -83,7 +83,7 @@ test('steps of a few rows have the same result', async () => {
   await verifySegments(client, 3);
   await ageClosedSegments(client, '1 year');
   let steps = 0;
-  while ((await value<number>(client, 'select tock.let_go(1, 2)')) > 0) steps++;
+  while ((await value<number>(client, 'select tock.prepare_segment_drop(1, 2)')) > 0) steps++;
   expect(steps).toBeGreaterThan(10);
   await dropExpiredSegments(client);
   expect(await segmentNumbers(client)).not.toContain(1);

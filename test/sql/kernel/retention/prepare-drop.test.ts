@@ -39,7 +39,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** The oldest epochs go, whatever their retention; those named must be gone then. */
+/** The oldest segments go, whatever their retention; those named must be gone then. */
 async function dropped(...numbers: number[]): Promise<void> {
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
@@ -50,11 +50,12 @@ async function dropped(...numbers: number[]): Promise<void> {
 
 const change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
-const letGo = (epoch: number) => value<number | null>(client, 'select tock.let_go($1)', [epoch]);
+const prepareSegmentDrop = (segment: number) =>
+  value<number | null>(client, 'select tock.prepare_segment_drop($1)', [segment]);
 const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
 describe('a task that is retried after the segment of its first run was dropped', () => {
-  /** A task whose one run in this epoch has failed; where it goes on is up to the test. */
+  /** A task whose one run in this segment has failed; where it goes on is up to the test. */
   async function failed(retry: number, delayed = false): Promise<string> {
     const [id] = await enqueue(client, 'q', [delayed ? { delay_seconds: 50 } : {}]);
     if (delayed) {
@@ -100,12 +101,12 @@ describe('a task that is retried after the segment of its first run was dropped'
 
   test('is found through a second and a third drop, by its id and its runs', async () => {
     const id = await failed(5000, true);
-    for (let epoch = 2; epoch < 5; epoch++) {
+    for (let segment = 2; segment < 5; segment++) {
       await makeDue(client, 'q');
       await promote(client);
       await startNextSegment(client);
       await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
-      await dropped(epoch - 1);
+      await dropped(segment - 1);
       await known(id, 'waiting');
     }
     await makeDue(client, 'q');
@@ -163,9 +164,9 @@ describe('a task that is retried after the segment of its first run was dropped'
     const second = await claimRuns(client, 'q');
     await closeSegments(client);
     await verifySegments(client);
-    while (await letGo(1));
+    while (await prepareSegmentDrop(1));
     const dropper = await db.connect();
-    await dropper.query('begin; select tock.drop_epoch(1)');
+    await dropper.query('begin; select tock.drop_segment_tables(1)');
     const worker = await db.connect();
     const pid = await pidOf(worker);
     const failing = fail(worker, second.lease, { retry_in_seconds: 0 });

@@ -85,9 +85,12 @@ test('a segment whose runs were all leased is verified without a report', async 
   await fail(client, lease, [{ id: ids[1] }, { id: ids[2], fatal: true }]);
   for (const runs of await drain(client, 'q', { limit: 4 })) await complete(client, leaseOf(runs));
   expect(await overAndAudited()).toEqual([]);
-  const [epoch] = await rows(client, 'select audited_at, queues from tock.epochs where number = 1');
-  expect(epoch).toEqual({ audited_at: expect.any(Date), queues: ['q'] });
-  expect(await value(client, 'select tock.audit()')).toBe(0);
+  const [segment] = await rows(
+    client,
+    'select verified_at, queues from tock.segments where number = 1',
+  );
+  expect(segment).toEqual({ verified_at: expect.any(Date), queues: ['q'] });
+  expect(await value(client, 'select tock.verify_segments()')).toBe(0);
   await expectInvariants(client);
 });
 
@@ -99,19 +102,19 @@ test('a run that appeared within a leased range is started once, and reported', 
   const id = await plant(between, 'missed');
   expect(await claim(client, 'q')).toEqual([]);
   expect(await overAndAudited()).toMatchObject([
-    { epoch: 1, queue: 'q', runs: 3, leased: 2, requeued: 1, in_leases: 1 },
+    { segment: 1, queue: 'q', runs: 3, leased: 2, requeued: 1, in_leases: 1 },
   ]);
   const { runs, lease } = await claimRuns(client, 'q', 9);
   expect(runs.map((run) => [run.id, run.payload, run.attempt])).toEqual([[id, 'missed', 1]]);
   await complete(client, lease);
   expect(await task(client, id)).toMatchObject({ state: 'done', runs: [{ state: 'lost' }, {}] });
-  expect(await value(client, 'select tock.audit()')).toBe(0);
+  expect(await value(client, 'select tock.verify_segments()')).toBe(0);
   expect(await payloads()).toEqual([]);
 });
 
 test('a run in the range of an idle stream is started once, and reported', async () => {
   await enqueueAndComplete(client, 'q', 2);
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   const asleep = await drawn();
   await enqueueAndComplete(client, 'q', 2);
   const id = await plant(asleep, 'missed');
@@ -151,7 +154,7 @@ test('a canceled run that verification finds is not started', async () => {
   await complete(client, (await claimRuns(client, 'q', 2)).lease);
   const id = await plant(between, 'missed');
   await client.query(
-    `insert into tock.marks (stream, position, kind)
+    `insert into tock.run_overrides (stream, position, kind)
      select number, $1, 'cancelled' from tock.streams where queue = 'q'`,
     [between],
   );
@@ -162,19 +165,19 @@ test('a canceled run that verification finds is not started', async () => {
 
 test('a changed run that verification finds starts once, as changed', async () => {
   await enqueueAndComplete(client, 'q', 2);
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   const asleep = await drawn();
   await enqueueAndComplete(client, 'q', 2);
   const id = await plant(asleep, 'missed');
   await client.query(
-    `insert into tock.marks (stream, position, kind, other_id)
+    `insert into tock.run_overrides (stream, position, kind, other_id)
     select number, $1, 'superseded', nextval('tock.positions') << 20 | number
     from tock.streams where queue = 'q'`,
     [asleep],
   );
   await client.query(
     `insert into tock.runs (stream, position, task_id, bytes, payload)
-    select stream, other_id >> 20, $1, 0, '"changed"' from tock.marks`,
+    select stream, other_id >> 20, $1, 0, '"changed"' from tock.run_overrides`,
     [id],
   );
   await complete(client, (await claimRuns(client, 'q')).lease);
@@ -204,16 +207,16 @@ test('verification in parts resumes where it stopped, also after a rollback', as
   let looked = 0;
   for (;;) {
     await client.query('begin');
-    await client.query('select tock.audit(4)');
+    await client.query('select tock.verify_segments(4)');
     await client.query('rollback');
-    const step = await value<number>(client, 'select tock.audit(4)');
+    const step = await value<number>(client, 'select tock.verify_segments(4)');
     if (step === 0) break;
     calls++;
     looked += step;
     expect(step).toBeLessThan(8);
     const [open] = await rows(
       client,
-      'select audited_at is null as open from tock.epochs where number = 1',
+      'select verified_at is null as open from tock.segments where number = 1',
     );
     if (calls < 8) expect(open).toEqual({ open: true });
   }
@@ -224,8 +227,11 @@ test('verification in parts resumes where it stopped, also after a rollback', as
   );
   expect(report?.detail).toMatchObject({ queue: 'q', runs: 9, leased: 8, requeued: 1 });
   expect(more).toEqual([]);
-  const [epoch] = await rows(client, 'select audited_at, queues from tock.epochs where number = 1');
-  expect(epoch).toEqual({ audited_at: expect.any(Date), queues: ['a', 'q', 'z'] });
+  const [segment] = await rows(
+    client,
+    'select verified_at, queues from tock.segments where number = 1',
+  );
+  expect(segment).toEqual({ verified_at: expect.any(Date), queues: ['a', 'q', 'z'] });
   expect(await payloads()).toEqual(['missed']);
 });
 
@@ -234,8 +240,8 @@ test('a segment is not dropped before it is verified', async () => {
   await startNextSegment(client);
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
-  await client.query('select tock.audit(4)');
-  expect(await value(client, 'select tock.retain()')).toBe(0);
+  await client.query('select tock.verify_segments(4)');
+  expect(await value(client, 'select tock.drop_expired_segments()')).toBe(0);
   expect(await segmentNumbers(client)).toContain(1);
   await dropExpiredSegments(client);
   expect(await segmentNumbers(client)).not.toContain(1);

@@ -14,7 +14,7 @@ beforeEach(async () => {
   client = await db.connect();
   await enqueue(client, 'q', numberedTasks(3));
   await work();
-  // Asleep, or its newest lease alone would hold the epoch back.
+  // Asleep, or its newest lease alone would hold the segment back.
   await rest();
 });
 
@@ -26,24 +26,24 @@ async function work(): Promise<string[]> {
   return claims.flat().map((run) => run.id);
 }
 
-/** Positions go on in the next epoch. */
+/** Positions go on in the next segment. */
 async function pass(): Promise<void> {
   await client.query(
-    `select setval('tock.positions', (select e.end_position from tock.epochs e
+    `select setval('tock.positions', (select e.end_position from tock.segments e
        where e.end_position > s.last_value order by e.number limit 1))
      from tock.positions s`,
   );
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
 }
 
 async function rest(): Promise<void> {
-  await client.query('select tock.rest()');
-  await client.query('select tock.rotate()');
+  await client.query('select tock.deactivate_streams()');
+  await client.query('select tock.create_segments()');
 }
 const settled = () =>
-  value<number>(client, 'select count(*)::int from tock.epochs where settled_at is not null');
+  value<number>(client, 'select count(*)::int from tock.segments where closed_at is not null');
 
-/** The streams in use go on in the new epoch. */
+/** The streams in use go on in the new segment. */
 async function goOn(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     await enqueue(client, 'q', numberedTasks(2));
@@ -52,7 +52,7 @@ async function goOn(): Promise<void> {
   await rest();
 }
 
-test('an epoch is settled once it has ended and every stream has gone on', async () => {
+test('a segment is settled once it has ended and every stream has gone on', async () => {
   await rest();
   expect(await settled()).toBe(0);
   await pass();
@@ -63,7 +63,7 @@ test('an epoch is settled once it has ended and every stream has gone on', async
   await expectInvariants(client);
 });
 
-test('an epoch with runs still to claim is not settled', async () => {
+test('a segment with runs still to claim is not settled', async () => {
   const ids = await enqueue(client, 'backlog', numberedTasks(10));
   await complete(client, leaseOf(await claim(client, 'backlog', { limit: 3 })));
   await pass();
@@ -80,7 +80,7 @@ test('an epoch with runs still to claim is not settled', async () => {
   await expectInvariants(client);
 });
 
-test('an epoch is not settled while one of its writers is open', async () => {
+test('a segment is not settled while one of its writers is open', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   const ids = await enqueue(writer, 'new', numberedTasks(2));
@@ -111,11 +111,11 @@ test('nor while one of its writers is prepared', async () => {
   await expectInvariants(client);
 });
 
-test('a writer of an epoch that ended long ago is claimed once it commits', async () => {
+test('a writer of a segment that ended long ago is claimed once it commits', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   const ids = await enqueue(writer, 'q', numberedTasks(2));
-  for (let epoch = 0; epoch < 4; epoch++) {
+  for (let segment = 0; segment < 4; segment++) {
     await pass();
     await goOn();
   }
@@ -130,9 +130,9 @@ test('nor is one settled under a snapshot from before its last task', async () =
   await old.query('select count(*) from tock.streams');
   const ids = await enqueue(client, 'q', numberedTasks(2));
   await client.query(
-    "select setval('tock.positions', (select end_position from tock.epochs where number = 1))",
+    "select setval('tock.positions', (select end_position from tock.segments where number = 1))",
   );
-  await old.query('select tock.rotate()');
+  await old.query('select tock.create_segments()');
   await old.query('commit');
   expect(await settled()).toBe(0);
   expect(await work()).toEqual(ids);

@@ -23,19 +23,19 @@ let client: pg.Client;
 beforeAll(async () => {
   db = await freshDatabase();
   client = await db.connect();
-  // Tasks that wait in a paused queue: each of the epochs holds some for ever.
+  // Tasks that wait in a paused queue: each of the segments holds some for ever.
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
 });
 
 afterAll(() => db.drop());
 
-/** Epochs up to this many, every third of them with tasks of the paused queue, hot functions for the last but two. */
+/** Segments up to this many, every third of them with tasks of the paused queue, hot functions for the last but two. */
 async function grow(count: number): Promise<void> {
-  const all = 'select count(*)::int from tock.epochs';
+  const all = 'select count(*)::int from tock.segments';
   for (let have = 0; have < count; have = await value<number>(client, all)) {
     const ahead = Math.min(20, count - have);
     await client.query(
-      'select tock.rotate(p_ahead => max(number) - tock.newest_epoch() + $1, p_width => 1000) from tock.epochs',
+      'select tock.create_segments(p_ahead => max(number) - tock.newest_segment() + $1, p_width => 1000) from tock.segments',
       [ahead],
     );
   }
@@ -43,13 +43,13 @@ async function grow(count: number): Promise<void> {
   for (;;) {
     const left = await value<number>(
       client,
-      'select max(number) - tock.newest_epoch() from tock.epochs',
+      'select max(number) - tock.newest_segment() from tock.segments',
     );
     if (left <= 2) break;
     await enqueue(client, 'paused', numberedTasks(1));
     await client.query(
-      `select setval('tock.positions', (select end_position from tock.epochs
-         where number = tock.newest_epoch() + $1))`,
+      `select setval('tock.positions', (select end_position from tock.segments
+         where number = tock.newest_segment() + $1))`,
       [Math.min(2, left - 3)],
     );
   }
@@ -82,7 +82,7 @@ const claimed = async (on: pg.Client) => {
 /** A lease that another transaction took. */
 const leased = async (_: pg.Client) => leaseOf(await claimed(client));
 
-/** The leaves that a call locks, by the epochs before the one in use that they are of, and how many. */
+/** The leaves that a call locks, by the segments before the one in use that they are of, and how many. */
 async function locked(call: (on: pg.Client) => Promise<unknown>) {
   const on = await db.connect();
   for (let round = 0; round < 8; round++) {
@@ -93,7 +93,7 @@ async function locked(call: (on: pg.Client) => Promise<unknown>) {
   const found = await rows<{ leaf: string; back: number }>(
     on,
     `select c.relname as leaf,
-       tock.newest_epoch() - substring(c.relname from '_([0-9]+)$')::int as back
+       tock.newest_segment() - substring(c.relname from '_([0-9]+)$')::int as back
      from pg_locks l join pg_class c on c.oid = l.relation
      where l.pid = pg_backend_pid() and c.relnamespace = 'tock'::regnamespace
        and c.relkind = 'r' and c.relname ~ '^(runs|leases|results|marks)_[0-9]+$' order by 1`,
@@ -123,10 +123,10 @@ test('no plan reads another partition, with old tasks in a hundred segments', as
   const on = await db.connect(db.superUrl);
   const plans = await watchPlans(on);
   for (const call of Object.values(calls)) await call(on);
-  await on.query("select id from tock.claim(p_queue => 'q', p_alone => true)");
+  await on.query("select id from tock.claim(p_queue => 'q', p_own_transaction => true)");
   const tables = new Set(plans.scans().map((scan) => scan.table));
   await plans.stop();
-  const hot = await value<number>(client, 'select tock.newest_epoch()');
+  const hot = await value<number>(client, 'select tock.newest_segment()');
   const leaves = [...tables].filter((name) => /^(runs|leases|results|marks)/.test(name));
   expect(leaves.length).toBeGreaterThan(3);
   expect(leaves.filter((name) => !name.endsWith(`_${hot}`))).toEqual([]);

@@ -36,13 +36,13 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 const nearTheEnd = (left: number) => runOut(client, left);
 
-const epochOf = (id: string) =>
-  value<number>(client, 'select tock.epoch_of($1::bigint >> 20)', [id]);
+const segmentOf = (id: string) =>
+  value<number>(client, 'select tock.segment_of($1::bigint >> 20)', [id]);
 
 test('claims continue over the boundary of a segment, and skip nothing', async () => {
   await nearTheEnd(10);
   const ids = await enqueue(client, 'edge', numberedTasks(30));
-  expect([await epochOf(ids[0] as string), await epochOf(ids[29] as string)]).toEqual([1, 2]);
+  expect([await segmentOf(ids[0] as string), await segmentOf(ids[29] as string)]).toEqual([1, 2]);
   const claims = await drain(client, 'edge', { limit: 7 });
   expect(claims.flat().map((run) => run.id)).toEqual(ids);
   expect(claims.flat().map((run) => run.payload)).toEqual(
@@ -57,7 +57,7 @@ test('claims continue over the boundary of a segment, and skip nothing', async (
 test('tasks on both sides of a boundary are completed, failed and reaped like any others', async () => {
   await nearTheEnd(3);
   const ids = await enqueue(client, 'edge', numberedTasks(6));
-  // a lease holds runs of one epoch: the call that comes to the edge ends there
+  // a lease holds runs of one segment: the call that comes to the edge ends there
   const [before, beyond] = await drain(client, 'edge', { limit: 6 });
   expect([...(before ?? []), ...(beyond ?? [])].map((run) => run.id)).toEqual(ids);
   expect(before?.length).toBeLessThan(4);
@@ -82,12 +82,12 @@ test('tasks on both sides of a boundary are completed, failed and reaped like an
 test('streams whose cursors lie in different segments are all leased from', async () => {
   for (let priority = 0; priority < 3; priority++) {
     await enqueue(client, 'spread', numberedTasks(10, priority * 10, { priority }));
-    await client.query('select tock.rotate()');
+    await client.query('select tock.create_segments()');
     await nearTheEnd(5 - priority);
   }
   await enqueue(client, 'spread', numberedTasks(10, 30, { priority: 1 }));
   const claims = await drain(client, 'spread', { limit: 9 });
-  // a token names one epoch, so a lease of two would be half out of reach
+  // a token names one segment, so a lease of two would be half out of reach
   for (const runs of claims) {
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
   }
@@ -116,12 +116,12 @@ test('a claim that begins in an old segment leaves the current one to the next c
 test('a queue without claims for three segments is claimed from its oldest run on', async () => {
   const old = await enqueue(client, 'old', numberedTasks(20));
   expect(await claim(client, 'old', { limit: 5 })).toHaveLength(5);
-  for (let epoch = 0; epoch < 3; epoch++) {
+  for (let segment = 0; segment < 3; segment++) {
     await nearTheEnd(2);
     await enqueue(client, 'busy', numberedTasks(6));
-    await client.query('select tock.rotate()');
+    await client.query('select tock.create_segments()');
     await drain(client, 'busy');
-    await client.query('select tock.rest()');
+    await client.query('select tock.deactivate_streams()');
   }
   const runs = (await drain(client, 'old', { limit: 4 })).flat();
   expect(runs.map((run) => run.id)).toEqual(old.slice(5));
@@ -131,16 +131,16 @@ test('a queue without claims for three segments is claimed from its oldest run o
 });
 
 test('segments are created ahead, each with its indexes, and none twice', async () => {
-  expect(await value(client, 'select tock.rotate()')).toBe(0);
+  expect(await value(client, 'select tock.create_segments()')).toBe(0);
   await nearTheEnd(1);
   await enqueue(client, 'next', numberedTasks(5));
-  expect(await value(client, 'select tock.rotate(p_width => 1000)')).toBe(1);
-  expect(await value(client, 'select tock.rotate()')).toBe(0);
-  const epochs = await rows(
+  expect(await value(client, 'select tock.create_segments(p_width => 1000)')).toBe(1);
+  expect(await value(client, 'select tock.create_segments()')).toBe(0);
+  const segments = await rows(
     client,
-    'select number, (end_position - first_position)::int as width from tock.epochs order by number',
+    'select number, (end_position - first_position)::int as width from tock.segments order by number',
   );
-  expect(epochs.at(-1)).toEqual({ number: 4, width: 1000 });
+  expect(segments.at(-1)).toEqual({ number: 4, width: 1000 });
 });
 
 test('segments are created ahead beside an open reader', async () => {
@@ -154,9 +154,12 @@ test('segments are created ahead beside an open reader', async () => {
   await enqueue(writer, 'held', numberedTasks(2));
   await nearTheEnd(1);
   await enqueue(client, 'beside', numberedTasks(4));
-  expect(await value(client, "select tock.run_duty('rotate')")).toBe(1);
-  const [duty] = await rows(client, "select last_error from tock.duties where name = 'rotate'");
-  expect(duty).toEqual({ last_error: null });
+  expect(await value(client, "select tock.run_maintenance('create_segments')")).toBe(1);
+  const [maintenance_job] = await rows(
+    client,
+    "select last_error from tock.maintenance_jobs where name = 'create_segments'",
+  );
+  expect(maintenance_job).toEqual({ last_error: null });
   await reader.query('commit');
   await writer.query('commit');
   expect((await drain(client, 'held')).flat()).toHaveLength(2);
@@ -168,7 +171,7 @@ test('all other calls proceed while segments are created in an open transaction'
   await reader.query('select count(*) from tock.runs');
   await nearTheEnd(2);
   await maker.query('begin');
-  expect(await value(maker, 'select tock.rotate(p_ahead => 5)')).toBe(3);
+  expect(await value(maker, 'select tock.create_segments(p_ahead => 5)')).toBe(3);
   await client.query(`set lock_timeout = ${conditionTimeout}`);
   const ids = await enqueue(client, 'q', numberedTasks(6));
   const claims = await drain(client, 'q', { limit: 4 });
@@ -182,27 +185,29 @@ test('all other calls proceed while segments are created in an open transaction'
   await expectInvariants(client);
 });
 
-/** The next position is `left` before the end of the last epoch that there is. */
+/** The next position is `left` before the end of the last segment that there is. */
 const nearTheLastEnd = (left: number) =>
-  value(client, `select setval('tock.positions', max(end_position) - $1) from tock.epochs`, [left]);
+  value(client, `select setval('tock.positions', max(end_position) - $1) from tock.segments`, [
+    left,
+  ]);
 
 test('only one transaction creates segments, and tasks at the end of the last get an error', async () => {
   const [maker, old] = [await db.connect(), await db.connect()];
   await old.query('begin isolation level repeatable read');
-  await old.query('select count(*) from tock.epochs');
+  await old.query('select count(*) from tock.segments');
   await nearTheLastEnd(5000);
   await maker.query('begin');
-  expect(await value(maker, 'select tock.rotate(p_ahead => 3)')).toBe(3);
-  expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(0);
+  expect(await value(maker, 'select tock.create_segments(p_ahead => 3)')).toBe(3);
+  expect(await value(client, 'select tock.create_segments(p_ahead => 5)')).toBe(0);
   expect(await refusal(enqueue(client, 'late', numberedTasks(60)))).toMatchObject({
     code: 'TK503',
   });
   await maker.query('commit');
   // its snapshot does not show that they are there
-  const made = refusal(old.query('select tock.rotate(p_ahead => 9)'));
+  const made = refusal(old.query('select tock.create_segments(p_ahead => 9)'));
   expect(await made).toMatchObject({ code: '40001' });
   const ids = await enqueue(client, 'late', numberedTasks(60));
-  expect(await value(client, 'select tock.rotate(p_ahead => 5)')).toBe(2);
+  expect(await value(client, 'select tock.create_segments(p_ahead => 5)')).toBe(2);
   expect((await drain(client, 'late')).flat().map((run) => run.id)).toEqual(ids);
   await expectInvariants(client);
 });
@@ -213,25 +218,25 @@ test('segments that several sessions create concurrently exist once, and a calle
     await nearTheLastEnd(40);
     const answers = await Promise.allSettled(
       clients.map((one, n) =>
-        n % 2 ? enqueue(one, 'late', numberedTasks(4)) : one.query('select tock.rotate()'),
+        n % 2 ? enqueue(one, 'late', numberedTasks(4)) : one.query('select tock.create_segments()'),
       ),
     );
     const refused = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
     expect(refused.filter((code) => code !== 'TK503')).toEqual([]);
-    await client.query('select tock.rotate()');
+    await client.query('select tock.create_segments()');
   }
   await drain(client, 'late');
   await expectInvariants(client);
 });
 
 test('every position in use has a segment while many small segments pass under load', async () => {
-  // Epochs of 800 from here on: writers and claimers cross an edge every few dozen calls.
+  // Segments of 800 from here on: writers and claimers cross an edge every few dozen calls.
   await nearTheEnd(300);
   await enqueue(client, 'tiny', numberedTasks(1));
   await client.query(
-    "select setval('tock.positions', (select max(end_position) - 300 from tock.epochs))",
+    "select setval('tock.positions', (select max(end_position) - 300 from tock.segments))",
   );
-  await client.query('select tock.rotate(p_ahead => 12, p_width => 800)');
+  await client.query('select tock.create_segments(p_ahead => 12, p_width => 800)');
   const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
   let writing = true;
   const seen: string[] = [];
@@ -249,7 +254,7 @@ test('every position in use has a segment while many small segments pass under l
       const given: string[] = [];
       for (let call = 0; call < 130; call++) {
         given.push(...(await enqueue(one, 'tiny', numberedTasks(call % 40, 0, { priority: n }))));
-        if (call % 20 === 0) await one.query('select tock.rest()');
+        if (call % 20 === 0) await one.query('select tock.deactivate_streams()');
       }
       return given;
     }),
@@ -260,7 +265,7 @@ test('every position in use has a segment while many small segments pass under l
   expect(seen).toHaveLength(new Set(seen).size);
   expect(new Set(seen).size).toBe(ids.flat().length + 1);
   expect(
-    await value<number>(client, 'select tock.epoch_of(last_value) from tock.positions'),
+    await value<number>(client, 'select tock.segment_of(last_value) from tock.positions'),
   ).toBeGreaterThan(8);
   await expectInvariants(client);
 });

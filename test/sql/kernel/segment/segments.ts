@@ -12,29 +12,29 @@ import {
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-/** The next position is `left` before the end of the epoch in use. */
+/** The next position is `left` before the end of the segment in use. */
 export async function moveNearSegmentEnd(client: Client, left: number): Promise<void> {
   await client.query(
-    `select setval('tock.positions', (select e.end_position - $1 from tock.epochs e
+    `select setval('tock.positions', (select e.end_position - $1 from tock.segments e
        where e.end_position > s.last_value order by e.number limit 1))
      from tock.positions s`,
     [left],
   );
 }
 
-/** Positions go on in the next epoch, for which everything is ready. */
+/** Positions go on in the next segment, for which everything is ready. */
 export async function startNextSegment(client: Client): Promise<void> {
   await moveNearSegmentEnd(client, 0);
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
 }
 
 /** What has ended and holds nothing unread or running is settled. */
 export async function closeSegments(client: Client): Promise<void> {
-  await client.query('select tock.rest()');
-  await client.query('select tock.rotate()');
+  await client.query('select tock.deactivate_streams()');
+  await client.query('select tock.create_segments()');
 }
 
-/** Tasks enqueued and completed one after the other, in this epoch. */
+/** Tasks enqueued and completed one after the other, in this segment. */
 export async function enqueueAndComplete(
   client: Client,
   queue: string,
@@ -51,27 +51,27 @@ export async function claimRuns(client: pg.Client, queue: string, limit = 1) {
   return { runs, lease: leaseOf(runs), ids: runs.map((run) => run.id) };
 }
 
-/** Settled epochs have been so for this long, and a drop is tried without back-off. */
+/** Settled segments have been so for this long, and a drop is tried without back-off. */
 export async function ageClosedSegments(client: Client, interval: string): Promise<void> {
   await client.query(
-    `update tock.epochs set settled_at = now() - $1::interval, drop_after = null
-     where settled_at is not null`,
+    `update tock.segments set closed_at = now() - $1::interval, drop_after = null
+     where closed_at is not null`,
     [interval],
   );
 }
 
 /** Audits what is settled, `limit` runs a call. */
 export async function verifySegments(client: Client, limit = 1_000_000): Promise<void> {
-  while ((await value<number>(client, 'select tock.audit($1)', [limit])) > 0);
+  while ((await value<number>(client, 'select tock.verify_segments($1)', [limit])) > 0);
 }
 
 /** Audits and drops until there is nothing left to do. */
 export async function dropExpiredSegments(client: Client): Promise<void> {
   await verifySegments(client);
-  while ((await value<number>(client, 'select tock.retain()')) > 0);
+  while ((await value<number>(client, 'select tock.drop_expired_segments()')) > 0);
 }
 
-/** The numbers of the epochs there are, checked against their leaves. */
+/** The numbers of the segments there are, checked against their leaves. */
 export async function segmentNumbers(client: Client): Promise<number[]> {
   const found = await rows<{ number: number; leaves: number }>(
     client,
@@ -81,23 +81,24 @@ export async function segmentNumbers(client: Client): Promise<number[]> {
      where n.number is not null group by n.number order by n.number`,
   );
   const torn = found.filter((one) => one.leaves !== 4);
-  if (torn.length > 0) throw new Error(`Epochs without all their leaves: ${JSON.stringify(torn)}`);
+  if (torn.length > 0)
+    throw new Error(`Segments without all their leaves: ${JSON.stringify(torn)}`);
   const known = await rows<{ number: number }>(
     client,
-    'select number from tock.epochs order by number',
+    'select number from tock.segments order by number',
   );
   const numbers = found.map((one) => one.number);
   if (numbers.join() !== known.map((one) => one.number).join()) {
-    throw new Error(`Leaves of ${numbers}, epochs ${known.map((one) => one.number)}`);
+    throw new Error(`Leaves of ${numbers}, segments ${known.map((one) => one.number)}`);
   }
   return numbers;
 }
 
-/** The epochs that are settled. */
+/** The segments that are settled. */
 export async function closedSegmentNumbers(client: Client): Promise<number[]> {
   const found = await rows<{ number: number }>(
     client,
-    'select number from tock.epochs where settled_at is not null order by number',
+    'select number from tock.segments where closed_at is not null order by number',
   );
   return found.map((one) => one.number);
 }

@@ -77,7 +77,9 @@ test('an unused replication slot is found, and one whose WAL is lost', async () 
 
 test('the oldest open transaction is found with its session, and the oldest prepared one', async () => {
   const holder = await cluster.connect();
-  await holder.query("set application_name = 'report'; begin; select 'secret' from tock.duties");
+  await holder.query(
+    "set application_name = 'report'; begin; select 'secret' from tock.maintenance_jobs",
+  );
   expect(await part("sessions('1 minute')")).toEqual([]);
   const [open, ...others] = await part("sessions('0 s')");
   expect(others).toEqual([]);
@@ -127,9 +129,13 @@ test('pg_cron jobs that are missing, inactive, changed or surplus are found, and
 }) => {
   skip(!(await hasCron()), 'no pg_cron here');
   await superuser.query("update cron.job set active = false where jobname = 'tock:reap'");
-  await superuser.query("update cron.job set command = 'select 1' where jobname = 'tock:rotate'");
-  await superuser.query("update cron.job set database = 'postgres' where jobname = 'tock:audit'");
-  await client.query("select cron.unschedule('tock:tidy')");
+  await superuser.query(
+    "update cron.job set command = 'select 1' where jobname = 'tock:create_segments'",
+  );
+  await superuser.query(
+    "update cron.job set database = 'postgres' where jobname = 'tock:verify_segments'",
+  );
+  await client.query("select cron.unschedule('tock:prune')");
   await client.query("select cron.schedule('mine', '0 0 1 1 *', 'select tock.tick();')");
   await client.query("select cron.schedule('tock:old', '0 0 1 1 *', 'select 1')");
   await superuser.query("update cron.job set schedule = '@hourly' where jobname = 'tock:tick'");
@@ -139,7 +145,7 @@ test('pg_cron jobs that are missing, inactive, changed or surplus are found, and
     finding: 'a job of pg_cron is not as it should be',
     severity: 'critical',
     detail:
-      'tock:audit runs in database postgres, tock:reap is switched off, tock:rotate calls something else, tock:tick runs by @hourly, tock:tidy is missing',
+      'tock:verify_segments runs in database postgres, tock:reap is switched off, tock:create_segments calls something else, tock:tick runs by @hourly, tock:prune is missing',
   });
   expect(extra).toMatchObject({ finding: 'pg_cron has a job too many' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
@@ -163,11 +169,12 @@ test('pg_cron jobs that are missing, inactive, changed or surplus are found, and
 
 test('a server that has just started gives pg_cron time to start', async ({ skip }) => {
   skip(!(await hasCron()), 'no pg_cron here');
-  const late = "update tock.duties set last_ok_at = now() - interval '7 days' where name = 'tidy'";
+  const late =
+    "update tock.maintenance_jobs set last_ok_at = now() - interval '7 days' where name = 'tidy'";
   await client.query("update tock.migrations set applied_at = now() - interval '8 days'");
   // Between the two pg_cron may be doing it.
   await client.query(late);
-  expect(await part('duties()')).toEqual([]);
+  expect(await part('maintenance_jobs()')).toEqual([]);
 });
 
 test('a pg_cron without schedules in seconds is found', async ({ skip }) => {
@@ -197,14 +204,14 @@ test('a failed pg_cron job is found, and pg_cron records that are never deleted'
   const note = (status: string, message: string) =>
     superuser.query(
       `insert into cron.job_run_details (jobid, runid, database, username, command, status, return_message)
-       select jobid, nextval('cron.runid_seq'), database, username, command, $1, $2 from cron.job where jobname = 'tock:tidy'`,
+       select jobid, nextval('cron.runid_seq'), database, username, command, $1, $2 from cron.job where jobname = 'tock:prune'`,
       [status, message],
     );
   await note('failed', 'connection failed');
   expect(await found()).toMatchObject([
     {
       finding: "pg_cron can't run its jobs",
-      detail: 'tock:tidy: connection failed',
+      detail: 'tock:prune: connection failed',
       hint: expect.stringContaining('use_background_workers'),
     },
   ]);
@@ -274,7 +281,7 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   await anew();
   await superuser.query('alter role tock_edge reset statement_timeout');
   await superuser.query("alter role tock_edge set lock_timeout = '0.5s'");
-  await client.query('alter table tock.duties set (autovacuum_enabled = false)');
+  await client.query('alter table tock.maintenance_jobs set (autovacuum_enabled = false)');
   for (let n = 0; n < 5; n++) await cluster.connect();
   const wrong = await found();
   const of = (finding: string) => wrong.find((one) => one.finding === finding);
@@ -286,7 +293,7 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
     'every role has synchronous_commit = off, role tock_worker has synchronous_commit = off',
   );
   expect(of('autovacuum is off')?.detail).toBe(
-    'autovacuum is off, for tock.duties, track_counts is off',
+    'autovacuum is off, for tock.maintenance_jobs, track_counts is off',
   );
   expect(of('connections run out')?.detail).toMatch(/^\d of 7 are taken, \d of them by tock$/);
   expect(of("the edge's role has no time limit")?.detail).toBe('statement_timeout');

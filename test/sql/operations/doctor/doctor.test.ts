@@ -35,7 +35,7 @@ test('a sequence that is behind or cached is found, and the guard repairs both',
     },
     { finding: 'the sequence is cached', detail: expect.stringContaining('50') },
   ]);
-  await client.query("select tock.run_duty('guard')");
+  await client.query("select tock.run_maintenance('guard')");
   expect(await doctor()).toMatchObject([
     {
       finding: 'the guard had to act',
@@ -72,31 +72,31 @@ test("the locks of writers' transactions are no finding, even while they end", a
 
 test('missing segments are found before they are needed', async () => {
   await client.query(
-    "select setval('tock.positions', (select max(first_position) from tock.epochs))",
+    "select setval('tock.positions', (select max(first_position) from tock.segments))",
   );
   expect(await doctor()).toMatchObject([
     {
-      finding: 'no epoch is ahead',
+      finding: 'no segment is ahead',
       severity: 'warning',
       detail: expect.stringMatching(/^\d+ positions/),
     },
   ]);
   await client.query(
-    "select setval('tock.positions', (select max(end_position) - 10 from tock.epochs))",
+    "select setval('tock.positions', (select max(end_position) - 10 from tock.segments))",
   );
   expect(await doctor()).toMatchObject([{ severity: 'critical', detail: '10 positions are left' }]);
-  await client.query('select tock.rotate()');
+  await client.query('select tock.create_segments()');
   expect(await named()).toEqual([]);
 });
 
 test('a maintenance job that is late or fails is found, with its error', async () => {
   await client.query(
-    `update tock.duties set last_ok_at = now() - interval '1 hour' where name = 'reap'`,
+    `update tock.maintenance_jobs set last_ok_at = now() - interval '1 hour' where name = 'reap'`,
   );
   await client.query(`update tock.migrations set applied_at = now() - interval '1 hour'`);
   expect(await doctor()).toMatchObject([
     {
-      finding: 'duties are late',
+      finding: 'maintenance jobs are late',
       detail: expect.stringMatching(/^reap \(last done at 2.*\)$/),
       severity: 'note',
       hint: expect.stringMatching(/in database tock_cron.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
@@ -106,14 +106,16 @@ test('a maintenance job that is late or fails is found, with its error', async (
   await enqueue(client, 'q', [{ delay_seconds: 60 }]);
   expect(await doctor()).toMatchObject([{ severity: 'note' }]);
   await client.query("update tock.waiting set due_at = now() - interval '3 minutes'");
-  await client.query('update tock.duties set reached_at = null');
-  expect(await doctor()).toMatchObject([{ finding: 'duties are late', severity: 'warning' }]);
+  await client.query('update tock.maintenance_jobs set reached_at = null');
+  expect(await doctor()).toMatchObject([
+    { finding: 'maintenance jobs are late', severity: 'warning' },
+  ]);
   await client.query(
-    `update tock.duties set failures = 3, last_error = '57014 oops' where name = 'reap'`,
+    `update tock.maintenance_jobs set failures = 3, last_error = '57014 oops' where name = 'reap'`,
   );
   expect(await doctor()).toMatchObject([
     {
-      finding: 'a duty fails',
+      finding: 'a maintenance job fails',
       severity: 'critical',
       detail: 'reap, 3 times in a row: 57014 oops',
     },
@@ -176,28 +178,31 @@ test("the guard's repair after a restore is a note, unless the sequence was behi
 });
 
 test('the reports of verification are critical', async () => {
-  await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"epoch": 1}')`);
+  await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"segment": 1}')`);
   expect(await doctor()).toMatchObject([
     {
       finding: 'the audit found runs that nobody was handed',
       severity: 'critical',
-      detail: '1 report within a day, the newest: {"epoch": 1}',
+      detail: '1 report within a day, the newest: {"segment": 1}',
     },
   ]);
 });
 
 test('a check that doctor() cannot run is a finding, and the others run', async () => {
   const owner = await db.connect();
-  await owner.query('begin; lock table tock.duties in access exclusive mode');
+  await owner.query('begin; lock table tock.maintenance_jobs in access exclusive mode');
   await client.query('alter sequence tock.positions cache 50');
   const found = await doctor();
   expect(found.map(({ finding }) => finding)).toEqual([
     'the sequence is cached',
     'the doctor could not look',
   ]);
-  expect(found[1]?.detail).toMatch(/^duties: 55P03 /);
+  expect(found[1]?.detail).toMatch(/^maintenance_jobs: 55P03 /);
   const [lock] = await rows(client, found[1]?.hint.match(/select .*/)?.[0] as string);
-  expect(lock).toEqual({ pid: await pidOf(owner), relation: expect.stringContaining('duties') });
+  expect(lock).toEqual({
+    pid: await pidOf(owner),
+    relation: expect.stringContaining('maintenance_jobs'),
+  });
   await owner.query('rollback');
   expect(await named()).toEqual(['the sequence is cached']);
 });
@@ -207,7 +212,7 @@ test('a long transaction is shown with its session, without the values of its st
   const held = await db.connect();
   const pid = await pidOf(held);
   await held.query("set application_name = 'report'");
-  await held.query("begin; update tock.duties set last_error = 'secret' where false");
+  await held.query("begin; update tock.maintenance_jobs set last_error = 'secret' where false");
   const shown = await rows<{ described: string }>(
     superuser,
     'select tock.described_session($1) as described',
@@ -216,7 +221,7 @@ test('a long transaction is shown with its session, without the values of its st
   expect(shown[0]?.described).toMatch(
     /^process \d+ \(tock as report from 127.0.0.1\), idle in transaction since 20.*Z, last: begin \.\.\.$/,
   );
-  await held.query("select 'secret' from tock.duties where name = 'secret'");
+  await held.query("select 'secret' from tock.maintenance_jobs where name = 'secret'");
   const [again] = await rows<{ described: string }>(
     superuser,
     'select tock.described_session($1) as described',

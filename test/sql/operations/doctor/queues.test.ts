@@ -20,9 +20,9 @@ databasePerTest();
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
-/** Nobody ticks here, so duties are late once the databases' template is two minutes old. */
+/** Nobody ticks here, so maintenance jobs are late once the databases' template is two minutes old. */
 const found = () =>
-  rows<Finding>(client, "select * from tock.doctor() where finding <> 'duties are late'");
+  rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance_jobs are late'");
 const named = async () => (await found()).map(({ finding }) => finding);
 const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
@@ -214,10 +214,12 @@ test('a segment that is not closed within a day is found, with its cause', async
   await startNextSegment(client);
   expect(await named()).toEqual([]);
   await client.query(
-    "update tock.epochs set started_at = now() - interval '25 hours' where number = 2",
+    "update tock.segments set started_at = now() - interval '25 hours' where number = 2",
   );
   const why = async () => (await found()).map(({ finding, detail }) => [finding, detail]);
-  const unsettled = (text: string) => [['an epoch does not settle', expect.stringContaining(text)]];
+  const unsettled = (text: string) => [
+    ['a segment does not settle', expect.stringContaining(text)],
+  ];
   expect(await why()).toEqual(unsettled('idle in transaction since'));
   await writer.query('commit');
   expect(await why()).toEqual(unsettled('tasks of queue q are not claimed'));
@@ -227,7 +229,9 @@ test('a segment that is not closed within a day is found, with its cause', async
   const rest = await claim(client, 'q', { limit: 10 });
   if (rest.length > 0) await complete(client, leaseOf(rest));
   expect(await why()).toEqual(unsettled('as nothing'));
-  await client.query("select tock.run_duty('rest'), tock.run_duty('rotate')");
+  await client.query(
+    "select tock.run_maintenance('deactivate_streams'), tock.run_maintenance('create_segments')",
+  );
   expect(await why()).toEqual([]);
 });
 
@@ -235,26 +239,28 @@ test('a segment whose drop is blocked is found after eight attempts', async () =
   await enqueue(client, 'q', numberedTasks(1));
   await complete(client, leaseOf(await claim(client, 'q')));
   await startNextSegment(client);
-  await client.query('select tock.rest(), tock.rotate(), tock.audit()');
   await client.query(
-    "update tock.epochs set settled_at = now() - interval '7 days 1 hour' where settled_at is not null",
+    'select tock.deactivate_streams(), tock.create_segments(), tock.verify_segments()',
+  );
+  await client.query(
+    "update tock.segments set closed_at = now() - interval '7 days 1 hour' where closed_at is not null",
   );
   const reader = await db.connect();
   await reader.query('begin; select from tock.runs limit 1');
   for (let tries = 0; tries < 8; tries++) {
     expect(await named()).toEqual([]);
-    await client.query('update tock.epochs set drop_after = null');
-    await client.query('select tock.retain()');
+    await client.query('update tock.segments set drop_after = null');
+    await client.query('select tock.drop_expired_segments()');
   }
   expect(await found()).toMatchObject([
     {
       finding: 'history is not dropped',
-      detail: expect.stringMatching(/^epoch 1, .* tried 8 times$/),
+      detail: expect.stringMatching(/^segment 1, .* tried 8 times$/),
     },
   ]);
   await reader.query('commit');
-  await client.query('update tock.epochs set drop_after = null');
-  await client.query('select tock.retain()');
+  await client.query('update tock.segments set drop_after = null');
+  await client.query('select tock.drop_expired_segments()');
   expect(await named()).toEqual([]);
 });
 

@@ -25,9 +25,9 @@ databasePerTest();
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
-/** Nobody ticks here, so duties are late once the databases' template is two minutes old. */
+/** Nobody ticks here, so maintenance jobs are late once the databases' template is two minutes old. */
 const doctor = () =>
-  rows<Finding>(client, "select * from tock.doctor() where finding <> 'duties are late'");
+  rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance_jobs are late'");
 
 /** A task of the queue q that is dead, with so many that wait for it. */
 async function deadParent(children: number): Promise<[parent: string, child: string]> {
@@ -35,15 +35,16 @@ async function deadParent(children: number): Promise<[parent: string, child: str
   const ids = await enqueue(
     client,
     'q',
-    numberedTasks(children, 0, { after: [parent], on_parent_failure: 'wait' }),
+    numberedTasks(children, 0, { depends_on: [parent], on_parent_failure: 'wait' }),
   );
   await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
-  const told = () => promote(client).then(heldUp);
+  const told = () => promote(client).then(blocked);
   await expect.poll(told).toBe(children);
   return [parent, ids[0] as string];
 }
 
-const heldUp = () => value<number>(client, 'select count(*)::int from tock.watches where held_up');
+const blocked = () =>
+  value<number>(client, 'select count(*)::int from tock.dependency_waits where blocked');
 
 test('a task that waits for a dead one is found, with the task to rerun, until that is done', async () => {
   const [parent, child] = await deadParent(1);
@@ -68,12 +69,12 @@ test('a task that waits for a dead one is found, with the task to rerun, until t
 
 test('a finding about many parents counts their states', async () => {
   const parents = await enqueue(client, 'q', numberedTasks(4));
-  await enqueue(client, 'q', [{ after: parents, on_parent_failure: 'wait' }]);
+  await enqueue(client, 'q', [{ depends_on: parents, on_parent_failure: 'wait' }]);
   const runs = await claim(client, 'q', { limit: 3 });
   await fail(client, leaseOf(runs), [{ id: parents[0], fatal: true }]);
   await complete(client, leaseOf(runs));
   await complete(client, leaseOf(await claim(client, 'q')));
-  const told = () => promote(client).then(heldUp);
+  const told = () => promote(client).then(blocked);
   await expect.poll(told).toBe(1);
   expect(await doctor()).toMatchObject([
     { detail: expect.stringMatching(/; the parents of task \d+: 3 of 4 done, 1 dead$/) },
@@ -90,9 +91,9 @@ test('a cancelled child is no finding', async () => {
 
 test('a task that waits for a cancelled one is found, a task whose parent is running is not', async () => {
   const [live, gone] = await enqueue(client, 'q', [{}, { delay_seconds: 60 }]);
-  await enqueue(client, 'q', [{ after: [live], on_parent_failure: 'wait' }]);
+  await enqueue(client, 'q', [{ depends_on: [live], on_parent_failure: 'wait' }]);
   expect(await doctor()).toEqual([]);
-  await enqueue(client, 'q', [{ after: [gone], on_parent_failure: 'wait' }]);
+  await enqueue(client, 'q', [{ depends_on: [gone], on_parent_failure: 'wait' }]);
   await client.query(`select tock.cancel(array[${gone}])`);
   await expect
     .poll(async () => {
@@ -108,19 +109,20 @@ test('up to a thousand waiting tasks are counted, and five of many dead ones are
     expect.stringMatching(/^at least 1000 tasks, \d+ among them, wait until/),
   ]);
   for (let parent = 0; parent < 5; parent++) {
-    const before = await heldUp();
+    const before = await blocked();
     const [id = ''] = await enqueue(client, 'more', [{}]);
-    await enqueue(client, 'more', [{ after: [id], on_parent_failure: 'wait' }]);
+    await enqueue(client, 'more', [{ depends_on: [id], on_parent_failure: 'wait' }]);
     await fail(client, leaseOf(await claim(client, 'more')), { fatal: true });
-    expect(await heldUp()).toBe(before + 1);
+    expect(await blocked()).toBe(before + 1);
   }
   expect(await doctor()).toHaveLength(5);
 });
 
 const waited = (pool: string) =>
-  client.query("update tock.places set since = now() - interval '11 minutes' where pool = $1", [
-    pool,
-  ]);
+  client.query(
+    "update tock.pool_members set since = now() - interval '11 minutes' where pool = $1",
+    [pool],
+  );
 
 test('a pool task without a worker is found after ten minutes, where no worker holds a task', async () => {
   await addTasks(client, 'shards', ['s1', 's2']);
@@ -133,7 +135,7 @@ test('a pool task without a worker is found after ten minutes, where no worker h
       detail: expect.stringMatching(
         /^task s1 of pool shards has waited since 20\d\d-.*Z, and no worker of the pool holds any$/,
       ),
-      hint: expect.stringContaining("tock.unassign('shards', 's1')"),
+      hint: expect.stringContaining("tock.unassign_task('shards', 's1')"),
     },
   ];
   expect(await doctor()).toEqual(found);
@@ -167,14 +169,14 @@ test('expired workers that were not removed are found, and the maintenance job r
   await expireWorker(client, 'gone', 'a');
   expect(await doctor()).toEqual([]);
   await client.query(
-    "update tock.places set leased_until = now() - interval '3 minutes', look_at = now() - interval '3 minutes' where worker = 'a'",
+    "update tock.pool_members set leased_until = now() - interval '3 minutes', check_at = now() - interval '3 minutes' where worker = 'a'",
   );
   expect(await doctor()).toEqual([
     {
       finding: 'workers that have vanished are not let go',
       severity: 'warning',
       detail: '1 of pool gone',
-      hint: expect.stringContaining("run_duty('pools')"),
+      hint: expect.stringContaining("run_maintenance('reap_pools')"),
     },
   ]);
   await reapPools(client);
@@ -192,14 +194,14 @@ test.each(plannerStatistics)(
       Array.from({ length: 5000 }, (_, n) => `t${n}`),
     );
     await client.query("select tock.join_pool('p', 'w' || n) from generate_series(1, 5000) n");
-    await client.query("update tock.places set since = now() - interval '1 hour'");
+    await client.query("update tock.pool_members set since = now() - interval '1 hour'");
     const on = await sessionWithPlans(db, known, 'auto');
     const bad = await badScans(
       on,
       async () => {
         await on.query('select * from tock.doctor()');
       },
-      { tables: /places|watches|waiting/, most: 1200, least: 5 },
+      { tables: /places|dependency_waits|waiting/, most: 1200, least: 5 },
     );
     expect(bad).toEqual([]);
   },

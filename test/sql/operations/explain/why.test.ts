@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 type Reason = { finding: string; severity: string; detail: string; hint: string };
 
-/** What holds a queue up, once the duties have been done. */
+/** What holds a queue up, once the maintenance jobs have been done. */
 async function why(queue = 'q', tick = true): Promise<Reason[]> {
   if (tick) await client.query('select tock.tick()');
   return rows(client, 'select * from tock.why($1)', [queue]);
@@ -56,8 +56,8 @@ test('nothing is said of a queue that is empty, at work, or waits for its time, 
   expect(await why()).toEqual([]);
   await complete(client, leaseOf(await claim(client, 'q', { limit: 100 })));
   await enqueue(client, 'q', numberedTasks(3, 0, { delay_seconds: 3600 }));
-  await enqueue(client, 'q', numberedTasks(1, 0, { gate: 'g' }));
-  await enqueue(client, 'q', numberedTasks(1, 0, { after: [ids[0]] }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { concurrency_key: 'g' }));
+  await enqueue(client, 'q', numberedTasks(1, 0, { depends_on: [ids[0]] }));
   expect(await why()).toEqual([]);
   expect(await why('other')).toEqual([]);
 });
@@ -158,18 +158,18 @@ test('limits that are reached are named: of what runs, and of the rate', async (
   ]);
 });
 
-test('all gates that hold tasks back are one note, and nothing is to be cancelled that came just now', async () => {
-  const stuck = numberedTasks(10, 0).map((_, n) => ({ gate: `g${n}` }));
-  const inside = await enqueue(client, 'q', stuck);
+test('all concurrency keys that hold tasks back are one note, and nothing is to be cancelled that came just now', async () => {
+  const stuck = numberedTasks(10, 0).map((_, n) => ({ concurrency_key: `g${n}` }));
+  const holders = await enqueue(client, 'q', stuck);
   await enqueue(client, 'q', [...stuck, ...stuck]);
   await promote(client);
   const runs = await claim(client, 'q', { limit: 10, worker: 'w' });
   expect(await why()).toEqual([]);
   await claimed('30 seconds');
   const note = (severity: string, detail: RegExp, hint: RegExp) =>
-    says('gates hold tasks back', severity, detail, hint);
+    says('concurrency keys hold tasks back', severity, detail, hint);
   const all =
-    /^20 tasks wait at 10 gates \(10 full\); gate g\d lets 1 in at a time, and task \d+ is inside: running for 3\d s, attempt 1$/;
+    /^20 tasks wait at 10 concurrency_keys \(10 full\); concurrency_key g\d lets 1 in at a time, and task \d+ is holders: running for 3\d s, attempt 1$/;
   const [young] = await why();
   expect(young).toEqual(note('note', all, /tock task \d+/));
   expect(young?.hint).not.toMatch(/cancel/);
@@ -180,50 +180,54 @@ test('all gates that hold tasks back are one note, and nothing is to be cancelle
   await claimed('2 hours');
   expect(await why()).toMatchObject([{ severity: 'warning' }]);
   await complete(client, leaseOf(runs));
-  expect(inside).toHaveLength(10);
+  expect(holders).toHaveLength(10);
   await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
   await complete(client, leaseOf(await claim(client, 'q', { limit: 10 })));
-  await client.query(`select tock.put_gate('q', 'shut', '{"paused": true}')`);
-  await enqueue(client, 'q', numberedTasks(2, 0, { gate: 'shut' }));
+  await client.query(`select tock.put_concurrency_key('q', 'shut', '{"paused": true}')`);
+  await enqueue(client, 'q', numberedTasks(2, 0, { concurrency_key: 'shut' }));
   await promote(client);
   expect(await why()).toEqual([
     note(
       'warning',
-      /^2 tasks wait at 1 gate \(1 paused\); gate shut is paused and lets none in$/,
-      /tock gate q shut --resume/,
+      /^2 tasks wait at 1 concurrency_key \(1 paused\); concurrency_key shut is paused and lets none in$/,
+      /tock concurrency-key q shut --resume/,
     ),
   ]);
-  await client.query(`select tock.put_gate('q', 'shut', '{"paused": false}')`);
+  await client.query(`select tock.put_concurrency_key('q', 'shut', '{"paused": false}')`);
   expect(await why()).toEqual([]);
 });
 
-test('of very many gates the first twenty are counted, and it is said that there are more', async () => {
+test('of very many concurrency keys the first twenty are counted, and it is said that there are more', async () => {
   await enqueue(
     client,
     'q',
-    numberedTasks(44).map((task, n) => ({ ...task, gate: `g${n % 22}` })),
+    numberedTasks(44).map((task, n) => ({ ...task, concurrency_key: `g${n % 22}` })),
   );
   await promote(client);
   await claim(client, 'q', { limit: 30 });
   await claimed('30 seconds');
   expect(await why()).toMatchObject([
-    { detail: expect.stringMatching(/^20 tasks wait at the first 20 gates \(20 full\)/) },
+    {
+      detail: expect.stringMatching(/^20 tasks wait at the first 20 concurrency_keys \(20 full\)/),
+    },
   ]);
 });
 
-test('what explains it best stands first: no worker before gates and an open transaction', async () => {
-  await enqueue(client, 'q', numberedTasks(3, 0, { gate: 'g' }));
+test('what explains it best stands first: no worker before concurrency keys and an open transaction', async () => {
+  await enqueue(client, 'q', numberedTasks(3, 0, { concurrency_key: 'g' }));
   await enqueue(client, 'q', numberedTasks(3));
   await promote(client);
   await old('3 hours');
   const other = await db.connect(db.edgeUrl);
   await other.query('begin');
   await enqueue(other, 'other', numberedTasks(1));
-  const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');
+  const found = (await why('q', false)).filter(
+    ({ finding }) => finding !== 'maintenance jobs are late',
+  );
   expect(found).toMatchObject([
     { finding: 'no worker claims from this queue', severity: 'warning' },
     { finding: 'an open transaction holds tasks back', severity: 'note' },
-    { finding: 'gates hold tasks back', severity: 'warning' },
+    { finding: 'concurrency keys hold tasks back', severity: 'warning' },
   ]);
   await other.query('rollback');
 });
@@ -257,8 +261,8 @@ test('parents that are waited for are counted by how they stand, not named', asy
   const dead = runs.slice(0, 3).map(({ id }) => ({ id, fatal: true }));
   await fail(client, leaseOf(runs), dead);
   await complete(client, leaseOf(runs));
-  const after = { after: parents, on_parent_failure: 'run' };
-  const [child] = await enqueue(client, 'q', [after, { after: parents.slice(-1) }]);
+  const after = { depends_on: parents, on_parent_failure: 'run' };
+  const [child] = await enqueue(client, 'q', [after, { depends_on: parents.slice(-1) }]);
   expect(await why()).toEqual([]);
   await client.query("update tock.waiting set created_at = now() - interval '3 minutes'");
   expect(await why()).toEqual([
@@ -432,7 +436,7 @@ test("another role's open transaction is named though nobody sees when it began"
   expect(await why()).toEqual([]);
 });
 
-test('what is due and is not made ready is named, and that duties are late or fail', async () => {
+test('what is due and is not made ready is named, and that maintenance jobs are late or fail', async () => {
   await enqueue(client, 'q', numberedTasks(2, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   await client.query("update tock.migrations set applied_at = now() - interval '1 day'");
@@ -444,14 +448,18 @@ test('what is due and is not made ready is named, and that duties are late or fa
       /^2 tasks wait though due, the first for 5 min/,
       /pg_cron runs.*POST \/v1\/tick.*tock tick/,
     ),
-    says('duties are late', 'warning', /promote \(never done\)/, /tick/),
+    says('maintenance jobs are late', 'warning', /promote \(never done\)/, /tick/),
   ]);
   await client.query(
-    "update tock.duties set failures = 3, last_error = 'it broke' where name = 'reap'",
+    "update tock.maintenance_jobs set failures = 3, last_error = 'it broke' where name = 'reap'",
   );
-  expect((await why('q', false)).map(({ finding }) => finding)).toContain('a duty fails');
-  await client.query("update tock.duties set failures = 0, last_error = null where name = 'reap'");
-  await client.query('update tock.duties set last_started_at = null, last_ok_at = null');
+  expect((await why('q', false)).map(({ finding }) => finding)).toContain(
+    'a maintenance job fails',
+  );
+  await client.query(
+    "update tock.maintenance_jobs set failures = 0, last_error = null where name = 'reap'",
+  );
+  await client.query('update tock.maintenance_jobs set last_started_at = null, last_ok_at = null');
   expect(await why()).toMatchObject([{ finding: 'no worker claims from this queue' }]);
   await claim(client, 'q', { limit: 2 });
   expect(await why()).toEqual([]);
@@ -464,7 +472,9 @@ test('of what explains it as well the worst stands first', async () => {
   await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   // Nobody has ticked here for as long as the databases' template is old.
-  const found = (await why('q', false)).filter(({ finding }) => finding !== 'duties are late');
+  const found = (await why('q', false)).filter(
+    ({ finding }) => finding !== 'maintenance jobs are late',
+  );
   expect(found.map(({ finding }) => finding)).toEqual([
     "workers don't keep up",
     'what is due is not made ready',

@@ -22,7 +22,7 @@ import {
 
 databasePerFile();
 
-const round = 'select tock.minutes(p_limit => 40, p_seconds => 0)';
+const round = 'select tock.collect_metrics(p_limit => 40, p_seconds => 0)';
 
 async function counting(load: Load): Promise<void> {
   const on = await load.connect();
@@ -84,9 +84,9 @@ test('every run is counted once, whatever happens meanwhile', async () => {
     "backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.3, "lanes": 3}')`);
   await enqueue(client, 'other', [{}]);
   await client.query(
-    "select setval('tock.positions', (select max(end_position) - 2000 from tock.epochs))",
+    "select setval('tock.positions', (select max(end_position) - 2000 from tock.segments))",
   );
-  await client.query('select tock.rotate(p_ahead => 3, p_width => 5000)');
+  await client.query('select tock.create_segments(p_ahead => 3, p_width => 5000)');
   const all = [
     ...startWriters(load, 5),
     ...startClaimers(load, 4),
@@ -97,21 +97,21 @@ test('every run is counted once, whatever happens meanwhile', async () => {
   await finish();
   // A round that the load left cut short has passed what finish() ended: all is counted by one that began since.
   const ended = await value(client, 'select clock_timestamp()::text');
-  const counted = 'select coalesce(finished_at > $1, false) from tock.counting';
+  const counted = 'select coalesce(finished_at > $1, false) from tock.metrics_progress';
   do await client.query(round);
   while (!(await value(client, counted, [ended])));
   const [expected] = await rows(client, stored);
   expect(expected).toMatchObject({ enqueued: load.accepted.size + 1 });
   expect(await rows(client, `select ${sums('tock.totals')}`)).toEqual([expected]);
-  expect(await rows(client, `select ${sums("tock.minutes where queue <> '*'")}`)).toEqual([
+  expect(await rows(client, `select ${sums("tock.queue_metrics where queue <> '*'")}`)).toEqual([
     expected,
   ]);
-  expect(await rows(client, `select ${sums("tock.minutes where queue = '*'")}`)).toEqual([
+  expect(await rows(client, `select ${sums("tock.queue_metrics where queue = '*'")}`)).toEqual([
     expected,
   ]);
   expect(await rows(client, 'select queue, ready::int from tock.totals order by 1')).toEqual([
     { queue: 'load', ready: 0 },
     { queue: 'other', ready: 1 },
   ]);
-  expect(await rows(client, 'select * from tock.open_counts')).toEqual([]);
+  expect(await rows(client, 'select * from tock.metrics_open_leases')).toEqual([]);
 });

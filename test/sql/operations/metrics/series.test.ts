@@ -32,8 +32,8 @@ const depths = 'ready, running, waiting';
 async function count(limit = 100_000): Promise<number> {
   let amount = 0;
   for (;;) {
-    amount += await value<number>(client, 'select tock.minutes($1, 0)', [limit]);
-    const over = await value(client, 'select started_at is null from tock.counting');
+    amount += await value<number>(client, 'select tock.collect_metrics($1, 0)', [limit]);
+    const over = await value(client, 'select started_at is null from tock.metrics_progress');
     if (over) return amount;
   }
 }
@@ -52,7 +52,7 @@ async function byMinute(queue: string) {
   const columns = sums.split(', ').map((name) => `sum(${name})::int as ${name}`);
   const [row] = await rows<Record<string, number>>(
     client,
-    `select ${columns} from tock.minutes where queue = $1`,
+    `select ${columns} from tock.queue_metrics where queue = $1`,
     [queue],
   );
   return row;
@@ -154,17 +154,19 @@ test('an open lease is counted again in each collection', async () => {
   await complete(client, lease);
   await count();
   expect(await totals()).toMatchObject({ started: 3, done: 2, failed: 1, dead: 1, running: 0 });
-  expect(await rows(client, 'select * from tock.open_counts')).toEqual([]);
+  expect(await rows(client, 'select * from tock.metrics_open_leases')).toEqual([]);
 });
 
 test('runs that end behind an interrupted collection are counted by the next, and finished_at tells so', async () => {
-  const round = async () => client.query('select tock.minutes(p_seconds => 0)');
+  const round = async () => client.query('select tock.collect_metrics(p_seconds => 0)');
   const finished = async (since: string | null) =>
-    value<boolean>(client, 'select coalesce(finished_at > $1, false) from tock.counting', [since]);
+    value<boolean>(client, 'select coalesce(finished_at > $1, false) from tock.metrics_progress', [
+      since,
+    ]);
   await enqueue(client, 'q', numberedTasks(1));
   const { lease } = await take(1);
   await round();
-  expect(await value(client, 'select started_at is null from tock.counting')).toBe(false);
+  expect(await value(client, 'select started_at is null from tock.metrics_progress')).toBe(false);
   expect(await totals()).toMatchObject({ started: 1, done: 0 });
   // The round has passed its place: a transaction that was open meanwhile ends it and commits.
   const other = await db.connect();
@@ -182,16 +184,16 @@ test('runs that end behind an interrupted collection are counted by the next, an
 test('runs that an interrupted collection did not read are read when their stream is idle since', async () => {
   await enqueue(client, 'q', numberedTasks(5));
   const { lease } = await take(5);
-  await client.query('select tock.minutes(p_limit => 2, p_seconds => 0)');
+  await client.query('select tock.collect_metrics(p_limit => 2, p_seconds => 0)');
   expect(await totals()).toMatchObject({ enqueued: 2, started: 5 });
   await complete(client, lease);
-  await client.query('select tock.rest()');
+  await client.query('select tock.deactivate_streams()');
   expect(await value(client, 'select count(*)::int from tock.streams where awake')).toBe(0);
   await count();
   await count();
   expect(await totals()).toMatchObject({ enqueued: 5, started: 5, done: 5, ready: 0 });
-  expect(await rows(client, 'select ready::int from tock.counted')).toEqual([{ ready: 0 }]);
-  expect(await value(client, 'select tock.uncounted(0, 100)')).toEqual([]);
+  expect(await rows(client, 'select ready::int from tock.metrics_cursors')).toEqual([{ ready: 0 }]);
+  expect(await value(client, 'select tock.uncollected_streams(0, 100)')).toEqual([]);
 });
 
 /** The buckets that have something, by their upper bound. */
@@ -245,7 +247,7 @@ async function waits(queue: string) {
 }
 
 const longAgo = `update tock.waiting set created_at = now() - interval '300 s',
-  after_due = after_due - interval '300 s', due_at = due_at - interval '300 s'`;
+  due_after_parents = due_after_parents - interval '300 s', due_at = due_at - interval '300 s'`;
 
 const oldest = `select oldest_ready_at > now() - interval '60 s' as fresh from tock.queue_stats($1)`;
 
@@ -269,7 +271,7 @@ test('a run that is ready again at once is ready since the run before it ended',
 
 test('a child waits from the end of its last parent, and a task with a concurrency key from its admission', async () => {
   const [parent] = await enqueue(client, 'q', numberedTasks(1));
-  await enqueue(client, 'q', [{ after: [parent] }]);
+  await enqueue(client, 'q', [{ depends_on: [parent] }]);
   await client.query(longAgo);
   await complete(client, (await take(1)).lease);
   expect(await rows(client, oldest, ['q'])).toEqual([{ fresh: true }]);
@@ -277,7 +279,7 @@ test('a child waits from the end of its last parent, and a task with a concurren
   await count();
   expect(await waits('q')).toEqual({ short: 2, long: 0 });
 
-  await enqueue(client, 'gated', [{ gate: 'g' }, { gate: 'g' }]);
+  await enqueue(client, 'gated', [{ concurrency_key: 'g' }, { concurrency_key: 'g' }]);
   await promote(client);
   await client.query(longAgo);
   for (const _ of [1, 2]) {
@@ -332,7 +334,7 @@ test('minutes become hours after two days, and are deleted after 400 days', asyn
   const at = "date_trunc('hour', now(), 'UTC') - interval '50 hours' + interval '7 minutes'";
   // Those of two minutes stay two.
   await client.query(
-    `update tock.minutes set at = ${at} + (at - (select min(m.at) from tock.minutes m))`,
+    `update tock.queue_metrics set at = ${at} + (at - (select min(m.at) from tock.queue_metrics m))`,
   );
   await count();
   // What ended so long ago and is only seen now belongs to an hour as well.
@@ -347,7 +349,7 @@ test('minutes become hours after two days, and are deleted after 400 days', asyn
   expect(
     await rows(
       client,
-      "select width_seconds, done::int, run, to_char(at at time zone 'utc', 'MI') as m from tock.minutes where queue = 'q' and done > 0",
+      "select width_seconds, done::int, run, to_char(at at time zone 'utc', 'MI') as m from tock.queue_metrics where queue = 'q' and done > 0",
     ),
   ).toMatchObject([{ width_seconds: 3600, done: 10, m: '00' }]);
   const { enqueued = 0, started = 0, done = 0 } = before ?? {};
@@ -357,10 +359,10 @@ test('minutes become hours after two days, and are deleted after 400 days', asyn
     started: started + 1,
     done: done + 1,
   });
-  await client.query("update tock.minutes set at = at - interval '400 days'");
+  await client.query("update tock.queue_metrics set at = at - interval '400 days'");
   await count();
   expect(
-    await rows(client, "select from tock.minutes where at < now() - interval '1 day'"),
+    await rows(client, "select from tock.queue_metrics where at < now() - interval '1 day'"),
   ).toEqual([]);
   expect(await totals()).toMatchObject({ done: 10 });
 });

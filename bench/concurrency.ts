@@ -1,0 +1,63 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { connected } from './cluster.ts';
+import type { Place } from './types.ts';
+
+/** First key of the locks here. Tock's is the oid of a schema, which is never as small. */
+const space = 1;
+let count = 0;
+
+/** Where all clients of one pgbench script meet: they warm up before it and are measured behind it. */
+export type ConcurrencyKey = {
+  /** For its clients to connect by. */
+  url: string;
+  /** The script, each of whose clients stops at the concurrency key when they are called to it. */
+  script: string;
+  /** Resolves when all are connected. */
+  connected(): Promise<void>;
+  /** Calls them and resolves when all stand there. */
+  meet(): Promise<void>;
+  open(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Two advisory locks in the place's database: the call to the concurrency key, and the concurrency key itself, shut. */
+export async function shutConcurrencyKey(
+  { url }: Place,
+  script: string,
+  clients: number,
+): Promise<ConcurrencyKey> {
+  const client = await connected(url);
+  const [call, concurrency_key] = [++count, ++count];
+  const name = `bench-${concurrency_key}`;
+  await client.query('select pg_advisory_lock($1, $2)', [space, concurrency_key]);
+  let closed = false;
+  const all = async (from: string) => {
+    const text = `select count(*)::integer as clients from ${from}`;
+    while (!closed && (await client.query(text)).rows[0].clients < clients) await pause(5);
+  };
+  return {
+    url: Object.assign(new URL(url), { search: `application_name=${name}` }).href,
+    script: `\\if :met = 0
+select pg_try_advisory_xact_lock_shared(${space}, ${call})::integer as warming \\gset
+\\if :warming = 0
+select pg_advisory_xact_lock_shared(${space}, ${concurrency_key});
+\\set met 1
+\\endif
+\\endif
+${script}`,
+    connected: () => all(`pg_stat_activity where application_name = '${name}'`),
+    async meet() {
+      await client.query('select pg_advisory_lock($1, $2)', [space, call]);
+      await all(
+        `pg_locks where locktype = 'advisory' and classid = ${space} and objid = ${concurrency_key} and not granted`,
+      );
+    },
+    async open() {
+      await client.query('select pg_advisory_unlock_all()');
+    },
+    async close() {
+      closed = true;
+      await client.end();
+    },
+  };
+}

@@ -1,0 +1,44 @@
+import { z } from '@hono/zod-openapi';
+import type { Connect } from '../database/types.ts';
+import { authorized, everyQueue } from '../http/authorize.ts';
+import { type App, serve } from '../http/endpoint.ts';
+import * as s from '../http/schemas.ts';
+
+const act = z.strictObject({
+  number: s.id,
+  at: s.moment,
+  role: z.string().openapi({ description: 'Who was logged in to the database.' }),
+  key: s.keyPrefix.nullable().openapi({ description: 'Whose call it was; null where none was.' }),
+  key_name: z.string().nullable(),
+  verb: z.string(),
+  object: z.string(),
+  detail: z.record(z.string(), z.unknown()),
+});
+
+/** /v1/audit-log: who governed what. */
+export function acts(app: App, connect: Connect): void {
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/audit-log',
+    summary: 'Who made, changed, emptied or ended what, the newest first',
+    description: 'Kept for a year. The next part is before= the last number.',
+    params: s.noParams,
+    query: s.options({
+      key: s.keyPrefix.optional(),
+      verb: s.text(100).optional(),
+      object: s.text(200).optional(),
+      before: s.id.optional(),
+      limit: s.wholeText(1, 1000).optional(),
+    }),
+    statement: authorized(
+      'admin',
+      everyQueue,
+      "coalesce(json_agg(v), '[]') as acts",
+      `(select a.number::text, a.at, a.role, a.key, a.key_name, a.verb, a.object, a.detail
+        from tock.audit_log(p_key => $2, p_verb => $3, p_object => $4, p_before => $5::bigint,
+          p_limit => coalesce($6::integer, 100)) as a) as v`,
+    ),
+    values: ({ query: q }) => [q.key, q.verb, q.object, q.before, q.limit],
+    answer: z.strictObject({ acts: z.array(act) }),
+  });
+}

@@ -1,2 +1,0 @@
--- Drops epochs past their retention.
-select cron.schedule('tock:retain', '* * * * *', $$select tock.run_duty('retain')$$);

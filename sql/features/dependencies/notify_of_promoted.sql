@@ -1,0 +1,42 @@
+create or replace function tock.notify_dependents_of_promoted(p_positions bigint[], p_cancelled boolean)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  if p_cancelled then
+    delete from tock.dependency_waits x where x.child = any (p_positions);
+  end if;
+  if not tock.sees_all() then
+    insert into tock.dependency_rechecks (stream, after_position, upto) select 0, p - 1, p
+    from unnest(p_positions) p;
+  end if;
+  -- A child of one of these dependency_waits its run from now on. One whose row is locked can't be moved:
+  -- whoever has it may have looked before this promotion commits, and nothing would tell it of the run's end.
+  -- It gets a nudge.
+  if (select x.position from tock.dependency_waits x
+    where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
+      and x.position <= (select max(p) from unnest(p_positions) p)
+    order by x.stream, x.position limit 1) is not null
+  then
+    update tock.dependency_waits x set stream = tock.stream_of(p.run_id),
+      position = tock.position_of(p.run_id)
+    from (
+      select w.position from tock.waiting w
+      where w.position = any (array(
+        select y.child from tock.dependency_waits y where y.stream = 0 and y.position = any (p_positions)))
+      order by w.position for update skip locked) c, tock.promotions p
+    where x.stream = 0 and x.position = any (p_positions) and x.child = c.position
+      and p.position = x.position;
+    perform tock.schedule_recheck(array(
+      select y.child from tock.dependency_waits y where y.stream = 0 and y.position = any (p_positions)));
+    if p_cancelled then
+      perform tock.notify_dependents_of_skipped(tock.stream_of(p.run_id), tock.position_of(p.run_id) - 1,
+        tock.position_of(p.run_id))
+      from tock.promotions p where p.position = any (p_positions);
+    end if;
+  end if;
+end $$;
+
+comment on function tock.notify_dependents_of_promoted is
+  'Has those that watch waiting entries watch the runs that these have become.';

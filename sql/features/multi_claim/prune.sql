@@ -1,0 +1,25 @@
+-- Who is claiming at this moment is passed over. Judged again once the row is locked, as it may have claimed
+-- in between.
+create or replace function tock.prune_worker_leases(p_limit integer)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_own tock.worker_leases;
+begin
+  for v_own in
+    select o.* from tock.worker_leases o where o.claimed_at < pg_catalog.now() - interval '2 days'
+    order by o.claimed_at limit p_limit for update skip locked
+  loop
+    if tock.is_open(v_own.token, tock.lease_segment(v_own.token)) then
+      update tock.worker_leases o set claimed_at = pg_catalog.now()
+      where o.queue = v_own.queue and o.worker = v_own.worker;
+    else
+      delete from tock.worker_leases o where o.queue = v_own.queue and o.worker = v_own.worker;
+    end if;
+  end loop;
+end $$;
+
+comment on function tock.prune_worker_leases is
+  'Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.';

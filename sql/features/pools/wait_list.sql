@@ -1,0 +1,178 @@
+-- A line is read from where the fourth newest mark says, about 64 pairs back, as one pair in sixteen leaves
+-- one: below lie dead entries, for as long as somebody's old snapshot keeps them. Marks are read from the
+-- top, where no dead ones are. Who lies below came late, or was let go: looked for when nobody is found
+-- above, and by the maintenance job. Four marks at once move the start.
+create or replace function tock.wait_list_start(p_pool text, p_list text)
+returns bigint
+language plpgsql
+volatile
+as $$
+begin
+  return coalesce((
+    select m.reached from tock.wait_list_cursors m where m.pool = p_pool and m.line = p_list
+    order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0);
+end $$;
+
+comment on function tock.wait_list_start is 'From which turn on a line is read.';
+
+create or replace function tock.save_wait_list_cursor(
+  p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamptz)
+returns void
+language plpgsql
+volatile
+as $$
+begin
+  insert into tock.wait_list_cursors (pool, line, number, reached, rest_until)
+  select p_pool, p_list, pg_catalog.nextval('tock.pool_member_numbers'), p_reached, p_rest_until
+  from pg_catalog.generate_series(1, p_marks);
+end $$;
+
+comment on function tock.save_wait_list_cursor is
+  'Notes how far a line has come; four marks have it read from there on.';
+
+-- Skips who is locked, so a pair in an open transaction holds up nobody.
+create or replace function tock.lock_waiting(
+  p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
+returns tock.pool_members[]
+language plpgsql
+volatile
+as $$
+begin
+  if p_list = 'free' then
+    return array(
+      select p::tock.pool_members from tock.pool_members p
+      where p.pool = p_pool and p.task is null and p.turn >= p_from and p.turn < p_below
+      order by p.pool, p.turn limit p_limit for update skip locked);
+  end if;
+  return array(
+    select p::tock.pool_members from tock.pool_members p
+    where p.pool = p_pool and p.worker is null and p.turn >= p_from and p.turn < p_below
+    order by p.pool, p.turn limit p_limit for update skip locked);
+end $$;
+
+comment on function tock.lock_waiting is 'Locks the first of a line between two turns, up to so many.';
+
+-- A search that finds nobody, and took long, isn't repeated for twenty times as long: an open transaction's
+-- dead entries then cost a twentieth of the time at most.
+create or replace function tock.lock_waiting_below(p_pool text, p_list text, p_start bigint, p_limit integer)
+returns tock.pool_members[]
+language plpgsql
+volatile
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_took interval;
+  v_found tock.pool_members[];
+begin
+  if p_start = 0 or (
+    select max(m.rest_until) from (
+      select k.rest_until from tock.wait_list_cursors k where k.pool = p_pool and k.line = p_list
+      order by k.pool desc, k.line desc, k.number desc limit 4) m) > v_now
+  then
+    return '{}';
+  end if;
+  v_found := tock.lock_waiting(p_pool, p_list, 0, p_start, p_limit);
+  v_took := pg_catalog.clock_timestamp() - v_now;
+  if v_found = '{}' and v_took > interval '2 milliseconds' then
+    perform tock.save_wait_list_cursor(p_pool, p_list, p_start, 1, v_now + 20 * v_took);
+  end if;
+  return v_found;
+end $$;
+
+comment on function tock.lock_waiting_below is
+  'Locks the first of those who are below where their line is read, up to so many; none while '
+  'that search rests.';
+
+create or replace function tock.lock_first_waiting(p_pool text, p_list text)
+returns tock.pool_members
+language plpgsql
+volatile
+as $$
+declare
+  v_start bigint := tock.wait_list_start(p_pool, p_list);
+  v_found tock.pool_members[] := tock.lock_waiting(p_pool, p_list, v_start, 9223372036854775807, 1);
+begin
+  if v_found <> '{}' then
+    if pg_catalog.random() < 0.0625 then
+      perform tock.save_wait_list_cursor(p_pool, p_list, v_found[1].turn, 1, null);
+    end if;
+  else
+    v_found := tock.lock_waiting_below(p_pool, p_list, v_start, 1);
+    if v_found <> '{}' then
+      -- others may lie there, too
+      perform tock.save_wait_list_cursor(p_pool, p_list, v_found[1].turn, 4, null);
+    end if;
+  end if;
+  return v_found[1];
+end $$;
+
+comment on function tock.lock_first_waiting is
+  'Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.';
+
+-- Workers that have vanished are taken out on the way, each once.
+create or replace function tock.free_worker(p_pool text)
+returns tock.pool_members
+language plpgsql
+volatile
+as $$
+declare
+  v_member tock.pool_members;
+begin
+  for v_step in 1 .. 1000 loop
+    v_member := tock.lock_first_waiting(p_pool, 'free');
+    if v_member.number is null or v_member.leased_until > pg_catalog.clock_timestamp() then
+      return v_member;
+    end if;
+    perform tock.remove_vanished_from(p_pool, v_member.turn);
+  end loop;
+  return null;
+end $$;
+
+comment on function tock.free_worker is
+  'Locks the worker that has been free for longest; null when nobody is.';
+
+create or replace function tock.remove_vanished_from(p_pool text, p_number bigint)
+returns void
+language plpgsql
+volatile
+as $$
+declare
+  v_next bigint[] := array(
+    select n.number from tock.pool_members n where n.pool = p_pool and n.task is null and n.turn >= p_number
+    order by n.pool, n.turn limit 1000);
+begin
+  delete from tock.pool_members p where p.number = any (array(
+    select w.number from tock.pool_members w
+    where w.number = any (v_next) and w.task is null and w.leased_until <= pg_catalog.clock_timestamp()
+    for update skip locked));
+end $$;
+
+comment on function tock.remove_vanished_from is
+  'Takes out those who have vanished among the next 1,000 in the line of free workers.';
+
+create or replace function tock.free_workers(p_pool text, p_limit integer)
+returns tock.pool_members[]
+language plpgsql
+volatile
+as $$
+declare
+  v_start bigint := tock.wait_list_start(p_pool, 'free');
+  v_free tock.pool_members[];
+  v_gone bigint;
+begin
+  for v_step in 1 .. 1000 loop
+    v_free := tock.lock_waiting(p_pool, 'free', v_start, 9223372036854775807, p_limit);
+    if pg_catalog.cardinality(v_free) < p_limit then
+      v_free := v_free || tock.lock_waiting_below(p_pool, 'free', v_start,
+        p_limit - pg_catalog.cardinality(v_free));
+    end if;
+    v_gone := (select min(f.turn) from unnest(v_free) f where f.leased_until <= pg_catalog.clock_timestamp());
+    if v_gone is null then
+      return v_free;
+    end if;
+    perform tock.remove_vanished_from(p_pool, v_gone);
+  end loop;
+  return '{}';
+end $$;
+
+comment on function tock.free_workers is 'Locks the workers that have been free for longest, up to so many.';

@@ -1,0 +1,54 @@
+-- A key is kept for its queue's retention after its row was written, a day at least, and longer while its
+-- task goes on or its time lasts: such a row is looked at again only when as much time has passed once more,
+-- so that it doesn't stand before others.
+create or replace function tock.prune_unique_keys(p_limit integer)
+returns integer
+language plpgsql
+volatile
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+declare
+  v_now timestamptz := pg_catalog.clock_timestamp();
+  v_queue text := '';
+  v_old tock.unique_keys[] := '{}';
+  v_at tock.resolved_task;
+  v_open boolean[];
+  v_kept tock.unique_keys[] := '{}';
+  v_gone tock.unique_keys[] := '{}';
+begin
+  loop
+    v_queue := (
+      select k.queue from tock.unique_keys k where k.queue > v_queue
+      order by k.queue, k.unique_key, k.number limit 1);
+    exit when v_queue is null or pg_catalog.cardinality(v_old) >= p_limit;
+    v_old := v_old || array(
+      select k::tock.unique_keys from tock.unique_keys k
+      where k.queue = v_queue
+        and k.written_at < v_now - greatest((tock.policy(v_queue)).retention_seconds, 86400)
+          * interval '1 second'
+      order by k.queue, k.written_at limit p_limit - pg_catalog.cardinality(v_old) for update skip locked);
+  end loop;
+  v_open := pg_catalog.array_fill(false, array[pg_catalog.cardinality(v_old)]);
+  for v_at in select w.* from tock.resolve_tasks(array(
+    select o.task_id from unnest(v_old) with ordinality o order by o.ordinality)) w
+  loop
+    v_open[v_at.n] := v_at.state in ('waiting', 'ready', 'running');
+  end loop;
+  for v_n in 1 .. pg_catalog.cardinality(v_old) loop
+    if v_open[v_n] or v_old[v_n].until >= v_now then
+      v_kept := v_kept || v_old[v_n];
+    else
+      v_gone := v_gone || v_old[v_n];
+    end if;
+  end loop;
+  delete from tock.unique_keys k using unnest(v_gone) g
+  where k.queue = g.queue and k.unique_key = g.unique_key and k.number = g.number;
+  update tock.unique_keys k set written_at = v_now
+  from unnest(v_kept) g where k.queue = g.queue and k.unique_key = g.unique_key and k.number = g.number;
+  return pg_catalog.cardinality(v_gone);
+end $$;
+
+comment on function tock.prune_unique_keys is
+  'Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of '
+  'that age; returns how many.';

@@ -1,0 +1,88 @@
+-- A lease's rows are always locked in the order of the index on token (here, in extend() and in closing), so
+-- that they can't deadlock. A lease of one run is held by one call at a time: the call that ends that run
+-- closes the lease, so that completing needs no look at results.
+-- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids left over
+-- are looked for among the lease's retried runs.
+-- The materialized lease and the laterals with offset 0 are fences: with poor statistics the planner would
+-- begin with all runs, or all leases, of a stream.
+create or replace function tock.lock_lease_runs_{suffix}(p_lease uuid, p_segment integer, p_ids bigint[])
+returns tock.leased_run[]
+language plpgsql
+volatile
+as $$
+declare
+  v_runs tock.leased_run[];
+  v_found bigint[];
+begin
+  if p_segment <> {segment} then
+    return null;
+  elsif tock.is_of_one(p_lease) then
+    perform from tock.leases_{segment} l
+    where l.stream = tock.token_stream(p_lease)
+      and l.after_position = tock.token_cursor(p_lease, {first_position})
+      and l.token = p_lease
+    for no key update;
+  else
+    perform from tock.leases_{segment} l where l.token = p_lease and l.alone is null for share;
+  end if;
+  if not found then
+    return '{}';
+  end if;
+  if p_ids is null then
+    return (
+      with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l)
+      select array(
+        select row(r.position, coalesce(r.task_id, tock.id_at(r.position, r.stream)), r.stream, r.position,
+          s.queue, r.attempt, r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error,
+          e.next_id)::tock.leased_run
+        from leased l
+        join tock.streams s on s.number = l.stream
+        cross join lateral (
+          select r.stream, r.position, r.task_id, r.attempt, r.lost, r.max_attempts from tock.runs_{segment} r
+          where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+            and r.position <> all (coalesce(l.skips, '{}'))
+          offset 0) r
+        left join lateral (
+          select e.state, e.result, e.error, e.next_id from tock.results_{segment} e
+          where e.stream = r.stream and e.position = r.position offset 0) e on true));
+  end if;
+  v_runs := (
+    with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l)
+    select array(
+      select row(g.n, g.id, r.stream, r.position, s.queue, r.attempt,
+        r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error, e.next_id)::tock.leased_run
+      from leased l
+      join tock.streams s on s.number = l.stream
+      join unnest(p_ids) with ordinality g(id, n) on l.stream = tock.stream_of(g.id)
+      cross join lateral (
+        select r.stream, r.position, r.task_id, r.attempt, r.lost, r.max_attempts from tock.runs_{segment} r
+        where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+          and r.position = tock.position_of(g.id) and r.position <> all (coalesce(l.skips, '{}'))
+        offset 0) r
+      left join lateral (
+        select e.state, e.result, e.error, e.next_id from tock.results_{segment} e
+        where e.stream = r.stream and e.position = r.position offset 0) e on true));
+  if pg_catalog.cardinality(v_runs) < pg_catalog.cardinality(p_ids) then
+    v_found := array(select r.n from unnest(v_runs) r);
+    v_runs := v_runs || (
+      with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l)
+      select array(
+        select row(g.n, g.id, r.stream, r.position, s.queue, r.attempt,
+          r.lost, r.max_attempts, coalesce(e.state, l.outcome), e.result, e.error, e.next_id)::tock.leased_run
+        from leased l
+        join tock.streams s on s.number = l.stream
+        cross join lateral (
+          select r.stream, r.position, r.task_id, r.attempt, r.lost, r.max_attempts from tock.runs_{segment} r
+          where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
+            and r.task_id is not null and r.position <> all (coalesce(l.skips, '{}'))
+          offset 0) r
+        join tock.unmatched_ids(p_ids, v_found) g on g.id = r.task_id
+        left join lateral (
+          select e.state, e.result, e.error, e.next_id from tock.results_{segment} e
+          where e.stream = r.stream and e.position = r.position offset 0) e on true));
+  end if;
+  return v_runs;
+end $$;
+
+comment on function tock.lock_lease_runs_{suffix} is
+  'lock_lease_runs() for one segment; null when another is meant.';

@@ -1,0 +1,46 @@
+-- A task may go on, and be asked for, long after the segment of one of its runs: whoever comes for that
+-- run is sent on to what it became, as for a waiting entry. In the order of the key; verify_stream and
+-- verify_position, free again after the audit, say how far this has come.
+create or replace function tock.redirect_run_ids_{segment}(p_limit integer)
+returns integer
+language plpgsql
+volatile
+set plan_cache_mode = force_custom_plan
+as $$
+declare
+  v_at tock.segments := (select e from tock.segments e where e.number = {segment});
+  v_stream integer := coalesce(v_at.verify_stream, 0);
+  v_position bigint := coalesce(v_at.verify_position, 0);
+  v_seen integer;
+begin
+  with seen as materialized (
+    select s.* from (
+      (select e.stream, e.position, e.next_id is not null as goes_on from tock.results_{segment} e
+       where (e.stream, e.position) > (v_stream, v_position) order by e.stream, e.position limit p_limit)
+      union all
+      (select m.stream, m.position, true from tock.run_overrides_{segment} m
+       where (m.stream, m.position) > (v_stream, v_position) and m.kind = 'superseded'
+       order by m.stream, m.position limit p_limit)) s
+    order by s.stream, s.position fetch first (p_limit) rows with ties
+  ), sent_on as (
+    insert into tock.promotions (position, run_id, due_at)
+    select r.position, d.next_id, '-infinity'
+    from (select distinct s.stream, s.position from seen s where s.goes_on) s
+    join tock.runs_{segment} r using (stream, position)
+    cross join lateral tock.run_state_{segment}(r.stream, r.position, r.options) d
+    where d.next_id is not null
+    on conflict do nothing
+  ), last as (
+    select s.stream, s.position from seen s order by s.stream desc, s.position desc limit 1)
+  select (select count(*) from seen), (select l.stream from last l), (select l.position from last l)
+    into v_seen, v_at.verify_stream, v_at.verify_position;
+  if v_seen > 0 then
+    update tock.segments e set verify_stream = v_at.verify_stream, verify_position = v_at.verify_position
+    where e.number = {segment};
+  end if;
+  return v_seen;
+end $$;
+
+comment on function tock.redirect_run_ids_{segment} is
+  'Notes in promotions what the runs of the segment became, where they went on; '
+  'returns how many rows it looked at.';

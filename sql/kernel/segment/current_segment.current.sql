@@ -1,0 +1,11 @@
+create or replace function tock.current_segment()
+returns integer
+language plpgsql
+stable
+as $$
+begin
+  return (select case when {is_current} then {segment} end from tock.positions s);
+end $$;
+
+comment on function tock.current_segment is
+  'The segment in use, while the functions compiled for it are right; else null.';
