@@ -24,7 +24,7 @@ async function concurrency_keys(queue: string, options: Options) {
     one.paused ? 'paused' : '',
   ]);
   print(options, { concurrency_keys: found }, () =>
-    table([['concurrency-key', 'limit', 'holders', 'waiting', ''], ...rows]),
+    table([['key', 'limit', 'holders', 'waiting', ''], ...rows]),
   );
   note(options, found.length === 0 && 'No task has named a concurrency key.');
 }

@@ -49,10 +49,7 @@ function describeJobs({ maintenance_jobs, jobs }: Internals): string {
     maintenance_job.last_seconds === null ? null : `${maintenance_job.last_seconds.toFixed(3)} s`,
     maintenance_job.last_error,
   ]);
-  const all = table([
-    ['maintenance_job', 'every', 'last done', 'late', 'amount', 'took', 'error'],
-    ...rows,
-  ]);
+  const all = table([['job', 'every', 'last done', 'late', 'amount', 'took', 'error'], ...rows]);
   if (jobs.length === 0) return all;
   const jobRows = jobs.map((job) => [job.jobname, job.schedule, job.active, job.last_status]);
   return `${all}\n${table([['job of pg_cron', 'schedule', 'active', 'last'], ...jobRows])}`;

@@ -43,7 +43,7 @@ function describeJobs(maintenance_jobs: MaintenanceJob[]): string {
       maintenance_job.last_error,
     ];
   });
-  return table([['maintenance_job', 'every', 'last done', 'late', 'amount', 'error'], ...rows]);
+  return table([['job', 'every', 'last done', 'late', 'amount', 'error'], ...rows]);
 }
 
 function describe({ queues, maintenance_jobs, segments }: Status): string {

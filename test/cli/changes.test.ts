@@ -143,7 +143,7 @@ describe.each(both)('over %s', (_name, env) => {
       [
         ['change', id, '--delay', '1', '--run-at', '2031-01-31T09:00:00Z'],
         2,
-        /^--delay: give --delay or --run-at, not both\n/,
+        /^--delay: give either --delay or --run-at, not both\n/,
       ],
       [
         ['change', id, '--payload', '{oops'],

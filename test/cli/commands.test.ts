@@ -125,7 +125,7 @@ test('status shows queues, maintenance jobs and segments', async () => {
   expect(status.segments).toMatchObject({ current: 1, ahead: 2 });
   const shown = (await cli(['status'])).out;
   expect(shown).toMatch(/^queue +ready +running +waiting +dead +oldest ready\n/);
-  expect(shown).toMatch(/\ntidy +60 min +never +no +- +-\n/);
+  expect(shown).toMatch(/\nprune +60 min +never +no +- +-\n/);
   expect(shown).toMatch(/\nSegment 1, 2 ahead\.\n$/);
 });
 

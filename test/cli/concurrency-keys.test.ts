@@ -16,7 +16,7 @@ test('concurrency keys are listed, resized, paused and reset', async () => {
   const client = await connect();
   await client.query('select tock.promote(10, true)');
   expect((await cli('concurrency', queue)).out).toMatch(
-    /concurrency_key +limit +holders +waiting\nuser 1 +1 +1 +2\n/,
+    /key +limit +holders +waiting\nuser 1 +1 +1 +2\n/,
   );
   const show = async (...args: string[]) =>
     (await cli('concurrency-key', queue, 'user 1', ...args)).out;

@@ -36,7 +36,7 @@ async function beginning(url: string): Promise<string> {
   if (!/without TLS/.test(error.message)) return begun.join();
   expect(begun).toEqual([]);
   expect(error).toMatchObject({ exitCode: 2, message: expect.not.stringContaining('s3cret') });
-  expect(error.message).toMatch(/Give it sslmode=verify-full/);
+  expect(error.message).toMatch(/Add sslmode=verify-full to the URL/);
   return 'refused';
 }
 

@@ -14,7 +14,7 @@ test('tasks wait for others, and say for which', async () => {
   );
   const made = await tock(['enqueue', queue, '--tasks'], { env: env(), input: lines.join('\n') });
   const [a = '', b = ''] = made.out.trim().split('\n');
-  const last = ['enqueue', queue, '"c"', '--after', `${a},${b}`, '--include-results'];
+  const last = ['enqueue', queue, '"c"', '--depends-on', `${a},${b}`, '--include-results'];
   const c = (await cli(...last, '--on-parent-failure', 'run')).out.trim();
   const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);
   await cli('complete', lease);

@@ -33,7 +33,7 @@ test('a note is shown and no failure, a warning beside it is', async () => {
   await client.query(`update tock.maintenance_jobs set last_ok_at = now() - interval '7 days'`);
   const noted = await ask({ DATABASE_URL: db.url });
   expect(noted).toMatchObject({ code: 0, err: '' });
-  expect(noted.out).toMatch(/^note: maintenance_jobs are late\n {2}[\s\S]*\nAll is well\.\n$/);
+  expect(noted.out).toMatch(/^note: maintenance jobs are late\n {2}[\s\S]*\nAll is well\.\n$/);
   await client.query('alter sequence tock.positions cache 50');
   const ill = await ask({ DATABASE_URL: db.url });
   expect(ill).toMatchObject({ code: 1, err: '1 found.\n' });

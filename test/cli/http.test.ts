@@ -33,7 +33,7 @@ test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY
   });
   const status = await cli(['status']);
   expect(status.out).toMatch(
-    /\nmail +1 +0 +0 +0 +\d+ s\n\nduty +every .*\n(.*\n)*Segment 1, \d+ ahead\.\n$/,
+    /\nmail +1 +0 +0 +0 +\d+ s\n\njob +every .*\n(.*\n)*Segment 1, \d+ ahead\.\n$/,
   );
   expect(server.calls).toEqual([
     'POST /v1/queues/mail/tasks',
@@ -106,7 +106,7 @@ test('of a database that is down it is said how to reach it, and of no request i
     const { code, out, err } = await tock(args, { env: { TOCK_URL: away.url, TOCK_KEY: 'k' } });
     expect([args, code, out]).toEqual([args, 4, '']);
     expect(err).toMatch(
-      /^The database is out of reach.*\nSee that PostgreSQL runs .*try again\.\n$/,
+      /^The database is unreachable or overloaded.*\nSee that PostgreSQL runs .*try again\.\n$/,
     );
   }
 });

@@ -49,7 +49,7 @@ test('what a list prints is its table, of an empty list the heading; what is sai
     [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
     [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
     [['dead', 'quiet'], 'dead ', 'No dead task is left to run again.\n'],
-    [['concurrency', 'quiet'], 'concurrency key ', 'No task has named a concurrency key.\n'],
+    [['concurrency', 'quiet'], 'key ', 'No task has named a concurrency key.\n'],
     [['leases', '--worker', 'bob'], 'queue ', 'Nobody runs anything.\n'],
     [['limits'], 'queue ', 'No queue has limits.\n'],
     [['pool', 'list'], 'pool ', 'There are no pools.\n'],
@@ -74,7 +74,7 @@ test('what a list prints is its table, of an empty list the heading; what is sai
 test('who runs what, what time does, and why a queue waits', async () => {
   expect(await out('leases')).toMatch(/queue +worker.*\nshop +ann +20.* 1 +1 +\d+\n$/);
   expect((await json('leases', '--worker', 'bob')).leases).toEqual([]);
-  expect((await cli('maintenance')).out).toMatch(/maintenance_job +every.*\n(.*\n)*minutes +10 s/);
+  expect((await cli('maintenance')).out).toMatch(/job +every.*\n(.*\n)*collect_metrics +10 s/);
   expect(await out('segments')).toMatch(/segment +state.*\n(.*\n)* *1 +in use /);
   expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);
   expect(await out('why', 'quiet')).toBe('Nothing holds quiet up.\n');

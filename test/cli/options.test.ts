@@ -83,7 +83,10 @@ test('mistakes name the option, and what is allowed', async () => {
     [[...key, '--on-conflict', 'odd'], /^--on-conflict.* keep or replace or .*rerun\n/],
     [[...key, '--on-conflict', 'throttle'], /^--on-conflict throttle needs --unique-seconds\n/],
     [[...key, '--changed-at', 'now'], /^--changed-at.* an ISO 8601 instant with its zone, like/],
-    [['--run-at', '2030-01-01T00:00:00Z', '--delay', '4'], /^--delay: give --delay or --run-at,/],
+    [
+      ['--run-at', '2030-01-01T00:00:00Z', '--delay', '4'],
+      /^--delay: give either --delay or --run-at,/,
+    ],
     [['--expires-at', 'now'], /^--expires-at.* an ISO 8601 instant/],
     [['--concurrency-key', ''], /^--concurrency-key.* a string of 1 to 200 characters\n/],
     [['--backoff', '{"kind": "odd"}'], /^--backoff kind: .*fixed or linear or exponential\n/],
