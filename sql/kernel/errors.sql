@@ -6,7 +6,7 @@ as $$
 declare
   v_code text := 'TK' || p_status;
 begin
-  -- an option that is null is an error of its own, and an empty one is printed
+  -- raise rejects an option that is null, and prints one that is empty
   if p_field is null and p_hint is null then
     raise exception using errcode = v_code, message = p_message;
   elsif p_field is null then
@@ -18,5 +18,4 @@ begin
 end $$;
 
 comment on function tock.refuse is
-  'Raises a caller''s mistake: SQLSTATE TK and the HTTP status, DETAIL the field''s name, HINT what '
-  'to do next.';
+  'Raises an error of the caller: SQLSTATE TK and the HTTP status, DETAIL the field, HINT what to do next.';

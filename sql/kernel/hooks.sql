@@ -1,5 +1,5 @@
--- The kernel calls features here and nowhere else. Each body lists the features in lock order
--- (sql/README.md). Plain tasks pay nothing: a lease, stream or task with options is what calls a hook.
+-- The only calls from the kernel into features. Each body lists the features in lock order (sql/README.md).
+-- Plain tasks pay nothing: a hook is called only for a task, lease or stream with options.
 
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns void language plpgsql volatile
@@ -10,20 +10,20 @@ begin
   perform tock.check_pipelines(p_queue, p_tasks);
 end $$;
 
-comment on function tock.before_append is 'Checks what tasks ask of features; TK422 names the field.';
+comment on function tock.before_append is 'Checks the feature options of tasks; TK422 names the field.';
 
 create or replace function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[] language sql volatile
 as $$ select tock.append_keyed(p_queue, p_tasks, p_policy) $$;
 
 comment on function tock.append_with_keys is
-  'Appends tasks of which some have a unique key; calls append_any() for those that are new.';
+  'Appends tasks of which some have a unique key; calls append_any() for the new ones.';
 
 create or replace function tock.after_append(p_children bigint[])
 returns void language sql volatile
 as $$ select tock.check_parents(p_children) $$;
 
-comment on function tock.after_append is 'Called with the positions of tasks that come after others.';
+comment on function tock.after_append is 'Called with the positions of tasks that have depends_on.';
 
 create or replace function tock.before_complete(p_lease uuid, p_results jsonb)
 returns void language plpgsql volatile
@@ -31,19 +31,19 @@ as $$
 begin
   if pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
     perform tock.check_spawns(p_results);
-    -- alone with the lease: else this call would spawn for a run that another call ends meanwhile
+    -- lock the lease: another call could end the run meanwhile, and this one would spawn for it as well
     perform tock.lock_lease(p_lease);
   end if;
 end $$;
 
-comment on function tock.before_complete is 'Checks what results ask of features; TK422 names the field.';
+comment on function tock.before_complete is 'Checks the feature fields of results; TK422 names the field.';
 
 create or replace function tock.on_completing(p_run tock.leased_run, p_item jsonb, p_options jsonb)
 returns tock.continuation language plpgsql volatile
 as $$
 begin
   if coalesce((p_item #>> '{spawn,wait}')::boolean, false) then
-    -- one that waits may have been moved since
+    -- a task that already waits may have moved to another queue
     return row(coalesce(tock.next_queue_of(p_run.next_id), p_run.queue), true, null,
       false)::tock.continuation;
   elsif p_item ? 'stage' or p_options ? 'pipeline' then
@@ -53,8 +53,8 @@ begin
 end $$;
 
 comment on function tock.on_completing is
-  'Where the task of a run that is done goes on, if it does: in the next stage, or where it is, once those '
-  'have ended that it spawns.';
+  'How the task of a completed run continues: in the next stage, or in its own queue once the tasks that it '
+  'spawns have ended. Null if it ends.';
 
 create or replace function tock.was_completed_so(
   p_run tock.leased_run, p_item jsonb, p_next tock.continuation, p_pipeline boolean)
@@ -65,36 +65,36 @@ as $$
 $$;
 
 comment on function tock.was_completed_so is
-  'Whether a run that ended before was completed by the same call: it led to the same queue, '
-  'and left the same tasks behind.';
+  'True if an ended run was completed by the same call: it continued in the same queue and spawned the same '
+  'tasks.';
 
 create or replace function tock.after_complete(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void language sql volatile
 as $$ select tock.spawn_all(p_segment, p_runs, p_results) $$;
 
 comment on function tock.after_complete is
-  'Called with the runs done by this completion whose results have a spawn.';
+  'Called with the runs of this completion that spawn tasks.';
 
 create or replace function tock.before_next_attempts(p_again tock.next_attempt[], p_fields text[])
 returns void language sql stable
 as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
 comment on function tock.before_next_attempts is
-  'Checks tasks that go on in another queue with the payload they have.';
+  'Checks tasks that continue in another queue with their own payload.';
 
 create or replace function tock.on_runs_moved(p_ids bigint[])
 returns void language sql volatile
 as $$ select tock.notify_dependents(p_ids) $$;
 
 comment on function tock.on_runs_moved is
-  'Called when runs or waiting entries have ended, or have gone on as others.';
+  'Called when runs or waiting entries have ended or continue as other runs.';
 
 create or replace function tock.on_runs_ended(p_segment integer, p_ended tock.ending[])
 returns void language plpgsql volatile
 as $$
 begin
   perform tock.notify_dependents(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));
-  -- a call ends what is done or what isn't, never both
+  -- one call ends either completed runs or other runs, never both
   if (p_ended[1]).state <> 'done' then
     perform tock.record_dead_tasks(p_segment, p_ended);
   end if;
@@ -107,42 +107,42 @@ returns void language sql volatile
 as $$ select tock.release_keys_of_runs(p_segment, p_ended) $$;
 
 comment on function tock.after_runs_ended is
-  'Called when runs of a lease with options have ended and the lease has been closed as far as it goes.';
+  'Called when runs of a lease with options have ended and the ended part of the lease is closed.';
 
 create or replace function tock.on_leases_ended(p_leases uuid[], p_segment integer, p_wait boolean)
 returns void language sql volatile
 as $$ select tock.release_keys_of_leases(p_leases, p_segment, p_wait) $$;
 
 comment on function tock.on_leases_ended is
-  'Called when whole leases with options have ended; p_wait false: no lock may be waited for.';
+  'Called when whole leases with options have ended. With p_wait false it only tries locks.';
 
 create or replace function tock.on_parents_lease_ended(p_lease uuid, p_segment integer)
 returns void language sql volatile
 as $$ select tock.notify_dependents_of_lease(p_lease, p_segment) $$;
 
 comment on function tock.on_parents_lease_ended is
-  'Called when a whole lease has ended that has a run for which other tasks wait, or may have.';
+  'Called when a whole lease has ended that may hold runs for which other tasks wait.';
 
 create or replace function tock.before_claim(p_queue text, p_policy tock.queues, p_wait boolean)
 returns tock.limiter_state language sql volatile
 as $$ select tock.acquire_from_limiter(p_queue, p_policy, p_wait) $$;
 
 comment on function tock.before_claim is
-  'How many runs of a queue that has a limit may start; called for such queues only.';
+  'How many runs of a queue with a limit may start. Called for such queues only.';
 
 create or replace function tock.after_claim(
   p_queue text, p_policy tock.queues, p_asked tock.limiter_state, p_token uuid, p_started integer)
 returns void language sql volatile
 as $$ select tock.record_limiter_state(p_queue, p_policy, p_asked, p_token, p_started) $$;
 
-comment on function tock.after_claim is 'Called when runs of a queue that has a limit have been leased.';
+comment on function tock.after_claim is 'Called when runs of a queue with a limit have been leased.';
 
 create or replace function tock.piggyback_maintenance()
 returns boolean language sql volatile
 as $$ select tock.run_late_maintenance() $$;
 
 comment on function tock.piggyback_maintenance is
-  'Does what is due for everybody, before a claim looks for itself; whether there was anything to do.';
+  'Does overdue maintenance before a claim reads its streams; true if there was anything to do.';
 
 create or replace function tock.on_runs_skipped(
   p_stream integer, p_after bigint, p_upto bigint, p_concurrency_keys text[])
@@ -158,8 +158,8 @@ begin
 end $$;
 
 comment on function tock.on_runs_skipped is
-  'Called when a claim has passed over cancelled or expired runs of a stream, with the concurrency keys that '
-  'these had.';
+  'Called when a claim has skipped cancelled or expired runs of a stream; p_concurrency_keys are the keys of '
+  'these runs.';
 
 create or replace function tock.before_promotion(p_sweep boolean)
 returns void language plpgsql volatile
@@ -171,14 +171,14 @@ begin
   end if;
 end $$;
 
-comment on function tock.before_promotion is 'Makes due what features have put off until now.';
+comment on function tock.before_promotion is 'Makes due the work that features have postponed until now.';
 
 create or replace function tock.held_back(p_positions bigint[], p_from timestamptz)
 returns bigint[] language sql volatile
 as $$ select tock.waiting_behind_others(p_positions, p_from) $$;
 
 comment on function tock.held_back is
-  'Due entries at a concurrency key that have to stay for a later promotion.';
+  'Due entries that must stay on the wait list of their concurrency key until a later promotion.';
 
 create or replace function tock.on_dependents_due(p_positions bigint[])
 returns integer language plpgsql volatile
@@ -191,14 +191,14 @@ begin
 end $$;
 
 comment on function tock.on_dependents_due is
-  'Called with entries that are to look whether their parents have ended; returns how many became ready.';
+  'Called with due entries that must check whether their parents have ended; returns how many became ready.';
 
 create or replace function tock.on_concurrency_keys_due(p_positions bigint[])
 returns void language sql volatile
 as $$ select tock.join_wait_lists(p_positions) $$;
 
 comment on function tock.on_concurrency_keys_due is
-  'Called with entries that have a concurrency key and are due: makes ready those that it lets in.';
+  'Called with due entries that have a concurrency key; makes ready those that the key admits.';
 
 create or replace function tock.on_made_ready(
   p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
@@ -212,20 +212,19 @@ begin
 end $$;
 
 comment on function tock.on_made_ready is
-  'Called when waiting entries have become runs, with the queues and concurrency keys of those that are '
-  'cancelled.';
+  'Called when waiting entries have become runs; p_queues and p_concurrency_keys are those of cancelled ones.';
 
 create or replace function tock.after_sweep()
 returns integer language sql volatile
 as $$ select tock.sweep_wait_lists() $$;
 
-comment on function tock.after_sweep is 'Makes ready what waits at a feature and was missed: how much.';
+comment on function tock.after_sweep is 'Makes ready the tasks that a feature missed; returns how many.';
 
 create or replace function tock.on_tasks_put_off(p_ids bigint[])
 returns void language sql volatile
 as $$ select tock.release_admissions(p_ids) $$;
 
-comment on function tock.on_tasks_put_off is 'Called when waiting tasks have been given a later time.';
+comment on function tock.on_tasks_put_off is 'Called when waiting tasks have got a later time.';
 
 create or replace function tock.before_segment_drop(p_segment tock.segments)
 returns boolean language plpgsql volatile
@@ -239,10 +238,10 @@ begin
 end $$;
 
 comment on function tock.before_segment_drop is
-  'Whether nothing of a segment is needed any more by what counts its runs.';
+  'True if the metrics have counted all runs of a segment; collects them if they have not.';
 
 create or replace function tock.on_segment_dropped(p_segment integer)
 returns void language sql volatile
 as $$ select tock.record_archive_dropped(p_segment) $$;
 
-comment on function tock.on_segment_dropped is 'Called when the tables of a segment have gone.';
+comment on function tock.on_segment_dropped is 'Called when the tables of a segment have been dropped.';

@@ -1,4 +1,4 @@
--- A task's and a run's id say where it lies: the position in 43 bits, the stream in 20. The three functions
+-- The id of a task or run is its address: 43 bits of position, 20 bits of stream. The next three functions
 -- are inlined.
 create or replace function tock.id_at(p_position bigint, p_stream bigint)
 returns bigint
@@ -9,7 +9,7 @@ as $$
 $$;
 
 comment on function tock.id_at is
-  'The id of what lies at a position in a stream; stream 0 is for what waits.';
+  'The id for a position in a stream; waiting entries have stream 0.';
 
 create or replace function tock.position_of(p_id bigint)
 returns bigint
@@ -19,7 +19,7 @@ as $$
   select p_id >> 20
 $$;
 
-comment on function tock.position_of is 'The position that an id holds.';
+comment on function tock.position_of is 'The position in an id.';
 
 create or replace function tock.stream_of(p_id bigint)
 returns integer
@@ -29,7 +29,7 @@ as $$
   select (p_id & 1048575)::integer
 $$;
 
-comment on function tock.stream_of is 'The stream that an id holds; 0 for what started out waiting.';
+comment on function tock.stream_of is 'The stream in an id; 0 for a task that started out waiting.';
 
 create or replace function tock.is_id(p_text text)
 returns boolean
@@ -39,7 +39,7 @@ as $$
   select p_text ~ '^\d{1,18}$' or (p_text ~ '^\d{19}$' and p_text <= '9223372036854775807')
 $$;
 
-comment on function tock.is_id is 'Whether a text may be the id of a task.';
+comment on function tock.is_id is 'True if a text has the form of a task id.';
 
 create or replace function tock.is_instant(p_text text)
 returns boolean
@@ -54,7 +54,7 @@ exception
     then return false;
 end $$;
 
-comment on function tock.is_instant is 'Whether a text is an ISO 8601 date and time with a zone.';
+comment on function tock.is_instant is 'True if a text is an ISO 8601 date and time with a zone.';
 
 create or replace function tock.parse_ids(p_rows jsonb, p_field text)
 returns bigint[]
@@ -71,7 +71,7 @@ begin
     if v_id ~ '^\d{1,18}$' or (v_id ~ '^\d{19}$' and v_id <= '9223372036854775807') then
       v_ids := v_ids || v_id::bigint;
     else
-      perform tock.refuse(422, 'an id is a whole number as enqueue and claim gave it',
+        perform tock.refuse(422, 'an id is a whole number, as enqueue and claim return it',
         pg_catalog.format('%s[%s].id', p_field, v_n));
     end if;
   end loop;
@@ -80,18 +80,18 @@ begin
       select i.n, row_number() over (partition by i.id order by i.n) as times
       from unnest(v_ids) with ordinality i(id, n)) d where d.times > 1;
     if v_bad is not null then
-      perform tock.refuse(422, 'this id stands twice', pg_catalog.format('%s[%s].id', p_field, v_bad - 1));
+      perform tock.refuse(422, 'this id is given twice', pg_catalog.format('%s[%s].id', p_field, v_bad - 1));
     end if;
   end if;
   return v_ids;
 end $$;
 
 comment on function tock.parse_ids is
-  'The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.';
+  'The ids of an array of {id, ...}; TK422 names an element without an id or with one given before.';
 
--- It begins with the cursor, so that what is claimed together lies together in the index on token (random
--- tokens wrote a page each after a checkpoint, see ARCHITECTURE.md). 62 bits are random, as many as it takes
--- that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit is 0.
+-- The token begins with the cursor: leases claimed together are then neighbours in the index on token. Random
+-- tokens wrote one page each after a checkpoint (see ARCHITECTURE.md). 62 bits are random, which makes a token
+-- unguessable; a caller needs a role or an API key beside it. The first bit is 0.
 create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
@@ -104,12 +104,11 @@ as $$
 $$;
 
 comment on function tock.new_token is
-  'A lease''s token: 31 bits of the cursor it was claimed at, random bits, the segment in its last 28. '
-  'Version '
-  '5 says that its runs have options.';
+  'A token for a lease: 31 bits of the cursor that it was claimed at, random bits, the segment in the last '
+  '28. Version 5 marks runs with options.';
 
--- A lease of one run is found by its own key, so that no index on token is written when it is claimed and
--- when it ends (that index is of those where alone is null). 42 bits are random.
+-- A lease of one run is found by its own key, so its claim and its end write no index on token (that index
+-- covers rows whose column alone is null). 42 bits are random.
 create or replace function tock.new_token_of_one(p_segment integer, p_stream integer, p_after bigint)
 returns uuid
 language sql
@@ -123,8 +122,8 @@ as $$
 $$;
 
 comment on function tock.new_token_of_one is
-  'The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the '
-  'stream in 20 bits, the segment in the last 28.';
+  'A token for a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, 20 bits of '
+  'stream, 28 bits of segment.';
 
 create or replace function tock.is_of_one(p_lease uuid)
 returns boolean
@@ -136,7 +135,7 @@ as $$
 $$;
 
 comment on function tock.is_of_one is
-  'Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().';
+  'True if a lease was claimed with one run, so that its token is its address: see new_token_of_one().';
 
 create or replace function tock.token_stream(p_lease uuid)
 returns integer
@@ -146,7 +145,7 @@ as $$
   select ('x' || pg_catalog.substr(p_lease::text, 25, 5))::bit(20)::integer
 $$;
 
-comment on function tock.token_stream is 'The stream of a lease of one run, from its token.';
+comment on function tock.token_stream is 'The stream in the token of a lease of one run.';
 
 create or replace function tock.token_cursor(p_lease uuid, p_first bigint)
 returns bigint
@@ -158,8 +157,8 @@ as $$
 $$;
 
 comment on function tock.token_cursor is
-  'The after_position of a lease of one run, from its token and the first position of its segment, '
-  'which is at most 2^30 wide.';
+  'The after_position of a lease of one run, from its token and the first position of its segment. A segment '
+  'is at most 2^30 positions wide.';
 
 create or replace function tock.token_segment(p_lease uuid)
 returns integer
@@ -170,7 +169,7 @@ as $$
 $$;
 
 comment on function tock.token_segment is
-  'The segment that a lease''s token names; lease_segment() says whether there is one.';
+  'The segment that a token names; lease_segment() checks that it exists.';
 
 create or replace function tock.lease_has_options(p_lease uuid)
 returns boolean
@@ -180,9 +179,9 @@ as $$
   select pg_catalog.substr(p_lease::text, 15, 1) = '5'
 $$;
 
-comment on function tock.lease_has_options is 'Whether a lease is of runs with options: see new_token().';
+comment on function tock.lease_has_options is 'True if the runs of a lease have options: see new_token().';
 
--- Rows are said so that a plan made for any number of ids is right for many.
+-- The planner needs the rows estimate: a generic plan must suit many ids.
 create or replace function tock.unmatched_ids(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
 returns setof record
 language plpgsql
@@ -195,4 +194,4 @@ begin
     except select p_ids[f.n], f.n from unnest(p_found) f(n);
 end $$;
 
-comment on function tock.unmatched_ids is 'Ids and their places, but for the places in p_found.';
+comment on function tock.unmatched_ids is 'The ids, with their index, whose index is not in p_found.';

@@ -7,8 +7,8 @@ as $$
 $$;
 
 comment on function tock.lock_space is
-  'First key of every advisory lock: the schema''s oid. Second keys: a stream''s number (its claim; -1 - '
-  'number beside a stranger''s lock), 2^30 + slot, named_key().';
+  'First key of every advisory lock: the oid of the schema. Second keys: the number of a stream (its claim '
+  'lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key().';
 
 create or replace function tock.named_key(p_kind text, p_name text)
 returns integer
@@ -22,21 +22,20 @@ as $$
 $$;
 
 comment on function tock.named_key is
-  'Second key of the lock of a maintenance job, of making a queue or a concurrency key, of a queue''s '
-  'limit, or of a window of a '
-  'key''s rate (p_kind): apart from each other, so that no queue''s name can stop a maintenance job.';
+  'Second key of a named lock: a maintenance job, making a queue or a concurrency key, a queue limit, or the '
+  'rate window of an API key (p_kind). Each kind has its own range, so no queue name blocks a maintenance job.';
 
--- A session that isn't in a transaction can't be claiming: its lock on a stream's key is a stranger's,
--- or one that a pooler leaked. Beside that one, claims keep to a second key. Should the first come free
--- meanwhile and two claims meet, the key of leases refuses one.
+-- A session outside of any transaction cannot be claiming. Its lock on a stream is foreign, or was leaked by a
+-- pooler. Claims then take a second key instead. If the first key comes free and two claims meet, the primary
+-- key of leases rejects one of them.
 create or replace function tock.take_stream(p_stream integer)
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
-  -- several times, as the locks of a transaction that is just ending look like a stranger's for a moment, on
-  -- a busy machine a longer one
+  -- Several tries: the locks of a transaction that is ending look foreign for a moment, longer on a busy
+  -- machine.
   for v_scan in 0 .. 4 loop
     perform pg_catalog.pg_sleep(0.001 * v_scan * v_scan) where v_scan > 0;
     if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then
@@ -56,8 +55,8 @@ begin
 end $$;
 
 comment on function tock.take_stream is
-  'Takes the lock of a stream''s claim by trying, or its second key where the first is held by a session '
-  'outside of any transaction.';
+  'Tries the claim lock of a stream, or its second key where a session outside of any transaction holds the '
+  'first.';
 
 create or replace function tock.wait_for_lock(p_key integer)
 returns boolean
@@ -76,12 +75,11 @@ exception
 end $$;
 
 comment on function tock.wait_for_lock is
-  'Takes the lock of a stream''s claim, a slot or a maintenance job, waiting up to 50 ms; false when '
-  'that was not enough.';
+  'Takes the claim lock of a stream, a slot or a maintenance job; waits up to 50 ms, then returns false.';
 
--- Streams in one order, so that no two changes wait for each other, and a claim never waits once it has
--- leased something. With a stream's first key held no claim takes the second; one that has that from before
--- goes on beside a stranger's lock.
+-- The ascending order keeps two changes from deadlock; a claim never waits once it has leased a run. While a
+-- change holds the first key of a stream, no claim takes the second; the loop below waits for a claim that
+-- already holds it.
 create or replace function tock.hold_streams(p_streams integer[])
 returns void
 language plpgsql
@@ -94,9 +92,9 @@ declare
   v_held boolean;
 begin
   if pg_catalog.cardinality(v_streams) > 1000 then
-    perform tock.refuse(422,
-      'these tasks are ready in more than 1,000 streams, and a call changes those of 1,000', 'ids',
-      'change fewer tasks a call');
+      perform tock.refuse(422,
+        'these tasks are ready in more than 1,000 streams; a call changes tasks in at most 1,000 streams',
+        'ids', 'change fewer tasks per call');
   end if;
   foreach v_stream in array v_streams loop
     loop
@@ -118,11 +116,11 @@ begin
   end loop;
   if not v_held then
     perform tock.refuse(503,
-      'a transaction that is still open has claimed from, or changed, the stream of one of these tasks', null,
-      'try again; nothing was changed');
+      'an open transaction has claimed from or changed the stream of one of these tasks', null,
+      'nothing was changed; try again');
   end if;
 end $$;
 
 comment on function tock.hold_streams is
-  'Takes the locks of up to 1,000 streams'' claims to the end of the transaction, waiting up to 2 s in all; '
-  'TK503 when that was not enough.';
+  'Takes the claim locks of up to 1,000 streams until the transaction ends; waits up to 2 s in all, then '
+  'raises TK503.';

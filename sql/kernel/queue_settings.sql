@@ -1,4 +1,4 @@
--- Nullable ones are switched off by null.
+-- Null switches a nullable setting off.
 create or replace function tock.queue_settings()
 returns table (name text, kind text, low integer, high integer, words text[], nullable boolean)
 language sql
@@ -28,55 +28,54 @@ as $$
     ('push', 'push', null, null, null, true), ('dead_webhook', 'push', null, null, null, true)
 $$;
 
-comment on function tock.queue_settings is 'The settings of a queue, and what each may be.';
+comment on function tock.queue_settings is 'The settings of a queue with their kind and range.';
 
--- Where null stands for as it is, it is left out of what comes back.
 create or replace function tock.check_policy(p_policy jsonb)
 returns jsonb
 language plpgsql
 immutable
 as $$
 declare
-  v_given record;
+  v_setting record;
   v_clean jsonb := '{}';
   v_good boolean;
 begin
   if pg_catalog.jsonb_typeof(p_policy) is distinct from 'object' then
-    perform tock.refuse(422, 'a policy is an object', 'policy');
+    perform tock.refuse(422, 'policy must be an object', 'policy');
   end if;
-  for v_given in
+  for v_setting in
     select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, r.*
     from pg_catalog.jsonb_each(p_policy) o left join tock.queue_settings() r on r.name = o.key
   loop
-    if v_given.name is null then
-      perform tock.refuse(422, 'a queue has no option ' || v_given.key, v_given.key,
-        'options: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.queue_settings() r));
+    if v_setting.name is null then
+      perform tock.refuse(422, 'a queue has no setting ' || v_setting.key, v_setting.key,
+        'settings: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.queue_settings() r));
     end if;
     v_good := case
-      when v_given.type = 'null' then v_given.nullable
-      when v_given.kind = 'push' then true  -- check_push_policy() and check_dead_webhook() have seen it
-      when v_given.kind = 'flag' then v_given.type = 'boolean'
-      when v_given.kind = 'word' then v_given.type = 'string' and v_given.value #>> '{}' = any (v_given.words)
-      when v_given.type <> 'number' then false
-      else v_given.value::numeric between v_given.low and v_given.high
-        and (v_given.kind = 'number' or v_given.value::numeric % 1 = 0) end;
+      when v_setting.type = 'null' then v_setting.nullable
+      when v_setting.kind = 'push' then true  -- checked by check_push_policy() and check_dead_webhook()
+      when v_setting.kind = 'flag' then v_setting.type = 'boolean'
+      when v_setting.kind = 'word' then v_setting.type = 'string' and v_setting.value #>> '{}' = any (v_setting.words)
+      when v_setting.type <> 'number' then false
+      else v_setting.value::numeric between v_setting.low and v_setting.high
+        and (v_setting.kind = 'number' or v_setting.value::numeric % 1 = 0) end;
     if not v_good then
-      perform tock.refuse(422, v_given.key || ' is ' || case v_given.kind
+      perform tock.refuse(422, v_setting.key || ' must be ' || case v_setting.kind
           when 'flag' then 'true or false'
-          when 'word' then pg_catalog.array_to_string(v_given.words, ' or ')
-          else pg_catalog.format('a %s from %s to %s', case v_given.kind when 'whole' then 'whole number'
+          when 'word' then pg_catalog.array_to_string(v_setting.words, ' or ')
+          else pg_catalog.format('a %s from %s to %s', case v_setting.kind when 'whole' then 'whole number'
             else 'number' end,
-            v_given.low, v_given.high) end
-        || case when v_given.nullable then ', or null' else '' end, v_given.key);
+            v_setting.low, v_setting.high) end
+        || case when v_setting.nullable then ', or null' else '' end, v_setting.key);
     end if;
-    v_clean := v_clean || pg_catalog.jsonb_build_object(v_given.key, case v_given.kind
-      when 'whole' then pg_catalog.to_jsonb((v_given.value #>> '{}')::numeric::integer)
-      when 'number' then pg_catalog.to_jsonb(pg_catalog.round((v_given.value #>> '{}')::numeric, 6))
-      when 'push' then pg_catalog.jsonb_strip_nulls(v_given.value)
-      else v_given.value end);
+    v_clean := v_clean || pg_catalog.jsonb_build_object(v_setting.key, case v_setting.kind
+      when 'whole' then pg_catalog.to_jsonb((v_setting.value #>> '{}')::numeric::integer)
+      when 'number' then pg_catalog.to_jsonb(pg_catalog.round((v_setting.value #>> '{}')::numeric, 6))
+      when 'push' then pg_catalog.jsonb_strip_nulls(v_setting.value)
+      else v_setting.value end);
   end loop;
   return v_clean;
 end $$;
 
 comment on function tock.check_policy is
-  'A queue''s settings in the form they are kept in; TK422 names the one that can''t be.';
+  'The settings of a queue in the form in which they are stored; TK422 names an invalid one.';

@@ -1,4 +1,4 @@
--- plpgsql keeps the plan for the session; a SQL function that reads a table is planned at each call
+-- plpgsql keeps the plan for the session; PostgreSQL would plan an SQL function anew at each call.
 create or replace function tock.policy(p_queue text)
 returns tock.queues
 language plpgsql
@@ -14,7 +14,7 @@ begin
   return v_policy;
 end $$;
 
-comment on function tock.policy is 'The policy a queue follows: its own row, or the default row ''*''.';
+comment on function tock.policy is 'The policy of a queue: its own row, or the default row ''*''.';
 
 create or replace function tock.check_queue_name(p_queue text)
 returns void
@@ -24,14 +24,14 @@ as $$
 begin
   if p_queue is null or p_queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
     perform tock.refuse(422,
-      'a queue''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit',
+      'a queue name has 1 to 100 letters, digits and _ . : -, and starts with a letter or digit',
       'queue');
   end if;
 end $$;
 
-comment on function tock.check_queue_name is 'Raises TK422 for what can''t be a queue''s name.';
+comment on function tock.check_queue_name is 'Raises TK422 for an invalid queue name.';
 
--- Waits for nobody: while another open transaction makes the same queue, this one goes by '*'.
+-- Never waits: while another open transaction makes the same queue, this call uses the policy of '*'.
 create or replace function tock.make_queue(p_queue text)
 returns void
 language plpgsql
@@ -39,8 +39,8 @@ volatile
 as $$
 begin
   if (select count(*) from tock.queues) > 10000 then
-    perform tock.refuse(422, 'there are 10,000 queues: no more are made by being named', 'queue',
-      'use tenants and priorities within a queue');
+    perform tock.refuse(422, 'there are already 10,000 queues; an unknown name makes no more', 'queue',
+      'use tenants and priorities in one queue');
   end if;
   if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue)) then
     insert into tock.queues
@@ -51,10 +51,10 @@ begin
     on conflict do nothing;
   end if;
 exception
-  when serialization_failure then null;  -- made since this transaction's snapshot was taken
+  when serialization_failure then null;  -- another session made it after this snapshot was taken
 end $$;
 
-comment on function tock.make_queue is 'Makes a queue named for the first time, with the default policy.';
+comment on function tock.make_queue is 'Makes a queue at its first use, with the default policy.';
 
 create or replace function tock.lane_of(p_policy tock.queues, p_tenant text, p_bulk text[])
 returns smallint
@@ -74,8 +74,8 @@ begin
 end $$;
 
 comment on function tock.lane_of is
-  'A tenant''s lane: hashed to one of the queue''s lanes; 64 higher while another tenant fills that one, and '
-  'so on; 512 higher for what comes in bulk.';
+  'The lane of a tenant: hashed to one of the lanes of the queue; 64 higher for each lane that another tenant '
+  'fills; 512 higher for tasks that come in bulk.';
 
 create or replace function tock.is_paused(p_policy tock.queues)
 returns boolean
@@ -87,7 +87,7 @@ as $$
 $$;
 
 comment on function tock.is_paused is
-  'Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.';
+  'True if claims from a queue return nothing: it is paused, or waits to be resumed after a restore.';
 
 create or replace function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
 returns smallint
@@ -99,9 +99,9 @@ begin
     + case when p_options is null then 0 else 1024 end;
 end $$;
 
-comment on function tock.lane_in is 'The lane that a task of a tenant has in a queue.';
+comment on function tock.lane_in is 'The lane of a task of a tenant in a queue.';
 
--- What comes there is signed as Tock's own word, so nobody else enqueues into it.
+-- Tock signs the requests of this queue as its own, so callers cannot enqueue into it.
 create or replace function tock.check_not_webhooks(p_queue text, p_field text)
 returns void
 language plpgsql
@@ -109,10 +109,10 @@ immutable
 as $$
 begin
   if p_queue = 'tock-webhooks' then
-    perform tock.refuse(422, 'tock-webhooks takes no tasks but Tock''s own', p_field,
-      'use another queue, with a push of its own');
+    perform tock.refuse(422, 'the queue tock-webhooks is reserved for Tock''s own tasks', p_field,
+      'use another queue with its own push URL');
   end if;
 end $$;
 
 comment on function tock.check_not_webhooks is
-  'Raises TK422 where somebody would have Tock sign what Tock didn''t say.';
+  'Raises TK422 for the queue whose requests Tock signs as its own.';

@@ -1,5 +1,5 @@
--- Two calls with one request id follow each other: the second waits here and then finds what the
--- first was given.
+-- Two calls with one request id run one after the other: the second waits here and then returns the answer of
+-- the first.
 create or replace function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
 returns tock.requests
 language plpgsql
@@ -9,7 +9,7 @@ declare
   v_seen tock.requests;
 begin
   if pg_catalog.length(p_request_id) not between 1 and 200 then
-    perform tock.refuse(422, 'a request_id is 1 to 200 characters', 'request_id');
+    perform tock.refuse(422, 'a request_id has 1 to 200 characters', 'request_id');
   end if;
   perform pg_catalog.pg_advisory_xact_lock(
     pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_verb, p_queue, p_request_id), tock.lock_space()));
@@ -23,12 +23,12 @@ begin
 end $$;
 
 comment on function tock.request_seen is
-  'What a call with this request id was given before, all null when it is new. TK422 '
-  'when the call has changed since.';
+  'The stored answer to a call with this request id; all null for a new id. TK422 if the arguments differ '
+  'from the first call.';
 
--- What the caller says is believed unless it is plainly wrong: called from a function, something
--- written before, or another isolation. Nothing shows what the rest of the statement or transaction
--- will write, and an asynchronous commit would weaken that: so it is never assumed.
+-- The caller's word counts unless it is plainly wrong: the call comes from a function, the transaction has
+-- already written, or the isolation level differs. PostgreSQL cannot say what the transaction will write later.
+-- An asynchronous commit would weaken those writes, so the default is false.
 create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
 returns boolean
 language sql
@@ -41,10 +41,9 @@ as $$
 $$;
 
 comment on function tock.is_own_transaction is
-  'Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.';
+  'True if the calling verb is its whole transaction; p_context is the verb''s PG_CONTEXT.';
 
--- PostgreSQL raises the same error, query_canceled, for a statement_timeout and for a call
--- that somebody cancels.
+-- PostgreSQL raises query_canceled both for a statement_timeout and for a cancelled call.
 create or replace function tock.is_out_of_time()
 returns boolean
 language sql
@@ -56,7 +55,7 @@ as $$
 $$;
 
 comment on function tock.is_out_of_time is
-  'Whether the calling statement has taken as long as statement_timeout lets it, or nearly.';
+  'True if the calling statement has used at least 90 % of statement_timeout.';
 
 create or replace function tock.has_fired()
 returns boolean
@@ -67,5 +66,5 @@ as $$
 $$;
 
 comment on function tock.has_fired is
-  'Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets '
-  'comes again, as another task.';
+  'True if this transaction has fired schedules. It then commits synchronously: a fire lost in a crash would '
+  'come again as another task.';

@@ -6,7 +6,7 @@ as $$
   select pg_catalog.to_char(p_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
 $$;
 
-comment on function tock.utc is 'An instant to be read by people.';
+comment on function tock.utc is 'An instant as text for people.';
 
 create or replace function tock.ago(p_at timestamptz)
 returns text
@@ -23,7 +23,7 @@ as $$
   from (select greatest(0, extract(epoch from pg_catalog.clock_timestamp() - p_at))::bigint as n) s
 $$;
 
-comment on function tock.ago is 'How long ago, in words; null of null.';
+comment on function tock.ago is 'How long ago, in words.';
 
 create or replace function tock.some_tasks(p_count bigint, p_one text, p_more text)
 returns text
@@ -31,7 +31,7 @@ language sql
 immutable
 as $$ select case when p_count = 1 then '1 task ' || p_one else p_count || ' tasks ' || p_more end $$;
 
-comment on function tock.some_tasks is 'How many tasks, with the verb that goes with it.';
+comment on function tock.some_tasks is 'A number of tasks with the matching verb.';
 
 create or replace function tock.some(p_count bigint, p_one text, p_more text default null)
 returns text
@@ -39,7 +39,7 @@ language sql
 immutable
 as $$ select p_count || ' ' || case when p_count = 1 then p_one else coalesce(p_more, p_one || 's') end $$;
 
-comment on function tock.some is 'How many of something, in words: 1 task, 2 tasks.';
+comment on function tock.some is 'A number with the matching noun: 1 task, 2 tasks.';
 
 create or replace function tock.error_text(p_error jsonb)
 returns text
@@ -52,4 +52,4 @@ as $$
 $$;
 
 comment on function tock.error_text is
-  'What an error says, in up to 200 characters: its message, or all of it when it has none.';
+  'The message of an error, or the whole error if it has none; at most 200 characters.';
