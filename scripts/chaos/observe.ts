@@ -18,7 +18,9 @@ const tasksOf = `
 
 type Row = { id: string; n: number; of: string | null; last: string };
 
-const statesOf = `select i.id::text as id, w.state
+/** A claim that has not committed may have a run that reads as expired or cancelled: then it is not over yet. */
+const statesOf = `select i.id::text as id, w.state,
+    w.state not in ('expired', 'cancelled') or tock.will_not_start(w.current_id, false) as sure
   from unnest($1::bigint[]) with ordinality i (id, n) join tock.resolve_tasks($1::bigint[]) w on w.n = i.n`;
 
 const settled = `select coalesce(array_agg(number), '{}') as segments from tock.segments
@@ -30,11 +32,11 @@ const prepareSegmentDrop =
 
 const over = new Set(['done', 'dead', 'cancelled', 'expired']);
 
-async function states(on: pg.Client, ids: string[]): Promise<Map<string, string>> {
-  const found = new Map<string, string>();
+async function states(on: pg.Client, ids: string[]) {
+  const found = new Map<string, { state: string; over: boolean }>();
   for (let at = 0; at < ids.length; at += 2000) {
     const { rows } = await on.query(statesOf, [ids.slice(at, at + 2000)]);
-    for (const { id, state } of rows) found.set(id, state);
+    for (const { id, state, sure } of rows) found.set(id, { state, over: sure && over.has(state) });
   }
   return found;
 }
@@ -84,20 +86,21 @@ export function openObserver(chaos: Chaos) {
     const byRun = await states(on, later);
     readEnds();
     for (const id of open) {
-      const state = found.get(id) ?? byRun.get(stored.get(id) ?? '');
+      const now = found.get(id) ?? byRun.get(stored.get(id) ?? '');
       const task = { id, n: numbers.get(id) ?? 0, rerunOf: reruns.get(id) ?? null };
-      if (state && (last || over.has(state))) journal.seen({ ...task, state });
-      else if (!state && completed.has(id)) journal.seen({ ...task, state: 'done' });
-      else if (!state && missing.has(id)) {
+      if (now && (last || now.over)) journal.seen({ ...task, state: now.state });
+      else if (now) continue;
+      else if (completed.has(id)) journal.seen({ ...task, state: 'done' });
+      else if (missing.has(id)) {
         // Twice in a row: its acknowledgement would be here by now.
         ledger.differ('gone without an end', id, `number ${task.n}`);
         journal.seen({ ...task, state: 'gone' });
-      } else if (!state) missing.add(id);
+      } else missing.add(id);
     }
     if (!last) return void (await on.query(prepareSegmentDrop, [rows[0].segments]));
     // What was seen to end and is still stored has ended the same way.
     const known = [...stored.keys()].filter((id) => journal.stored.has(id));
-    for (const [id, state] of await states(on, known)) {
+    for (const [id, { state }] of await states(on, known)) {
       const before = journal.stored.get(id)?.state;
       if (before !== state) ledger.differ('an end was undone', id, `${before}, then ${state}`);
     }

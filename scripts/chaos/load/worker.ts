@@ -232,15 +232,19 @@ async function turn(client: Client): Promise<void> {
   const several = draining || random(2) === 0;
   const queue = names[random(names.length)] as string;
   const some = draining ? names : names.toSorted(() => random(3) - 1).slice(0, 4);
-  const claiming = () =>
-    several
-      ? call(client, 'claim any', { ...options, queues: some })
-      : call(client, 'claim', { ...options, queue });
+  const [verb, args] = several
+    ? (['claim any', { ...options, queues: some }] as const)
+    : (['claim', { ...options, queue }] as const);
+  const claiming = () => call(client, verb, args);
   const leasesOf = (body: { leases?: Lease[] }): Lease[] =>
     body.leases ?? [{ ...(body as Lease), queue }];
   const sent = Date.now();
-  const answer = await claiming();
-  if (answer?.status !== 200) return pause(200);
+  // Some commit late: meanwhile others see what they took as it was before.
+  const late = client.driver.transactions && !draining && random(10) === 0;
+  const answer = late
+    ? await client.driver.attempt(verb, args, { hold: random(1000), end: 'commit' })
+    : await claiming();
+  if (answer?.status !== 200 || answer.undone) return pause(200);
   const leases = leasesOf(answer.body).filter(({ lease }) => lease !== null);
   const deliveries = leases.map((lease) => taken(lease, sent, Date.now()));
   for (const { claim } of deliveries) say(['claimed', claim]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
-import { client, databasePerFile } from '../../test_database.ts';
+import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
   complete,
@@ -53,6 +53,20 @@ describe('a task that expires', () => {
       runs: [{ state: 'expired', worker: null, started_at: null }],
     });
     await complete(client, leaseOf(runs));
+    await expectInvariants(client);
+  });
+
+  test('reads as expired beside a claim that took it in time and has not committed, and then runs', async () => {
+    const [id] = await enqueue(client, 'late', [{ expires_in_seconds: 30 }]);
+    const claimer = await db.connect();
+    await claimer.query('begin');
+    const runs = await claim(claimer, 'late');
+    await age('late');
+    expect(await state(id)).toBe('expired');
+    await claimer.query('commit');
+    expect(await state(id)).toBe('running');
+    await complete(client, leaseOf(runs));
+    expect(await state(id)).toBe('done');
     await expectInvariants(client);
   });
 
