@@ -104,7 +104,7 @@ test('a key for some queues sees no results, errors or ids of tasks in others by
   expect(seen).toMatchObject({ state: 'cancelled', options: { depends_on: [] } });
   expect(seen.error).toEqual({
     name: 'ParentFailed',
-    message: 'a task that it comes after is dead',
+    message: 'a task that this task depends on is dead',
   });
   expect(JSON.stringify(seen)).not.toContain(dies);
 

@@ -26,11 +26,11 @@ begin
 end $$;
 
 comment on function tock.append_plain is
-  'Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.';
+  'Appends up to 5,000 tasks with only a payload and returns their ids in order.';
 
--- Each chunk of 5,000 has a slot of its own, so that several claimers can share a large call. A thousand
--- of one tenant in a call go by a lane apart, so that the others of its lane don't stand behind them. What is
--- due now never enters waiting.
+-- Each chunk of 5,000 has its own slot, so that several workers can share a large call. A tenant with a
+-- thousand tasks in one call gets a separate lane, so that other tenants of its lane do not wait behind them.
+-- Tasks that are due now never enter tock.waiting.
 create or replace function tock.append_any(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[]
 language plpgsql
@@ -99,7 +99,7 @@ begin
   ), later as (
     insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes,
       payload, options, concurrency_key, due_after_parents)
-    -- not by a time that lies below what the last sweep has passed
+    -- never a time below the one that the last promotion has passed
     select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant,
       p.bytes, p.payload,
       case when p.waits then tock.with_parents(p.options, p.task -> 'depends_on', p.n, c.ids, c.names)
@@ -122,4 +122,5 @@ begin
 end $$;
 
 comment on function tock.append_any is
-  'Appends tasks with any options, those that are due later to waiting, and returns their ids in order.';
+  'Appends tasks with any options, puts those that are due later into waiting, and returns their ids in '
+  'order.';

@@ -14,7 +14,7 @@ begin
       return null;
     end if;
   end loop;
-  -- the position is drawn where all holds, and behind a fence, as it may be the next segment's
+  -- nextval() runs only if all conditions hold; end_position excludes positions of the next segment
   insert into tock.runs_{segment} (stream, position, bytes, payload)
     select n.stream, n.position, v_bytes, p_payload
     from (
@@ -35,5 +35,5 @@ begin
 end $$;
 
 comment on function tock.append_one is
-  'Appends one task without options in the segment in use and returns its id; null where it takes more than '
-  'that: then append_plain() does it.';
+  'Appends one task without options to the current segment and returns its id; null if append_plain() has to '
+  'do it.';

@@ -1,4 +1,4 @@
--- One task's options, as far as they can be judged one by one; null when they are good.
+-- Checks the options that need no look at other tasks; null if they are valid.
 create or replace function tock.option_error(p_options jsonb)
 returns text[]
 language plpgsql
@@ -16,27 +16,27 @@ begin
     case v_key
       when 'delay_seconds' then
         if v_type <> 'number' or v_value::numeric not between 0 and 315360000 then
-          return array[v_key, 'delay_seconds is a number from 0 to 315360000 (ten years)'];
+          return array[v_key, 'delay_seconds must be a number from 0 to 315360000 (ten years)'];
         elsif p_options ->> 'run_at' is not null then
           return array[v_key, 'give delay_seconds or run_at, not both'];
         end if;
       when 'run_at' then
         if v_type <> 'string' or not tock.is_instant(v_value #>> '{}') then
-          return array[v_key, 'run_at is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'];
+          return array[v_key, 'run_at must be an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'];
         elsif (v_value #>> '{}')::timestamptz > pg_catalog.clock_timestamp() + interval '10 years' then
-          return array[v_key, 'run_at is up to ten years from now'];
+          return array[v_key, 'run_at must be at most ten years from now'];
         end if;
       when 'priority' then
         if v_type <> 'number' or v_value::numeric not between 0 and 9 or v_value::numeric % 1 <> 0 then
-          return array[v_key, 'priority is a whole number from 0 (first) to 9'];
+          return array[v_key, 'priority must be a whole number from 0 (first) to 9'];
         end if;
       when 'tenant' then
         if v_type <> 'string' or pg_catalog.length(v_value #>> '{}') not between 1 and 200 then
-          return array[v_key, 'tenant is a string of 1 to 200 characters'];
+          return array[v_key, 'tenant must be a string of 1 to 200 characters'];
         end if;
       when 'max_attempts' then
         if v_type <> 'number' or v_value::numeric not between 1 and 1000 or v_value::numeric % 1 <> 0 then
-          return array[v_key, 'max_attempts is a whole number from 1 to 1000'];
+          return array[v_key, 'max_attempts must be a whole number from 1 to 1000'];
         end if;
       else
         v_error := tock.extended_option_error(v_key, v_value, p_options);
@@ -48,7 +48,7 @@ begin
   return null;
 end $$;
 
-comment on function tock.option_error is 'What is wrong with a task''s options: {field, message}, or null.';
+comment on function tock.option_error is 'The error in the options of a task: {field, message}, or null.';
 
 create or replace function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
 returns void
@@ -72,18 +72,18 @@ begin
     return;
   end if;
   v_error := case
-    when pg_catalog.jsonb_typeof(v_task) <> 'object' then array['', 'a task is an object']
+    when pg_catalog.jsonb_typeof(v_task) <> 'object' then array['', 'a task must be an object']
     when pg_catalog.octet_length((v_task -> 'payload')::text) > p_max_payload_bytes then
-      array['payload', 'this queue takes payloads of up to ' || p_max_payload_bytes || ' bytes of JSON']
+      array['payload', 'this queue accepts payloads of up to ' || p_max_payload_bytes || ' bytes of JSON']
     else tock.option_error(v_task - 'payload') end;
   perform tock.refuse(422, v_error[2],
     pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'),
     case when v_error[1] = 'payload'
-      then 'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes' end);
+      then 'store large data elsewhere and send its address, or raise max_payload_bytes of the queue' end);
 end $$;
 
 comment on function tock.refuse_bad_tasks is
-  'Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.';
+  'Raises TK422 for the first invalid task; DETAIL is like tasks[3].priority.';
 
 create or replace function tock.refuse_named_keys(p_tasks jsonb, p_field text)
 returns void
@@ -95,10 +95,10 @@ begin
     or pg_catalog.jsonb_path_exists(p_tasks, '$[*].depends_on[*] ? (@ == "*")')
   then
     perform tock.refuse(422,
-      'tasks of one call that wait for each other have no unique_key, which may be another task''s',
-      p_field, 'enqueue the ones with a unique_key first, and name their ids in depends_on');
+      'tasks that depend on each other in one call cannot have a unique_key, which may name another task',
+      p_field, 'enqueue the tasks with a unique_key first, and put their ids into depends_on');
   end if;
 end $$;
 
 comment on function tock.refuse_named_keys is
-  'Raises TK422 where tasks of which some have unique keys name each other.';
+  'Raises TK422 if tasks of one call name each other and some of them have unique keys.';

@@ -1,4 +1,4 @@
--- All of a call or none.
+-- Atomic: all tasks of a call are added, or none.
 create or replace function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text default null)
 returns bigint[]
 language plpgsql
@@ -23,11 +23,11 @@ begin
 end $$;
 
 comment on function tock.enqueue is
-  'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in '
-  'order, inside your transaction if you like. A call repeated '
-  'with its request_id within 24 hours gives the same ids.';
+  'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) in the caller''s '
+  'transaction and returns their ids in order. A repeated call with the same request_id returns the same '
+  'ids for 24 hours.';
 
--- The planner settings stand here: on enqueue() they would cost the commonest call some microseconds.
+-- The planner settings are here because on enqueue() they would cost the commonest call some microseconds.
 create or replace function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)
 returns bigint[]
 language plpgsql
@@ -45,11 +45,11 @@ declare
 begin
   perform tock.check_not_webhooks(p_queue, 'queue');
   if pg_catalog.jsonb_typeof(p_tasks) is distinct from 'array' then
-    perform tock.refuse(422, 'tasks is an array of tasks', 'tasks');
+    perform tock.refuse(422, 'tasks must be an array of tasks', 'tasks');
   end if;
   v_count := pg_catalog.jsonb_array_length(p_tasks);
   if v_count > 100000 then
-    perform tock.refuse(422, 'one call takes up to 100,000 tasks', 'tasks', 'split it into several calls');
+    perform tock.refuse(422, 'one call accepts up to 100,000 tasks', 'tasks', 'split it into several calls');
   end if;
   if v_policy.name = '*' then
     perform tock.check_queue_name(p_queue);
@@ -76,14 +76,14 @@ begin
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
       values ('enqueue', p_queue, p_request_id, v_digest, v_ids)
-      on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+      on conflict do nothing;  -- a conflict is possible only under an old snapshot, and raises 40001 there
   end if;
   return v_ids;
 end $$;
 
-comment on function tock.enqueue_any is 'enqueue() for any tasks.';
+comment on function tock.enqueue_any is 'enqueue() for tasks with any options.';
 
--- What a request id's digest is made of is the same whatever time zone and extra_float_digits a session has.
+-- The digest of a request must not depend on the time zone or extra_float_digits of the session.
 create or replace function tock.enqueue_task(
   p_queue text, p_payload jsonb default null, p_delay_seconds double precision default null,
   p_run_at timestamptz default null, p_priority integer default null, p_tenant text default null,
@@ -99,4 +99,4 @@ as $$
     || pg_catalog.jsonb_build_object('payload', p_payload)), p_request_id))[1]
 $$;
 
-comment on function tock.enqueue_task is 'Adds one task and returns its id: enqueue() with plain arguments.';
+comment on function tock.enqueue_task is 'Adds one task and returns its id: enqueue() with scalar arguments.';

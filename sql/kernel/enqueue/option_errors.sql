@@ -43,29 +43,31 @@ begin
       and (v_option.kind = 'number' or (p_value #>> '{}')::numeric % 1 = 0) else false end end;
   if not v_good then
     return array[p_key, p_key || case v_option.kind
-      when 'text' then pg_catalog.format(' is a string of %s to %s characters', v_option.low, v_option.high)
-      when 'name' then pg_catalog.format(' is a string of %s to %s characters, not only digits and not *',
-        v_option.low, v_option.high)
-      when 'depends_on'
-        then ' is an array of up to 10,000 ids of tasks, names of tasks in this call, or * for all before it'
-      when 'flag' then ' is true or false'
+      when 'text'
+        then pg_catalog.format(' must be a string of %s to %s characters', v_option.low, v_option.high)
+      when 'name'
+        then pg_catalog.format(' must be a string of %s to %s characters, not only digits and not *',
+          v_option.low, v_option.high)
+      when 'depends_on' then
+        ' must be an array of up to 10,000 task ids, names of tasks in this call, or * for all before it'
+      when 'flag' then ' must be true or false'
       when 'url' then ' ' || tock.url_error(p_value)
-      when 'id' then ' is the id of a task'
-      when 'word' then ' is ' || pg_catalog.array_to_string(v_option.words, ' or ')
-      when 'instant' then ' is an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
-      else pg_catalog.format(' is a %s from %s to %s', case v_option.kind when 'whole' then 'whole number'
-        else 'number' end,
+      when 'id' then ' must be the id of a task'
+      when 'word' then ' must be ' || pg_catalog.array_to_string(v_option.words, ' or ')
+      when 'instant' then ' must be an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
+      else pg_catalog.format(' must be a %s from %s to %s',
+        case v_option.kind when 'whole' then 'whole number' else 'number' end,
         v_option.low, v_option.high) end];
   elsif p_key = 'concurrency_key' and pg_catalog.starts_with(p_value #>> '{}', 'key:') then
-    return array[p_key, 'a concurrency key''s name doesn''t begin with key: as those of unique keys do'];
+    return array[p_key, 'a concurrency_key cannot start with key:, which is reserved for unique keys'];
   elsif p_key = 'expires_in_seconds' and p_options ->> 'expires_at' is not null then
     return array[p_key, 'give expires_in_seconds or expires_at, not both'];
   elsif p_key in ('unique_policy', 'unique_seconds', 'on_conflict', 'debounce_max_seconds', 'changed_at')
     and p_options ->> 'unique_key' is null
   then
-    return array[p_key, p_key || ' says what a unique_key means: give one'];
+    return array[p_key, p_key || ' needs a unique_key'];
   end if;
-  -- what an option needs beside it, or makes sense with
+  -- combinations of options
   v_of := case
     when p_key = 'unique_policy' and p_value #>> '{}' = 'period' and p_options ->> 'unique_seconds' is null
       then 'unique_policy period needs unique_seconds'
@@ -73,25 +75,25 @@ begin
       then 'on_conflict throttle needs unique_seconds'
     when p_key = 'on_conflict' and p_value #>> '{}' in ('throttle', 'rerun')
       and p_options ->> 'unique_policy' is not null
-      then 'on_conflict ' || (p_value #>> '{}') || ' has a policy of its own: leave out unique_policy'
+      then 'on_conflict ' || (p_value #>> '{}') || ' has its own policy: leave out unique_policy'
     when p_key = 'concurrency_key' and p_options ->> 'on_conflict' = 'rerun'
-      then 'on_conflict rerun has a concurrency key of its own, that of its key: leave out concurrency key'
+      then 'on_conflict rerun sets the concurrency_key from the unique_key: leave out concurrency_key'
     when p_key = 'unique_seconds' and coalesce(p_options ->> 'unique_policy', '') <> 'period'
       and coalesce(p_options ->> 'on_conflict', '') <> 'throttle'
-      then 'unique_seconds is for unique_policy period or on_conflict throttle'
+      then 'unique_seconds needs unique_policy period or on_conflict throttle'
     when p_key in ('on_parent_failure', 'include_results')
       and coalesce(p_options -> 'depends_on', '[]') in ('[]', 'null')
-      then p_key || ' is for a task that comes after others: give depends_on'
+      then p_key || ' needs depends_on'
     when p_key = 'depends_on' and coalesce(p_options ->> 'on_conflict', 'keep') <> 'keep'
       then 'on_conflict ' || (p_options ->> 'on_conflict')
-        || ' changes a task that is there, and what that comes after stays: leave out depends_on'
+        || ' changes an existing task and keeps its dependencies: leave out depends_on'
     when p_key = 'debounce_max_seconds' and coalesce(p_options ->> 'on_conflict', '') <> 'debounce'
-      then 'debounce_max_seconds is for on_conflict debounce' end;
+      then 'debounce_max_seconds needs on_conflict debounce' end;
   return case when v_of is not null then array[p_key, v_of] end;
 end $$;
 
 comment on function tock.extended_option_error is
-  'What is wrong with one of a task''s options beside the plain ones: {field, message}, or null.';
+  'The error in an option that option_error() does not check itself: {field, message}, or null.';
 
 create or replace function tock.backoff_error(p_backoff jsonb)
 returns text[]
@@ -102,7 +104,7 @@ declare
   v_part record;
 begin
   if pg_catalog.jsonb_typeof(p_backoff) <> 'object' then
-    return array['backoff', 'backoff is an object of kind, base_seconds, factor, cap_seconds, jitter'];
+    return array['backoff', 'backoff must be an object of kind, base_seconds, factor, cap_seconds, jitter'];
   end if;
   for v_part in
     select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, s.*
@@ -112,20 +114,21 @@ begin
       return array['backoff.' || v_part.key, 'backoff has no ' || v_part.key
         || '; it has kind, base_seconds, factor, cap_seconds, jitter'];
     elsif v_part.kind = 'word' and not coalesce(v_part.value #>> '{}' = any (v_part.words), false) then
-      return array['backoff.' || v_part.key, 'kind is ' || pg_catalog.array_to_string(v_part.words, ' or ')];
+      return array['backoff.' || v_part.key,
+        'kind must be ' || pg_catalog.array_to_string(v_part.words, ' or ')];
     elsif v_part.kind = 'number' and not (case when v_part.type = 'number' then
       (v_part.value #>> '{}')::numeric between v_part.low and v_part.high else false end)
     then
       return array['backoff.' || v_part.key,
-        pg_catalog.format('%s is a number from %s to %s', v_part.key, v_part.low, v_part.high)];
+        pg_catalog.format('%s must be a number from %s to %s', v_part.key, v_part.low, v_part.high)];
     end if;
   end loop;
   return null;
 end $$;
 
-comment on function tock.backoff_error is 'What is wrong with a task''s backoff: {field, message}, or null.';
+comment on function tock.backoff_error is 'The error in the backoff of a task: {field, message}, or null.';
 
--- They may become headers of a request, so nothing is in them that such a one can't have.
+-- They may become headers of an HTTP request, so only characters allowed there are valid.
 create or replace function tock.headers_error(p_headers jsonb)
 returns text[]
 language plpgsql
@@ -135,11 +138,11 @@ declare
   v_name text;
 begin
   if pg_catalog.jsonb_typeof(p_headers) <> 'object' then
-    return array['headers', 'headers is an object of strings'];
+    return array['headers', 'headers must be an object of strings'];
   elsif (select count(*) from pg_catalog.jsonb_object_keys(p_headers)) > 20
     or pg_catalog.octet_length(p_headers::text) > 8192
   then
-    return array['headers', 'headers are up to 20, in up to 8,192 bytes of JSON'];
+    return array['headers', 'headers may be at most 20, in at most 8,192 bytes of JSON'];
   end if;
   select h.key into v_name from pg_catalog.jsonb_each(p_headers) h
   where h.key !~ '^[a-z0-9][a-z0-9-]{0,99}$' or pg_catalog.jsonb_typeof(h.value) <> 'string'
@@ -147,9 +150,9 @@ begin
   order by h.key limit 1;
   if found then
     return array['headers.' || pg_catalog.left(v_name, 100),
-      'a header is a string of printable ASCII under a name of 1 to 100 of a-z, 0-9 and -'];
+      'a header must be a string of printable ASCII with a name of 1 to 100 of a-z, 0-9 and -'];
   end if;
   return null;
 end $$;
 
-comment on function tock.headers_error is 'What is wrong with a task''s headers: {field, message}, or null.';
+comment on function tock.headers_error is 'The error in the headers of a task: {field, message}, or null.';

@@ -1,5 +1,5 @@
--- The options that a task keeps: those of claims and ends are in runs.options, the others are used up by
--- enqueue(). A table of them, as each is checked alike.
+-- runs.options stores the options that matter for claims and outcomes; enqueue() uses up the others. They are
+-- a table because one loop checks them all.
 create or replace function tock.extended_options()
 returns table (name text, kind text, low numeric, high numeric, words text[])
 language sql
@@ -23,7 +23,7 @@ as $$
 $$;
 
 comment on function tock.extended_options is
-  'The options of a task beside the plain ones, and what each may be.';
+  'The options of a task that option_error() does not check itself, with their kind and range.';
 
 create or replace function tock.kin_kept(p_task jsonb)
 returns jsonb
@@ -39,10 +39,10 @@ as $$
 $$;
 
 comment on function tock.kin_kept is
-  'What a run keeps of the tasks that its own comes after, or is a part of.';
+  'The part of runs.options about the parents and the spawning task of a task.';
 
--- A key that reruns has a concurrency key of its own, so that what comes while it runs waits for its end.
--- No task may name it.
+-- A key with on_conflict rerun has its own concurrency key: a task that comes during the run waits for its
+-- end. Callers cannot use that name.
 create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
 returns jsonb
 language sql
@@ -65,4 +65,4 @@ as $$
 $$;
 
 comment on function tock.kept_options is
-  'What a run keeps of its task''s options, with what its queue asks for; null when that is nothing.';
+  'The options that a run stores, with the defaults of its queue; null if there are none.';

@@ -1,4 +1,4 @@
--- p_ids are those of all the call's tasks in order, p_names the ids of those with a name.
+-- p_ids has the ids of all tasks of the call in order, p_names the ids of the tasks with a name.
 create or replace function tock.with_parents(
   p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
 returns jsonb
@@ -28,4 +28,4 @@ as $$
     group by f.id) d
 $$;
 
-comment on function tock.with_parents is 'A task''s options with the ids of those it comes after.';
+comment on function tock.with_parents is 'The options of a task with the ids of its parents.';

@@ -1,7 +1,7 @@
--- What others gave a task stands beside its own payload, in one whole: {payload, parents}, or {payload,
--- result, children}. That it does its options say, never the payload, which may look so by chance. What isn't
--- the whole that they speak of is a payload of its own: nothing here can fail, as a task that failed at its
--- turn would stop promotion and reaping for all.
+-- The data of parents or children stands beside the payload of the task, in one wrapper: {payload, parents}
+-- or {payload, result, children}. Only the options say that a payload is wrapped, since a payload may look
+-- like a wrapper by chance. A payload without the expected shape counts as not wrapped. Nothing here can
+-- fail: an error in one task would stop promotion and reaping for all.
 create or replace function tock.is_whole(p_payload jsonb, p_options jsonb)
 returns boolean
 language sql
@@ -12,7 +12,7 @@ as $$
 $$;
 
 comment on function tock.is_whole is
-  'Whether a task''s payload is what others gave it with its own payload in it.';
+  'True if the payload of a task is wrapped with the data of its parents or children.';
 
 create or replace function tock.own_payload(p_payload jsonb, p_options jsonb)
 returns jsonb
@@ -23,7 +23,7 @@ as $$
     else p_payload end
 $$;
 
-comment on function tock.own_payload is 'A task''s own payload, without what its parents or children gave.';
+comment on function tock.own_payload is 'The payload of a task without the data of its parents or children.';
 
 create or replace function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
 returns jsonb
@@ -35,4 +35,4 @@ as $$
 $$;
 
 comment on function tock.with_own_payload is
-  'A task''s payload with another of its own, beside what its parents or children gave.';
+  'The payload of a task with its own part replaced, beside the data of its parents or children.';

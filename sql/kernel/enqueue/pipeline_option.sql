@@ -1,4 +1,4 @@
--- A stage is a queue: whoever claims from it works on that stage, and its policy is the queue's.
+-- A stage is a queue: its workers do the work of the stage, and its policy applies.
 create or replace function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
 returns text[]
 language plpgsql
@@ -11,7 +11,7 @@ begin
     then pg_catalog.jsonb_array_length(p_pipeline) not between 2 and 20
     else true end)
   then
-    return array['pipeline', 'pipeline is an array of 2 to 20 queues, a task''s stages in order'];
+    return array['pipeline', 'pipeline must be an array of 2 to 20 queues, the stages of a task in order'];
   end if;
   for v_stage in
     select s.n, pg_catalog.jsonb_typeof(s.stage) as type, s.stage #>> '{}' as name,
@@ -20,21 +20,20 @@ begin
   loop
     if v_stage.type <> 'string' or v_stage.name !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
       return array[pg_catalog.format('pipeline[%s]', v_stage.n - 1),
-        'a stage is a queue''s name: 1 to 100 letters, digits and _ . : -, starting with a letter or digit'];
+        'a stage must be a queue name of 1 to 100 letters, digits and _ . : -, first a letter or digit'];
     elsif v_stage.times > 1 then
       return array[pg_catalog.format('pipeline[%s]', v_stage.n - 1),
-        'this stage stands twice; a task can be sent back to one by name'];
+        'this stage is named twice; a worker can send a task back to an earlier stage by its name'];
     end if;
   end loop;
   return case when p_options ->> 'on_conflict' = 'rerun'
     then array['pipeline',
-      'on_conflict rerun has a concurrency key of its key''s own in one queue: leave out the pipeline'] end;
+      'on_conflict rerun applies to one queue only: leave out the pipeline'] end;
 end $$;
 
-comment on function tock.pipeline_error is
-  'What is wrong with a task''s pipeline: {field, message}, or null.';
+comment on function tock.pipeline_error is 'The error in the pipeline of a task: {field, message}, or null.';
 
--- stage has what the task asks for itself: what its queue adds is another's in the next stage.
+-- stage has the task's own options only, since the next stage has another queue with other defaults.
 create or replace function tock.stages_kept(p_task jsonb, p_due_at timestamptz)
 returns jsonb
 language plpgsql
@@ -50,4 +49,4 @@ begin
           * interval '1 second'))) end;
 end $$;
 
-comment on function tock.stages_kept is 'What a run keeps of a task''s pipeline.';
+comment on function tock.stages_kept is 'The part of runs.options about the pipeline of a task.';

@@ -9,7 +9,7 @@ as $$
     else (p_tasks -> 0) - 'payload' = '{}' end
 $$;
 
-comment on function tock.is_plain_one is 'Whether these tasks are one, with nothing but a payload.';
+comment on function tock.is_plain_one is 'True if p_tasks is one task with only a payload.';
 
 create or replace function tock.are_plain(p_tasks jsonb)
 returns boolean
@@ -22,4 +22,4 @@ begin
     where case when pg_catalog.jsonb_typeof(t.task) = 'object' then t.task - 'payload' <> '{}' else true end);
 end $$;
 
-comment on function tock.are_plain is 'Whether each of these tasks has nothing but a payload.';
+comment on function tock.are_plain is 'True if each task has only a payload.';

@@ -1,5 +1,5 @@
--- What a task says itself stays. What would be too much with its own headers is left out:
--- nobody's task is refused for it.
+-- A header of the task itself wins. The trace is left out if it makes the headers too large: tracing never
+-- makes a valid task invalid.
 create or replace function tock.task_with_trace(p_task jsonb, p_trace jsonb)
 returns jsonb
 language sql
@@ -16,7 +16,7 @@ as $$
 $$;
 
 comment on function tock.task_with_trace is
-  'A task with the trace context of the request that enqueues it, unless it has one of its own.';
+  'A task with the trace context of the request that enqueues it, unless it has its own.';
 
 create or replace function tock.with_trace(p_body jsonb, p_trace jsonb)
 returns jsonb
@@ -35,9 +35,9 @@ as $$
 $$;
 
 comment on function tock.with_trace is
-  'The body of POST /v1/queues/:queue/tasks with the trace context that came in the headers of its request.';
+  'The body of POST /v1/queues/:queue/tasks with the trace context from the headers of its request.';
 
--- A client that traces its tries has another span for each.
+-- A client that traces its attempts sends another span with each.
 create or replace function tock.without_trace(p_tasks jsonb)
 returns jsonb
 language sql
@@ -57,4 +57,4 @@ as $$
 $$;
 
 comment on function tock.without_trace is
-  'Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.';
+  'Tasks as a repeated call is compared: without the trace context, which differs for each attempt.';

@@ -1,5 +1,5 @@
--- Whether it leads somewhere private the Worker judges, which has TOCK_PUSH_PRIVATE and looks the name up:
--- when it is given over HTTP, and before each delivery.
+-- The Worker checks for private addresses: it has TOCK_PUSH_PRIVATE and resolves the name. It does so when a
+-- URL is set over HTTP, and before each delivery.
 create or replace function tock.url_error(p_url jsonb)
 returns text
 language sql
@@ -9,8 +9,8 @@ as $$
       and p_url #>> '{}' ~* '^https?://([^][/?#@:\\[:space:][:cntrl:]]+|\[[0-9a-f:.]+\])(:[0-9]{0,5})?'
         '([/?][^#\\[:space:][:cntrl:]]*)?$'
     then null
-    else 'is a URL of up to 2,000 characters, https://host/path, without user, password, fragment and '
+    else 'must be a URL of up to 2,000 characters, https://host/path, without user, password, fragment and '
       'backslash' end
 $$;
 
-comment on function tock.url_error is 'What is wrong with the URL of an endpoint; null when it may be one.';
+comment on function tock.url_error is 'The error in the URL of an endpoint; null if it is valid.';

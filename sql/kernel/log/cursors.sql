@@ -1,6 +1,6 @@
--- A stream's cursor is the end of its newest lease, or start_after when that is higher. A lease lies in
--- the leaf of the position after the one it starts from, and starts where the one before it ended: so
--- the way up from start_after goes leaf by leaf, mostly one.
+-- The cursor of a stream is the end of its newest lease, or start_after if that is higher. A lease starts
+-- where the previous one ended, and lies in the partition of the position after its start. The loop therefore
+-- goes up from start_after partition by partition, usually only one.
 create or replace function tock.cursor_of(p_stream integer)
 returns bigint
 language plpgsql
@@ -23,10 +23,11 @@ begin
   return v_after;
 end $$;
 
-comment on function tock.cursor_of is 'Where a stream''s next claim starts.';
+comment on function tock.cursor_of is 'The position after which the next claim of a stream starts.';
 
--- In its own leaf first. Further up it has to be one statement, so that one snapshot decides (finding
--- C2): what is visible of a stream is a prefix, so in a later statement nothing can appear before it.
+-- The cursor's own partition comes first. Above it, one statement has to decide under one snapshot: the
+-- visible runs of a stream are a prefix, but a later statement could see a run below one that an earlier one
+-- saw.
 create or replace function tock.first_unread(p_stream integer, p_after bigint)
 returns bigint
 language plpgsql
@@ -49,11 +50,11 @@ begin
 end $$;
 
 comment on function tock.first_unread is
-  'The position of a stream''s first run above its cursor, in whichever segment; null when there is none.';
+  'The position of the first run of a stream above its cursor, in any segment; null if there is none.';
 
--- start_after may always be moved up to the cursor, and over a gap to just before the first unread
--- run: a claim over the same gap ends its skip lease there, so the fence stays the same number. A
--- writer with an old snapshot holds its stream's row to its end: that one is left for later.
+-- start_after may always move up to the cursor, and over a gap to just before the first unread run. A claim
+-- over the same gap ends its skip lease there, so the fence keeps its number. A writer with an old snapshot
+-- locks the row of its stream until it ends; advance_start() leaves that row for a later call.
 create or replace function tock.advance_start(p_limit integer default 1000)
 returns integer
 language plpgsql
@@ -73,7 +74,7 @@ begin
   if not found then
     return 0;  -- positions have gone past the last one
   end if;
-  -- those that were claimed from in the segment in use
+  -- streams with a lease in the current segment
   execute pg_catalog.format($q$
     update tock.streams s set start_after = n.after_position
     from (
@@ -84,7 +85,7 @@ begin
       for update skip locked) n
     where s.number = n.number and n.after_position is not null$q$, v_hot.number) using v_hot.first_position;
   get diagnostics v_moved = row_count;
-  -- those that stand before a gap, or have gone on elsewhere: a few at a time, in any order
+  -- streams before a gap, or with runs in another segment: a few at a time, in random order
   for v_stream in
     select s.number, s.start_after from tock.streams s
     where s.awake and s.start_after < v_hot.first_position - 1
@@ -109,7 +110,7 @@ begin
 end $$;
 
 comment on function tock.advance_start is
-  'Moves streams'' start_after up to the segment they have come to; returns how many.';
+  'Moves start_after of streams up to the segment of their next run; returns the number moved.';
 
 create or replace function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
 returns void
@@ -124,5 +125,5 @@ begin
 end $$;
 
 comment on function tock.skip_range is
-  'Moves a stream''s cursor without handing anything out: a closed lease that holds no runs but p_skipped '
-  'that were passed over.';
+  'Moves the cursor of a stream without leasing a run: inserts a closed lease with no runs, p_skipped of '
+  'them skipped.';

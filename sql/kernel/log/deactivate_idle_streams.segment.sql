@@ -24,5 +24,5 @@ begin
 end $$;
 
 comment on function tock.deactivate_idle_streams_{segment} is
-  'Puts streams of a slot to sleep that have nothing above their cursor in the segment in use; '
-  'returns how many.';
+  'Deactivates the streams of a slot that have no run above their cursor in the current segment; returns the '
+  'number.';

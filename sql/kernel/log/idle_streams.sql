@@ -1,8 +1,8 @@
--- A slot's lock is held while its streams are judged: no writer is at work, so what looks empty is
--- empty, and stays so. What is claimed meanwhile only looks the less empty. Up to 16 slots a call, in any
--- order, so that one kept by an open transaction starves no other; a slot that is always busy is waited
--- for a moment, as writers who find a waiter take another. start_after is left at the stream's end, for
--- the guard to see.
+-- The call holds the lock of a slot while it checks the streams of the slot. No writer is active then, so an
+-- empty stream stays empty. A concurrent claim can only make a stream look less empty than it is. One call
+-- takes up to 16 slots in random order, so that a slot locked by an open transaction does not starve the
+-- others. It waits a moment for a busy slot: writers that see a waiter take another slot. start_after keeps
+-- the end of the stream for the guard.
 create or replace function tock.deactivate_streams(p_limit integer default 20000)
 returns integer
 language plpgsql
@@ -21,7 +21,7 @@ declare
   v_rested integer := 0;
 begin
   perform tock.check_read_committed('rest');
-  -- with the sequence set back, what lies above it would not be looked at
+  -- after a sequence was set back, the checks below would miss the runs above it
   perform tock.guard_before_use();
   for v_slot in
     select s.slot from (select distinct a.slot from tock.streams a where a.awake) s
@@ -29,7 +29,7 @@ begin
   loop
     exit when v_rested >= p_limit;
     continue when not tock.wait_for_lock(1073741824 + v_slot);
-    -- only now: its writers may have gone on to another segment until then
+    -- read after the lock: until then the writers of the slot may have moved to another segment
     select e.* into v_hot from tock.segments e where e.number = tock.newest_segment();
     execute pg_catalog.format('select tock.deactivate_idle_streams_%s($1, $2)', v_hot.number)
       into v_count using v_slot, p_limit - v_rested;
@@ -50,5 +50,4 @@ begin
 end $$;
 
 comment on function tock.deactivate_streams is
-  'Puts streams with nothing above their cursor to sleep, so that claims don''t look at them; '
-  'returns how many.';
+  'Deactivates streams without runs above their cursor, so that claims skip them; returns the number.';

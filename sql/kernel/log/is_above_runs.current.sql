@@ -13,5 +13,5 @@ begin
 end $$;
 
 comment on function tock.is_above_runs is
-  'Whether the next position is above a stream''s runs, as it must be; not true when '
-  'that takes a closer look.';
+  'True if the next position is above all runs of a stream, as it must be; not true if only a slower check '
+  'can decide.';

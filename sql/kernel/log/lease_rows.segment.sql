@@ -1,4 +1,4 @@
--- A statement that selects from it is planned as if its body stood there.
+-- PostgreSQL inlines this function into the statement that selects from it.
 create or replace function tock.lease_rows_{suffix}(p_lease uuid)
 returns setof tock.leases
 language sql
@@ -13,4 +13,5 @@ as $$
     and l.token = p_lease and tock.is_of_one(p_lease)
 $$;
 
-comment on function tock.lease_rows_{suffix} is 'The rows of a lease, whichever of the two kinds it is.';
+comment on function tock.lease_rows_{suffix} is
+  'The rows of a lease of either kind: one run, or ranges of runs.';

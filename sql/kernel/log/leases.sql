@@ -12,4 +12,4 @@ begin
 end $$;
 
 comment on function tock.leased_runs is
-  'The runs of an open lease that have not ended, as its claim returned them; none when its time is up.';
+  'The unfinished runs of an open lease, as its claim returned them; none after the lease has expired.';

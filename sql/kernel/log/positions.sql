@@ -8,17 +8,17 @@ begin
     or (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size <> 1
   then
     perform tock.refuse(503,
-      pg_catalog.format('the sequence tock.positions is behind what is stored (%s), or cached', p_taken),
+      pg_catalog.format('the sequence tock.positions is behind a stored position, %s, or cached', p_taken),
       null,
-      'the maintenance_job guard mends it within a minute, or now: select tock.run_maintenance(''guard'')');
+      'the guard job repairs it within a minute, or now: select tock.run_maintenance(''guard'')');
   end if;
 end $$;
 
 comment on function tock.check_sequence is
-  'TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some '
-  'of it.';
+  'Raises TK503 if the next position may not be above p_taken: the sequence was set back, or has a cache.';
 
--- Ids of what waits are positions without a stream. Those promoted stay known, append-only.
+-- The id of a waiting task is a position without a stream. tock.promotions keeps the promoted ones; it is
+-- append-only.
 create or replace function tock.check_waiting_ids()
 returns void
 language plpgsql
@@ -30,13 +30,12 @@ begin
 end $$;
 
 comment on function tock.check_waiting_ids is
-  'TK503 when an id for a waiting entry might be given out twice.';
+  'Raises TK503 if a waiting task could get an id that is already in use.';
 
--- Asked once they are stored: the sequence may have been set back and have come up again since it was looked
--- at. What still waits refuses the id by its key, and what was promoted had been committed by then. Nearly
--- always the newest that was promoted is below, and nothing more is read. The next attempts of tasks aren't
--- asked about: there such a position is no task's id, but what is told
--- of the task whose id it was would be another's.
+-- Called after the ids are stored, because the sequence may have been set back and have caught up since the
+-- first check. The primary key rejects the id of a task that still waits. A promotion with such an id has
+-- committed by now. Usually the newest promotion lies below all new ids, and nothing more is read. Next
+-- attempts need no check: there the position is not the id of a task.
 create or replace function tock.check_new_ids(p_ids bigint[])
 returns void
 language plpgsql
@@ -53,11 +52,11 @@ begin
         where p.position = tock.position_of(i)) is not null);
     if v_taken is not null then
       perform tock.refuse(503,
-        pg_catalog.format('the sequence tock.positions gave out %s once more', v_taken), null,
-        'the maintenance_job guard mends it within a minute, or now: select tock.run_maintenance(''guard'')');
+        pg_catalog.format('the sequence tock.positions assigned position %s twice', v_taken), null,
+        'the guard job repairs it within a minute, or now: select tock.run_maintenance(''guard'')');
     end if;
   end if;
 end $$;
 
 comment on function tock.check_new_ids is
-  'TK503 when an id that was just given to a waiting entry is another task''s.';
+  'Raises TK503 if a new id of a waiting task belongs to another task.';

@@ -14,7 +14,7 @@ begin
   return v_run;
 end $$;
 
-comment on function tock.run_at is 'A run and how it stands, by its id; null when there is none.';
+comment on function tock.run_at is 'A run and its state by its id; null if there is none.';
 
 create or replace function tock.cancelled_for(p_options jsonb)
 returns jsonb
@@ -25,11 +25,11 @@ as $$
     when 'waiting for it' then 'WaitsForItself'
     else 'ParentFailed' end, 'message',
     pg_catalog.format('%s is %s',
-      coalesce('task ' || (p_options -> 'cancelled_for' ->> 'id') || ', which it comes after,',
-        'a task that it comes after'),
+      coalesce('task ' || (p_options -> 'cancelled_for' ->> 'id') || ', which this task depends on,',
+        'a task that this task depends on'),
       p_options -> 'cancelled_for' ->> 'state'))
   where p_options ? 'cancelled_for'
 $$;
 
 comment on function tock.cancelled_for is
-  'The error of a task that was cancelled for one of its parents; null of another.';
+  'The error of a task that was cancelled because of a parent; null for other tasks.';

@@ -1,7 +1,7 @@
--- A run's state is derived: a result says it, else the lease that covers it, else a mark, else it is ready.
--- (What a lease purged is cancelled where no mark says otherwise.)
--- A task goes on with the next run that its result names, or with what replaces it.
--- A statement that joins it is planned as if its body stood there.
+-- The state of a run is derived: from its result, else from the lease that covers it, else from its run
+-- override, else it is ready. (A run that a purge leased is cancelled if no override decides otherwise.)
+-- A task continues with the run that next_id of the result names, or with its replacement.
+-- PostgreSQL inlines this function into the statement that joins it.
 create or replace function tock.run_state_{segment}(p_stream integer, p_position bigint, p_options jsonb)
 returns table (
   state text, next_id bigint, ended_at timestamptz, cancel_requested boolean, result jsonb, error jsonb,
@@ -30,7 +30,7 @@ as $$
   left join lateral (
     select m.stream, m.created_at from tock.run_overrides_{segment} m
     where m.stream = p_stream and m.position = p_position and m.kind = 'cancelled'
-      -- what had expired while it waited has ended with that, though it was purged
+      -- a run that had expired before the cancellation stays expired, even if it was purged later
       and (l.stream is not null or x.expires_at <= m.created_at is not true) offset 0) c on true
   left join lateral (
     select m.other_id, m.created_at from tock.run_overrides_{segment} m
@@ -38,5 +38,4 @@ as $$
 $$;
 
 comment on function tock.run_state_{segment} is
-  'How a run of the segment stands, with its result and the lease that holds it; no lease '
-  'where it was passed over.';
+  'The state of a run of the segment with its result and its lease; a skipped run has no lease.';

@@ -1,5 +1,5 @@
--- The lowest free slot keeps streams few; a transaction that has one starts at its own (tock.slot is
--- only where to begin: a session may have set it to anything, so the lock is always taken).
+-- The lowest free slot keeps the number of streams small. A transaction that already has a slot starts at its
+-- own. tock.slot is only a hint, since a session may set it to any value: the call always takes the lock.
 create or replace function tock.take_slot(p_from integer default null)
 returns integer
 language plpgsql
@@ -23,10 +23,10 @@ begin
       return (v_first + v_step) % 4096;
     end if;
   end loop;
-  perform tock.refuse(503, 'more than 4,096 transactions are writing tasks at once',
-    null, 'try again; tock doctor names who holds writers'' locks, and transactions left open');
+  perform tock.refuse(503, 'more than 4,096 transactions are writing tasks at the same time',
+    null, 'try again; tock doctor names the sessions with writer locks and the open transactions');
 end $$;
 
 comment on function tock.take_slot is
-  'The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position '
-  'order agree in each of its streams.';
+  'The writer slot of this transaction, locked until it ends. One writer per slot makes commit order and '
+  'position order agree in each stream of the slot.';

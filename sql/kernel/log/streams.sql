@@ -1,7 +1,7 @@
--- Called with the slot's lock held, so nobody else can register or wake a stream of this slot. Under
--- a snapshot kept from before, the stream may have gone to sleep unseen: for share then raises 40001.
--- No position may be taken that isn't above the stream's newest run: it would lie below a cursor or
--- within a leased range, and never be handed out.
+-- The caller holds the lock of the slot, so no other session registers or activates a stream of the slot.
+-- Under an older snapshot the stream may have been deactivated unseen: for share then raises 40001. A
+-- position must be above the newest run of its stream. Otherwise it lies below a cursor or in a leased range,
+-- and no claim would return it.
 create or replace function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
 returns integer
 language plpgsql
@@ -15,7 +15,7 @@ begin
   select s.number, s.awake, s.start_after into v_number, v_awake, v_newest from tock.streams s
   where s.queue = p_queue and s.priority = p_priority and s.lane = p_lane and s.slot = p_slot;
   if v_number is null then
-    -- a conflict is a number still in use, or a stream that an old snapshot doesn't show: 40001
+    -- a conflict means that the number is in use, or that an old snapshot does not show the stream: 40001
     for v_try in 1 .. 1000 loop
       insert into tock.streams (number, queue, priority, lane, slot, start_after)
         values (pg_catalog.nextval('tock.stream_numbers'), p_queue, p_priority, p_lane, p_slot,
@@ -26,7 +26,7 @@ begin
     end loop;
     if v_number is null then
       perform tock.refuse(503, 'no number is free for another stream', null,
-        'there are over a million: use fewer queues, priorities and lanes');
+        'there are over a million streams: use fewer queues, priorities and lanes');
     end if;
     return v_number;
   end if;
@@ -43,8 +43,8 @@ begin
 end $$;
 
 comment on function tock.open_stream is
-  'The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 '
-  'when the sequence is behind it.';
+  'The stream of a queue, priority, lane and slot, registered or activated if necessary. TK503 if the '
+  'sequence is behind it.';
 
 create or replace function tock.newest_run(p_stream integer)
 returns bigint
@@ -64,9 +64,8 @@ begin
 end $$;
 
 comment on function tock.newest_run is
-  'A stream''s newest run, as far as it can lie above the next position: in the segment in use or a later '
-  'one. '
-  'Null when there is none.';
+  'The newest run of a stream, if it can lie above the next position: in the current segment or a later one. '
+  'Null if there is none.';
 
 create or replace function tock.stream_has_options(p_stream integer)
 returns boolean
@@ -77,4 +76,4 @@ begin
   return (select s.lane >= 1024 from tock.streams s where s.number = p_stream);
 end $$;
 
-comment on function tock.stream_has_options is 'Whether a stream is of runs with options.';
+comment on function tock.stream_has_options is 'True if the runs of a stream have options.';

@@ -138,12 +138,12 @@ for (const [bad, message, field] of [
   ],
   [
     [{ name: '12' }],
-    'name is a string of 1 to 200 characters, not only digits and not *',
+    'name must be a string of 1 to 200 characters, not only digits and not *',
     'tasks[0].name',
   ],
   [
     [{ include_results: true }],
-    'include_results is for a task that comes after others: give depends_on',
+    'include_results needs depends_on',
     'tasks[0].include_results',
   ],
 ] as const) {
@@ -183,7 +183,7 @@ test('a cancelled child names the parent that cancelled it, and its own children
   await fail(client, leaseOf(await take(queue)), { fatal: true });
   expect(await states(ids)).toEqual(['dead', ...Array(49).fill('cancelled')]);
   expect(await task(client, ids[1] as string)).toMatchObject({
-    error: { name: 'ParentFailed', message: `task ${ids[0]}, which it comes after, is dead` },
+    error: { name: 'ParentFailed', message: `task ${ids[0]}, which this task depends on, is dead` },
   });
   expect(await value(client, 'select count(*)::integer from tock.dependency_waits')).toBe(
     await value(

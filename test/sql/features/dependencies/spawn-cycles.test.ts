@@ -151,7 +151,7 @@ test('of two that wait for each other, unseen by both, the younger is cancelled 
   const [over, on] = found[0]?.state === 'cancelled' ? found : found.reverse();
   expect(over?.error).toEqual({
     name: 'WaitsForItself',
-    message: `task ${on?.id}, which it comes after, is waiting for it`,
+    message: `task ${on?.id}, which this task depends on, is waiting for it`,
   });
 });
 

@@ -218,7 +218,7 @@ describe('refused', () => {
     [
       { tasks: [{}, { priority: 11 }] },
       'results[0].spawn.tasks[1].priority',
-      'priority is a whole number from 0 (first) to 9',
+      'priority must be a whole number from 0 (first) to 9',
     ],
   ];
   test.each(bad)('%j', async (spawn, detail, message) => {
