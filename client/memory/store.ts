@@ -129,7 +129,7 @@ export function createStore(now: () => number) {
     leases.delete(lease.lease);
     for (const { task, run, ended } of lease.runs.values()) {
       if (ended !== undefined) continue;
-      const message = `the lease ran out at ${instant(lease.until).slice(0, 19)}Z`;
+      const message = `the lease expired at ${instant(lease.until).slice(0, 19)}Z`;
       const error = { name: 'LeaseExpired', message };
       Object.assign(run, { state: 'lost', ended_at: instant(now()), error });
       task.lost += 1;

@@ -224,7 +224,7 @@ const scenarios: Record<string, Scenario> = {
 
 // The database's clock is not the one in memory.
 const plain = (answer: unknown) =>
-  JSON.parse(JSON.stringify(answer).replaceAll(/ran out at [^"]*/g, 'ran out'));
+  JSON.parse(JSON.stringify(answer).replaceAll(/expired at [^"]*/g, 'expired'));
 
 describe.each(Object.entries(scenarios))('in memory as in the database', (name, scenario) => {
   test(name, async () => {

@@ -1,4 +1,5 @@
--- Where no hot function is right (a segment's edge, a restart), every stream goes the slow way.
+-- If no _current function applies (at the edge of a segment, after a restart), every stream takes this slow
+-- path.
 create or replace function tock.streams_in_any_segment(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer)
 returns tock.candidate[]
@@ -18,7 +19,7 @@ begin
     limit p_limit);
 end $$;
 
-comment on function tock.streams_in_any_segment is 'Streams to draw from, whichever segment they are in.';
+comment on function tock.streams_in_any_segment is 'Streams of a queue with unread runs, in any segment.';
 
 create or replace function tock.unread_stream(p_queue text)
 returns integer
@@ -35,11 +36,12 @@ begin
 end $$;
 
 comment on function tock.unread_stream is
-  'A stream of a queue with runs that were not claimed, cancelled ones among them; null when there is none.';
+  'A stream of a queue with unclaimed runs, cancelled ones included; null if there is none.';
 
--- With the stream's lock held. Where its next run lies in a later segment than its cursor, a skip lease
--- goes over the gap, up to just before that run. A claim that is alone moves start_after up as well: a
--- row lock kept until the end of somebody's transaction would hold up writers with old snapshots.
+-- The caller holds the stream lock. If the next run lies in a later segment than the cursor, a skip lease
+-- covers the gap up to just before that run. A claim that is its whole transaction also moves start_after up.
+-- Another claim does not: it would keep the row lock until its transaction ends and block writers with old
+-- snapshots.
 create or replace function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
 returns tock.stream_cursor
 language plpgsql
@@ -71,7 +73,7 @@ begin
 end $$;
 
 comment on function tock.resolve_cursor is
-  'The segment of a stream''s next run, and the cursor to claim it from; null when nothing is unread.';
+  'The segment of the next run of a stream and the cursor to claim it from; null if nothing is unread.';
 
 create or replace function tock.next_cursor(p_stream integer, p_current integer, p_own_transaction boolean)
 returns tock.stream_cursor
@@ -86,8 +88,8 @@ begin
 end $$;
 
 comment on function tock.next_cursor is
-  'Where a stream''s next claim starts; null when nothing is unread. p_current is the segment in use, '
-  'where that is known.';
+  'The position after which the next claim of a stream starts; null if nothing is unread. p_current is the '
+  'current segment, or null.';
 
 create or replace function tock.pass_overridden(p_range tock.claim_range, p_most integer)
 returns tock.passed
@@ -104,7 +106,7 @@ begin
   return v_passed;
 end $$;
 
-comment on function tock.pass_overridden is 'pass_overridden_N() of the range''s segment.';
+comment on function tock.pass_overridden is 'pass_overridden_N() for the segment of the range.';
 
 create or replace function tock.lease_overridden_range(p_range tock.claim_range, p_passed tock.passed)
 returns setof tock.claimed
@@ -123,5 +125,5 @@ begin
 end $$;
 
 comment on function tock.lease_overridden_range is
-  'lease_overridden_range_N() of the range''s segment, with the end of the lease no later than the runs'' '
-  'time limit.';
+  'lease_overridden_range_N() for the segment of the range; the lease ends no later than the time limit of '
+  'its runs.';

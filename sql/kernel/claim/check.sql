@@ -7,17 +7,17 @@ as $$
 begin
   perform tock.check_queue_name(p_queue);
   if p_limit is null or p_limit not between 1 and 10000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
   end if;
   if p_lease_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
   end if;
   if pg_catalog.length(p_worker) > 200 then
-    perform tock.refuse(422, 'worker is a name of up to 200 characters', 'worker');
+    perform tock.refuse(422, 'worker must be a name of up to 200 characters', 'worker');
   end if;
 end $$;
 
-comment on function tock.check_claim is 'Raises TK422 for arguments that claim() doesn''t take.';
+comment on function tock.check_claim is 'Raises TK422 for invalid arguments of claim().';
 
 create or replace function tock.lease_has_ended()
 returns void
@@ -29,5 +29,4 @@ begin
     'claim again with a new request_id');
 end $$;
 
-comment on function tock.lease_has_ended is
-  'Raises TK409: what a repeated claim is told when nothing is left of what it was given.';
+comment on function tock.lease_has_ended is 'Raises TK409 for a repeated claim whose lease has ended.';

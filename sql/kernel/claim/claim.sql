@@ -1,11 +1,11 @@
--- Lock order: delayed rows (skip locked), then one stream after another by try-lock. A claim never blocks
--- once it has leased something. While a claim holds a stream's lock, the cursor of the stream can't move:
--- the claim reads it, and one further statement decides the range, inserts the lease and returns the
--- payloads. So what is leased is what is delivered. The primary key of leases refuses a second claim from
+-- Lock order: (1) delayed rows, skip locked; (2) stream locks, try-lock only. A claim never blocks once it
+-- has leased runs. The cursor of a stream cannot move while the claim holds the stream lock. The claim reads
+-- the cursor, and one further statement chooses the range, inserts the lease and returns the payloads. The
+-- returned runs are therefore exactly the leased ones. The primary key of leases rejects a second claim from
 -- one cursor.
 --
--- p_own_transaction says that the statement is the whole transaction: then the claim also promotes what is
--- due, and commits asynchronously.
+-- With p_own_transaction the statement is the whole transaction. The claim then also promotes due tasks and
+-- commits asynchronously.
 create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null,
@@ -24,7 +24,7 @@ declare
   v_context text;
   v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
   v_own_transaction boolean;
-  v_late boolean;  -- maintenance that is late is still to be done
+  v_late boolean;  -- late maintenance has yet to run
   v_one tock.claimed;
   v_claim tock.claiming;
 begin
@@ -34,7 +34,7 @@ begin
   get diagnostics v_context = pg_context;
   v_own_transaction := tock.is_own_transaction(p_own_transaction, v_context);
   v_late := v_own_transaction;
-  -- one claim in sixteen does maintenance that is late
+  -- one claim in sixteen runs late maintenance
   if v_late and v_seed % 16 = 0 and tock.current_segment() is not null then
     perform tock.piggyback_maintenance();
     v_late := false;
@@ -71,14 +71,13 @@ begin
 end $$;
 
 comment on function tock.claim is
-  'Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them '
-  'with their payloads; no rows when nothing is ready (claim_state() says why). A call repeated with its '
-  'request_id gives the same runs while its lease is open (TK409 after). p_own_transaction says that the '
-  'statement '
-  'is the whole transaction and does nothing else: then it commits asynchronously and promotes what is '
-  'due. Until a claim''s transaction ends nobody else claims from its streams: claim in a transaction of '
-  'its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first '
-  'stream; when it is given, a larger run stays.';
+  'Leases up to p_limit ready runs to a worker, in the order of priorities and with lanes in turn. Returns '
+  'them with their payloads; no rows if nothing is ready (claim_state() says why). A repeated call with the '
+  'same request_id returns the same runs while their lease is open (TK409 afterwards). p_own_transaction '
+  'says that the statement is the whole transaction: the claim then commits asynchronously and promotes due '
+  'tasks. Other claims skip the streams of this one until its transaction ends. Therefore claim in a '
+  'separate transaction and complete in yours (TK409 outside read committed). p_bytes bounds the payloads '
+  'of the first stream; if it is given, a larger run is not claimed.';
 
 create or replace function tock.begin_claim(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer,
@@ -139,5 +138,5 @@ begin
 end $$;
 
 comment on function tock.begin_claim is
-  'What a claim may take: allowed is 0 or less where the queue is paused or at its limit; repeated is the '
-  'lease that a call with this request_id has had. Raises TK422 for arguments that claim() doesn''t take.';
+  'What a claim may lease: allowed is 0 or less if the queue is paused or at its limit; repeated is the '
+  'lease of an earlier call with this request_id. Raises TK422 for invalid arguments of claim().';

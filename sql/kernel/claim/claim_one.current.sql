@@ -1,8 +1,8 @@
--- The first run above a cursor whose stream this session can lock, in the order of find_streams(). The
--- lock is asked for once the run was found, so it hangs on the run's position, and the snapshot is older
--- than the lock: the insert of the lease asks again for what may have changed between them. tock.busy is a
--- flag of this function alone: the query sets it where a stream has something and is locked. A stream of
--- runs with options comes without a position, for claim_streams().
+-- Finds the first run above a cursor whose stream lock is free, in the order of find_streams(). The query
+-- asks for the lock only after it has found the run, so its snapshot is older than the lock. The insert of
+-- the lease therefore checks again what may have changed in between. Only this function uses tock.busy: the
+-- query sets it if a stream has a run but its lock is taken. A stream of runs with options returns without a
+-- position, for claim_streams().
 create or replace function tock.claim_one(
   p_queue text, p_seed integer, p_worker text, p_seconds integer, p_own_transaction boolean)
 returns tock.claimed
@@ -42,7 +42,7 @@ begin
     limit 1) n on true
   where q.name = p_queue and not q.paused and not q.pause_after_restore
     and q.max_running is null and q.rate_limit is null
-    -- a sub-select, so that it is judged before a stream is locked
+    -- a sub-select, so that it is evaluated before a stream is locked
     and (select {is_current} from tock.positions s) and not (p_own_transaction and (
       select w.due_at from tock.waiting w
       where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
@@ -57,8 +57,8 @@ begin
     return case when v_next.max_attempts is not null and v_next.stream is null
       then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
   end if;
-  -- with the lock held, and in a new snapshot: a claim since is a conflict, the stream may have slept and
-  -- woken, the run may have been marked
+  -- With the lock held and in a new snapshot. Since the query, another claim may have leased the range (a
+  -- conflict), the stream may have been deactivated and activated, or the run may have got an override.
   insert into tock.leases_{segment} (
       stream, after_position, last_position, runs, token, worker, leased_until, alone)
     select v_next.stream, v_next.after_position, v_next.position, 1, v_next.token, p_worker,
@@ -79,5 +79,4 @@ begin
 end $$;
 
 comment on function tock.claim_one is
-  'Claims one run in the segment in use; id 0 when nothing is ready, null where it takes more than that: '
-  'then the slow way.';
+  'Claims one run in the current segment; id 0 if nothing is ready, null if the slow path has to decide.';

@@ -1,11 +1,11 @@
--- Bounded: 64 streams and 10 MiB a call even when every byte is a quote or a backslash and so counts
--- twice in Neon's answer: 4 MiB from the first stream (one run of any size at least), 512 KiB from the
--- second, 6 KiB from each further one; 10,000 cancelled runs are passed over. p_claim.bytes is less when
--- claim_any() goes on after other queues have given something: then a run that doesn't fit stays, and the
+-- The answer is bounded to 64 streams and 10 MiB, even if every byte is a quote or a backslash, which counts
+-- twice in Neon's answer. The first stream gives up to 4 MiB (at least one run of any size), the second 512
+-- KiB, each further one 6 KiB. The claim skips at most 10,000 cancelled runs. claim_any() passes a smaller
+-- p_claim.bytes when earlier queues have given runs. Then a run that does not fit is not claimed, and the
 -- claim waits for no lock.
 --
--- All rows of a lease lie in one segment. Runs with options are leased from one stream alone, as a lease
--- ends by one time limit.
+-- All rows of a lease lie in one segment. Runs with options are leased from one stream only, since a lease
+-- has one time limit.
 create or replace function tock.claim_streams(
   p_queue text, p_seed integer, p_worker text, p_request_id text, p_own_transaction boolean,
   p_claim tock.claiming)
@@ -22,11 +22,11 @@ declare
   v_seen integer[] := '{}';
   v_options boolean;
   v_range tock.claim_range;
-  v_streams integer := 0;  -- that have given something
+  v_streams integer := 0;  -- streams that have given runs
   v_left integer := p_claim.allowed;
   v_passed integer := 0;
   v_cursor tock.stream_cursor;
-  v_fresh boolean;  -- the place was read with the stream's lock held
+  v_fresh boolean;  -- the cursor was read with the stream lock held
   v_overridden tock.passed;
   v_got integer;
 begin
@@ -37,7 +37,7 @@ begin
     v_scan := tock.streams_to_claim(p_queue, p_seed, v_seen, p_claim.late);
     v_held := pg_catalog.cardinality(v_scan.streams) = 0;
     if v_held then
-      -- nothing but streams that others are claiming from: worth a short wait for one of them
+      -- other claims hold all remaining streams: wait a moment for one of them
       exit when v_streams > 0 or v_busy.stream is null
         or not ((v_first and tock.wait_for_lock(v_busy.stream)) or tock.take_stream(v_busy.stream));
       v_scan.streams := array[v_busy];
@@ -60,7 +60,7 @@ begin
       v_cursor := row(v_scan.segment, v_next.after_position);
       v_fresh := false;
       v_got := 0;
-      -- again where others have claimed since the look, or nothing was left behind the runs passed over
+      -- again if another claim has leased since the cursor was read, or if only skipped runs were there
       loop
         if v_cursor.after_position is null then
           v_cursor := tock.next_cursor(v_next.stream, v_scan.segment, p_own_transaction);
@@ -104,8 +104,8 @@ begin
   if v_streams > 0 then
     perform tock.finish_claim(p_queue, p_claim, v_range.token, p_claim.allowed - v_left, p_request_id);
   end if;
-  -- a claim that a crash forgets makes its runs ready again; beside a concurrency key or a limit it is one
-  -- too many
+  -- A crash may lose an asynchronous claim, and its runs are ready again. Under a concurrency key or a limit,
+  -- the lost claim's worker would then be one too many.
   if p_own_transaction and not coalesce(tock.lease_has_options(v_range.token), false)
     and (p_claim.limiter_state).allowed is null
     and not tock.has_fired()
@@ -115,7 +115,8 @@ begin
 end $$;
 
 comment on function tock.claim_streams is
-  'Leases runs from one stream of a queue after another, until a claim has as many as it may take.';
+  'Leases runs from the streams of a queue, one stream after another, until the claim has all that it may '
+  'lease.';
 
 create or replace function tock.streams_to_claim(
   p_queue text, p_seed integer, p_seen integer[], p_late boolean)
@@ -144,8 +145,8 @@ begin
 end $$;
 
 comment on function tock.streams_to_claim is
-  'The next streams of a queue that have something to claim, besides those seen; at the first look it does '
-  'maintenance that is late.';
+  'The next streams of a queue with runs to claim, without those seen; the first call also runs late '
+  'maintenance.';
 
 create or replace function tock.finish_claim(
   p_queue text, p_claim tock.claiming, p_token uuid, p_runs integer, p_request_id text)
@@ -164,4 +165,4 @@ begin
 end $$;
 
 comment on function tock.finish_claim is
-  'Records what a claim has taken of its queue''s limits, and its lease under its request_id.';
+  'Records what a claim has used of the limits of its queue, and its lease under its request_id.';

@@ -17,4 +17,4 @@ begin
 end $$;
 
 comment on function tock.current_cursor is
-  'Where a stream''s next claim starts, in the segment in use; null where it takes a closer look.';
+  'The cursor of a stream in the current segment; null if resolve_cursor() has to find it.';

@@ -1,9 +1,9 @@
--- A queue's streams in the order in which a claim looks at them, and each one's cursor: priority first,
--- lanes and slots shuffled by the seed. What one tenant enqueued in bulk (lanes from 512) comes behind
--- the others, and in one claim of 24 before them. A stream that was not yet claimed from in this segment
--- has no cursor and goes the slow way, by resolve_cursor(). One of runs with options (lanes from 1024) comes
--- when something is unread, and without its cursor. The fences of offset 0 keep the look-ups behind the
--- order, so that they end at the limit. No locks are taken.
+-- The streams of a queue in the order in which a claim tries them, each with its cursor: priority first,
+-- lanes and slots shuffled by the seed. Bulk tasks of one tenant (lanes from 512) come after the others, and
+-- before them in one claim of 24. A stream without a claim in this segment has no cursor; resolve_cursor()
+-- finds it. A stream of runs with options (lanes from 1024) is listed if a run is unread, also without a
+-- cursor. The fences of offset 0 keep the look-ups behind the order, so that they stop at the limit. The
+-- function takes no locks.
 create or replace function tock.find_streams(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_own_transaction boolean)
 returns tock.stream_scan
@@ -39,5 +39,5 @@ begin
 end $$;
 
 comment on function tock.find_streams is
-  'Streams with something to claim, with their cursors, and whether something that waits is due; null when '
-  'the segment in use is another.';
+  'Streams with runs to claim, with their cursors, and whether a waiting task is due; null if another '
+  'segment is current.';

@@ -14,10 +14,10 @@ begin
 end $$;
 
 comment on function tock.headers_of is
-  'The headers and push_url of a lease''s runs, by their ids, in whatever segment.';
+  'The headers and push_url of the runs of a lease, by run id, in any segment.';
 
--- Only runs with options have anything of this, and their leases say that they are of such: nobody else
--- reads a row, nor pays for planner settings.
+-- Only runs with options have headers or a push_url, and the token of their lease says so. Other leases read
+-- no row and need no planner settings.
 create or replace function tock.lease_headers(p_lease uuid)
 returns jsonb
 language plpgsql
@@ -38,5 +38,5 @@ begin
 end $$;
 
 comment on function tock.lease_headers is
-  'What the runs of a lease were given beside their payloads, by their run_id: {headers, push_url}; those '
-  'that have neither are left out.';
+  'The headers and push_url of the runs of a lease, by run_id: {headers, push_url}; runs with neither are '
+  'left out.';

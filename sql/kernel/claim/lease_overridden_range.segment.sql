@@ -1,4 +1,4 @@
--- As lease_range(), for a range in which some runs are passed over, or have a time limit.
+-- Like lease_range(), for a range with skipped runs or runs with a time limit.
 create or replace function tock.lease_overridden_range_{suffix}(
   p_range tock.claim_range, p_passed tock.passed)
 returns setof tock.claimed
@@ -47,5 +47,5 @@ begin
 end $$;
 
 comment on function tock.lease_overridden_range_{suffix} is
-  'Leases what lies above a stream''s cursor in one segment, past what was passed over, and returns it; '
-  'nothing when another segment is meant.';
+  'Leases the runs above the cursor of a stream in one segment without the skipped ones, and returns them; '
+  'no rows for another segment.';

@@ -1,6 +1,6 @@
--- The runs are of one segment, the lease's own. That neither the newest lease nor start_after is above the
--- cursor is asked in the statement's own snapshot: since the cursor was read somebody else may have
--- claimed, or the stream may have slept and woken. So is that nothing marked is among them.
+-- All runs are in the segment of the lease. The statement's own snapshot checks that neither the newest lease
+-- nor start_after is above the cursor: another claim may have leased since the cursor was read, or the stream
+-- may have been deactivated and activated. It also checks that no run in the range has an override.
 create or replace function tock.lease_range_{suffix}(p_range tock.claim_range)
 returns setof tock.claimed
 language plpgsql
@@ -53,5 +53,5 @@ begin
 end $$;
 
 comment on function tock.lease_range_{suffix} is
-  'Leases what lies above a stream''s cursor in one segment and returns it, in order; nothing when another '
-  'segment is meant.';
+  'Leases the runs above the cursor of a stream in one segment and returns them in order; no rows for '
+  'another segment.';

@@ -1,6 +1,6 @@
--- With the stream's lock held. One snapshot shows the runs and their marks, up to the last that this
--- claim may take. Cancelled or expired runs at the cursor are passed by a closed lease, p_most of them;
--- those further on are left to the lease that is made next, up to 1,000, which says which they were.
+-- The caller holds the stream lock. One snapshot shows the runs and their overrides, up to the last run that
+-- this claim may lease. A closed lease covers up to p_most cancelled or expired runs at the cursor. Up to
+-- 1,000 such runs further on stay inside the next lease, which lists them as skipped.
 create or replace function tock.pass_overridden_{suffix}(p_range tock.claim_range, p_most integer)
 returns tock.passed
 language plpgsql
@@ -57,6 +57,6 @@ begin
 end $$;
 
 comment on function tock.pass_overridden_{suffix} is
-  'Passes over the cancelled and expired runs at a stream''s cursor, in one segment: where the cursor is '
-  'then, which of the next runs are to be skipped, up to where that is known, and how many were passed. '
-  'Null when another segment is meant.';
+  'Skips the cancelled and expired runs at the cursor of a stream in one segment. Returns the new cursor, '
+  'the runs to skip after it, the last position that was checked, and how many were skipped. Null for '
+  'another segment.';

@@ -1,5 +1,4 @@
--- It is asked with the claim that took the lease, so it takes no part in finding what to claim: what a
--- run was given never changes.
+-- A separate statement from the one that leases, in the same transaction: the headers of a run never change.
 create or replace function tock.run_headers_{suffix}(p_lease uuid, p_segment integer)
 returns jsonb
 language plpgsql
@@ -23,4 +22,4 @@ begin
 end $$;
 
 comment on function tock.run_headers_{suffix} is
-  'The headers and push_url of a lease''s runs, by their ids; null when another segment is meant.';
+  'The headers and push_url of the runs of a lease, by run id; null for another segment.';

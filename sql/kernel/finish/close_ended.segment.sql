@@ -33,5 +33,4 @@ begin
 end $$;
 
 comment on function tock.close_ended_{suffix} is
-  'Closes the rows of a lease of one segment whose runs are all accounted for; null '
-  'when another segment is meant.';
+  'Closes the rows of a lease of one segment whose runs have all ended; null for another segment.';

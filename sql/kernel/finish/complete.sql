@@ -28,14 +28,14 @@ begin
 end $$;
 
 comment on function tock.complete is
-  'Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a '
-  'queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one '
-  'named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues '
-  'tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by '
-  'this call (or the same call before) and the ids that were not this lease''s to complete; no row '
-  'when the lease is over.';
+  'Ends runs of a lease as done: all that are left, or those in p_results ([{id, result, stage, spawn}]). A '
+  'queue without keep_results stores no result. A task with a pipeline continues in its next stage, or in '
+  'the named one (null ends it), with the result as its payload. spawn ({queue, tasks, wait, on_failure}) '
+  'enqueues tasks; with wait the task continues when they have ended, with their results. Returns how many '
+  'runs this call (or the same call before) completed, and the ids that the lease could not complete; no '
+  'row if the lease has ended.';
 
--- p_done is what end_lease_current() has said.
+-- p_done is the answer of end_lease_current().
 create or replace function tock.end_lease_again(p_lease uuid, p_done integer)
 returns integer
 language plpgsql
@@ -51,7 +51,7 @@ begin
       using p_lease, v_segment;
   end if;
   if v_segment is not null and v_done is null then
-    -- closed before: by this same call, which is answered the same, or by the reaper
+    -- closed before: by the same call, which gets the same answer again, or by the reaper
     v_runs := tock.lock_lease_runs(p_lease, v_segment, null);
     select count(*) into v_done from unnest(v_runs) r where r.state = 'done'
       and not exists (select from unnest(v_runs) o where o.state = 'lost');
@@ -60,5 +60,5 @@ begin
 end $$;
 
 comment on function tock.end_lease_again is
-  'Closes a whole lease that is not in the segment in use, or counts the runs of one that was closed before; '
-  '-2 when it has to be ended by its runs.';
+  'Closes a whole lease outside the current segment, or counts the runs of a lease that was closed before; '
+  '-2 if complete_runs() has to end it.';

@@ -1,4 +1,4 @@
--- All runs that are left of a lease (p_results null), or those that are named.
+-- Completes all remaining runs of a lease (p_results null), or the named ones.
 create or replace function tock.complete_runs(p_lease uuid, p_results jsonb)
 returns table (completed integer, refused bigint[])
 language plpgsql
@@ -21,7 +21,7 @@ begin
     v_runs := tock.lock_lease_runs(p_lease, v_segment, v_ids);
     v_now := tock.completion_of(v_runs, p_results, case when v_has_options
       then tock.options_of(v_segment, v_runs) end);
-    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    -- a concurrent repetition of this call may have ended some of these runs: read them again
     exit when tock.end_runs(v_segment, v_now.ended, v_now.fields) = pg_catalog.cardinality(v_now.ended);
     v_ended := v_ended || v_now.ended;
   end loop;
@@ -31,7 +31,7 @@ begin
     perform tock.after_complete(v_segment, v_now.spawning, p_results);
   end if;
   if v_ids is null and v_ended = '{}' then
-    -- as of a lease that was closed before: nothing is the caller's when the reaper had some
+    -- like a lease that was closed before: the caller completed nothing if the reaper took runs
     if completed > 0 and not exists (select from unnest(v_runs) o where o.state = 'lost') then
       refused := '{}';
       return next;
@@ -51,7 +51,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.complete_runs is 'complete() for a lease that is ended by its runs.';
+comment on function tock.complete_runs is 'complete() for a lease whose runs are ended one by one.';
 
 create or replace function tock.completion_of(p_runs tock.leased_run[], p_results jsonb, p_options jsonb)
 returns tock.completion
@@ -74,12 +74,12 @@ begin
   v_now.ended := '{}';
   v_now.spawning := '{}';
   foreach v_run in array p_runs loop
-    -- of a whole lease n is a position, which is more than an integer holds
+    -- for a whole lease n is a position, which may exceed an integer
     v_item := case when p_results is not null then p_results -> (v_run.n - 1)::integer end;
     v_result := nullif(v_item -> 'result', 'null');
     v_pipeline := coalesce(p_options -> v_run.position::text ? 'pipeline', false);
     v_next := null;
-    -- plain runs cost no call of a hook
+    -- plain runs need no hook
     if v_features or v_pipeline then
       v_next := tock.on_completing(v_run, v_item, p_options -> v_run.position::text);
       v_unchanged := v_unchanged or coalesce(v_next.unchanged, false);
@@ -89,7 +89,7 @@ begin
         not exists (select from tock.queues q where q.name = v_run.queue and not q.keep_results));
       v_result := case when v_keep then v_result end;
     end if;
-    -- all that are left: those that ended before, by themselves, count as they do when a lease is closed
+    -- completing all remaining runs also counts those that ended separately before, as closing a lease does
     continue when v_run.state is not null and case
       when p_results is null then v_run.state <> 'done' and not tock.was_ended_so(v_run, true, v_next.queue)
       else not tock.was_completed_so(v_run, v_item, v_next, v_pipeline)
@@ -115,10 +115,10 @@ begin
 end $$;
 
 comment on function tock.completion_of is
-  'What a completion makes of runs of a lease: which are done by it, or were before, what they lead to, and '
-  'which spawn tasks.';
+  'The effect of a completion on runs of a lease: those that are done by it or were before, their next '
+  'runs, and those that spawn tasks.';
 
--- What was said of the first would stand, and what the second leaves behind be lost.
+-- Only the first outcome of a run is stored, so the tasks that the second one spawns would be lost.
 create or replace function tock.refuse_twice(p_runs tock.leased_run[])
 returns void
 language plpgsql
@@ -130,7 +130,7 @@ declare
     order by 1 limit 1);
 begin
   if v_n is not null then
-    perform tock.refuse(422, 'this run stands twice, by its own id and its task''s',
+    perform tock.refuse(422, 'this run is named twice, by its own id and by the id of its task',
       pg_catalog.format('results[%s].id', v_n - 1));
   end if;
 end $$;

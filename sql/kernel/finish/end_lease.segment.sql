@@ -1,6 +1,6 @@
--- Whole leases are closed as they are, and their runs count as done, but for those that have a result of
--- their own. It says not 'closed_at is null': that lets the planner walk the open leases, dead entries
--- and all.
+-- Closes a whole lease in one update. Its runs then count as done, except those with their own result. The
+-- condition is not 'closed_at is null': the planner would then walk the index of open leases with all its
+-- dead entries.
 create or replace function tock.end_lease_{suffix}(p_lease uuid, p_segment integer)
 returns integer
 language plpgsql
@@ -17,9 +17,9 @@ begin
   if p_segment <> {segment} then
     return -1;
   end if;
-  -- nearly always of one run, which is said for certain only when it isn't there: that costs twelve functions
+  -- the token of a lease of one run; is_of_one() is called only if no row is found: it costs twelve functions
   if p_lease >= '80000000-0000-0000-0000-000000000000' then
-    -- it is still running, as whoever ended it by itself closed the lease with it
+    -- the run is still running, since a call that ends it alone also closes the lease
     update tock.leases_{segment} l set closed_at = now(), outcome = 'done'
     where l.stream = tock.token_stream(p_lease)
       and l.after_position = tock.token_cursor(p_lease, {first_position})
@@ -66,8 +66,8 @@ begin
       v_apart := true;
     end if;
   end loop;
-  -- Rows that were closed before count as they do when the call is repeated. Asked after the lease was
-  -- closed: closing may have waited for a part that failed meanwhile.
+  -- Rows that were closed before count as in a repeated call. Read after closing the lease, which may have
+  -- waited for a concurrent failure of some of its runs.
   if v_apart or v_rows > 0 then
     with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l
       where l.outcome = 'done')
@@ -87,5 +87,6 @@ begin
 end $$;
 
 comment on function tock.end_lease_{suffix} is
-  'Closes a whole lease as done and returns how many of its runs are; null when it was closed or never '
-  'there, -1 when its segment is another, -2 when some lead on and it has to be ended by its runs.';
+  'Closes a whole lease as done and returns the number of done runs. Null if it was closed or never '
+  'existed, -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end '
+  'it.';

@@ -1,9 +1,9 @@
--- The caller holds the lease row against reaping. Two calls that end the same run both come here:
--- results' primary key decides, and only who wrote the result goes on with the task.
--- again_at says when the task is to run again, be it that it failed or that it was done and leads on: now or
--- earlier appends a run at once, later waits. All runs are of one segment. (Payloads go from table to table,
--- not by arrays: those end at 1 GB.) A task that somebody wants cancelled doesn't go on, and what was changed
--- holds from now on, both as far as that is committed.
+-- The caller holds the lease row against reaping. Two calls that end the same run may both come here: the
+-- primary key of results decides, and only the call that wrote the result continues the task. again_at is the
+-- time of the next run, after a failure or for the next stage. A time of now or earlier appends a run at
+-- once, a later one adds a waiting task. All runs are in one segment. Payloads go from table to table, since
+-- arrays end at 1 GB. A cancelled task gets no next run, and pending changes apply to it, both as far as they
+-- are committed.
 create or replace function tock.end_runs(
   p_segment integer, p_ended tock.ending[], p_fields text[] default null)
 returns integer
@@ -83,9 +83,9 @@ begin
 end $$;
 
 comment on function tock.end_runs is
-  'Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many '
-  'had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the '
-  'task has, which is then checked.';
+  'Writes the results of runs and, for tasks that continue, the next run or waiting task. Returns how many '
+  'runs had not ended before. p_fields, in the order of the runs, names those that continue with the '
+  'unchanged payload of the task, which is then checked.';
 
 create or replace function tock.apply_pending_changes(p_again tock.next_attempt[])
 returns tock.next_attempt[]
@@ -118,5 +118,5 @@ begin
 end $$;
 
 comment on function tock.apply_pending_changes is
-  'The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the '
-  'others, in the same order.';
+  'The next attempts of runs with pending changes and cancellations applied where cancelled is null, in the '
+  'same order.';

@@ -17,7 +17,7 @@ declare
   v_ids bigint[];
 begin
   if p_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
   elsif v_told then
     v_ids := tock.check_progress(p_progress);
   end if;
@@ -39,7 +39,7 @@ begin
 end $$;
 
 comment on function tock.extend is
-  'Moves an open lease''s deadline to p_seconds (by default the queue''s lease_seconds) from now, never '
-  'back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, '
-  'note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when '
-  'the lease is no longer open.';
+  'Moves the deadline of an open lease to p_seconds from now (default: lease_seconds of the queue), never '
+  'back. Returns the tasks with a cancel request. p_progress is the progress of its runs, {progress, note} '
+  'for all or [{id, progress, note}]; refused are the ids that are not running in this lease. No row if the '
+  'lease is closed.';

@@ -1,4 +1,4 @@
--- One deadline for all rows of the lease, so that it is reaped whole.
+-- All rows of the lease get one deadline, so that it expires as a whole.
 create or replace function tock.extend_lease_{suffix}(
   p_lease uuid, p_until timestamptz, out leased_until timestamptz, out runs integer, out cancel bigint[])
 language plpgsql
@@ -42,5 +42,5 @@ begin
 end $$;
 
 comment on function tock.extend_lease_{suffix} is
-  'Moves the deadline of a lease of one segment, never back: the new deadline (null when it is not open), '
-  'how many runs it has, and the tasks among them that are cancelled.';
+  'Moves the deadline of a lease of one segment, never back. Returns the new deadline (null if the lease is '
+  'closed), the number of its runs, and the cancelled tasks among them.';

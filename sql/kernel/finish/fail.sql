@@ -50,8 +50,8 @@ begin
       failed := failed + 1;
       v_good := v_good || v_run.n;
       if v_all and failed * v_bytes > 67108864 then
-        perform tock.refuse(422, 'an error is written once for each run, 64 MiB of JSON in all', 'error',
-          'send a shorter error');
+        perform tock.refuse(422, 'the error, stored for each run, has over 64 MiB of JSON in all',
+          'error', 'send a shorter error');
       elsif v_run.state is not null then
         dead := dead + (v_run.state = 'failed' and v_run.next_id is null)::integer;
         continue;
@@ -75,7 +75,7 @@ begin
     foreach v_one in array v_ended loop
       dead := dead + (v_one.again_at is null)::integer;
     end loop;
-    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    -- a concurrent repetition of this call may have ended some of these runs: read them again
     exit when tock.end_runs(v_segment, v_ended) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
   end loop;
@@ -91,9 +91,9 @@ begin
 end $$;
 
 comment on function tock.fail is
-  'Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all '
-  'that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its '
-  'task is dead. Ids that were not this lease''s to fail are refused; no row when it is over.';
+  'Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for '
+  'all that are left. Each task is retried after its backoff. After a fatal failure or the last attempt it '
+  'is dead. refused are the ids that the lease could not fail; no row if the lease has ended.';
 
 create or replace function tock.check_failures(p_failures jsonb, p_all boolean)
 returns void
@@ -117,11 +117,11 @@ begin
         then v_retry::numeric not between 0 and 315360000 else true end))
     then
       perform tock.refuse(422,
-        'a failure is either fatal (true) or has retry_in_seconds, a number from 0 to 315360000',
+        'a failure must be either fatal (true) or have retry_in_seconds, a number from 0 to 315360000',
         pg_catalog.format(case when p_all then '%2$s' else 'failures[%1$s].%2$s' end, v_n,
           case when v_known then 'retry_in_seconds' else 'fatal' end));
     end if;
   end loop;
 end $$;
 
-comment on function tock.check_failures is 'Raises TK422 for failures that are not as they should be.';
+comment on function tock.check_failures is 'Raises TK422 for invalid failures.';

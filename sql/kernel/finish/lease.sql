@@ -1,5 +1,5 @@
--- The first statements of every verb that ends part of a lease: its rows are held against reaping and
--- closing, and what they say is read only in the next statement.
+-- The first statements of every verb that ends part of a lease. They lock its rows against reaping and
+-- closing; the next statement reads them.
 create or replace function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[])
 returns tock.leased_run[]
 language plpgsql
@@ -20,8 +20,8 @@ begin
 end $$;
 
 comment on function tock.lock_lease_runs is
-  'Locks a lease''s rows and reads its runs, all or those with these ids, and how each has ended (state '
-  'null: still running); none when there is no such lease.';
+  'Locks the rows of a lease and reads its runs, all or those with these ids, with their states (null: still '
+  'running); none if there is no such lease.';
 
 create or replace function tock.is_open(p_lease uuid, p_segment integer)
 returns boolean
@@ -39,10 +39,10 @@ begin
   return coalesce(v_open, false);
 end $$;
 
-comment on function tock.is_open is 'Whether something of a lease is still to be ended.';
+comment on function tock.is_open is 'True if a lease has runs that have not ended.';
 
--- Two last completers may each see the other's runs unfinished or hold the row against each other:
--- then the lease stays open and the reaper closes it.
+-- Two concurrent completions of the last runs may not see each other's results, or may lock the row against
+-- each other. Then the lease stays open and the reaper closes it.
 create or replace function tock.close_lease(p_lease uuid, p_segment integer)
 returns void
 language plpgsql
@@ -56,7 +56,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.close_lease is 'Closes the rows of a lease whose runs are all accounted for.';
+comment on function tock.close_lease is 'Closes the rows of a lease whose runs have all ended.';
 
 create or replace function tock.dedupe_outcomes(p_ended tock.ending[])
 returns tock.ending[]
@@ -77,8 +77,8 @@ begin
 end $$;
 
 comment on function tock.dedupe_outcomes is
-  'What ended, without repeats: a retried run goes by its own id and by its task''s, and what was said of '
-  'the first of them stands.';
+  'Outcomes without repetitions: a retried run may be named by its own id and by the id of its task, and '
+  'the first outcome counts.';
 
 create or replace function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 returns void
@@ -91,13 +91,14 @@ begin
   if pg_catalog.jsonb_typeof(p_rows) <> 'array'
     or pg_catalog.jsonb_array_length(p_rows) not between 1 and 10000
   then
-    perform tock.refuse(422, pg_catalog.format('%s is an array of 1 to 10,000 objects', p_field), p_field);
+    perform tock.refuse(422, pg_catalog.format('%s must be an array of 1 to 10,000 objects', p_field),
+      p_field);
   end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(p_rows) - 1 loop
     if (case when pg_catalog.jsonb_typeof(p_rows -> v_n) = 'object'
       then (p_rows -> v_n) - p_allowed <> '{}' else true end)
     then
-      perform tock.refuse(422, pg_catalog.format('each of %s is an object of %s', p_field,
+      perform tock.refuse(422, pg_catalog.format('each of %s must be an object of %s', p_field,
         pg_catalog.array_to_string(p_allowed, ', ')), pg_catalog.format('%s[%s]', p_field, v_n));
     elsif pg_catalog.octet_length((p_rows -> v_n)::text) > 262144 + 64
       and pg_catalog.octet_length(((p_rows -> v_n) - '{stage,spawn}'::text[])::text) > 262144 + 64
@@ -106,14 +107,14 @@ begin
     end if;
   end loop;
   if v_large is not null then
-    perform tock.refuse(422, 'a result or error is up to 262144 bytes of JSON',
+    perform tock.refuse(422, 'a result or error may have up to 262144 bytes of JSON',
       pg_catalog.format('%s[%s].%s', p_field, v_large, case p_field when 'results' then 'result'
         else 'error' end));
   end if;
 end $$;
 
 comment on function tock.check_rows is
-  'Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.';
+  'Raises TK422 unless p_rows is an array of objects with only these keys and within the size limits.';
 
 create or replace function tock.queue_of_lease(p_lease uuid)
 returns text
@@ -138,7 +139,7 @@ begin
 end $$;
 
 comment on function tock.queue_of_lease is
-  'The queue that a lease was claimed from; null when there is no such lease.';
+  'The queue from which a lease was claimed; null if there is no such lease.';
 
 create or replace function tock.lock_lease(p_lease uuid)
 returns void

@@ -1,10 +1,9 @@
--- A lease's rows are always locked in the order of the index on token (here, in extend() and in closing), so
--- that they can't deadlock. A lease of one run is held by one call at a time: the call that ends that run
--- closes the lease, so that completing needs no look at results.
--- Ids are tasks' or runs': a first run's id is its task's, so most are found by their key; only ids left over
--- are looked for among the lease's retried runs.
--- The materialized lease and the laterals with offset 0 are fences: with poor statistics the planner would
--- begin with all runs, or all leases, of a stream.
+-- Every function locks the rows of a lease in the order of the index on token (also extend() and closing), so
+-- that they cannot deadlock. One call at a time holds a lease of one run: the call that ends the run also
+-- closes the lease, so completing needs no look at results. Ids are those of tasks or runs. The id of a first
+-- run is the id of its task, so most ids are found by primary key. Only the remaining ids are looked up among
+-- the retried runs of the lease. The materialized lease and the laterals with offset 0 are fences: with poor
+-- statistics the planner would start with all runs or all leases of a stream.
 create or replace function tock.lock_lease_runs_{suffix}(p_lease uuid, p_segment integer, p_ids bigint[])
 returns tock.leased_run[]
 language plpgsql
@@ -85,4 +84,4 @@ begin
 end $$;
 
 comment on function tock.lock_lease_runs_{suffix} is
-  'lock_lease_runs() for one segment; null when another is meant.';
+  'lock_lease_runs() for one segment; null for another segment.';

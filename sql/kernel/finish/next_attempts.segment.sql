@@ -1,8 +1,7 @@
--- What the next attempts of runs would be, in the order of the runs, with nothing for those that end for
--- good. Where something may be wanted of a task (there is a mark, or its first run lies in another segment)
--- cancelled is null: not known yet. The laterals with offset 0 are fences: the planner may not look up by
--- the stream alone, nor begin with all streams. What goes on in another queue comes to its concurrency key
--- there by way of waiting, so it is due later than now.
+-- The next attempts of runs, in the order of the runs; null for those without a next attempt. cancelled is
+-- null (not known yet) if the run has an override or its first run lies in another segment. The laterals with
+-- offset 0 are fences: the planner must not look up by the stream alone, nor start with all streams. A run
+-- that continues in another queue waits for its concurrency key there, so it is due later than now.
 create or replace function tock.next_attempts_{suffix}(p_segment integer, p_ended tock.ending[])
 returns tock.next_attempt[]
 language plpgsql
@@ -48,4 +47,4 @@ begin
 end $$;
 
 comment on function tock.next_attempts_{suffix} is
-  'What goes on of runs of one segment that ended; null when another segment is meant.';
+  'The next attempts of ended runs of one segment; null for another segment.';

@@ -1,5 +1,5 @@
--- A concurrency key goes on: it is that of the same name in the other queue. So does expires_at, if the task
--- asked for it itself.
+-- A task keeps its concurrency key, which means the key of that name in the other queue. It keeps expires_at
+-- only if the task itself has it.
 create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 returns jsonb
 language plpgsql
@@ -19,5 +19,5 @@ begin
 end $$;
 
 comment on function tock.options_in is
-  'The options of a task that goes on in another queue, after the run at this position: its own, and what '
-  'that queue asks for.';
+  'The options of a task that continues in another queue, after the run at this position: its own with the '
+  'defaults of that queue.';

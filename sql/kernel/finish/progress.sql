@@ -14,7 +14,7 @@ begin
     or pg_catalog.jsonb_array_length(v_rows) not between 1 and 10000
   then
     perform tock.refuse(422,
-      'progress is an object of progress and note, or an array of 1 to 10,000 of id, progress, note',
+      'progress must be an object of progress and note, or an array of 1 to 10,000 of id, progress, note',
       'progress');
   end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(v_rows) - 1 loop
@@ -22,7 +22,8 @@ begin
     v_place := case when v_all then 'progress' else pg_catalog.format('progress[%s]', v_n) end;
     if (case when pg_catalog.jsonb_typeof(v_row) = 'object' then v_row - v_allowed <> '{}' else true end) then
       perform tock.refuse(422,
-        pg_catalog.format('each of progress is an object of %s', pg_catalog.array_to_string(v_allowed, ', ')),
+        pg_catalog.format('each of progress must be an object of %s',
+          pg_catalog.array_to_string(v_allowed, ', ')),
         v_place);
     end if;
     v_row := pg_catalog.jsonb_strip_nulls(v_row);
@@ -31,21 +32,21 @@ begin
     elsif v_row ? 'progress' and (case when pg_catalog.jsonb_typeof(v_row -> 'progress') = 'number'
       then (v_row ->> 'progress')::numeric not between 0 and 100 else true end)
     then
-      perform tock.refuse(422, 'progress is a number from 0 to 100', v_place || '.progress');
+      perform tock.refuse(422, 'progress must be a number from 0 to 100', v_place || '.progress');
     elsif v_row ? 'note' and (case when pg_catalog.jsonb_typeof(v_row -> 'note') = 'string'
       then pg_catalog.length(v_row ->> 'note') > 500 else true end)
     then
-      perform tock.refuse(422, 'a note is a string of up to 500 characters', v_place || '.note');
+      perform tock.refuse(422, 'note must be a string of up to 500 characters', v_place || '.note');
     end if;
   end loop;
   return case when not v_all then tock.parse_ids(v_rows, 'progress') end;
 end $$;
 
 comment on function tock.check_progress is
-  'The ids of [{id, progress, note}], null for one object for all; TK422 names what can''t be.';
+  'The ids of [{id, progress, note}], null for one object for all; TK422 names an invalid field.';
 
--- The caller has extended the lease in a statement before, and so holds its rows against all who end its
--- runs: what has ended by then is seen here.
+-- The caller has extended the lease in an earlier statement and so holds its rows. No other call ends its
+-- runs meanwhile, and this statement sees all runs that had ended.
 create or replace function tock.record_progress(
   p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
 returns bigint[]
@@ -76,11 +77,11 @@ begin
 end $$;
 
 comment on function tock.record_progress is
-  'Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none '
-  'that still run.';
+  'Stores the progress of runs of an open lease, or of all its runs; returns the ids that are not running '
+  'in it.';
 
--- After the drop, and not before it: a segment that is to be dropped may be archived first, when that is
--- turned on meanwhile.
+-- Runs after the drop and not before it: archiving may be turned on meanwhile, and the segment is then
+-- archived first.
 create or replace function tock.delete_progress(p_limit integer)
 returns integer
 language plpgsql
@@ -99,4 +100,4 @@ begin
 end $$;
 
 comment on function tock.delete_progress is
-  'Deletes what was said of runs older than all segments there are, up to p_limit rows; returns how many.';
+  'Deletes the progress of runs older than all segments, up to p_limit rows; returns the number.';

@@ -1,8 +1,8 @@
--- Takes the lease rows for update skip locked and looks for results in a new statement: a partial
--- completion either is seen, or holds its row and is left for the next time. Deadlines are read upwards
--- from the last one reaped: under a held-open transaction the low end is full of dead entries. A
--- claim that commits after its deadline lies below and is found by the sweep: once a minute, and
--- never more than a twentieth of the time.
+-- Takes the lease rows for update skip locked and reads results in a new statement. A concurrent partial
+-- completion is therefore either visible, or holds its row and is left for the next call. The scan starts at
+-- the last deadline that was reaped: while an old transaction is open, the lower end of the index is full of
+-- dead entries. A claim that commits after its deadline lies below that point. A sweep finds it: once a
+-- minute, and for at most a twentieth of the time.
 create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null)
 returns integer
 language plpgsql
@@ -41,11 +41,11 @@ begin
 end $$;
 
 comment on function tock.reap is
-  'Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready '
-  'again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.';
+  'Ends the runs of expired leases, about p_limit a call: each is lost and its task ready again, or dead '
+  'after max_lost. Returns the number. p_sweep reads all expired leases (default: once a minute).';
 
--- pg_cron's background workers know no statement_timeout, and one set inside a function would only
--- hold from the next statement on. So the jobs watch over each other.
+-- statement_timeout has no effect in pg_cron's background workers, and a function can set it only for the
+-- next statement. The jobs therefore supervise each other.
 create or replace function tock.cancel_overdue(p_seconds integer default 60)
 returns integer
 language sql
@@ -66,5 +66,5 @@ as $$
 $$;
 
 comment on function tock.cancel_overdue is
-  'Cancels calls of tick() and run_maintenance() by this role that have taken longer than p_seconds; '
-  'returns how many.';
+  'Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns '
+  'the number.';

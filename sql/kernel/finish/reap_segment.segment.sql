@@ -15,7 +15,7 @@ begin
     where l.closed_at is null and l.leased_until < p_now and l.leased_until >= p_from
     order by l.leased_until limit 1000 for update skip locked);
   v_reaped.runs := 0;
-  -- whole leases up to about p_limit runs, one at least: the last of a full batch may be cut
+  -- whole leases of up to about p_limit runs, at least one; the last lease of a full batch may be incomplete
   if pg_catalog.cardinality(v_expired) = 1000 then
     v_reaped.reached_at := v_expired[1000].leased_until;
     v_last := case when v_expired[1].token <> v_expired[1000].token then v_expired[1000].token end;
@@ -32,7 +32,7 @@ begin
   v_ended := array(
     select row(r.stream, r.position, case when t.up then 'failed' else 'lost' end, null,
       pg_catalog.jsonb_build_object('name', case when t.up then 'TimedOut' else 'LeaseExpired' end,
-        'message', case when t.up then 'the time limit was over at ' else 'the lease ran out at ' end
+        'message', case when t.up then 'the time limit ended at ' else 'the lease expired at ' end
         || pg_catalog.to_char(l.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
         || case when not t.up and r.lost + 1 >= p.max_lost
           then pg_catalog.format('; lost %s times, and max_lost is %s', r.lost + 1, p.max_lost) else '' end),
@@ -42,7 +42,7 @@ begin
     from unnest(v_expired) l
     join tock.streams s on s.number = l.stream
     cross join lateral tock.policy(s.queue) p
-    -- of a claim whose lease ends with the time limit, both were reckoned a moment apart
+    -- when a lease ends with its time limit, the two times were computed a moment apart
     cross join lateral (select coalesce(l.timeout_at <= l.leased_until + interval '1 second', false) as up) t
     cross join lateral (
       select r.stream, r.position, r.attempt, r.lost, r.max_attempts, r.options from tock.runs_{segment} r
@@ -68,4 +68,4 @@ begin
 end $$;
 
 comment on function tock.reap_segment_{segment} is
-  'Reaps what lies in the segment: how many runs, and up to which deadline when that was not all.';
+  'Reaps expired leases of the segment; returns the number of runs, and the last deadline if there are more.';

@@ -1,6 +1,6 @@
--- What is said of all from now on is not said of runs that have ended: how far those came is kept for good.
--- Where nothing was said before, that is kept, too. When a run ended doesn't tell whether it was before: that
--- is the time its transaction began.
+-- Progress for all runs of a lease does not apply to runs that have ended: their last progress is stored for
+-- good, even if it is none. ended_at cannot tell whether a run had ended before: it is the start of a
+-- transaction.
 create or replace function tock.record_lease_progress_{suffix}(p_lease uuid, p_progress jsonb)
 returns void
 language sql
@@ -33,4 +33,4 @@ as $$
 $$;
 
 comment on function tock.record_lease_progress_{suffix} is
-  'Keeps how far all runs of a lease are that have not ended.';
+  'Stores the progress of all unfinished runs of a lease.';

@@ -29,7 +29,7 @@ begin
       v_options := tock.options_of(v_segment, v_runs);
     end if;
     foreach v_run in array v_runs loop
-      -- one that was wanted cancelled is cancelled by the reaper too, which says why
+      -- the reaper too cancels a run with a cancel request, but with an error
       continue when v_run.state not in ('superseded', 'cancelled') or v_run.error is not null;
       released := released + 1;
       v_good := v_good || v_run.id;
@@ -46,7 +46,7 @@ begin
     if p_ids is not null then
       v_ended := tock.dedupe_outcomes(v_ended);
     end if;
-    -- the same call, made again before it was answered, may have ended some meanwhile: look again
+    -- a concurrent repetition of this call may have ended some of these runs: read them again
     exit when tock.end_runs(v_segment, v_ended) = pg_catalog.cardinality(v_ended);
     v_before := v_before || v_ended;
   end loop;
@@ -62,6 +62,6 @@ begin
 end $$;
 
 comment on function tock.release is
-  'Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at '
-  'the end of their stream, and it counts as no attempt. Ids that were not this lease''s to release are '
-  'refused; no row when it is over.';
+  'Returns runs of a lease to their queue (all that are left, or the named ones). They are ready again at '
+  'once, at the end of their stream, and no attempt is counted. refused are the ids that the lease could '
+  'not release; no row if the lease has ended.';

@@ -11,7 +11,7 @@ as $$
 $$;
 
 comment on function tock.next_queue_of is
-  'The queue where a task went on with its next run or waiting entry; null when it didn''t.';
+  'The queue of the next run or waiting task with this id; null if there is none.';
 
 create or replace function tock.was_ended_so(p_run tock.leased_run, p_stages boolean, p_stage text)
 returns boolean
@@ -22,12 +22,12 @@ begin
   return case
     when not p_stages then p_run.state = 'done' and p_run.next_id is null
     when p_run.state = 'done' then coalesce(tock.next_queue_of(p_run.next_id), '') = coalesce(p_stage, '')
-    -- it was done, and its task had been cancelled
+    -- the run was done, but its task had been cancelled
     else p_run.state = 'cancelled' and p_run.error is not distinct from 'null' and p_stage is not null end;
 end $$;
 
 comment on function tock.was_ended_so is
-  'Whether a run that ended before ended as done and led to this stage, null for none.';
+  'True if an ended run ended as done and its task went to this stage (null: to none).';
 
 create or replace function tock.unchanged_fields(
   p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
@@ -47,5 +47,5 @@ begin
 end $$;
 
 comment on function tock.unchanged_fields is
-  'The fields of what leads on to another stage without a result, in the order of p_ended, null for the '
-  'others; p_all: they were completed as a whole lease.';
+  'The fields of runs that continue in another stage without a result, in the order of p_ended, null for '
+  'the others. p_all: they were completed as a whole lease.';

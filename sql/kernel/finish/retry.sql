@@ -12,7 +12,7 @@ $$;
 
 comment on function tock.backoff_seconds is
   'Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) '
-  '(exponential), capped, less a random share of up to the jitter.';
+  '(exponential), capped, minus a random share of up to the jitter.';
 
 create or replace function tock.own_policy(p_policy tock.queues, p_options jsonb)
 returns tock.queues
@@ -24,14 +24,14 @@ begin
     return p_policy;
   end if;
   return pg_catalog.jsonb_populate_record(p_policy, (
-    -- rounded as a queue's: one too small for a double would stop the reaper of all queues
+    -- rounded like the settings of a queue: a value too small for a double would stop the reaper of all
+    -- queues
     select pg_catalog.jsonb_object_agg('backoff_' || b.key, case pg_catalog.jsonb_typeof(b.value)
       when 'number' then pg_catalog.to_jsonb(pg_catalog.round(b.value::numeric, 6)) else b.value end)
     from pg_catalog.jsonb_each(p_options -> 'backoff') b));
 end $$;
 
-comment on function tock.own_policy is
-  'A queue''s policy as it is for a task that asks for a backoff of its own.';
+comment on function tock.own_policy is 'The policy of a queue with the backoff of a task that has its own.';
 
 create or replace function tock.is_paused_concurrency_key(p_queue text, p_concurrency_key text)
 returns boolean
@@ -43,9 +43,9 @@ begin
     where g.queue = p_queue and g.concurrency_key = p_concurrency_key), false);
 end $$;
 
-comment on function tock.is_paused_concurrency_key is 'Whether a concurrency key is paused now.';
+comment on function tock.is_paused_concurrency_key is 'True if a concurrency key is paused.';
 
--- The runs of a call follow each other within a second, and must all be later than the last of them.
+-- The runs of a call follow each other within a second, and all must be later than the last of them.
 create or replace function tock.ready_again_at(p_queue text, p_options jsonb)
 returns timestamptz
 language sql
@@ -57,11 +57,11 @@ as $$
 $$;
 
 comment on function tock.ready_again_at is
-  'When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at '
-  'its concurrency key, where that is paused.';
+  'The time when a lost or released task is ready again: at once, or through tock.waiting if its '
+  'concurrency key is paused.';
 
--- When a failed run's task is tried again. Who gives up its turn at a concurrency key comes back by way of
--- waiting, and so does everybody whose concurrency key is paused.
+-- The time of the next attempt after a failure. With concurrency_retry yield, or while its concurrency key is
+-- paused, a task returns through tock.waiting.
 create or replace function tock.next_attempt_at(
   p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer,
   p_seconds double precision default null)
@@ -79,8 +79,8 @@ as $$
 $$;
 
 comment on function tock.next_attempt_at is
-  'When a task whose run failed is tried again: in p_seconds, or after its backoff; null when '
-  'that was the last attempt.';
+  'The time of the next attempt after a failure: in p_seconds, or after the backoff; null after the last '
+  'attempt.';
 
 create or replace function tock.options_of(p_segment integer, p_runs tock.leased_run[])
 returns jsonb
@@ -100,4 +100,4 @@ begin
   return v_options;
 end $$;
 
-comment on function tock.options_of is 'The options of runs of a segment, by their positions.';
+comment on function tock.options_of is 'The options of runs of a segment, by position.';

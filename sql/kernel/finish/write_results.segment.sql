@@ -1,7 +1,7 @@
--- The results' primary key decides who ended a run; only what is written here goes on. New runs go by the
--- parent: the sequence may be in a later segment. What was done, of a task that was cancelled, has the error
--- JSON null: so the same completion, made again, is told from one of a run that was given back. The arrays
--- have one order; what goes on without a stream waits.
+-- The primary key of results decides which call ended a run; only rows that this insert wrote continue. New
+-- runs go through the parent table, since the sequence may have reached a later segment. A run that was done
+-- although its task was cancelled gets the error JSON null. A repeated completion is thus distinct from one
+-- after a release. The arrays have the same order; a task that continues without a stream waits.
 create or replace function tock.write_results_{suffix}(
   p_segment integer, p_ended tock.ending[], p_again tock.next_attempt[],
   p_streams integer[])
@@ -80,5 +80,5 @@ begin
 end $$;
 
 comment on function tock.write_results_{suffix} is
-  'Writes the results of one segment''s runs and, where some go on (p_again), the next runs and waiting '
-  'entries; null when another segment is meant.';
+  'Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for '
+  'another segment.';

@@ -92,7 +92,7 @@ test('a webhook gets every kind of dead task event, and no other event', async (
     ['lost', 1],
   ]);
   expect(all[0]).toMatchObject({ errors: [{ error: 'fatal', deaths: 1 }], ids: [id] });
-  expect(all[2]?.errors[0]?.error).toContain('the time limit was over');
+  expect(all[2]?.errors[0]?.error).toContain('the time limit ended');
   expect(all[3]?.errors[0]?.error).toContain('lost 1 times');
   expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(0);
 });

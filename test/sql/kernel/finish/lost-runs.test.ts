@@ -127,7 +127,7 @@ describe.each([
     const dead = await taskById(id);
     expect(dead).toMatchObject({ lost: 3, attempt: 3, error: { name: 'LeaseExpired' } });
     expect((dead.error as { message: string }).message).toMatch(
-      /^the lease ran out at \S+Z; lost 3 times, and max_lost is 3$/,
+      /^the lease expired at \S+Z; lost 3 times, and max_lost is 3$/,
     );
     expect(dead.runs.map(({ state }) => state)).toEqual(['lost', 'lost', 'lost']);
     await makeDue(client, queue);
