@@ -1,8 +1,8 @@
--- A mark is inserted without a lock of the stream, so a cancel left open in a transaction holds up
--- nothing but a change of the same task. Whoever finds that a task has gone on meanwhile looks again.
--- Of those who change and cancel a ready run one gets the key 'superseded': a cancelled one is replaced by
--- nothing (0). Both count from their commit: an attempt that is being decided on at that moment, unseen by
--- the second look, is the last that doesn't know of them, as the task's first run is marked too.
+-- The insert of a run override needs no stream lock, so an open transaction with a cancel blocks only changes
+-- of the same task. If a task has continued with another run meanwhile, the loop reads it again. Of a change
+-- and a cancel of the same ready run, one gets the key 'superseded'; a cancelled run has no replacement (0).
+-- Both take effect from their commit. An attempt that ends at that moment, unseen by the second look, may
+-- still be followed by one more: that one sees the override on the first run of the task.
 create or replace function tock.cancel(p_ids bigint[])
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -65,7 +65,7 @@ begin
       on conflict do nothing
       returning tock.id_at(position, stream) as id)
     select v_marked || array(select m.id from marked m) into v_marked;
-    -- told as it is now: one may have started, ended, or gone on with another run meanwhile
+    -- read again for the answer: a task may have started, ended or continued with another run meanwhile
     v_now := array(select w from tock.resolve_tasks(array(
       select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
     perform tock.on_runs_moved(array(select w.current_id from unnest(v_now) w));
@@ -81,11 +81,11 @@ begin
       return;
     end if;
   end loop;
-  perform tock.refuse(503, 'some of these tasks are being changed by others', 'ids', 'try again');
+  perform tock.refuse(503, 'some of these tasks are being changed by other calls', 'ids', 'try again');
 end $$;
 
 comment on function tock.cancel is
-  'Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has '
-  'them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but '
-  'once, where its attempt is ending at that very moment). A row a task: the state it is in, '
-  'and whether this changed anything.';
+  'Cancels up to 10,000 tasks. Waiting and ready ones never start, unless a concurrent claim has them. The '
+  'worker of a running one gets a cancel request (see extend()), and the task is not retried, or once if '
+  'its attempt is ending at that moment. Returns one row per task: its state, and whether this call changed '
+  'anything.';

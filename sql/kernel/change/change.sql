@@ -36,7 +36,7 @@ begin
     if v_changes ? 'run_at' and v_changed <> '{}' then
       perform tock.on_tasks_put_off(v_changed || array(select r.n from unnest(v_replaced) r));
     end if;
-    -- what started, was promoted, or has gone on with another run meanwhile is changed anew
+    -- a task that started, was promoted or continued with another run meanwhile is changed in the next round
     v_now := array(select w
       from tock.resolve_tasks(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);
     v_ids := array(
@@ -52,15 +52,15 @@ begin
       return;
     end if;
   end loop;
-  perform tock.refuse(503, 'some of these tasks are being changed by others', 'ids', 'try again');
+  perform tock.refuse(503, 'some of these tasks are being changed by other calls', 'ids', 'try again');
 end $$;
 
 comment on function tock.change is
-  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its '
-  'next attempt, if there is one (for the one after, where that is being decided on at that very moment). A '
-  'row a task: the state it was found in, and whether this changed anything: not, when it had ended. Ready '
-  'tasks are replaced, those of up to 1,000 streams a call: until the transaction ends no claim takes from '
-  'these streams, so change in a transaction of its own. TK503 when a stream stays claimed for 2 s, TK409 '
+  'Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks. For a running task the '
+  'change applies to its next attempt, or to the one after if its attempt is ending at that moment. Returns '
+  'one row per task: the state in which it was found, and whether this call changed anything (false if it '
+  'had ended). Ready tasks are replaced, in up to 1,000 streams a call. Claims skip these streams until the '
+  'transaction ends, so change in a transaction of its own. TK503 if a stream stays claimed for 2 s, TK409 '
   'outside read committed.';
 
 create or replace function tock.reprioritize(p_ids bigint[], p_priority integer)
@@ -73,7 +73,7 @@ as $$
 $$;
 
 comment on function tock.reprioritize is
-  'Gives tasks another priority, 0 (first) to 9: change() with plain arguments.';
+  'Gives tasks another priority, 0 (first) to 9: change() with scalar arguments.';
 
 create or replace function tock.reschedule(p_ids bigint[], p_run_at timestamptz)
 returns table (id bigint, state text, changed boolean)
@@ -84,4 +84,4 @@ as $$
 $$;
 
 comment on function tock.reschedule is
-  'Lets tasks run at another time, now if that is past: change() with plain arguments.';
+  'Moves tasks to another time, now if it is past: change() with scalar arguments.';

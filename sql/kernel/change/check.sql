@@ -1,4 +1,4 @@
--- run_at comes out as an instant, and beside a payload its bytes, so that nothing is measured twice.
+-- The answer has run_at as an instant, and the bytes of a payload, so that they are computed only once.
 create or replace function tock.check_changes(p_changes jsonb)
 returns jsonb
 language plpgsql
@@ -10,18 +10,18 @@ declare
 begin
   if pg_catalog.jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
     perform tock.refuse(422,
-      'changes are an object of one or more of priority, run_at or delay_seconds, payload', 'changes');
+      'changes must be an object of one or more of priority, run_at or delay_seconds, payload', 'changes');
   end if;
   select k into v_other from pg_catalog.jsonb_object_keys(p_changes) k
   where k not in ('priority', 'run_at', 'delay_seconds', 'payload') limit 1;
   if found then
     perform tock.refuse(422,
-      v_other || ' can''t be changed; priority, run_at or delay_seconds, and payload can', v_other);
+      v_other || ' cannot be changed; priority, run_at or delay_seconds, and payload can', v_other);
   end if;
   select k into v_other from pg_catalog.jsonb_each(p_changes) c (k, v)
   where c.v = 'null' and k <> 'payload' limit 1;
   v_error := case when found
-    then array[v_other, v_other || ' can''t be null; leave it out to keep it as it is']
+    then array[v_other, v_other || ' cannot be null; leave it out to keep its value']
     else tock.option_error(p_changes - 'payload') end;
   if v_error is not null then
     perform tock.refuse(422, v_error[2], v_error[1]);
@@ -39,7 +39,7 @@ begin
 end $$;
 
 comment on function tock.check_changes is
-  'The changes in the form they are kept in; TK422 names the field that can''t be.';
+  'The changes in the form in which they are stored; TK422 names an invalid field.';
 
 create or replace function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
 returns void
@@ -51,14 +51,14 @@ declare
 begin
   if (p_changes ->> 'bytes')::integer > v_max then
     perform tock.refuse(422,
-      pg_catalog.format('queue %s takes payloads of up to %s bytes of JSON', p_queue, v_max), 'payload',
-      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+      pg_catalog.format('queue %s accepts payloads of up to %s bytes of JSON', p_queue, v_max), 'payload',
+      'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
   elsif (p_changes ->> 'bytes')::bigint * p_tasks > 67108864 then
     perform tock.refuse(422,
-      'a payload is written once for each of up to 10,000 tasks, 64 MiB of JSON in all', 'payload',
-      'change fewer tasks a call');
+      'the payload, stored for each of these tasks, has over 64 MiB of JSON in all', 'payload',
+      'change fewer tasks in one call');
   end if;
 end $$;
 
 comment on function tock.check_payload_fits is
-  'Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.';
+  'Raises TK422 for a payload that is too large for its queue, or too large for so many tasks in one call.';

@@ -1,4 +1,4 @@
--- Step by step for all at once, as far as the chains go within the segment.
+-- Follows all chains at once, step by step, as far as they stay within the segment.
 create or replace function tock.follow_runs_{segment}(p_open tock.resolved_task[])
 returns setof tock.resolved_task
 language sql
@@ -26,5 +26,5 @@ as $$
 $$;
 
 comment on function tock.follow_runs_{segment} is
-  'The last run of each chain within the segment; one that goes on elsewhere has no state, '
-  'and current_id says where.';
+  'The last run of each chain within the segment. If a chain continues elsewhere, its state is null and '
+  'current_id is the next id.';

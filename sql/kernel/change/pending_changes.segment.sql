@@ -16,4 +16,5 @@ begin
     where m.cancelled is not null);
 end $$;
 
-comment on function tock.pending_changes_{suffix} is 'What is wanted of tasks, as marked in one segment.';
+comment on function tock.pending_changes_{suffix} is
+  'The pending changes of tasks from the overrides of one segment.';

@@ -1,7 +1,7 @@
--- What is wanted of a task from its next attempt on is marked on its first run, and on the run that was
--- there: whoever ends an attempt reads both. (The segment of the first may go, the other's attempt may be
--- ending just now.) Later wishes are added to earlier ones, so the marks always say all that was wanted. A
--- payload is for one stage: at says which run there was when it was changed.
+-- A change for the next attempt is stored on the first run of the task and on its current run, and a call
+-- that ends an attempt reads both. (The segment of the first run may be dropped; the attempt of the current
+-- run may be ending at this moment.) Later changes are merged into earlier ones, so each override has all
+-- changes. A payload belongs to one stage: "at" is the run that was current when it was changed.
 create or replace function tock.add_pending_changes(p_found tock.resolved_task[], p_changes jsonb)
 returns void
 language sql
@@ -20,7 +20,7 @@ as $$
 $$;
 
 comment on function tock.add_pending_changes is
-  'Notes for the next attempts of tasks what is to be changed; p_found says where they were.';
+  'Stores changes for the next attempts of tasks; p_found has their first and current runs.';
 
 create or replace function tock.pending_changes(p_ids bigint[])
 returns tock.pending_change[]
@@ -46,7 +46,7 @@ begin
     begin
       execute pg_catalog.format('select tock.pending_changes_%s($1)', v_segment) into v_part using p_ids;
     exception
-      when undefined_table or undefined_function then v_part := '{}';  -- it was dropped just now
+      when undefined_table or undefined_function then v_part := '{}';  -- the segment was dropped meanwhile
     end;
     v_pending := v_pending || v_part;
   end loop;
@@ -54,8 +54,8 @@ begin
 end $$;
 
 comment on function tock.pending_changes is
-  'What is wanted of tasks, by the ids of their first or other runs: that they aren''t tried again, or what '
-  'is changed (of a payload its bytes only). Others are left out.';
+  'The pending changes of tasks, by the ids of their first or later runs: whether they are cancelled, and '
+  'what is changed (of a payload only its bytes). Ids without any are left out.';
 
 create or replace function tock.changed_payload(p_id bigint)
 returns jsonb
@@ -73,8 +73,7 @@ begin
   return v_payload;
 end $$;
 
-comment on function tock.changed_payload is
-  'The payload that a task or run is to have from its next attempt on.';
+comment on function tock.changed_payload is 'The payload of a task or run from its next attempt on.';
 
 create or replace function tock.is_run_cancelled(p_id bigint)
 returns boolean
@@ -84,4 +83,4 @@ as $$
   select coalesce(bool_or(w.cancelled), false) from unnest(tock.pending_changes(array[p_id])) w
 $$;
 
-comment on function tock.is_run_cancelled is 'Whether a run is marked as cancelled now.';
+comment on function tock.is_run_cancelled is 'True if a run has the override cancelled.';

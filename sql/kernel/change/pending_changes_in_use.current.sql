@@ -12,4 +12,4 @@ begin
 end $$;
 
 comment on function tock.pending_changes_in_use is
-  'pending_changes() where all ids lie in the segment in use; null when one does not.';
+  'pending_changes() if all ids lie in the current segment; otherwise null.';

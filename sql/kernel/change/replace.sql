@@ -1,5 +1,5 @@
--- The run stays where it is, marked, and another takes its place: a run at the end of a stream,
--- or a waiting entry.
+-- The run stays in the log with an override, and a new one takes its place: a run at the end of a stream, or
+-- a waiting task.
 create or replace function tock.replace_runs_anywhere(p_found tock.resolved_task[], p_changes jsonb)
 returns tock.resolved_task[]
 language plpgsql
@@ -36,5 +36,5 @@ begin
 end $$;
 
 comment on function tock.replace_runs_anywhere is
-  'Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id '
-  'of what replaces them. Until the transaction ends no claim takes from their streams.';
+  'Replaces ready runs with changed ones. Returns those that had not started and were not cancelled; n is '
+  'the id of the replacement. Claims skip their streams until the transaction ends.';

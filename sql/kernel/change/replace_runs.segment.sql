@@ -1,5 +1,5 @@
--- With the locks of their streams held, and in a new snapshot, what lies above the cursor can't start any
--- more. Of this and a cancel at the same time the key of marks lets one.
+-- The caller holds the stream locks and has a new snapshot, so the runs above the cursor cannot start any
+-- more. Of this function and a concurrent cancel, the primary key of run_overrides lets only one insert.
 create or replace function tock.replace_runs_{segment}(
   p_found tock.resolved_task[], p_changes jsonb, p_due timestamptz, p_slot integer)
 returns tock.resolved_task[]
@@ -79,5 +79,4 @@ begin
 end $$;
 
 comment on function tock.replace_runs_{segment} is
-  'Marks ready runs as superseded and has changed ones, or waiting entries where p_slot is -1, '
-  'take their places.';
+  'Marks ready runs as superseded and adds changed ones in their place, or waiting tasks if p_slot is -1.';

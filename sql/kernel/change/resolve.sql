@@ -1,5 +1,5 @@
--- Where tasks stand, each by the last link of its chain: its newest run, or its waiting entry. Step by
--- step for all ids at once.
+-- The state of a task is that of the last link of its chain: its newest run, or its waiting task. All ids are
+-- followed at once, step by step.
 create or replace function tock.resolve_tasks(p_ids bigint[])
 returns setof tock.resolved_task
 language plpgsql
@@ -18,8 +18,8 @@ declare
 begin
   while pg_catalog.cardinality(v_open) > 0 loop
     v_found := 0;
-    -- A promotion moves the entry from one table to the other: both are read in one statement, so that its
-    -- snapshot shows the entry in one of them.
+    -- A promotion moves a row from tock.waiting to tock.promotions. One statement reads both, so that its
+    -- snapshot shows the row in one of them.
     v_step := array(
       select row(s.n, coalesce(w.task_id, s.task_id), coalesce(p.run_id, s.current_id),
         case when p.run_id is null then
@@ -50,7 +50,7 @@ begin
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;
     if v_found < pg_catalog.cardinality(v_here) then
-      -- their segment is gone; a task that still waits is known by its first id
+      -- their segment was dropped; a task that still waits is found by its first id
       v_next := v_next || array(
         select row(o.n, o.task_id, p.run_id, null, null)::tock.resolved_task
         from unnest(v_here) o join tock.promotions p on p.position = tock.position_of(o.current_id)
@@ -61,11 +61,11 @@ begin
 end $$;
 
 comment on function tock.resolve_tasks is
-  'For ids of tasks or runs, n in their order: the task''s id, the id of its newest run or waiting entry, '
-  'its state and queue. Unknown ones are left out.';
+  'For ids of tasks or runs, with n in their order: the id of the task, the id of its newest run or waiting '
+  'row, its state and its queue. Unknown ids are left out.';
 
--- Two ids of one task may be looked up in two steps, and the task may go on between them:
--- then the later link counts.
+-- Two ids of one task may be resolved in two steps, between which the task may continue: then the later link
+-- counts.
 create or replace function tock.resolve_each_task(p_ids bigint[])
 returns tock.resolved_task[]
 language plpgsql
@@ -80,7 +80,7 @@ begin
 end $$;
 
 comment on function tock.resolve_each_task is
-  'resolve_tasks() with one row a task, in the order of the newest runs and waiting entries.';
+  'resolve_tasks() with one row per task, in the order of the newest runs and waiting rows.';
 
 create or replace function tock.check_ids(p_ids bigint[])
 returns bigint[]
@@ -91,14 +91,14 @@ begin
   if coalesce(pg_catalog.cardinality(p_ids), 0) not between 1 and 10000 or pg_catalog.array_ndims(p_ids) > 1
     or pg_catalog.array_position(p_ids, null) is not null
   then
-    perform tock.refuse(422, 'ids are 1 to 10,000 ids of tasks', 'ids');
+    perform tock.refuse(422, 'ids must be 1 to 10,000 task ids', 'ids');
   end if;
   return array(select distinct i from unnest(p_ids) i order by i);
 end $$;
 
 comment on function tock.check_ids is
-  'The ids, each once, in order: a request id''s digest is made of them, and no plan may decide it. TK422 '
-  'when they are none or too many.';
+  'The distinct ids in order, so that the digest of a request does not depend on a plan. TK422 for no ids '
+  'or too many.';
 
 create or replace function tock.first_id(p_id bigint)
 returns bigint
@@ -120,11 +120,9 @@ begin
 end $$;
 
 comment on function tock.first_id is
-  'The id of the task that a run, or what waited and became one, belongs to; what was given where '
-  'that is the task''s own.';
+  'The id of the task of a run or of a promoted waiting row; p_id itself for the id of a task.';
 
--- A plan for arrays of any length compares 10,000 ids with 10,000 one by one (1.4 s of 2.4); one made for
--- them hashes them.
+-- A generic plan compares 10,000 ids with 10,000 rows one by one (1.4 s of 2.4); a custom plan hashes them.
 create or replace function tock.plan_for(p_ids integer)
 returns void
 language sql
@@ -135,4 +133,4 @@ as $$
 $$;
 
 comment on function tock.plan_for is
-  'Has the calling function, which sets plan_cache_mode, plan anew for many ids.';
+  'Makes the calling function, which sets plan_cache_mode, use custom plans for many ids.';

@@ -11,7 +11,7 @@ declare
   v_ready bigint[];
   v_at_once boolean := coalesce((p_changes ->> 'run_at')::timestamptz <= pg_catalog.clock_timestamp(), false);
 begin
-  -- at once, and not by a due time that promotion would read on from
+  -- made ready directly: a due time in the past would move the point from which promotion reads
   update tock.waiting w set
     priority = coalesce((p_changes ->> 'priority')::smallint, w.priority),
     queue = coalesce(p_changes ->> 'queue', w.queue),
@@ -19,12 +19,12 @@ begin
       else w.lane end,
     due_at = case when w.due_after_parents is not null then w.due_at
       when v_at_once and w.concurrency_key is null then '-infinity'
-      -- due now, or still at the concurrency key: that decides
+      -- due now; a task that waits in the wait list of its concurrency key keeps waiting there
       when v_at_once then case when w.due_at = 'infinity' then w.due_at else pg_catalog.clock_timestamp() end
       else coalesce((p_changes ->> 'run_at')::timestamptz, w.due_at) end,
     due_after_parents = case when w.due_after_parents is not null
       then coalesce((p_changes ->> 'run_at')::timestamptz, w.due_after_parents) end,
-    -- who is put off gives up its place in the line
+    -- a postponed task loses its place in the wait list
     ticket = case when not v_at_once and p_changes ? 'run_at' then null else w.ticket end,
     payload = case when p_changes ? 'payload'
       then tock.with_own_payload(w.payload, w.options, p_changes -> 'payload')
@@ -46,4 +46,4 @@ begin
 end $$;
 
 comment on function tock.change_waiting is
-  'Changes waiting entries; returns the ids of those that were still waiting.';
+  'Changes waiting tasks; returns the ids of those that were still waiting.';

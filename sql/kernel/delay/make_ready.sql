@@ -1,5 +1,5 @@
--- The rows are locked by the caller. A task that is cancelled while it waits becomes a run as well, a
--- marked one that claims pass over: so its history lies where all history lies.
+-- The caller holds the row locks. A waiting task that is cancelled becomes a run too, with an override that
+-- makes claims skip it, so that its history is in the log like all history.
 create or replace function tock.make_ready(p_positions bigint[], p_cancelled boolean default false)
 returns void
 language plpgsql
@@ -42,11 +42,10 @@ begin
   select p.position, tock.id_at(p.next_position, p.stream), case when p_cancelled
     or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
-  -- known by the first id of a dropped segment
+  -- a first id of a dropped segment is already there
   on conflict (position) do update set run_id = excluded.run_id;
   perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_concurrency_keys);
 end $$;
 
 comment on function tock.make_ready is
-  'Turns waiting entries into runs, at the ends of their streams; p_cancelled ones are marked '
-  'and never handed out.';
+  'Turns waiting tasks into runs at the ends of their streams; claims skip them if p_cancelled.';

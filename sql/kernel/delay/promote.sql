@@ -1,6 +1,7 @@
--- Reads upwards from the newest due time promoted: under a held-open transaction the low end is full
--- of dead entries. What was committed after its time lies below and is found by the sweep, and what has a
--- concurrency key, which waits though it is due at once, a little below.
+-- Reads from the newest promoted due time upwards: while an old transaction is open, the lower end of the
+-- index is full of dead entries. A task committed after its due time lies below that point, and a sweep finds
+-- it. A task with a concurrency key waits even if it is due at once, so promotion starts a little lower for
+-- these (late_from()).
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -24,7 +25,7 @@ declare
   v_behind bigint[];
 begin
   if p_limit < 0 then
-    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+    perform tock.refuse(422, 'p_limit must not be negative', 'p_limit');
   end if;
   perform tock.before_promotion(p_sweep);
   if not p_sweep then
@@ -44,7 +45,7 @@ begin
   v_behind := tock.held_back(v_gated, v_from);
   if v_behind <> '{}' then
     v_gated := array(select unnest(v_gated) except select unnest(v_behind));
-    -- they may be all that was found, for as long as another transaction is open
+    -- while another transaction is open, these may be all rows that were found
     v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
       select w.position from tock.waiting w
       where w.due_at <= v_now and w.due_at >= v_from and w.concurrency_key is null
@@ -59,7 +60,7 @@ begin
   if coalesce(v_due, '{}') = '{}' then
     return v_count + case when p_sweep then tock.after_sweep() else 0 end;
   end if;
-  -- cancelled while its last attempt was being ended
+  -- cancelled while the last attempt was ending
   v_tasks := array(
     select w.id from unnest(tock.pending_changes(array(
       select distinct w.task_id from tock.waiting w
@@ -86,11 +87,10 @@ begin
 end $$;
 
 comment on function tock.promote is
-  'Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. '
-  'p_sweep reads from the bottom.';
+  'Makes up to p_limit due tasks ready, earliest first; returns the number. p_sweep reads all due tasks.';
 
--- A promotion stands for up to ten entries that are dead now: so many are read again, and no more, whatever
--- is held open. Where there are no concurrency keys nobody asks.
+-- Each promotion stands for up to ten entries that are dead now. Promotion reads so many again and no more,
+-- even while an old transaction is open. It does so only if there are concurrency keys.
 create or replace function tock.late_from()
 returns timestamptz
 language plpgsql
@@ -103,6 +103,5 @@ begin
 end $$;
 
 comment on function tock.late_from is
-  'From when on promotion looks for tasks with concurrency keys whose enqueueing was committed late: the '
-  'fiftieth '
-  'newest due time promoted.';
+  'The due time from which promotion looks for tasks with concurrency keys that were committed late: the '
+  'fiftieth newest promoted one.';

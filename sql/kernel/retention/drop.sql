@@ -10,9 +10,9 @@ begin
     execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_segment);
   end loop;
   if not tock.may_be_dropped(p_segment) then
-    raise lock_not_available using message = 'the archive was turned on at the last moment';
+    raise lock_not_available using message = 'the archive was turned on while the segment was being dropped';
   end if;
-  -- from here on everybody stands behind this, so nothing more is waited for but these
+  -- from here on other sessions queue behind this one, so it waits only for the locks below
   foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
     execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
   end loop;
@@ -25,13 +25,13 @@ begin
 end $$;
 
 comment on function tock.drop_segment_tables is
-  'Drops a segment''s leaves: 55P03 when somebody reads and it would have to wait, '
-  'or the archive was turned on since.';
+  'Drops the partitions of a segment. 55P03 if it would have to wait for readers, or if the archive was '
+  'turned on meanwhile.';
 
--- The only detach there is. It waits for readers of any segment, and everybody behind it: so for 10 ms a
--- table (30 when that did for none of eight tries: writers may be overlapping all the time), and then not
--- again for a minute, two, four ... an hour. Its locks last to the end of the transaction: it is the last
--- thing done there.
+-- The only function that removes partitions. It waits for readers of every segment, and other sessions queue
+-- behind it. So each lock waits only 10 ms, or 30 ms after eight failed tries, since writers may overlap all
+-- the time. After a failure the next try is a minute later, then two, four ... an hour. The locks last until
+-- the transaction ends, so the drop is its last statement.
 create or replace function tock.drop_expired_segments()
 returns integer
 language plpgsql
@@ -86,8 +86,8 @@ begin
 end $$;
 
 comment on function tock.drop_expired_segments is
-  'Drops the oldest segment that is audited and whose longest retention has passed, one a call, while the '
-  'archive is on only one that lies there, verified; returns 1 when it did something.';
+  'Drops the oldest verified segment after its longest retention, one per call; while the archive is on, '
+  'only a segment that lies there verified. Returns 1 if it did anything.';
 
 create or replace function tock.postpone_drop(p_segment tock.segments)
 returns void
@@ -100,4 +100,4 @@ as $$
 $$;
 
 comment on function tock.postpone_drop is
-  'Leaves a segment alone for a while: a minute, two, four ... an hour.';
+  'Postpones the drop of a segment: by a minute, two, four ... an hour.';

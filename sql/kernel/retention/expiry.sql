@@ -7,10 +7,10 @@ begin
   return coalesce((select a.enabled from tock.archive a), false);
 end $$;
 
-comment on function tock.is_archiving is 'Whether history is kept until it lies in the archive.';
+comment on function tock.is_archiving is 'True if history is kept until it is in the archive.';
 
--- The queues' retention as it is now, as for the drop.
--- What was ended on demand has none while the archive is on.
+-- Uses the present retention of the queues, since the drop does too. A segment that was ended early, for the
+-- archive, has no retention while the archive is on.
 create or replace function tock.is_past_retention(p_segment tock.segments)
 returns boolean
 language sql
@@ -27,27 +27,28 @@ as $$
 $$;
 
 comment on function tock.is_past_retention is
-  'Whether a segment is audited and the longest retention in it has passed, or it was ended on demand for '
-  'the '
-  'archive and no task waits for parents of which one, or a run of one, may lie in it.';
+  'True if a segment is verified and its longest retention has passed. A segment that was ended early for '
+  'the archive is past it as soon as no waiting task has a parent, or a run of a parent, in it.';
 
--- While it is enabled; what was begun earlier than it was turned off is dropped as it is.
+-- Applies while the archive is on. If it is turned off, a segment that is partly archived is dropped as it
+-- is.
 create or replace function tock.may_be_dropped(p_segment integer)
 returns boolean
 language plpgsql
 volatile
 as $$
 begin
-  -- one snapshot: the archive may have been turned off since a segment that was ended on demand was chosen
+  -- one snapshot: the archive may have been turned off since an early-ended segment was chosen
   return exists (select from tock.archives a where a.segment = p_segment and a.state = 'verified')
     or exists (select from tock.segments e where e.number = p_segment and not tock.is_archiving()
       and (not e.early or tock.is_past_retention(e)));
 end $$;
 
 comment on function tock.may_be_dropped is
-  'Whether the archive has nothing against a segment''s drop: it is off, or has all of it, verified.';
+  'True if the archive allows the drop of a segment: it is off, or has the whole segment verified.';
 
--- While the archive is on, history is there until it lies in it, and then there: nothing hides in between.
+-- While the archive is on, history is visible in the database until it is visible in the archive, without a
+-- gap.
 create or replace function tock.visible_since(p_queue text)
 returns timestamptz
 language plpgsql
@@ -58,4 +59,4 @@ begin
     else pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second' end;
 end $$;
 
-comment on function tock.visible_since is 'Tasks of a queue that ended before this are not shown any more.';
+comment on function tock.visible_since is 'Tasks of a queue that ended before this time are no longer shown.';

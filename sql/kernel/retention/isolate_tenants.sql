@@ -1,7 +1,7 @@
--- A lane is shared by the tenants hashed to it. When one tenant fills it, that one keeps it to itself and
--- the others go 64 lanes further up, where the same may happen again; until it has been worked off. A lane
--- and that of its tasks with options, 1024 further up, are one here: whoever fills either keeps both.
--- Looked at are the streams with a backlog among a thousand, in any order.
+-- The tenants hashed to a lane share it. When one tenant fills it, that tenant gets it alone, and the others
+-- move 64 lanes up, where the same may happen again. This ends when the lane has been worked off. A lane and
+-- the lane of its tasks with options, 1024 higher, count as one: a tenant that fills either gets both. The
+-- function checks the streams with a backlog among a thousand in random order.
 create or replace function tock.isolate_tenants(p_streams integer default 1000)
 returns integer
 language plpgsql
@@ -20,7 +20,7 @@ declare
   v_changed integer := 0;
 begin
   if p_streams < 0 then
-    perform tock.refuse(422, 'p_streams is not negative', 'p_streams');
+    perform tock.refuse(422, 'p_streams must not be negative', 'p_streams');
   end if;
   for v_stream in
     select l.number, l.queue, l.lane from (
@@ -52,10 +52,11 @@ begin
 end $$;
 
 comment on function tock.isolate_tenants is
-  'Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked '
-  'off; returns how many changed.';
+  'Finds lanes that one tenant fills, among p_streams streams, and releases lanes that have been worked '
+  'off; returns the number of changes.';
 
--- At either end: what stands there first may be others', and whoever comes would still come behind it.
+-- Checks both ends: the first runs may be from other tenants, but new runs would still wait behind the heavy
+-- one.
 create or replace function tock.heaviest_tenant(p_stream integer)
 returns text
 language plpgsql
@@ -82,5 +83,5 @@ begin
 end $$;
 
 comment on function tock.heaviest_tenant is
-  'The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is '
-  'none, or fewer are left.';
+  'The tenant of at least half of the next or of the newest 200 unread runs of a stream; null if there is '
+  'none, or if fewer are left.';

@@ -1,6 +1,6 @@
--- A run in no lease was never handed out. Where a lease's range holds more than it took, those that were
--- begun after the claim were not; where that doesn't tell, all of its runs without a result go again. What
--- was superseded unread goes on as another.
+-- A run in no lease was never claimed. If the range of a lease covers more runs than it leased, the extra
+-- ones are those that began after the claim. If that is not decisive, all of its runs without a result run
+-- again. A run that was superseded before it was claimed continues as its replacement.
 create or replace function tock.missing_runs_{segment}(p_stream integer)
 returns table (missing tock.ending[], in_leases bigint)
 language sql
@@ -32,12 +32,12 @@ as $$
   select array(
       select row(p_stream, m.position, 'lost', null,
         pg_catalog.jsonb_build_object('name', 'NeverClaimed',
-          'message', 'no claim had handed this run out: found by the audit'),
+          'message', 'no claim leased this run: found by the verification of the segment'),
         '-infinity', m.attempt, m.lost, null, null)::tock.ending
       from missing m order by m.position),
     (select count(*) from missing m where m.after_position is not null)
 $$;
 
 comment on function tock.missing_runs_{segment} is
-  'The runs of a stream that nobody was handed and that have no result, as lost ones; and how many '
-  'of them lie in leases.';
+  'The runs of a stream without a result that no claim leased, as lost ones, and how many of them lie in '
+  'leases.';

@@ -1,4 +1,4 @@
--- Step by step: a call does one of these where there is anything left of it to do.
+-- Each call does one of the two steps, the first with rows left.
 create or replace function tock.prepare_segment_drop(p_segment integer, p_limit integer default 100000)
 returns integer
 language plpgsql
@@ -12,9 +12,10 @@ begin
 end $$;
 
 comment on function tock.prepare_segment_drop is
-  'Prepares a segment for being dropped, about p_limit rows a call: 0 when it is ready.';
+  'Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.';
 
--- By way of what they were sent on to, or for good. Waiting entries are still to become something.
+-- Redirects a promotion to the run that its run became, or deletes it for good. A promotion to a task that
+-- still waits stays.
 create or replace function tock.delete_promotions(p_segment integer, p_limit integer)
 returns integer
 language plpgsql
@@ -44,4 +45,4 @@ begin
 end $$;
 
 comment on function tock.delete_promotions is
-  'Takes away what points into a segment from promotions, about p_limit rows; returns how many it took.';
+  'Removes promotions that point into a segment, about p_limit rows; returns the number.';

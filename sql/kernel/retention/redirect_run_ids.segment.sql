@@ -1,6 +1,6 @@
--- A task may go on, and be asked for, long after the segment of one of its runs: whoever comes for that
--- run is sent on to what it became, as for a waiting entry. In the order of the key; verify_stream and
--- verify_position, free again after the audit, say how far this has come.
+-- A task may continue, and callers may ask for it, long after the segment of one of its runs was dropped.
+-- Promotions then map the old run to its successor, as for a waiting task. Works in the order of the key:
+-- verify_stream and verify_position, unused after the verification, store the progress.
 create or replace function tock.redirect_run_ids_{segment}(p_limit integer)
 returns integer
 language plpgsql
@@ -42,5 +42,5 @@ begin
 end $$;
 
 comment on function tock.redirect_run_ids_{segment} is
-  'Notes in promotions what the runs of the segment became, where they went on; '
-  'returns how many rows it looked at.';
+  'Stores in promotions which runs the runs of the segment became; returns the number of rows that it '
+  'scanned.';

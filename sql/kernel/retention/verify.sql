@@ -1,5 +1,5 @@
--- The net under every bug that could lose a run: once a segment is settled, each stream's runs must be as
--- many as its leases handed out and passed over. What is missing in all of them is handed out after all.
+-- Guards against every bug that could lose a run. When a segment is closed, the number of runs in each stream
+-- must equal the number that its leases claimed and skipped. Missing runs are made ready again.
 create or replace function tock.verify_segments(p_limit integer default 1000000)
 returns integer
 language plpgsql
@@ -58,7 +58,7 @@ begin
       v_segment.verify_position := null;
     end if;
     v_scanned := v_scanned + v_count + 1;
-    v_left := v_left - v_count - 100;  -- a stream costs that much beside its runs
+    v_left := v_left - v_count - 100;  -- a stream costs as much as about 100 runs
   end loop;
   update tock.segments e set verify_stream = v_segment.verify_stream,
     verify_position = v_segment.verify_position, verify_runs = v_segment.verify_runs,
@@ -68,8 +68,8 @@ begin
 end $$;
 
 comment on function tock.verify_segments is
-  'Counts the runs of the oldest settled segment against its leases, '
-  'about p_limit a call, and goes on from there the next time; returns how many it looked at.';
+  'Compares the runs of the oldest unverified closed segment with its leases, about p_limit a call, and '
+  'continues there in the next call; returns the number of rows that it scanned.';
 
 create or replace function tock.requeue_missing_runs(
   p_segment integer, p_stream integer, p_runs bigint, p_leased bigint)
@@ -95,6 +95,5 @@ begin
 end $$;
 
 comment on function tock.requeue_missing_runs is
-  'Makes runs of a settled segment ready again that nobody was handed and that have no result, and reports '
-  'the '
-  'difference; returns how many.';
+  'Makes runs of a closed segment ready again that have no result and were never leased, and reports the '
+  'difference; returns the number.';

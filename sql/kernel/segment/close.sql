@@ -1,6 +1,6 @@
--- A transaction that was writing when the segment ended may still commit runs in it: it holds a slot
--- until then (a prepared one is shown as -1/xid). What they left is looked at after that: an older
--- snapshot doesn't show it.
+-- A transaction that was writing when the segment ended may still commit runs into it, and holds a slot until
+-- then. (A prepared transaction appears as -1/xid.) The check for unread runs comes after that, because an
+-- older snapshot does not show them.
 create or replace function tock.close_segments()
 returns integer
 language plpgsql
@@ -41,8 +41,8 @@ begin
 end $$;
 
 comment on function tock.close_segments is
-  'Marks segments as settled that have ended, whose writers are gone, and in which nothing is unread or '
-  'running; returns how many.';
+  'Closes segments that have ended, have no writers left and have nothing unread or running; returns the '
+  'number.';
 
 create or replace function tock.writers()
 returns text[]
@@ -58,4 +58,4 @@ as $$
       and l.pid is distinct from pg_catalog.pg_backend_pid())
 $$;
 
-comment on function tock.writers is 'The virtual ids of other transactions that hold a writer slot.';
+comment on function tock.writers is 'The virtual transaction ids of other transactions with a writer slot.';

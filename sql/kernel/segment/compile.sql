@@ -1,27 +1,24 @@
--- Statements on the hot path name the tables of one segment: through the partitioned tables each would be
--- planned, and locked, for all segments. Each such statement stands once, as a plain function in a file of
--- its own, a template:
---   NAME.segment.sql   is compiled for each segment as tock.NAME_<number>, and once more as tock.NAME_current
---    for the segment
---                      in use, which needs no dynamic call. It gets the number of the segment that is meant
---                       (p_segment), and
---                      answers null, or nothing, when it is for another: the caller then asks
---                       tock.NAME_<number>.
---                      One that calls itself NAME_{segment}, not NAME_{suffix}, is off the hot path: it has
---                       no NAME_current.
---   NAME.current.sql   is compiled for the segment in use only, as tock.NAME. It is right while the sequence
---    is within
---                      that segment, on the server where it was compiled: {is_current} says so.
--- Placeholders: {segment} {suffix} {first_position} {end_position} {valid_until} {is_current}, the last of
--- tock.positions s. A deploy stores the templates in tock.segment_templates and compiles them all
--- (after_install.sql).
+-- Statements on the hot path name the tables of one segment. Through the partitioned tables, PostgreSQL would
+-- plan and lock all segments. Each such statement is a plain function in its own file, a template:
+--
+-- NAME.segment.sql is compiled for each segment as tock.NAME_<number>, and for the current segment also as
+-- tock.NAME_current, which needs no dynamic call. The function gets the segment that the caller means
+-- (p_segment) and returns null, or no rows, for another: the caller then calls tock.NAME_<number>. A template
+-- with the name NAME_{segment} instead of NAME_{suffix} is off the hot path and has no NAME_current.
+--
+-- NAME.current.sql is compiled only for the current segment, as tock.NAME. It is valid while the sequence is
+-- in that segment, on the server where it was compiled: {is_current} checks both.
+--
+-- The placeholders are {segment} {suffix} {first_position} {end_position} {valid_until} {is_current}; the
+-- last one refers to tock.positions s. A deploy stores the templates in tock.segment_templates and compiles
+-- them all (after_install.sql).
 create or replace function tock.compile_template(
   p_template tock.segment_templates, p_segment tock.segments, p_suffix text, p_valid_until bigint,
   p_is_current text)
 returns void
 language plpgsql
 volatile
--- they name each other; the migrator checks their bodies
+-- the templates call each other; the migrator checks their bodies
 set check_function_bodies = off
 as $$
 declare
@@ -37,7 +34,7 @@ begin
     v_body := pg_catalog.replace(v_body, v_pair[1], coalesce(v_pair[2], v_pair[1]));
   end loop;
   execute v_body;
-  -- whatever an operator's default privileges say
+  -- independent of an operator's default privileges
   execute pg_catalog.format(
     'revoke all on function tock.%I from public, tock_producer, tock_worker, tock_admin, tock_edge',
     p_template.name || case p_template.kind when 'segment' then '_' || p_suffix else '' end);
@@ -61,9 +58,10 @@ as $$
 $$;
 
 comment on function tock.compile_segment is
-  'Makes the functions of a segment: when the segment is made, and at each deploy.';
+  'Makes the functions of a segment, when the segment is made and at each deploy.';
 
--- As they may be made again between two calls, each looks whether it is for the segment that is meant.
+-- The functions may be replaced between two calls of a caller, so each checks that it is for the right
+-- segment.
 create or replace function tock.compile_current()
 returns void
 language plpgsql
@@ -73,13 +71,13 @@ declare
   v_segment tock.segments;
   v_valid_until bigint;
 begin
-  -- the sequence moves on meanwhile: it is read once, and the texts and their validity follow from that
+  -- the sequence advances meanwhile: it is read once, and the texts and their validity follow from that value
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', 'hot'));
   select e.* into v_segment from tock.segments e where e.number = tock.newest_segment();
   if not found then
-    return;  -- positions have gone past the last one since it was looked at: whoever comes makes the next
+    return;  -- positions have passed the last segment since it was read: the next writer makes one
   end if;
-  -- near the end of the last one they are not vouched for any more: then whoever comes makes the next
+  -- near the end of the last segment the functions become invalid: then the next writer makes a segment
   v_valid_until := v_segment.end_position - case
     when exists (select from tock.segments e where e.number > v_segment.number) then 0
     else least(200000, (v_segment.end_position - v_segment.first_position) / 4) end;
@@ -95,7 +93,7 @@ begin
 end $$;
 
 comment on function tock.compile_current is
-  'Makes the functions of the segment in use under their fixed names.';
+  'Makes the functions of the current segment under their fixed names.';
 
 create or replace function tock.drop_segment_functions(p_segment integer)
 returns void
@@ -113,4 +111,4 @@ begin
 end $$;
 
 comment on function tock.drop_segment_functions is
-  'Drops the functions of a segment, with which its tables go.';
+  'Drops the functions of a segment together with its tables.';

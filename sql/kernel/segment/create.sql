@@ -1,5 +1,6 @@
--- Partitions are made as plain tables and then attached: that takes about 1 ms and waits for no reader. A
--- lease lies with its runs, and starts after the position before the first.
+-- Partitions are created as plain tables and then attached: that takes about 1 ms and waits for no reader. A
+-- lease starts after the position before its first run and lies in the same segment, so its ranges are one
+-- lower.
 create or replace function tock.create_segment(p_first bigint, p_end bigint)
 returns void
 language plpgsql
@@ -24,7 +25,7 @@ begin
     execute pg_catalog.format(
       'alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
       v_leaf.name, v_number, v_leaf.first, v_leaf.last);
-    -- whatever an operator's default privileges say
+    -- independent of an operator's default privileges
     execute pg_catalog.format(
       'revoke all on tock.%s_%s from public, tock_producer, tock_worker, tock_admin, tock_edge',
       v_leaf.name, v_number);
@@ -34,11 +35,11 @@ begin
 end $$;
 
 comment on function tock.create_segment is
-  'Makes the segment after the newest: one leaf each of runs, leases, results and marks.';
+  'Makes the segment after the newest: one partition each of runs, leases, results and run_overrides.';
 
--- One transaction at a time makes segments: each takes the lock of the maintenance job rotate first, and
--- looks again in a new snapshot. That lock is waited for 50 ms, as a segment takes a few; anything else that
--- is in the way 2 s.
+-- One transaction at a time makes segments: each first takes the lock of the maintenance job create_segments,
+-- and reads again in a new snapshot. It waits 50 ms for that lock, since a segment takes a few, and 2 s for
+-- any other.
 create or replace function tock.create_segments_to(p_position bigint)
 returns void
 language plpgsql
@@ -49,7 +50,7 @@ declare
   v_newest tock.segments;
 begin
   if not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then
-    perform tock.refuse(503, 'the last segment is nearly used up, and another transaction makes the next',
+    perform tock.refuse(503, 'the last segment is nearly full, and another transaction is making the next',
       null, 'try again in a moment');
   end if;
   loop
@@ -61,11 +62,10 @@ begin
 exception
   when lock_not_available then
     perform tock.refuse(503,
-      'the last segment is nearly used up, and a lock on tock.runs, leases, results or marks is in the way '
-      'of '
+      'the last segment is nearly full, and a lock on tock.runs, leases, results or run_overrides blocks '
       'the next', null,
-      'try again; pg_locks names who locks these tables');
+      'try again; pg_locks shows the sessions that lock these tables');
 end $$;
 
 comment on function tock.create_segments_to is
-  'Makes segments until there is one for a position; TK503 while another transaction does.';
+  'Makes segments until one covers a position; TK503 while another transaction makes one.';

@@ -1,6 +1,7 @@
--- When the last one was made within the hour the next is twice as wide. A segment that has been in use
--- for an eighth of the longest retention, a day at least, is ended by a jump of the sequence, as
--- history goes by whole segments: only ever forwards, and from so far that no call can overtake it.
+-- If the last segment was made within the hour, the next one is twice as wide. A segment that has been
+-- current for an eighth of the longest retention, at least a day, is ended by a jump of the sequence, because
+-- history is dropped by whole segments. The jump only goes forwards, and far enough that no call can overtake
+-- it.
 create or replace function tock.create_segments(p_ahead integer default 2, p_width bigint default null)
 returns integer
 language plpgsql
@@ -21,9 +22,9 @@ declare
   v_made integer := 0;
 begin
   if p_ahead not between 0 and 1000 then
-    perform tock.refuse(422, 'p_ahead is a whole number from 0 to 1000', 'p_ahead');
+    perform tock.refuse(422, 'p_ahead must be a whole number from 0 to 1000', 'p_ahead');
   elsif p_width < 1 then
-    perform tock.refuse(422, 'p_width is a positive number', 'p_width');
+    perform tock.refuse(422, 'p_width must be a positive number', 'p_width');
   end if;
   if not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then
     return 0;
@@ -32,7 +33,7 @@ begin
     select e.* into v_newest from tock.segments e order by e.number desc limit 1;
     v_reached := (select s.last_value from tock.positions s);
     select e.* into v_current from tock.segments e where e.number = tock.newest_segment();
-    -- each is four tables with their indexes: thousands at once are more locks than a cluster has
+    -- each is four tables with their indexes: thousands at once would exceed the lock table of the cluster
     exit when v_reached < v_newest.end_position
       and (v_made = 100 or v_newest.number - v_current.number >= coalesce(p_ahead, 2));
     perform tock.create_segment(v_newest.end_position,
@@ -45,13 +46,13 @@ begin
   update tock.segments e set started_at = pg_catalog.now()
   where e.number = v_current.number and e.started_at is null;
   if v_current.started_at < pg_catalog.now() - v_age then
-    -- looked at again in the statement that jumps
+    -- checked again in the statement that jumps
     perform pg_catalog.setval('tock.positions', v_current.end_position - 1) from tock.positions s
     where s.last_value between v_current.first_position + 1 and v_current.end_position - 1048576;
   end if;
   if tock.current_segment() is null then
     perform tock.compile_current();
-    -- streams that nobody goes on with are looked at by every claim until they are put to sleep
+    -- every claim scans the streams without new runs until they are deactivated
     update tock.maintenance_jobs d set last_started_at = null
     where d.name = (select r.name from tock.maintenance_jobs r where r.name = 'deactivate_streams'
       for update skip locked);
@@ -62,6 +63,6 @@ begin
 end $$;
 
 comment on function tock.create_segments is
-  'Makes segments until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends '
-  'the one in use when it is old, and settles those that are over; returns how many it made, '
-  '0 while another transaction does so.';
+  'Makes segments until p_ahead exist after the current one (p_width positions each), up to 100 a call. '
+  'Ends the current segment when it is old, and closes those that are over. Returns the number made, 0 '
+  'while another transaction does this.';

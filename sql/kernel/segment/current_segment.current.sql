@@ -8,4 +8,4 @@ begin
 end $$;
 
 comment on function tock.current_segment is
-  'The segment in use, while the functions compiled for it are right; else null.';
+  'The current segment while the functions compiled for it are valid; otherwise null.';

@@ -1,5 +1,5 @@
--- The system identifier comes with a copy of the files, and the timeline changes when such a copy is
--- promoted or restored to a point in time. A dump makes a new schema. Neon's branches have a name for it.
+-- A copy of the files has the same system identifier, but its timeline changes when it is promoted or
+-- restored to a point in time. A dump creates a new schema. On Neon, the timeline id identifies the branch.
 create or replace function tock.server_identity()
 returns bigint
 language sql
@@ -12,10 +12,11 @@ as $$
 $$;
 
 comment on function tock.server_identity is
-  'Stands for this server and its timeline: it changes with a restore, a failover or a branch.';
+  'Identifies this server and its timeline; changes with a restore, a failover or a branch.';
 
--- What current_segment() vouches for at every call (this server since its start, the sequence where it should
--- be) is looked at here when it doesn't. A plain restart passes; anything else is guarded at once.
+-- current_segment() checks at each call that this server has not restarted and that the sequence is in the
+-- right segment. If it returns null, this function checks more closely. A plain restart passes; everything
+-- else runs the guard at once.
 create or replace function tock.guard_before_use()
 returns void
 language plpgsql
@@ -32,14 +33,15 @@ begin
   end if;
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', 'guard'))
   then
-    perform tock.refuse(503, 'the database was restored or has failed over, and is being looked at', null,
+    perform tock.refuse(503, 'the database was restored or has failed over, and is being checked', null,
       'try again in a moment');
   end if;
   perform tock.guard();
 end $$;
 
 comment on function tock.guard_before_use is
-  'Guards before the first write or claim after a restore or failover; TK503 while another transaction does.';
+  'Runs the guard before the first write or claim after a restore or failover; TK503 while another '
+  'transaction does.';
 
 create or replace function tock.guard_unless_current()
 returns void
@@ -52,11 +54,10 @@ begin
   end if;
 end $$;
 
-comment on function tock.guard_unless_current is
-  'As guard_before_use(), where current_segment() doesn''t vouch for this server.';
+comment on function tock.guard_unless_current is 'guard_before_use() if current_segment() is null.';
 
--- Segments are made ahead by the maintenance job; where nothing ever ticks, whoever comes near the end
--- of the last one makes the next.
+-- The maintenance job makes segments ahead of time. Without any tick, a writer near the end of the last
+-- segment makes the next.
 create or replace function tock.create_next_segment()
 returns void
 language plpgsql
@@ -79,12 +80,11 @@ begin
 end $$;
 
 comment on function tock.create_next_segment is
-  'Makes a segment when the last one is nearly used up; TK503 '
-  'when it is used up while another transaction does.';
+  'Makes a segment when the last one is nearly full; TK503 if it is full while another transaction makes '
+  'one.';
 
--- The sequence and the identity are set at once and for good, whatever becomes of the transaction. The
--- jump is far, so that positions handed out meanwhile can't be above it, nor ids be given out again
--- that a lost tail had.
+-- setval() takes effect at once and is never rolled back. The jump is long, so that no position assigned
+-- meanwhile lies above it, and no id of a lost tail is assigned again.
 create or replace function tock.guard()
 returns integer
 language plpgsql
@@ -98,7 +98,7 @@ as $$
 declare
   v_seen bigint := (select i.last_value from tock.identity i);
   v_identity bigint := tock.server_identity();
-  -- in this order: writers go on meanwhile
+  -- in this order, since writers continue meanwhile
   v_highest bigint := tock.highest_position(v_seen <> v_identity);
   v_reached bigint := (select s.last_value from tock.positions s);
   v_target bigint := greatest(v_reached, v_highest) + 1048576;
@@ -113,13 +113,13 @@ begin
     v_jumped := 1;
   end if;
   if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then
-    -- segments first: a sequence beyond them would refuse everybody
+    -- segments first: with a sequence beyond them every write would fail
     perform tock.create_segments_to(v_target + 1048576);
     perform pg_catalog.setval('tock.positions', v_target);
     perform pg_catalog.setval('tock.pool_member_numbers',
       1048576 + greatest((select s.last_value from tock.pool_member_numbers s),
       (select p.number from tock.pool_members p order by p.number desc limit 1)));
-    -- a number that is stored would have the call refused that ends a run
+    -- a duplicate number would make the call that ends a run fail
     perform pg_catalog.setval('tock.dead_task_event_numbers',
       1048576 + greatest((select s.last_value from tock.dead_task_event_numbers s),
       (select d.number from tock.dead_task_events d order by d.number desc limit 1),
@@ -129,7 +129,7 @@ begin
   if v_seen <> v_identity then
     perform pg_catalog.setval('tock.identity', v_identity);
   end if;
-  -- what moved the sequence may have been rolled back, the report with it
+  -- the transaction that moved the sequence may have been rolled back, and its report too
   if v_highest > v_reached or v_seen <> v_identity or (
     select r.detail ->> 'identity' from tock.reports r where r.detail ? 'identity'
     order by r.number desc limit 1) is distinct from v_identity::text
@@ -144,8 +144,8 @@ begin
 end $$;
 
 comment on function tock.guard is
-  'Moves the sequence ahead when it is behind what is stored, or when the server is another than before; '
-  'notes it in tock.reports and returns 1 then.';
+  'Moves the sequence ahead if it is behind a stored position, or if the server has changed; then adds a '
+  'report to tock.reports and returns 1.';
 
 create or replace function tock.highest_position(p_all boolean default true)
 returns bigint
@@ -171,5 +171,4 @@ begin
 end $$;
 
 comment on function tock.highest_position is
-  'The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry '
-  'that waits.';
+  'The highest stored position: anywhere (p_all), or in active streams and waiting tasks.';

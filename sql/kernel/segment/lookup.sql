@@ -1,5 +1,5 @@
--- The position after the last one of a segment that was dropped belongs to no segment: null, as for
--- whatever lies beyond the newest.
+-- The position after the last one of a dropped segment belongs to no segment: null, as for positions beyond
+-- the newest segment.
 create or replace function tock.segment_of(p_position bigint)
 returns integer
 language plpgsql
@@ -14,7 +14,7 @@ begin
 end $$;
 
 comment on function tock.segment_of is
-  'The number of the segment that a position lies in; null when there is none, or no more.';
+  'The number of the segment of a position; null if there is none, or not any more.';
 
 create or replace function tock.newest_segment()
 returns integer
@@ -27,9 +27,8 @@ begin
 end $$;
 
 comment on function tock.newest_segment is
-  'The segment that the sequence is in, or the last there is when it has run out of them. Runs of a later '
-  'one '
-  'may be there by the time this is used: within a stream, what is read without them is a prefix.';
+  'The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment '
+  'may exist by the time the number is used: what a reader sees of a stream without them is a prefix.';
 
 create or replace function tock.lease_segment(p_lease uuid)
 returns integer
@@ -43,8 +42,8 @@ begin
 end $$;
 
 comment on function tock.lease_segment is
-  'The segment that a lease and its runs lie in, from the token''s last 28 bits; null '
-  'when it can''t be a lease.';
+  'The segment of a lease and its runs, from the last 28 bits of the token; null if there is no such '
+  'segment.';
 
 create or replace function tock.open_segments()
 returns integer[]
@@ -58,8 +57,7 @@ begin
     order by e.number);
 end $$;
 
-comment on function tock.open_segments is
-  'The segments in which something is still unread or running, oldest first.';
+comment on function tock.open_segments is 'The segments with unread or running runs, oldest first.';
 
 create or replace function tock.dead_in_segment(p_segment integer)
 returns jsonb
@@ -77,4 +75,4 @@ begin
   return v_dead;
 end $$;
 
-comment on function tock.dead_in_segment is 'How many tasks died in a segment, by queue.';
+comment on function tock.dead_in_segment is 'The number of dead tasks in a segment, by queue.';
