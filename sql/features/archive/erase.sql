@@ -8,7 +8,7 @@ begin
     on conflict (task_id) do update set erased_at = null, tried_at = null, file = 0;
 end $$;
 
-comment on function tock.request_erasure is 'Notes that a task is to be erased from the archive.';
+comment on function tock.request_erasure is 'Records that a task is to be erased from the archive.';
 
 create or replace function tock.files_to_erase(p_erasure tock.archive_erasures)
 returns setof tock.archived_files
@@ -22,10 +22,10 @@ as $$
 $$;
 
 comment on function tock.files_to_erase is
-  'The archive''s files that may hold runs of a task that is to be erased, and have not been looked at.';
+  'The files of the archive that may hold runs of a task to erase and were not read for it yet.';
 
--- What was not tried yet comes first, then what was tried longest ago: one that can't be done is
--- in no other's way.
+-- Untried erasures come first, then the one tried longest ago, so that a failing erasure does not block the
+-- others.
 create or replace function tock.archive_erasing(p_limit integer default 4)
 returns table (task_id bigint, files jsonb, erased bigint[])
 language plpgsql
@@ -38,7 +38,7 @@ declare
   v_erasure tock.archive_erasures;
 begin
   if p_limit is null or p_limit not between 1 and 100 then
-    perform tock.refuse(422, 'p_limit is a whole number from 1 to 100', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100', 'p_limit');
   end if;
   update tock.archive_erasures e set tried_at = pg_catalog.clock_timestamp()
   where e.task_id = (
@@ -59,8 +59,8 @@ begin
 end $$;
 
 comment on function tock.archive_erasing is
-  'The task whose turn it is to be erased from the archive, the next files that may hold runs of it, and all '
-  'tasks that are to be; no row when there is none.';
+  'The next task to erase from the archive, the next files that may hold its runs, and all tasks to erase; '
+  'no row if there is none.';
 
 create or replace function tock.archive_erased(p_task_id bigint, p_file bigint)
 returns boolean
@@ -83,8 +83,7 @@ begin
 end $$;
 
 comment on function tock.archive_erased is
-  'Notes that none of the files up to one hold more of a task than they may: true when that were all '
-  'of them.';
+  'Records that the files up to p_file no longer hold the data of an erased task; true after the last file.';
 
 create or replace function tock.archive_rewriting(p_path text)
 returns text
@@ -102,9 +101,9 @@ as $$
 $$;
 
 comment on function tock.archive_rewriting is
-  'The path noted for a file that is to stand for another one; null when that is no file any more.';
+  'The reserved path of a file that will replace another one; null if that file no longer exists.';
 
--- The old object is unwanted by the same statement that puts the new one in its place.
+-- One statement records the new object and marks the old one as unwanted.
 create or replace function tock.archive_rewritten(
   p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
 returns boolean
@@ -120,13 +119,13 @@ begin
   end if;
   perform 1 from tock.archive_objects o where o.path = p_new and o.state = 'writing' for update;
   if not found then
-    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_new, 'null') || ', or no more',
-      'path', 'begin anew');
+    perform tock.refuse(409, 'the path ' || coalesce(p_new, 'null') || ' is not reserved, or no longer',
+      'path', 'start again');
   end if;
   update tock.archived_files f set path = p_new, bytes = p_bytes, sha256 = p_sha256, digest = p_digest
   where f.path = p_path;
   if not found then
-    perform tock.refuse(409, 'somebody else has rewritten this file', 'path', 'begin anew');
+    perform tock.refuse(409, 'another call has already rewritten this file', 'path', 'start again');
   end if;
   delete from tock.archive_objects o where o.path = p_new;
   insert into tock.archive_objects (path, state, segment, part)
@@ -135,8 +134,8 @@ begin
 end $$;
 
 comment on function tock.archive_rewritten is
-  'Puts a file in the place of another from which tasks were erased; TK409 when somebody was first. A '
-  'repeated call answers the same.';
+  'Replaces a file with one from which tasks were erased; TK409 if another call was first. A repeated call '
+  'returns the same.';
 
 create or replace function tock.archive_emptied(p_options text[])
 returns text[]
@@ -151,7 +150,7 @@ begin
     from unnest(p_options) with ordinality o (options, n) order by o.n);
 exception
   when invalid_text_representation or untranslatable_character or invalid_parameter_value then
-    perform tock.refuse(422, 'p_options are objects as JSON text', 'p_options');
+    perform tock.refuse(422, 'p_options must be objects as JSON text', 'p_options');
 end $$;
 
-comment on function tock.archive_emptied is 'What is left of the options of erased runs.';
+comment on function tock.archive_emptied is 'The options of erased runs without their secrets.';

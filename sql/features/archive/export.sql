@@ -1,4 +1,4 @@
--- Row by row, as what comes next may be large: it ends with the row by which p_bytes are passed.
+-- Builds the answer row by row and stops at the row that exceeds p_bytes, since the next row may be large.
 create or replace function tock.archive_rows(
   p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
   p_limit integer, p_bytes bigint)
@@ -47,10 +47,9 @@ begin
 end $$;
 
 comment on function tock.archive_rows is
-  'The runs of a segment after a place in it, up to another, up to p_limit and about p_bytes, and '
-  'what they come to.';
+  'The runs of a segment between two places, up to p_limit and about p_bytes, with their count and digest.';
 
--- Two who ask at once are given the same part, and write it twice: the one who comes second with it is told.
+-- Two concurrent calls get the same part and both write it. The call that records its file second gets TK409.
 create or replace function tock.archive_part(p_limit integer default 10000, p_bytes bigint default 4194304)
 returns table (segment integer, part integer, path text, count integer, digest text, rows text)
 language plpgsql
@@ -68,9 +67,9 @@ declare
   v_rows tock.archive_rows;
 begin
   if p_limit is null or p_limit not between 1 and 100000 then
-    perform tock.refuse(422, 'p_limit is a whole number from 1 to 100000', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100000', 'p_limit');
   elsif p_bytes is null or p_bytes < 1 then
-    perform tock.refuse(422, 'p_bytes is a positive number', 'p_bytes');
+    perform tock.refuse(422, 'p_bytes must be a positive number', 'p_bytes');
   end if;
   for v_segment in
     select e.* from tock.segments e
@@ -93,7 +92,7 @@ begin
       return next;
       return;
     end if;
-    -- somebody else may have come further with it meanwhile
+    -- another call may have exported more of it meanwhile
     select a.* into v_archive from tock.archives a
     where a.segment = v_segment.number and a.state = 'exporting'
       and (a.stream, a.position) = (v_archive.stream, v_archive.position) for update;
@@ -104,6 +103,6 @@ begin
 end $$;
 
 comment on function tock.archive_part is
-  'The next part of the oldest segment that is past its retention: its runs as texts, their digest, and the '
-  'path noted for its file; no row when nothing is due. '
-  'A segment whose parts are all there is verified on the way.';
+  'The next part of the oldest segment past its retention: its runs as texts, their digest, and the path '
+  'reserved for its file; no row if nothing is due. A segment whose parts are all recorded is verified on '
+  'the way.';

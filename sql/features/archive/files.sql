@@ -1,5 +1,5 @@
--- Not beside an erasure: what that has emptied already, and nobody sees yet, would be recorded as it was.
--- Shared by those who erase; it lasts to the end of the transaction.
+-- Recording a part excludes erasures: a run that an open transaction has erased would be recorded with its
+-- data. Erasures share the lock among each other. The lock lasts until the transaction ends.
 create or replace function tock.lock_archive(p_own_transaction boolean)
 returns void
 language plpgsql
@@ -16,9 +16,9 @@ begin
 end $$;
 
 comment on function tock.lock_archive is
-  'Keeps who records a part of the archive (p_own_transaction) and who erases tasks apart.';
+  'Keeps recording a part of the archive (p_own_transaction) and erasing tasks apart.';
 
--- In statements after the lock, so that each sees what was committed before it.
+-- The statements after the lock see everything that was committed before it.
 create or replace function tock.archived(
   p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
 returns boolean
@@ -45,21 +45,21 @@ begin
   select o.* into v_object from tock.archive_objects o
   where o.path = p_path and o.state = 'writing' for update;
   if not found then
-    perform tock.refuse(409, 'nobody is to write ' || coalesce(p_path, 'null') || ', or no more', 'path',
+    perform tock.refuse(409, 'the path ' || coalesce(p_path, 'null') || ' is not reserved, or no longer', 'path',
       'ask for the next part');
   elsif (v_object.rows, v_object.digest) is distinct from (p_rows, p_digest) then
-    perform tock.refuse(409, 'the file is not what the part was', 'digest', 'write it anew');
+    perform tock.refuse(409, 'the file differs from the part', 'digest', 'write it again');
   end if;
   select a.* into v_archive from tock.archives a
   where a.segment = v_object.segment and a.state = 'exporting' for update;
   if not found or v_archive.parts + 1 <> v_object.part or not tock.is_archiving() then
-    perform tock.refuse(409, 'this part was written by somebody else, or is not wanted any more', 'path',
+    perform tock.refuse(409, 'another call has recorded this part, or it is no longer wanted', 'path',
       'ask for the next part');
   end if;
   v_rows := tock.archive_rows(v_object.segment, v_archive.stream, v_archive.position, v_object.last_stream,
     v_object.last_position, v_object.rows + 1, 9223372036854775807);
   if (v_rows.count, v_rows.digest) is distinct from (p_rows, p_digest) then
-    perform tock.refuse(409, 'a task of this part was changed meanwhile', 'digest', 'ask for the part again');
+    perform tock.refuse(409, 'a task of this part has changed meanwhile', 'digest', 'ask for the part again');
   end if;
   insert into tock.archived_files (segment, part, path, bytes, sha256, digest, rows, first_stream,
     first_position,
@@ -79,13 +79,12 @@ begin
 end $$;
 
 comment on function tock.archived is
-  'Records a part''s file that was read back and found whole; TK409 when it isn''t what the segment holds '
-  'now, '
-  'or somebody was first. A repeated call answers the same.';
+  'Records the file of a part after it was read back and verified; TK409 if it differs from the present '
+  'content of the segment, or if another call was first. A repeated call returns the same.';
 
--- A writer that is still at it after an hour is none: an invocation of a Worker lasts 15 minutes at most.
--- Said to be unwanted first, as what is recorded in between must not be deleted. What was deleted while its
--- put may have been on its way is deleted once more then.
+-- A writer gives up within an hour, since a Worker runs for at most 15 minutes. An object is marked as
+-- unwanted before it is deleted, so that a file recorded in between is not deleted. An object whose upload
+-- may still have been on its way when it was deleted is deleted again after an hour.
 create or replace function tock.archive_unwanted(p_limit integer default 20)
 returns text[]
 language plpgsql
@@ -95,7 +94,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'p_limit is a whole number from 1 to 1000', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 1000', 'p_limit');
   end if;
   update tock.archive_objects o set state = 'unwanted'
   where o.path = any (array(
@@ -110,7 +109,7 @@ begin
 end $$;
 
 comment on function tock.archive_unwanted is
-  'Objects that are to be deleted: no file of the archive any more, or never one.';
+  'Objects to delete: they are no longer files of the archive, or never were.';
 
 create or replace function tock.archive_deleted(p_paths text[])
 returns integer
@@ -130,10 +129,9 @@ begin
   return v_count;
 end $$;
 
-comment on function tock.archive_deleted is
-  'Notes that unwanted objects have been deleted; returns how many.';
+comment on function tock.archive_deleted is 'Records that unwanted objects were deleted; returns the number.';
 
--- What has been recorded meanwhile stays.
+-- An object that was recorded as a file meanwhile stays.
 create or replace function tock.archive_abandoned(p_path text)
 returns boolean
 language plpgsql
@@ -147,4 +145,4 @@ begin
 end $$;
 
 comment on function tock.archive_abandoned is
-  'Gives up an object that was to become a file; false when it is one.';
+  'Gives up an object that was to become a file; false if it has become one.';

@@ -1,5 +1,5 @@
 -- B. H. Bloom, Space/time trade-offs in hash coding with allowable errors (1970): with 16 bits and 4 hashes
--- for each, one of 400 others is let through.
+-- per number, one of 400 other numbers matches.
 create or replace function tock.filter_bits(p_value bigint, p_bits bigint)
 returns setof bigint
 language sql
@@ -9,7 +9,7 @@ as $$
   from pg_catalog.generate_series(1, 4) n
 $$;
 
-comment on function tock.filter_bits is 'The bits that stand for a number in a filter of so many.';
+comment on function tock.filter_bits is 'The bits of a number in a Bloom filter with p_bits bits.';
 
 create or replace function tock.filter_of(p_values bigint[])
 returns bytea
@@ -24,8 +24,7 @@ as $$
     group by 1) b on b.byte = n
 $$;
 
-comment on function tock.filter_of is
-  'A filter that lets through what is among the numbers, and little else.';
+comment on function tock.filter_of is 'A Bloom filter of the numbers.';
 
 create or replace function tock.may_contain(p_filter bytea, p_value bigint)
 returns boolean
@@ -37,7 +36,7 @@ as $$
     where pg_catalog.get_bit(p_filter, i) = 0)
 $$;
 
-comment on function tock.may_contain is 'Whether a number may be among those of a filter.';
+comment on function tock.may_contain is 'True if a number may be in a Bloom filter.';
 
 create or replace function tock.files_of_begun(p_position bigint)
 returns setof tock.archived_files
@@ -52,7 +51,7 @@ as $$
 $$;
 
 comment on function tock.files_of_begun is
-  'The archive''s files that may hold later runs of what began at a position.';
+  'The files of the archive that may hold later runs of the task that began at a position.';
 
 create or replace function tock.file_of_run(p_id bigint)
 returns setof tock.archived_files
@@ -67,10 +66,10 @@ as $$
   where (l.last_stream, l.last_position) >= (tock.stream_of(p_id), tock.position_of(p_id))
 $$;
 
-comment on function tock.file_of_run is 'The archive''s file in whose range a run lies.';
+comment on function tock.file_of_run is 'The file of the archive whose range covers a run.';
 
--- What waited has become a run of its task since; what is still here as well is found here, and may not be
--- there as a whole.
+-- A waiting task has since become a run of its task. Only files of dropped segments are listed: the database
+-- still has the others, and their files may be incomplete.
 create or replace function tock.files_of(p_id bigint, p_task_id bigint)
 returns setof tock.archived_files
 language plpgsql
@@ -89,8 +88,8 @@ begin
 end $$;
 
 comment on function tock.files_of is
-  'The archive''s files that may hold a run of a task, or what its waiting entry became: 101 where they are '
-  'more than a look-up reads.';
+  'The files of the archive that may hold a run of a task, or the run that its waiting row became; at most '
+  '101, one more than a look-up reads.';
 
 create or replace function tock.archive_segment_of(p_position bigint)
 returns integer
@@ -106,4 +105,4 @@ begin
 end $$;
 
 comment on function tock.archive_segment_of is
-  'The number of the segment that a position lies or lay in; 0 when none is known.';
+  'The number of the present or former segment of a position; 0 if it is unknown.';

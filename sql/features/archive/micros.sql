@@ -1,4 +1,4 @@
--- Not by a bigint: timestamptz reaches 2,000 years further than its microseconds.
+-- Not a bigint, because timestamptz covers 2,000 years more than a bigint of microseconds.
 create or replace function tock.micros(p_at timestamptz)
 returns text
 language sql
@@ -9,4 +9,4 @@ as $$
 $$;
 
 comment on function tock.micros is
-  'A time in microseconds since 1970, as the archive has it; null for infinity.';
+  'A time in microseconds since 1970, as the archive stores it; null for infinity.';

@@ -1,4 +1,4 @@
--- A waiting entry is none of the archive's: what it became is the next run of its task.
+-- The archive has no waiting tasks: p_id of one means the next run of its task.
 create or replace function tock.archived_run(p_archived tock.found_run[], p_id bigint, p_task_id bigint)
 returns tock.found_run
 language plpgsql
@@ -10,7 +10,7 @@ begin
   select a.* into v_run from unnest(p_archived) a
   where case when tock.stream_of(p_id) = 0 then a.task_id = p_task_id and a.id > p_id else a.id = p_id end
   order by a.id limit 1;
-  -- erased since it was written, maybe since it was read
+  -- erased since the file was written, or even since it was read
   if exists (select from tock.archive_erasures e where e.task_id = v_run.task_id) then
     v_run.payload := null;
     v_run.result := null;
@@ -22,8 +22,8 @@ begin
 end $$;
 
 comment on function tock.archived_run is
-  'A run among those that were read from the archive, by its id or that of the entry that became it; null '
-  'when it isn''t there.';
+  'A run among those read from the archive, by its own id or the id of the waiting row that became it; null '
+  'if it is not among them.';
 
 create or replace function tock.without_secrets(p_options jsonb)
 returns jsonb
@@ -33,7 +33,7 @@ as $$
   select p_options - '{unique_key,concurrency_key,names,headers,push_url}'::text[]
 $$;
 
-comment on function tock.without_secrets is 'What is left of a run''s options when its task is erased.';
+comment on function tock.without_secrets is 'The options of a run without what an erasure removes.';
 
 create or replace function tock.missing_run(p_id bigint, p_task_id bigint)
 returns jsonb
@@ -49,8 +49,8 @@ as $$
 $$;
 
 comment on function tock.missing_run is
-  'What is to be read from the archive next, and the files that may have it, oldest first; null '
-  'when none does.';
+  'The run to read from the archive next, and the files that may have it, oldest first; null if there are '
+  'none.';
 
 create or replace function tock.from_micros(p_micros bigint)
 returns timestamptz
@@ -60,9 +60,9 @@ as $$
   select '1970-01-01 00:00:00+00'::timestamptz + p_micros * interval '1 microsecond'
 $$;
 
-comment on function tock.from_micros is 'The time that micros() wrote.';
+comment on function tock.from_micros is 'The inverse of micros().';
 
--- As the Worker has read them: texts, by the names of columns.ts.
+-- The rows are as the Worker reads them: texts, with the names of columns.ts.
 create or replace function tock.archived_runs(p_rows jsonb)
 returns tock.found_run[]
 language sql
@@ -81,4 +81,4 @@ as $$
       progress real, note text, cancel_requested boolean)), '{}')
 $$;
 
-comment on function tock.archived_runs is 'Runs as the archive has them, as runs.';
+comment on function tock.archived_runs is 'Rows of the archive as runs.';

@@ -1,6 +1,6 @@
--- A run as the archive has it: texts, in this order, which functions/archive/columns.ts has too. JSON is
--- PostgreSQL's own text, times are microseconds. A retry that waited stays what waited:
--- what it became may be gone by now.
+-- A run in the form of the archive: texts in this order, which functions/archive/columns.ts repeats. JSON is
+-- PostgreSQL's own text, times are microseconds. next_id may be the id of a waiting row, since the run that
+-- it became may be gone by now.
 create or replace function tock.runs_to_archive_{segment}(
   p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
 returns table (stream integer, "position" bigint, begun bigint, created_at timestamptz,
@@ -32,5 +32,4 @@ as $$
 $$;
 
 comment on function tock.runs_to_archive_{segment} is
-  'Runs of the segment as the archive has them, after a place in it and up to another, in the order '
-  'of stream and position.';
+  'Runs of the segment in the form of the archive, between two places, in the order of stream and position.';

@@ -10,19 +10,19 @@ declare
   v_unknown text;
 begin
   if p_settings is null or pg_catalog.jsonb_typeof(p_settings) <> 'object' then
-    perform tock.refuse(422, 'the archive''s settings are an object', 'settings');
+    perform tock.refuse(422, 'settings must be an object', 'settings');
   end if;
   select k into v_unknown from pg_catalog.jsonb_object_keys(p_settings) k
   where k not in ('enabled', 'prefix') limit 1;
   if v_unknown is not null then
     perform tock.refuse(422, 'there is no setting ' || v_unknown, v_unknown, 'settings: enabled, prefix');
   elsif coalesce(pg_catalog.jsonb_typeof(p_settings -> 'enabled'), 'null') not in ('boolean', 'null') then
-    perform tock.refuse(422, 'enabled is true or false', 'enabled');
+    perform tock.refuse(422, 'enabled must be true or false', 'enabled');
   elsif coalesce(pg_catalog.jsonb_typeof(p_settings -> 'prefix'), 'null') not in ('string', 'null')
     or (p_settings ->> 'prefix') !~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$'
     or (p_settings ->> 'prefix') ~ '(^|/)\.\.?(/|$)'
   then
-    perform tock.refuse(422, 'prefix is up to five names of letters, digits and _ . - with / between them',
+    perform tock.refuse(422, 'prefix must be up to five names of letters, digits and _ . - with / between them',
       'prefix');
   end if;
   insert into tock.archive as a (enabled, prefix)
@@ -34,8 +34,8 @@ begin
 end $$;
 
 comment on function tock.put_archive is
-  'Turns the archive on or off, and says under which prefix its files lie from now on ({enabled, prefix}; '
-  'what is left out stays).';
+  'Turns the archive on or off and sets the prefix of its future files ({enabled, prefix}; missing settings '
+  'stay).';
 
 create or replace function tock.enable_archive_by_default()
 returns boolean
@@ -52,8 +52,8 @@ begin
 end $$;
 
 comment on function tock.enable_archive_by_default is
-  'Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned '
-  'it on or off. Whether it is on.';
+  'Turns the archive on if it was never turned on or off; returns whether it is on. A server with an object '
+  'store calls this before history is dropped.';
 
 create or replace function tock.archive()
 returns table (
@@ -85,8 +85,8 @@ as $$
 $$;
 
 comment on function tock.archive is
-  'How the archive stands: whether it is on, how many segments wait for it and lie in it, its files, '
-  'and how its last step went.';
+  'The state of the archive: whether it is on, how many segments wait for it and are in it, its files, and '
+  'the outcome of its last step.';
 
 create or replace function tock.record_archive_step(p_error text default null)
 returns void
@@ -102,4 +102,4 @@ as $$
 $$;
 
 comment on function tock.record_archive_step is
-  'Notes how a step of the archive went: p_error is null when it did.';
+  'Records the outcome of a step of the archive; p_error is null after a success.';

@@ -1,4 +1,4 @@
--- All parts are there: what they hold must be all that the segment holds.
+-- Called when all parts are recorded: together they must hold all runs of the segment.
 create or replace function tock.verify_archive(p_archive tock.archives)
 returns void
 language plpgsql
@@ -17,14 +17,13 @@ begin
   else
     perform tock.forget_archive(p_archive.segment);
     perform tock.record_archive_step(pg_catalog.format(
-      'segment %s has %s runs and its files have %s: it is exported anew', p_archive.segment,
+      'segment %s has %s runs but its files have %s: the export starts again', p_archive.segment,
       v_runs, v_filed));
   end if;
 end $$;
 
 comment on function tock.verify_archive is
-  'Calls a segment verified whose files hold all of its runs, and begins anew with one of which '
-  'that can''t be said.';
+  'Marks a segment as verified if its files hold all of its runs, and otherwise starts its export again.';
 
 create or replace function tock.begin_archive(p_segment tock.segments)
 returns tock.archives
@@ -41,10 +40,9 @@ begin
   return v_archive;
 end $$;
 
-comment on function tock.begin_archive is 'A segment''s row in the archive, made where there is none.';
+comment on function tock.begin_archive is 'The row of a segment in the archive, made if there is none.';
 
--- Its files are unwanted from now on. Where the segment is still there it is done anew; else
--- that was all there will be.
+-- Marks its files as unwanted. If the segment still exists, its export starts again; otherwise it is lost.
 create or replace function tock.forget_archive(p_segment integer)
 returns void
 language plpgsql
@@ -59,7 +57,7 @@ begin
   delete from tock.archives a where a.segment = p_segment;
 end $$;
 
-comment on function tock.forget_archive is 'Takes a segment''s files out of the archive.';
+comment on function tock.forget_archive is 'Removes the files of a segment from the archive.';
 
 create or replace function tock.record_archive_dropped(p_segment integer)
 returns void
@@ -75,4 +73,5 @@ begin
 end $$;
 
 comment on function tock.record_archive_dropped is
-  'Notes that a segment is in the archive only, from now on; one that is not there leaves nothing behind.';
+  'Records that a segment now exists only in the archive; removes the rest of one that is not completely '
+  'there.';

@@ -19,8 +19,8 @@ begin
   if not found then
     return;
   elsif not (tock.is_paused(v_policy) or coalesce(p_force, false)) then
-    perform tock.refuse(409, 'only a paused queue is dropped, with all that is ready and waiting in it',
-      'queue', 'pause it first, or say force');
+    perform tock.refuse(409, 'the queue must be paused: its ready and waiting tasks are dropped with it',
+      'queue', 'pause it first, or set force');
   end if;
   perform tock.purge_queue(p_queue);
   select s.ready, s.running, s.waiting into ready, running, waiting from tock.queue_stats(p_queue) s;
@@ -38,7 +38,7 @@ begin
 end $$;
 
 comment on function tock.drop_queue is
-  'Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, '
-  'concurrency keys and keys; says what is left otherwise: call again. Its ended tasks are kept by the '
-  'default policy. '
-  'No row when there is no such queue. Whoever names it later makes it anew.';
+  'Purges a paused queue (any queue with p_force). If nothing in it is unfinished, also deletes its policy, '
+  'concurrency keys and unique keys; otherwise returns what is left: call again. Its ended tasks are kept '
+  'by the default policy. No row if there is no such queue. A later task with this queue name makes it '
+  'again.';

@@ -1,5 +1,5 @@
--- Without a state, what waits and then what is ready: what becomes ready meanwhile is found there. The
--- cursor's first digit says which of the two goes on.
+-- Without a state, lists waiting tasks first and then ready ones, so that tasks that become ready meanwhile
+-- are found. The first letter of the cursor says which of the two lists continues.
 create or replace function tock.list_unfinished(
   p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out scanned integer)
 language plpgsql
@@ -35,8 +35,8 @@ begin
 end $$;
 
 comment on function tock.list_unfinished is
-  'Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and '
-  'the cursor to go on with, null at the end.';
+  'Ids of up to p_limit tasks of a queue for a change by filter, in one state or waiting and then ready, '
+  'and the cursor of the next page, null at the end.';
 
 create or replace function tock.cancel_where(
   p_queue text, p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 1000)
@@ -65,11 +65,11 @@ begin
 end $$;
 
 comment on function tock.cancel_where is
-  'Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready '
-  'ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go '
-  'on with, null at the end; calls that go on leave out what came since.';
+  'Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; without a state the '
+  'waiting and ready ones) like cancel(). Returns one row: the numbers matched and changed, and the cursor '
+  'of the next page, null at the end. Pages after the first leave out newer tasks.';
 
--- What was given the priority stands at the end of another stream, where it is passed over by the next call.
+-- A changed task moves to the end of another stream; the next page skips it by its priority.
 create or replace function tock.reprioritize_where(
   p_queue text, p_filter jsonb, p_priority integer, p_cursor text default null, p_limit integer default 1000)
 returns table (matched integer, changed integer, cursor text, scanned integer)
@@ -99,7 +99,7 @@ begin
 end $$;
 
 comment on function tock.reprioritize_where is
-  'Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready '
-  'or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many '
-  'were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out '
-  'what came since.';
+  'Gives another priority to up to p_limit tasks of a queue with a different one ({state: waiting, ready or '
+  'running, tenant}; without a state the waiting and ready ones) like reprioritize(). Returns one row: the '
+  'numbers matched and changed, and the cursor of the next page, null at the end. Pages after the first '
+  'leave out newer tasks.';

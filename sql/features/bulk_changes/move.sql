@@ -1,6 +1,6 @@
--- As a change does: a waiting entry is another queue's from then on, a ready run is replaced by one in the
--- other queue, with its stream's lock held. What is held by a key of its queue stays: its turn at a
--- concurrency key is not known to the other. So does what has a pipeline: its queue says where it is in that.
+-- Works like a change: a waiting task gets the other queue, a ready run is replaced by one in the other
+-- queue, under the lock of its stream. A task with a concurrency key or unique key stays, because these
+-- belong to its queue. A task with a pipeline stays, because its queue is its stage.
 create or replace function tock.move(p_ids bigint[], p_queue text)
 returns table (id bigint, state text, changed boolean)
 language plpgsql
@@ -46,7 +46,7 @@ begin
       select g.current_id from unnest(v_attempts) g where g.current_id = any (v_moved)
       order by 1
       on conflict do nothing;
-    -- one that was promoted, claimed, or changed by others meanwhile is looked for anew
+    -- a task that was promoted, claimed or changed meanwhile is looked up again
     v_ids := array(select g.task_id from unnest(v_attempts) g where g.current_id <> all (v_moved));
     return query
       select f.task_id, f.state, f.current_id = any (v_moved) from unnest(v_found) f
@@ -55,15 +55,14 @@ begin
       return;
     end if;
   end loop;
-  perform tock.refuse(503, 'some of these tasks are being changed by others', 'ids', 'try again');
+  perform tock.refuse(503, 'some of these tasks are being changed by other calls', 'ids', 'try again');
 end $$;
 
 comment on function tock.move is
-  'Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the '
-  'streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether '
-  'it was moved: not when it is running or has ended, is in that queue already, or has a concurrency key or '
-  'unique key, '
-  'which are its queue''s, or a pipeline, whose stages are its queues.';
+  'Moves up to 10,000 waiting and ready tasks unchanged to the end of another queue. Locks the streams of '
+  'ready ones like change(), and waits as long. Returns one row per task: its state, and whether it was '
+  'moved. It is not moved if it is running or has ended, if it is in that queue already, or if it has a '
+  'concurrency key, a unique key or a pipeline.';
 
 create or replace function tock.keyed(p_ids bigint[])
 returns bigint[]
@@ -97,9 +96,9 @@ begin
 end $$;
 
 comment on function tock.keyed is
-  'Those of these runs and waiting entries that have a concurrency key, a unique key or a pipeline.';
+  'The runs and waiting tasks among these that have a concurrency key, a unique key or a pipeline.';
 
--- Where a task that was moved is now follows from how it stands, by whichever run's id it is asked for.
+-- The current queue of a moved task follows from its state, for the id of any of its runs.
 create or replace function tock.queue_of_task(p_id bigint)
 returns text
 language sql
@@ -120,4 +119,4 @@ as $$
 $$;
 
 comment on function tock.queue_of_task is
-  'The queue a task''s id belongs to, where it is now; null when there is none.';
+  'The current queue of the task with this id; null if there is none.';

@@ -1,5 +1,5 @@
--- With the stream's lock held no claim is under way: one lease a segment (purge_range) passes over
--- what lies there.
+-- While the function holds the stream lock, no claim is active: one lease per segment (purge_range) covers
+-- the runs there.
 create or replace function tock.purge_stream(
   p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
 language plpgsql
@@ -9,7 +9,7 @@ declare
   v_at tock.stream_cursor;
   v_passed bigint;
   v_purged bigint;
-  -- not what a busy writer adds meanwhile, or this would go on with it
+  -- without this limit, the loop might never end beside a busy writer
   v_upto bigint := (select s.last_value from tock.positions s);
 begin
   if not tock.take_stream(p_stream) then
@@ -31,11 +31,11 @@ begin
 end $$;
 
 comment on function tock.purge_stream is
-  'Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not '
-  'been cancelled or replaced before. Null when somebody is claiming from it.';
+  'Purges up to p_limit unread runs of a stream; returns how many it skipped, and how many of these had not '
+  'been cancelled or replaced before. Null if another session is claiming from the stream.';
 
--- Who was inside by a run that was purged is over. Up to so many concurrency keys; the sweep comes to the
--- others.
+-- A purged run no longer holds its concurrency key. The function checks up to p_limit keys; the sweep finds
+-- the others.
 create or replace function tock.admit_in_queue(p_queue text, p_limit integer default 1000)
 returns integer
 language plpgsql
@@ -63,11 +63,9 @@ begin
 end $$;
 
 comment on function tock.admit_in_queue is
-  'Looks at the concurrency keys of a queue that somebody stands at, and lets in whoever there is room for; '
-  'returns how many.';
+  'Admits tasks at the concurrency keys of a queue that have waiters; returns the number admitted.';
 
--- What is enqueued while calls follow each other is no reason for another call: more is only what was there
--- when this one began.
+-- Tasks enqueued meanwhile need no further call: "more" counts only what was there when this call began.
 create or replace function tock.purge_queue(
   p_queue text, p_state text default null, p_limit integer default 1000000)
 returns table (ready bigint, waiting integer, busy integer, more boolean)
@@ -91,13 +89,13 @@ declare
 begin
   perform tock.check_queue_name(p_queue);
   if p_state not in ('ready', 'waiting') then
-    perform tock.refuse(422, 'state is ready or waiting, or left out for both', 'state');
+    perform tock.refuse(422, 'state must be ready or waiting, or left out for both', 'state');
   elsif p_limit is null or p_limit not between 1 and 10000000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 10000000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000000', 'limit');
   end if;
   perform tock.check_read_committed('purge_queue');
   ready := 0; waiting := 0; busy := 0; more := false;
-  -- first, as what waits becomes a cancelled run, which is then passed over with the others
+  -- waiting tasks first: they become cancelled runs, which are then skipped with the others
   if coalesce(p_state, 'waiting') = 'waiting' then
     v_waiting := array(
       select w.position from tock.waiting w where w.queue = p_queue
@@ -111,7 +109,7 @@ begin
       order by w.queue, w.due_at, w.position limit 1) is not null;
   end if;
   if coalesce(p_state, 'ready') = 'ready' then
-    -- where this call's own cancelled ones are, too
+    -- includes the cancelled runs of this call
     v_upto := (select s.last_value from tock.positions s);
     for v_stream in
       select s.number from (
@@ -144,7 +142,7 @@ begin
 end $$;
 
 comment on function tock.purge_queue is
-  'Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by '
-  'one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from '
-  '(call again), and whether there is more of what was there when it began. Until its transaction ends '
-  'nobody claims from those streams.';
+  'Cancels the ready and waiting tasks of a queue, or one of the two: up to p_limit ready runs with one row '
+  'per stream, and 10,000 waiting tasks. Returns how many, how many streams other sessions were claiming '
+  'from (call again), and whether more of what was there at the start is left. Claims skip those streams '
+  'until the transaction ends.';

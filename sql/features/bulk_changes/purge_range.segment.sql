@@ -1,6 +1,6 @@
--- A closed lease goes over all that can be seen above the cursor: what it covers is cancelled, unless it goes
--- on as another run, which is purged where that stands. What it counts and the range it covers are of one
--- snapshot, or the audit would find a difference.
+-- A closed lease covers all visible runs above the cursor. They count as cancelled, except those that
+-- continue as another run, which is purged in its own place. The count and the range come from one snapshot,
+-- as the verification of the segment compares them.
 create or replace function tock.purge_range_{segment}(
   p_stream integer, p_after bigint, p_limit bigint, p_token uuid, out passed bigint, out purged bigint)
 language plpgsql
@@ -33,5 +33,5 @@ begin
 end $$;
 
 comment on function tock.purge_range_{segment} is
-  'Passes over what lies above a stream''s cursor in the segment, as purged: how many runs, and how many of '
+  'Skips the runs above the cursor of a stream in the segment as purged; returns how many, and how many of '
   'them had not been cancelled or replaced.';

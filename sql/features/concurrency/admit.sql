@@ -1,10 +1,10 @@
--- With the concurrency keys' rows locked, in a new statement: whoever had one before has committed, and what
--- it let in or sent to wait is seen. The line is read upwards from the last ticket let in, as under a
--- held-open transaction its beginning is full of dead entries; who committed late stands below, and is found
--- by a look from the beginning: every five seconds, and a twentieth of the time at most. Of those in the line
--- that have expired up to 1,000 a turn are sent on, to be passed over. A rerun's concurrency key lets in one,
--- whatever the queue says. Of many concurrency keys in one call each adds to long arrays one by one: a slice,
--- or two arrays in one, would copy all of it for each concurrency key.
+-- Runs with the rows of the concurrency keys locked, in a new statement. An earlier holder of these locks has
+-- committed, so the statement sees which tasks it admitted or made wait. The wait list is read upwards from
+-- the last admitted ticket: while an old transaction is open, its beginning is full of dead entries. A ticket
+-- that was committed late lies below. A scan from the beginning finds it, every five seconds and for at most
+-- a twentieth of the time. Up to 1,000 expired waiters a call become runs that claims skip. The concurrency
+-- key of a rerun key admits one task, whatever the queue allows. With many keys in one call, each element is
+-- appended to the long arrays one by one: a slice or a concatenation would copy the whole array for each key.
 create or replace function tock.admit_waiters(p_locked tock.concurrency_keys[], p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -90,7 +90,7 @@ begin
     end if;
     if v_admission.alarm is not null then
       v_due := v_next.admitted_at + interval '1 second' * (1 - v_next.level) * v_seconds / v_rate;
-      -- still to come, at the time that the rate says now; else it stands in the line again
+      -- still waiting: at the time that the rate gives now; otherwise it is an ordinary waiter again
       update tock.waiting w set due_at = case when v_next.level < 1 then v_due else 'infinity' end
       where w.position = (
           select a.position from tock.waiting a
@@ -148,7 +148,7 @@ begin
       v_next.level := v_next.level - pg_catalog.cardinality(v_more);
       v_attempts := v_attempts || v_more;
     end if;
-    -- the last in the line is the alarm clock, as nobody is behind it
+    -- the last waiter serves as the alarm, since no other waits behind it
     if v_next.level < 1 and v_next.alarm is null and not v_concurrency_key.paused then
       v_next.alarm := (
         select w.position from tock.waiting w
@@ -178,5 +178,5 @@ begin
 end $$;
 
 comment on function tock.admit_waiters is
-  'Lets in through locked concurrency keys whoever there is room for, first come, first served; returns how '
-  'many.';
+  'Admits waiters at locked concurrency keys as far as their limits allow, first come, first served; '
+  'returns the number.';

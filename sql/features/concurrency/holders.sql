@@ -1,6 +1,6 @@
--- Whether a run that is cancelled or expired was not handed out and never will be. A claim that hasn't
--- committed may have it: only a lease that has passed it says so, or the lock of its stream, which a look
--- that ends soon may take (p_lock). Of a waiting entry, that no promotion is making it a run at this moment.
+-- For a cancelled or expired run. A claim that has not committed yet may have it. So the answer needs a lease
+-- that has skipped the run, or the lock of its stream, which only a short transaction may take (p_lock). For
+-- a waiting task, the row lock shows that no promotion is making it a run at this moment.
 create or replace function tock.will_not_start(p_id bigint, p_lock boolean)
 returns boolean
 language plpgsql
@@ -39,11 +39,11 @@ begin
 end $$;
 
 comment on function tock.will_not_start is
-  'Whether a run or waiting entry that is not to start any more is in nobody''s hands: false as well where '
-  'that can''t be told now.';
+  'True if a cancelled or expired run or waiting task is certain never to start; false also if that cannot '
+  'be decided now.';
 
--- Who of those that a concurrency key has let in is inside still, by how they stand; and of these, who
--- failed, kept the turn and has waited long enough. Who was put off for later has given up the turn.
+-- Decides by the state of each admitted task whether it still holds the key. Also finds the holders that
+-- failed, kept their admission, and are due again. A task that was postponed has given up its admission.
 create or replace function tock.current_holders(
   p_queue text, p_keep boolean, p_states tock.resolved_task[], p_lock boolean, out holders bigint[],
   out back bigint[])
@@ -66,7 +66,7 @@ begin
     elsif v_at.state = 'waiting' then
       select w.due_at, w.due_after_parents, w.options ? 'resume' and w.attempt = 1 as goes_on into v_waits
       from tock.waiting w where w.position = tock.position_of(v_at.current_id);
-      -- who waited for its children has not failed
+      -- a task that waited for its children has not failed
       if not (p_keep or v_waits.goes_on) then
         continue;
       elsif v_waits.due_at = 'infinity' and v_waits.due_after_parents is null then
@@ -79,7 +79,7 @@ begin
     holders := holders || v_at.task_id;
   end loop;
   if pg_catalog.cardinality(v_ids) > 0 then
-    -- due when somebody wanted it, not by its backoff: put off
+    -- due at a time that a change set, not at the end of its backoff: the task was postponed
     holders := array(
       select i.id from unnest(holders) with ordinality i (id, n)
       where i.id <> all (array(
@@ -91,5 +91,5 @@ begin
 end $$;
 
 comment on function tock.current_holders is
-  'The tasks inside a concurrency key, of those it has let in, and the waiting entries '
-  'of those whose next attempt is due.';
+  'The admitted tasks that still hold a concurrency key, and the waiting rows of those whose next attempt '
+  'is due.';

@@ -21,4 +21,4 @@ begin
 end $$;
 
 comment on function tock.keys_of_ended_runs_{suffix} is
-  'The queues and concurrency keys of runs that ended, in turn; null when another segment is meant.';
+  'The queues and concurrency keys of ended runs, alternating; null for another segment.';

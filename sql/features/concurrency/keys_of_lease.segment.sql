@@ -24,4 +24,4 @@ begin
 end $$;
 
 comment on function tock.keys_of_lease_{suffix} is
-  'The queues and concurrency keys of a lease''s runs, in turn; null when another segment is meant.';
+  'The queues and concurrency keys of the runs of a lease, alternating; null for another segment.';

@@ -1,9 +1,9 @@
--- A concurrency key is a key of a queue with a limit. A task that names one waits, and whoever has the
--- concurrency key's row locked lets in as many as there is room for, those that came first before the others.
--- A task is inside from then on until its final outcome (or, where the queue's concurrency_retry says yield,
--- until an attempt fails). That it is over follows from how the task stands, so nothing has to be taken back:
--- no death, crash or lost worker leaves the concurrency key shut. What opens it (an end, a claim that passes
--- over a cancelled one, promotion) only looks; the sweep finds what a locked row made one of them miss.
+-- A concurrency key is a key of a queue with a limit. A task with one waits. A session that locks the row of
+-- the key admits waiters as far as the limit allows, in the order in which they came. An admitted task is a
+-- holder until its final outcome (with concurrency_retry yield: until an attempt fails). Whether it still
+-- holds the key follows from its state, so nothing has to be released: no dead task, crash or lost worker
+-- blocks a key. The events that free a key (an end, a claim that skips a cancelled run, promotion) only check
+-- it. If one of them misses a key because its row is locked, the sweep finds it.
 create or replace function tock.lock_concurrency_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean)
 returns tock.concurrency_keys[]
@@ -16,7 +16,7 @@ declare
   v_timeout text := pg_catalog.current_setting('lock_timeout');
   v_locked tock.concurrency_keys[];
 begin
-  -- an old snapshot doesn't show whom others have let in: the sweep comes by
+  -- an old snapshot does not show tasks that other sessions admitted: left to the sweep
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     return '{}';
   elsif p_wait then
@@ -41,8 +41,8 @@ begin
 end $$;
 
 comment on function tock.lock_concurrency_keys is
-  'Locks concurrency keys and returns those it got: waiting up to 100 ms for each and else for none, '
-  'or without waiting.';
+  'Locks concurrency keys and returns the locked ones. With p_wait, waits up to 100 ms for all of them '
+  'first; after that, and otherwise, takes only those that are free.';
 
 create or replace function tock.bucket_level(
   p_level double precision, p_at timestamptz, p_now timestamptz, p_limit integer, p_seconds integer,
@@ -57,10 +57,10 @@ as $$
 $$;
 
 comment on function tock.bucket_level is
-  'How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit '
-  'when null); full where it had no level.';
+  'The level of a token bucket that had p_level at p_at and gains p_limit every p_seconds, up to p_burst '
+  '(default: p_limit); full if it had no level.';
 
--- Waits for nobody: a concurrency key that another transaction is making at this moment is left to the sweep.
+-- Never waits: a concurrency key that another transaction is creating at this moment is left to the sweep.
 create or replace function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
 returns void
 language plpgsql
@@ -90,15 +90,14 @@ begin
     where tock.creation_lock_of_key(u.queue, u.concurrency_key) = any (v_locked)
     on conflict do nothing;
   exception
-    when serialization_failure then null;  -- made since this transaction's snapshot was taken
+    when serialization_failure then null;  -- another session created it after this snapshot was taken
   end;
 end $$;
 
 comment on function tock.create_concurrency_keys is
-  'Makes concurrency keys that were named for the first time, but for those that another transaction is '
-  'making.';
+  'Creates concurrency keys at their first use, without those that another transaction is creating.';
 
--- Of few, as a maintenance job may make thousands of concurrency keys in one transaction.
+-- Only 64 locks, because a maintenance job may create thousands of concurrency keys in one transaction.
 create or replace function tock.creation_lock_of_key(p_queue text, p_concurrency_key text)
 returns integer
 language sql
@@ -109,4 +108,4 @@ as $$
 $$;
 
 comment on function tock.creation_lock_of_key is
-  'Second key of the lock of making a concurrency key: one of 64.';
+  'The second key of the lock for creating a concurrency key, one of 64.';

@@ -1,4 +1,4 @@
--- As it stands now: nobody inside or in the line, and nobody let in for a day.
+-- True now: no holder, no waiter, and no admission for a day.
 create or replace function tock.is_idle_concurrency_key(p_concurrency_key tock.concurrency_keys)
 returns boolean
 language plpgsql
@@ -20,10 +20,10 @@ begin
 end $$;
 
 comment on function tock.is_idle_concurrency_key is
-  'Whether a concurrency key has no settings and nobody has come to it for a day.';
+  'True if a concurrency key has no settings and no task has used it for a day.';
 
--- Among p_limit concurrency keys, on from where the last call came to. Only those that nobody seems to use
--- are locked, and somebody may have come before that.
+-- Checks p_limit concurrency keys from where the last call stopped. Only keys that look idle are locked, and
+-- checked again under the lock.
 create or replace function tock.prune_concurrency_keys(p_limit integer)
 returns integer
 language plpgsql
@@ -61,5 +61,5 @@ begin
 end $$;
 
 comment on function tock.prune_concurrency_keys is
-  'Forgets concurrency keys without settings that nobody has come to for a day, among p_limit of them; '
-  'returns how many.';
+  'Deletes concurrency keys without settings that no task has used for a day, among p_limit of them; '
+  'returns the number.';

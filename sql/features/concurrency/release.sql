@@ -1,4 +1,4 @@
--- p_names are queues and concurrency keys in turn.
+-- p_names has queues and concurrency keys, alternating.
 create or replace function tock.admit_at_named_keys(p_names text[], p_wait boolean)
 returns void
 language plpgsql
@@ -17,9 +17,10 @@ begin
   end if;
 end $$;
 
-comment on function tock.admit_at_named_keys is 'admit_at_keys() for what keys_statement() names.';
+comment on function tock.admit_at_named_keys is
+  'admit_at_keys() for alternating queues and concurrency keys.';
 
--- The reaper waits for no concurrency key, as it has those of many.
+-- The reaper never waits for a concurrency key, because it holds the locks of many.
 create or replace function tock.release_keys_of_leases(p_leases uuid[], p_segment integer, p_wait boolean)
 returns void
 language plpgsql
@@ -42,9 +43,9 @@ begin
 end $$;
 
 comment on function tock.release_keys_of_leases is
-  'Opens the concurrency keys of the runs of leases for the next.';
+  'Admits waiters at the concurrency keys of the runs of leases.';
 
--- The others of their lease go on: their concurrency keys are not looked at.
+-- Runs of the same lease that have not ended keep their concurrency keys.
 create or replace function tock.release_keys_of_runs(p_segment integer, p_ended tock.ending[])
 returns void
 language plpgsql
@@ -60,10 +61,9 @@ begin
   perform tock.admit_at_named_keys(v_names, true);
 end $$;
 
-comment on function tock.release_keys_of_runs is
-  'Opens the concurrency keys of runs that ended for the next.';
+comment on function tock.release_keys_of_runs is 'Admits waiters at the concurrency keys of ended runs.';
 
--- What was changed is marked by now: a concurrency key tells by it who backs off and who was put off.
+-- Called after the pending changes are stored: they distinguish a postponed task from one that backs off.
 create or replace function tock.release_admissions(p_ids bigint[])
 returns void
 language plpgsql
@@ -86,4 +86,4 @@ begin
 end $$;
 
 comment on function tock.release_admissions is
-  'Opens the concurrency keys of waiting entries that were inside and are put off, for the next.';
+  'Admits waiters at the concurrency keys of admitted waiting tasks that were postponed.';

@@ -8,16 +8,16 @@ begin
   if p_concurrency_key is null or pg_catalog.length(p_concurrency_key) not between 1 and (
     case when p_concurrency_key like 'key:%' then 504 else 200 end)
   then
-    perform tock.refuse(422, 'a concurrency key is a string of 1 to 200 characters', 'concurrency_key');
+    perform tock.refuse(422, 'a concurrency key must be a string of 1 to 200 characters', 'concurrency_key');
   elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.refuse(409,
-      'concurrency keys are set in read committed: an older snapshot doesn''t show who came in since');
+      'concurrency keys need read committed: an older snapshot does not show recent admissions');
   end if;
 end $$;
 
-comment on function tock.check_concurrency_key is 'Raises TK422 for what can''t be a concurrency key.';
+comment on function tock.check_concurrency_key is 'Raises TK422 for an invalid concurrency key.';
 
--- inside and waiting are of one moment, waiting up to 1,000.
+-- holders and waiting are from one snapshot; waiting counts up to 1,000.
 create or replace function tock.concurrency_keys(
   p_queue text, p_concurrency_key text default null, p_after text default null, p_limit integer default 100)
 returns table (
@@ -37,7 +37,7 @@ declare
 begin
   perform tock.check_queue_name(p_queue);
   if coalesce(p_limit, 0) not between 1 and 1000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   end if;
   return query
     select g.concurrency_key, g.paused,
@@ -62,9 +62,8 @@ begin
 end $$;
 
 comment on function tock.concurrency_keys is
-  'Concurrency keys of a queue that tasks have named or that were set, from after p_after on: their '
-  'settings, the tasks '
-  'inside, and how many wait (up to 1,000).';
+  'The concurrency keys of a queue that tasks have used or that have settings, after p_after: their '
+  'settings, their holders, and the number of waiters (up to 1,000).';
 
 create or replace function tock.holders_of(p_queue text, p_concurrency_key text, p_retry text)
 returns bigint[]
@@ -81,9 +80,9 @@ begin
         order by t.queue desc, t.concurrency_key desc, t.number desc limit 1)) w order by w.n), false) s);
 end $$;
 
-comment on function tock.holders_of is 'The tasks that a concurrency key has let in and that are not over.';
+comment on function tock.holders_of is 'The admitted tasks that still hold a concurrency key.';
 
--- What is null goes by the queue again. Whoever there is room for now is let in.
+-- A null setting follows the queue again. Waiters are admitted as far as the new settings allow.
 create or replace function tock.put_concurrency_key(
   p_queue text, p_concurrency_key text, p_settings jsonb default '{}')
 returns tock.concurrency_keys
@@ -103,14 +102,14 @@ declare
 begin
   perform tock.check_concurrency_key(p_queue, p_concurrency_key);
   if pg_catalog.jsonb_typeof(p_settings) is distinct from 'object' then
-    perform tock.refuse(422, 'settings are an object', 'settings');
+    perform tock.refuse(422, 'settings must be an object', 'settings');
   end if;
   for v_option in select o.key, o.value from pg_catalog.jsonb_each(p_settings) o loop
     if v_option.key not in ('concurrency_limit', 'concurrency_rate_limit', 'concurrency_rate_seconds',
       'concurrency_rate_burst', 'paused')
     then
-      perform tock.refuse(422, 'a concurrency key has no option ' || v_option.key, v_option.key,
-        'options: concurrency_limit, concurrency_rate_limit, concurrency_rate_seconds, '
+      perform tock.refuse(422, 'a concurrency key has no setting ' || v_option.key, v_option.key,
+        'settings: concurrency_limit, concurrency_rate_limit, concurrency_rate_seconds, '
         'concurrency_rate_burst, paused');
     elsif v_option.key = 'paused' or v_option.value <> 'null' then
       v_settings := v_settings
@@ -119,7 +118,7 @@ begin
       v_settings := v_settings || pg_catalog.jsonb_build_object(v_option.key, null);
     end if;
   end loop;
-  -- whoever else would make it goes on without, as long as this lock is held
+  -- create_concurrency_keys() in other sessions skips the key while this lock is held
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
     tock.creation_lock_of_key(p_queue, p_concurrency_key));
   insert into tock.concurrency_keys (queue, concurrency_key) values (p_queue, p_concurrency_key)
@@ -139,9 +138,9 @@ begin
 end $$;
 
 comment on function tock.put_concurrency_key is
-  'Sets concurrency_limit, concurrency_rate_limit, concurrency_rate_seconds, concurrency_rate_burst and '
-  'paused of a concurrency key, those that are '
-  'named; null goes by the queue''s setting again. Lets in whoever there is room for then.';
+  'Sets the given settings of a concurrency key: concurrency_limit, concurrency_rate_limit, '
+  'concurrency_rate_seconds, concurrency_rate_burst, paused. Null follows the setting of the queue again. '
+  'Then admits waiters as far as the limits allow.';
 
 create or replace function tock.reset_concurrency_key(p_queue text, p_concurrency_key text)
 returns boolean
@@ -164,13 +163,13 @@ begin
   if not found then
     return false;
   end if;
-  -- a full bucket, and no alarm: whoever it was stands in the line again
+  -- the bucket is full and needs no alarm: the alarm task becomes an ordinary waiter again
   update tock.waiting w set due_at = 'infinity'
   where w.position = (
       select t.alarm from tock.concurrency_admissions t
       where t.queue = p_queue and t.concurrency_key = p_concurrency_key
       order by t.queue desc, t.concurrency_key desc, t.number desc limit 1)
-    -- put off meanwhile, it comes at its time
+    -- a task that was postponed meanwhile comes at its own time
     and w.concurrency_key = p_concurrency_key and w.queue = p_queue and w.ticket is not null
     and w.due_at < 'infinity';
   insert into tock.concurrency_admissions (number, last_ticket, queue, concurrency_key, holders)
@@ -184,6 +183,5 @@ begin
 end $$;
 
 comment on function tock.reset_concurrency_key is
-  'Has a concurrency key go by its queue''s settings again, not paused and its bucket full, and looks anew '
-  'who may come '
-  'in; false when there is no such concurrency key.';
+  'Resets a concurrency key to the settings of its queue, not paused and with a full bucket, and admits '
+  'waiters; false if there is no such key.';

@@ -1,5 +1,5 @@
--- The rows are locked by the caller. Whether or not a concurrency key's row is to be had, they stand at the
--- concurrency key first: due at no time.
+-- The caller holds the row locks. The tasks join the wait list first (due at infinity), whether or not the
+-- row of the concurrency key can be locked.
 create or replace function tock.join_wait_lists(p_positions bigint[])
 returns void
 language plpgsql
@@ -29,9 +29,10 @@ begin
 end $$;
 
 comment on function tock.join_wait_lists is
-  'Has waiting entries that are due stand at their concurrency keys, and lets in whoever there is room for.';
+  'Puts due waiting tasks into the wait lists of their concurrency keys and admits as many as the limits '
+  'allow.';
 
--- Promotions of nothing, one for ten entries at most: late_from() counts by them.
+-- Adds promotions without a run, at most one per ten rows: late_from() counts promotions.
 create or replace function tock.promote_from(p_positions bigint[])
 returns void
 language plpgsql
@@ -48,8 +49,7 @@ begin
 end $$;
 
 comment on function tock.promote_from is
-  'Has promotion read on from these waiting entries, which stay there '
-  'and are due at another time from now on.';
+  'Moves the point from which promotion reads past these waiting rows, which stay and get another due time.';
 
 create or replace function tock.admit_at_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean default true)
@@ -62,9 +62,9 @@ begin
 end $$;
 
 comment on function tock.admit_at_keys is
-  'Lets in whoever there is room for at these concurrency keys; returns how many.';
+  'Admits waiters at these concurrency keys as far as their limits allow; returns the number.';
 
--- Up to 500 concurrency keys a call that somebody stands at, on from where the last call came to.
+-- Checks up to 500 concurrency keys with waiters a call, from where the last call stopped.
 create or replace function tock.sweep_wait_lists(p_limit integer default 500)
 returns integer
 language plpgsql
@@ -106,12 +106,12 @@ begin
 end $$;
 
 comment on function tock.sweep_wait_lists is
-  'Looks at concurrency keys that somebody stands at, up to p_limit a call, and lets in whoever was missed; '
-  'returns how many.';
+  'Admits waiters that were missed, at up to p_limit concurrency keys with waiters a call; returns the '
+  'number.';
 
--- Another promotion may hold one that comes before: it has not come to the concurrency key until that
--- commits, and never if it doesn't. So who comes after it stays where it is, for whoever promotes next.
--- The rows are locked by the caller.
+-- A concurrent promotion may hold an earlier task of the same key. That task joins the wait list only when
+-- the other transaction commits, and not at all if it rolls back. The later tasks therefore stay for the next
+-- promotion. The caller holds the row locks.
 create or replace function tock.waiting_behind_others(p_positions bigint[], p_from timestamptz)
 returns bigint[]
 language plpgsql
@@ -140,5 +140,4 @@ begin
 end $$;
 
 comment on function tock.waiting_behind_others is
-  'Those of some waiting entries that are due at a concurrency key which come after one that is not among '
-  'them.';
+  'The rows among some waiting tasks due at a concurrency key that come after a row that is not among them.';
