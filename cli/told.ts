@@ -53,5 +53,7 @@ export function told(field: string | undefined, said: string): string {
   const name = named(field ?? '');
   const what = inOptions(said);
   if (!name || what.startsWith(name)) return what;
-  return what.startsWith(`${name.slice(2)} is `) ? `--${what}` : `${name}: ${what}`;
+  const bare = name.slice(2);
+  const isNamed = what.startsWith(`${bare} is `) || what.startsWith(`${bare} must be `);
+  return isNamed ? `--${what}` : `${name}: ${what}`;
 }

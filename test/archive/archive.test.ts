@@ -284,7 +284,7 @@ test('while a transaction ends a segment another waits for it, and is told of th
   const end = () => tock.send('POST /v1/archive/end');
   expect(await end()).toMatchObject({
     status: 503,
-    body: { detail: 'another transaction makes or ends segments' },
+    body: { detail: 'another transaction is making or ending segments' },
   });
   await other.query('commit');
   expect(await end()).toMatchObject({ status: 200, body: { segment: 1 } });

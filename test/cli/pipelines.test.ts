@@ -48,7 +48,7 @@ test('mistakes name the option', async () => {
   const asked: [string[], RegExp][] = [
     [['complete', lease, '--stage', 'x'], /--stage and --end are a task's own/],
     [['complete', lease, id, '--stage', 'x', '--end'], /--stage or --end/],
-    [['complete', lease, id, '--stage', 'x'], /--stage is one of this task's pipeline/],
+    [['complete', lease, id, '--stage', 'x'], /--stage must be in the pipeline of this task/],
     [['enqueue', queue, '1', '--pipeline', queue], /--pipeline/],
     [['enqueue', 'other', '1', '--pipeline', stages.join()], /--pipeline: queue other is no stage/],
   ];

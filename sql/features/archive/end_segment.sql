@@ -20,7 +20,8 @@ begin
     perform tock.refuse(409, 'the archive is off', null,
       'run tock archive on first: a segment that is ended on demand is dropped before its retention');
   elsif not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then
-    perform tock.refuse(503, 'another transaction is making or ending segments', null, 'try again in a moment');
+    perform tock.refuse(503, 'another transaction is making or ending segments', null,
+      'try again in a moment');
   end if;
   select e.* into v_segment from tock.segments e where e.early;
   if not found then

@@ -45,8 +45,8 @@ begin
   select o.* into v_object from tock.archive_objects o
   where o.path = p_path and o.state = 'writing' for update;
   if not found then
-    perform tock.refuse(409, 'the path ' || coalesce(p_path, 'null') || ' is not reserved, or no longer', 'path',
-      'ask for the next part');
+    perform tock.refuse(409, 'the path ' || coalesce(p_path, 'null') || ' is not reserved, or no longer',
+      'path', 'ask for the next part');
   elsif (v_object.rows, v_object.digest) is distinct from (p_rows, p_digest) then
     perform tock.refuse(409, 'the file differs from the part', 'digest', 'write it again');
   end if;

@@ -22,7 +22,7 @@ begin
     or (p_settings ->> 'prefix') !~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$'
     or (p_settings ->> 'prefix') ~ '(^|/)\.\.?(/|$)'
   then
-    perform tock.refuse(422, 'prefix must be up to five names of letters, digits and _ . - with / between them',
+    perform tock.refuse(422, 'prefix must be up to five names of letters, digits and _ . - separated by /',
       'prefix');
   end if;
   insert into tock.archive as a (enabled, prefix)

@@ -1,4 +1,4 @@
--- A call's tasks may name each other, in any order; ids are of tasks that were there before.
+-- Tasks of one call may name each other in any order; ids are those of earlier tasks.
 create or replace function tock.check_after(p_tasks jsonb)
 returns void
 language plpgsql
@@ -24,7 +24,7 @@ begin
     where t.task ->> 'name' is not null) n
   where n.times > 1 order by n.n limit 1;
   if found then
-    perform tock.refuse(422, 'this name stands twice in the call',
+    perform tock.refuse(422, 'this name is used twice in the call',
       pg_catalog.format('tasks[%s].name', v_bad.n - 1));
   end if;
   v_names := (
@@ -35,7 +35,7 @@ begin
     perform tock.refuse_named_keys(p_tasks, 'tasks');
   end if;
 
-  -- one row an edge; of ids the parent is null
+  -- one row per edge; for ids the parent is null
   select e.child, e.m, e.id, e.n_bad into v_bad
   from (
     select a.*, sum(case a.id when '*' then a.child - 1 else 1 end) over (order by a.child, a.m) as edges,
@@ -52,7 +52,7 @@ begin
     perform tock.refuse(422, pg_catalog.format('no task of this call is named %s', v_bad.id),
       pg_catalog.format('tasks[%s].depends_on[%s]', v_bad.child - 1, v_bad.m - 1));
   elsif found then
-    perform tock.refuse(422, 'the tasks of one call wait for up to 100,000 in all',
+    perform tock.refuse(422, 'the tasks of one call may have up to 100,000 parents in all',
       pg_catalog.format('tasks[%s].depends_on', v_bad.child - 1), 'split it into several calls');
   end if;
 
@@ -70,7 +70,7 @@ begin
       where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array' and tock.is_id(l.id)
         and l.id::bigint <> all (v_known)
       order by t.n, l.m limit 1;
-      perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_bad.id),
+      perform tock.refuse(422, pg_catalog.format('task %s does not exist, or its history is gone', v_bad.id),
         pg_catalog.format('tasks[%s].depends_on[%s]', v_bad.n - 1, v_bad.m - 1));
     end if;
   end if;
@@ -90,5 +90,5 @@ begin
 end $$;
 
 comment on function tock.check_after is
-  'Raises TK422 unless what a call''s tasks come after is there: names of the call without a cycle, * '
-  'for all before it, or ids.';
+  'Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for '
+  'all tasks before it, or ids.';

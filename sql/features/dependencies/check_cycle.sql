@@ -1,4 +1,4 @@
--- Kahn, 1962. Edges come in the order of their parents.
+-- Kahn, 1962. The edges are ordered by parent.
 create or replace function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
 returns void
 language plpgsql
@@ -42,5 +42,4 @@ begin
 end $$;
 
 comment on function tock.refuse_cycle is
-  'Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it '
-  'or behind it.';
+  'Raises TK422 if these edges between p_tasks tasks have a cycle; names a task in the cycle or behind it.';

@@ -1,5 +1,5 @@
--- The children's rows are locked by the caller. Those that are cancelled for their parents have their own
--- children looked at in turn, through up to a hundred generations; those after them by promotion.
+-- The caller holds the row locks of the children. When children are cancelled because of a parent, their own
+-- children are checked in turn, for up to a hundred generations; promotion checks later ones.
 create or replace function tock.check_parents(p_children bigint[], p_lock boolean default false)
 returns integer
 language plpgsql
@@ -16,12 +16,12 @@ declare
   v_freed integer := 0;
 begin
   for v_round in 1 .. 100 loop
-    -- a claim may be waiting for a promotion
+    -- bounded, because a claim may be waiting for a promotion
     exit when v_children = '{}' or p_lock and pg_catalog.clock_timestamp() > v_now + interval '0.1 s';
     v_waits := '{}';
     v_off := '{}';
     v_children := tock.not_cancelled(v_children);
-    -- who has expired goes on, to be passed over
+    -- an expired child becomes a run, which claims skip
     v_free := array(
       select w.position from tock.waiting w where w.position = any (v_children)
         and w.due_after_parents is not null
@@ -55,8 +55,8 @@ begin
 end $$;
 
 comment on function tock.check_parents is
-  'Has children whose parents are over come next, and the others watch one that isn''t; '
-  'returns how many came to their turn.';
+  'Releases children whose parents have ended and lets the others wait for one that has not; returns the '
+  'number released.';
 
 create or replace function tock.release_dependents(p_children bigint[])
 returns void
@@ -75,9 +75,9 @@ begin
   perform tock.include_results(array(
     select w.position from tock.waiting w where w.position = any (p_children)
       and w.options ?| '{include_results,resume}' and w.bytes >= 0));
-  -- How long it may wait for its start counts from now on, if its queue says so and it has not started
-  -- before. What is ready now is due at no time: its promotion then says that it was ready when it was
-  -- promoted. (A time of now would have promotion read on from there, and pass what was due shortly before.)
+  -- From now on max_wait_seconds of the queue counts, unless the task has started before. A child that is
+  -- ready now gets the due time infinity: its promotion then says that it became ready when it was promoted.
+  -- With the time now, promotion would read on from there and miss rows that were due shortly before.
   update tock.waiting w set due_at = case when w.concurrency_key is null and w.due_after_parents <= v_now
     then 'infinity'
     else w.due_after_parents end,
@@ -86,7 +86,7 @@ begin
       greatest(w.due_after_parents, v_now) + (tock.policy(w.queue)).max_wait_seconds
         * interval '1 second')) end
   where w.position = any (p_children);
-  -- those that wait for one of these hear that it may expire now
+  -- children of these learn that their parent may now expire
   perform tock.schedule_recheck(array(
     select x.child from tock.waiting w
     cross join lateral (
@@ -104,10 +104,10 @@ begin
 end $$;
 
 comment on function tock.release_dependents is
-  'Lets children whose parents are over come next: ready, or to their concurrency keys, or to wait for their '
-  'time.';
+  'Releases children whose parents have ended: they are ready, wait for their concurrency key, or wait for '
+  'their time.';
 
--- What it was for goes with the run.
+-- Stores the reason in the options of the cancelled run.
 create or replace function tock.cancel_dependents(p_off tock.dependent[])
 returns bigint[]
 language plpgsql
@@ -134,10 +134,9 @@ begin
 end $$;
 
 comment on function tock.cancel_dependents is
-  'Cancels children one of whose parents did not end well, and returns those of their own that are '
-  'to be looked at, locked.';
+  'Cancels children because of a parent that failed, and returns their own children to check, locked.';
 
--- A wish that was committed while the task's last attempt was being ended.
+-- A cancellation may have been committed while the last attempt of the task was ending.
 create or replace function tock.not_cancelled(p_children bigint[])
 returns bigint[]
 language plpgsql
@@ -164,5 +163,4 @@ begin
 end $$;
 
 comment on function tock.not_cancelled is
-  'Children without those that somebody cancelled while what they had run was being completed: '
-  'these are ended.';
+  'Children without those that were cancelled while their last run was being completed; these are ended.';

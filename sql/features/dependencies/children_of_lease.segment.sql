@@ -11,4 +11,4 @@ as $$
         and x.position <= l.last_position offset 0) x)
 $$;
 
-comment on function tock.children_of_lease_{suffix} is 'The waiting entries that watch runs of a lease.';
+comment on function tock.children_of_lease_{suffix} is 'The children that wait for runs of a lease.';

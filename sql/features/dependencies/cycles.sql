@@ -1,7 +1,6 @@
--- Tasks that wait for each other would wait for ever. What a completion would close to a cycle is refused
--- with it. Two that are open at the same moment don't see each other, and some of what a task comes after it
--- dependency_waits later: so promotion looks for cycles too, see find_cycles(). The youngest entry
--- of a cycle is cancelled.
+-- Tasks in a cycle would wait for each other for ever. A completion that would close a cycle fails. Two
+-- concurrent completions do not see each other, and a task may start to wait for a parent later. Therefore
+-- promotion looks for cycles too (find_cycles()), and cancels the youngest task of a cycle.
 create or replace function tock.entries_waited_for(p_positions bigint[])
 returns bigint[]
 language plpgsql
@@ -33,11 +32,10 @@ begin
 end $$;
 
 comment on function tock.entries_waited_for is
-  'The waiting entries that some wait for, by their parents or at their concurrency keys, and what those '
-  'wait for in '
-  'turn, through up to a thousand.';
+  'The waiting tasks for which some tasks wait, as parents or as holders of their concurrency keys, and in '
+  'turn those for which these wait, through up to a thousand steps.';
 
--- Where a concurrency key lets in several, none of them alone is in the way.
+-- If a concurrency key admits several tasks, no single holder blocks it.
 create or replace function tock.sole_holder(p_queue text, p_concurrency_key text)
 returns bigint
 language plpgsql
@@ -63,9 +61,9 @@ begin
 end $$;
 
 comment on function tock.sole_holder is
-  'The waiting entry of the task inside a concurrency key that lets in one.';
+  'The waiting row of the only holder of a concurrency key with a limit of one.';
 
--- One at most: a child dependency_waits one parent at a time.
+-- At most one: a child waits for one parent at a time.
 create or replace function tock.entry_waited_for(p_position bigint)
 returns bigint
 language plpgsql
@@ -84,12 +82,12 @@ begin
 end $$;
 
 comment on function tock.entry_waited_for is
-  'The waiting entry that a waiting entry waits for, by its parents or at its concurrency key.';
+  'The waiting task for which a waiting task waits, as a parent or as the holder of its concurrency key.';
 
--- What is enqueued after others has a younger entry than they. So the youngest of a cycle is waited for by an
--- older one, which spawned it, or by tasks at the concurrency key that it kept while it waits. Only there is
--- anything followed, and through up to a thousand entries for all children of a call: a claim may be waiting
--- for it. The others' turn is the next look.
+-- A child enqueued after its parents is younger than they are. So the youngest task of a cycle is the parent
+-- of an older one, which spawned it, or holds a concurrency key while it waits. Only such tasks are followed,
+-- through up to a thousand rows for all children of a call, because a claim may be waiting. The others are
+-- checked at the next recheck.
 create or replace function tock.find_cycles(p_waits tock.dependent[])
 returns tock.dependent[]
 language plpgsql
@@ -107,7 +105,7 @@ begin
     select o.* from unnest(p_waits) o
     join tock.waiting w on w.position = o.position
     where o.state = 'waiting'
-      -- most that watch what waits have it over soon
+      -- in the first second most waits end by themselves
       and exists (
         select from tock.dependency_waits x
         where x.child = o.position and x.waiting_since < pg_catalog.clock_timestamp() - interval '1 second')
@@ -142,7 +140,7 @@ begin
 end $$;
 
 comment on function tock.find_cycles is
-  'Those of children that wait for themselves, and are the youngest of their cycle.';
+  'The children among these that wait for themselves and are the youngest of their cycle.';
 
 create or replace function tock.refuse_self_wait(
   p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
@@ -152,7 +150,7 @@ volatile
 as $$
 declare
   v_row tock.waiting;
-  -- the others are runs, as they were appended just now
+  -- only these can wait; the other tasks were just appended as runs
   v_some bigint[] := array(
     select t.n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
     where t.task ->> 'unique_key' is not null or p_ids[t.n] & 1048575 = 0 order by t.n);
@@ -170,18 +168,18 @@ begin
     where w.state = 'waiting' order by w.n);
   foreach v_at in array v_ats loop
     if tock.position_of(v_at.current_id) = p_position then
-      perform tock.refuse(422, 'this task, by its unique_key, is the one that is to wait for it',
+      perform tock.refuse(422, 'the unique_key of this task names the task that would wait for it',
         pg_catalog.format('%s[%s].unique_key', p_field, v_some[v_at.n] - 1),
-        'leave out wait, or the unique_key');
+        'leave out wait or the unique_key');
     elsif exists (
       select from tock.waiting w where w.position = tock.position_of(v_at.current_id)
         and w.concurrency_key = v_row.concurrency_key
         and w.queue = v_row.queue)
     then
       perform tock.refuse(422,
-        'this task stands at the concurrency key that the task is inside which is to wait for it',
+        'this task waits for a concurrency key whose holder would wait for this task',
         pg_catalog.format('%s[%s].concurrency_key', p_field, v_some[v_at.n] - 1),
-        'a task that waits keeps its place inside its concurrency key: leave out wait, or name another '
+        'a waiting task keeps its concurrency key: leave out wait, or use another '
         'concurrency key');
     end if;
   end loop;
@@ -190,17 +188,17 @@ begin
   then
     return;
   end if;
-  -- which of them, by halves: each may have a thousand before it
+  -- find the one by bisection: each may have a thousand tasks before it
   while pg_catalog.cardinality(v_ats) > 1 loop
     v_half := v_ats[1 : pg_catalog.cardinality(v_ats) / 2];
     v_ats := case when p_position
       = any (tock.entries_waited_for(array(select tock.position_of(a.current_id) from unnest(v_half) a)))
       then v_half else v_ats[pg_catalog.cardinality(v_half) + 1 :] end;
   end loop;
-  perform tock.refuse(422, 'this task waits for the one that is to wait for it',
+  perform tock.refuse(422, 'this task waits for the task that would wait for it',
     pg_catalog.format('%s[%s]', p_field, v_some[v_ats[1].n] - 1),
-    'leave out wait, or what it comes after');
+    'leave out wait, or its depends_on');
 end $$;
 
 comment on function tock.refuse_self_wait is
-  'Raises TK422 for what a task leaves behind and would wait for while that waits for the task.';
+  'Raises TK422 if a spawned task waits for the task that would wait for it.';

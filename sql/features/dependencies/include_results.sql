@@ -1,5 +1,5 @@
--- A payload that grows beyond what its queue takes has its parents' results left out: parents() has them.
--- (Ids and states are there however many they are.)
+-- If the results would make the payload too large for its queue, they are left out; parents() returns them.
+-- Ids and states are always included.
 create or replace function tock.include_results(p_children bigint[])
 returns void
 language plpgsql
@@ -34,8 +34,8 @@ begin
 end $$;
 
 comment on function tock.include_results is
-  'Gives children their parents'' ids, names, states and results: {payload, parents}; a task that has waited '
-  'for what it spawned {payload, result, children}.';
+  'Adds the ids, names, states and results of parents to the payloads of children: {payload, parents}; for '
+  'a task that has waited for spawned tasks {payload, result, children}.';
 
 create or replace function tock.payload_with_results(
   p_row tock.waiting, p_ids bigint[], p_ends tock.resolved_task[], p_results boolean)
@@ -44,7 +44,7 @@ language plpgsql
 volatile
 as $$
 declare
-  -- of ten thousand, taken out of their row once
+  -- read once, as it may have ten thousand names
   v_names jsonb := p_row.options -> 'names';
   v_parents jsonb := (
     select coalesce(pg_catalog.jsonb_agg(
@@ -61,10 +61,10 @@ begin
 end $$;
 
 comment on function tock.payload_with_results is
-  'The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.';
+  'The payload of a waiting task with the data of its parents or children, built from its parts.';
 
--- Sizes as they are stored first, which costs nothing: not much more than fits is ever unpacked. Small values
--- are larger stored than as text: a digit takes 20 bytes, and one of an array 12.
+-- Adds up the stored sizes first, which needs no decompression: only little more than fits is ever unpacked.
+-- Small values are larger as stored than as text: a digit takes 20 bytes, in an array 12.
 create or replace function tock.results_fit(p_ends tock.resolved_task[], p_bytes bigint)
 returns boolean
 language plpgsql
@@ -99,7 +99,7 @@ begin
   return true;
 end $$;
 
-comment on function tock.results_fit is 'Whether the results of these tasks are up to so many bytes of JSON.';
+comment on function tock.results_fit is 'True if the results of these tasks have at most p_bytes of JSON.';
 
 create or replace function tock.results_of(
   p_ids bigint[], p_ends tock.resolved_task[], p_results boolean, out n bigint, out id bigint, out state text,
@@ -134,4 +134,5 @@ begin
 end $$;
 
 comment on function tock.results_of is
-  'How tasks ended and with which results, n in their order: of one that was run again, how that did.';
+  'The final states and results of tasks, with n in their order; for a task that was run again, those of '
+  'its last rerun.';

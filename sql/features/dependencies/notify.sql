@@ -1,4 +1,4 @@
--- A child that isn't waiting any more has left its watch behind.
+-- Also deletes the waits of children that no longer wait.
 create or replace function tock.recheck_parents(p_children bigint[])
 returns void
 language plpgsql
@@ -18,7 +18,7 @@ begin
   where x.stream = y.stream and x.position = y.position and x.child = y.child;
 end $$;
 
-comment on function tock.recheck_parents is 'Has children look at their parents.';
+comment on function tock.recheck_parents is 'Checks the parents of children.';
 
 create or replace function tock.notify_dependents(p_ids bigint[])
 returns void
@@ -40,10 +40,9 @@ begin
 end $$;
 
 comment on function tock.notify_dependents is
-  'Has those that watch these runs or waiting entries look at their parents: they have ended, '
-  'or gone on as others.';
+  'Checks the parents of the children of these runs and waiting tasks, which have ended or continued.';
 
--- For whoever holds a stream, or concurrency keys: it looks at nothing else itself.
+-- For a caller that holds a stream or concurrency keys: it only schedules the check.
 create or replace function tock.notify_dependents_of_skipped(p_stream integer, p_after bigint, p_upto bigint)
 returns void
 language plpgsql
@@ -63,7 +62,7 @@ begin
 end $$;
 
 comment on function tock.notify_dependents_of_skipped is
-  'Has promotion look at those that watch what was passed over in a stream, up to 10,000.';
+  'Schedules a recheck for the children of skipped runs of a stream, up to 10,000.';
 
 create or replace function tock.notify_dependents_of_lease(p_lease uuid, p_segment integer)
 returns void

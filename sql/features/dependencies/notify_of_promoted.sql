@@ -11,9 +11,9 @@ begin
     insert into tock.dependency_rechecks (stream, after_position, upto) select 0, p - 1, p
     from unnest(p_positions) p;
   end if;
-  -- A child of one of these dependency_waits its run from now on. One whose row is locked can't be moved:
-  -- whoever has it may have looked before this promotion commits, and nothing would tell it of the run's end.
-  -- It gets a nudge.
+  -- The children of these waiting tasks now wait for the runs. A child whose row is locked cannot be updated:
+  -- the session that holds it may have checked before this promotion commits, and would not learn of the end
+  -- of the run. It gets a recheck.
   if (select x.position from tock.dependency_waits x
     where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
       and x.position <= (select max(p) from unnest(p_positions) p)
@@ -39,4 +39,4 @@ begin
 end $$;
 
 comment on function tock.notify_dependents_of_promoted is
-  'Has those that watch waiting entries watch the runs that these have become.';
+  'Makes the children of waiting tasks wait for the runs that these have become.';

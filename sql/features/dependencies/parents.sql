@@ -1,14 +1,15 @@
--- A task that comes after others stands in waiting, and dependency_waits one of those that have not ended:
--- the last of them in its list, as what was enqueued last mostly ends last. When that one ends, or goes on as
--- another run, whoever ended it looks at the child, which becomes ready or dependency_waits the next: so of
--- ten thousand parents few are looked at twice, and none has a row that all of them would write. What ends at
--- the same moment, in a transaction that the look doesn't see, is seen by a later look: the child is due for
--- one a tenth of a second later, each second while somebody holds what it dependency_waits (may_be_ending()),
--- and else after as long as it has watched the same one, up to an hour. Promotion makes these looks.
+-- A task with parents stays in tock.waiting and waits for one parent that has not ended: the last in its
+-- list, since parents enqueued last mostly end last. When that parent ends or continues as another run, the
+-- ending call checks the child, which becomes ready or waits for the next parent. So few of ten thousand
+-- parents are checked twice, and no row is written by all of them. A parent that ends at the same moment, in
+-- a transaction invisible to that check, is found by a later one. The child is due for a recheck after a
+-- tenth of a second. While another transaction may be ending the parent (may_be_ending()), further rechecks
+-- come every second. Otherwise the interval grows with the time that the child has waited for this parent, up
+-- to an hour. Promotion makes these rechecks.
 
--- A task that was run again stands for the one that didn't end well. Whether a cancelled or expired run is
--- over is asked as for concurrency keys; p_lock lets that take its stream's lock, and null leaves it open.
--- What was cancelled for its parents never was anybody's.
+-- The last rerun of a failed task stands for it. will_not_start() decides whether a cancelled or expired run
+-- has ended, as for concurrency keys; p_lock allows it to lock the stream, and null skips the question. A
+-- task that was cancelled because of a parent has never been claimed.
 create or replace function tock.final_states_of(
   p_ids bigint[], p_lock boolean, p_from bigint[] default null, out id bigint, out current_id bigint,
   out state text, out sure boolean)
@@ -49,8 +50,8 @@ begin
 end $$;
 
 comment on function tock.final_states_of is
-  'How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether '
-  'that is for good where it says cancelled or expired; unknown ones are left out.';
+  'The states of tasks, or of their last reruns: the newest run or waiting row, the state, and whether a '
+  'cancelled or expired one is certain never to start; unknown tasks are left out.';
 
 create or replace function tock.last_parents(
   p_after jsonb, p_upto integer, p_count integer, out id text, out n bigint)
@@ -70,7 +71,7 @@ begin
 end $$;
 
 comment on function tock.last_parents is
-  'So many ids of a list up to the p_upto-th; one is found without taking the list apart.';
+  'The last p_count ids of a list up to the p_upto-th; a single one is found without expanding the list.';
 
 create or replace function tock.next_parents(p_open tock.dependent[], p_count integer, p_lock boolean)
 returns tock.dependent[]
@@ -97,7 +98,7 @@ begin
         case when e.state in ('waiting', 'ready', 'running') or not e.sure then 'watch'
           when e.state = 'done' or w.options ->> 'on_parent_failure' = 'run' then 'over'
           when w.options ->> 'on_parent_failure' = 'wait' and e.state is not null then 'watch'
-          -- its history is gone: not of the one that was watched, or it would be known how it ended
+          -- its history is gone; this cannot be the awaited parent, whose end would be known
           when e.state is null
             and not (p_count = 1 and w.options ->> 'on_parent_failure' = 'wait') then 'over'
           else 'cancel' end as verdict
@@ -113,8 +114,8 @@ begin
 end $$;
 
 comment on function tock.next_parents is
-  'Looks at the next p_count parents of children, from the end of their lists: which one is in the way, '
-  'or how many are left.';
+  'Checks the next p_count parents of children, from the end of their lists: which one is not over, or how '
+  'many are left.';
 
 create or replace function tock.final_states_in_order(p_ids bigint[])
 returns tock.resolved_task[]
@@ -127,9 +128,9 @@ begin
 end $$;
 
 comment on function tock.final_states_in_order is
-  'How tasks ended, or what they were run again as: n in their order.';
+  'The final states of tasks or of their last reruns, with n in their order.';
 
--- Nothing but this join: a plan for any number of ids would compare each of ten thousand with each.
+-- A separate function for this join: a generic plan would compare each of ten thousand ids with each other.
 create or replace function tock.in_order_of(p_ids bigint[], p_ends tock.resolved_task[])
 returns tock.resolved_task[]
 language plpgsql
@@ -142,9 +143,9 @@ begin
     from unnest(p_ids) with ordinality i (id, n) join unnest(p_ends) e on e.task_id = i.id order by i.n);
 end $$;
 
-comment on function tock.in_order_of is 'The resolve_tasks of tasks in the order of these ids.';
+comment on function tock.in_order_of is 'The resolved tasks in the order of these ids.';
 
--- Of a parent with many runs behind it, so that each look doesn't go through all of them.
+-- For parents with many earlier runs, so that a recheck need not follow all of them.
 create or replace function tock.awaited_runs(p_parents bigint[], p_children bigint[])
 returns bigint[]
 language plpgsql
@@ -182,4 +183,4 @@ begin
 end $$;
 
 comment on function tock.awaited_runs is
-  'Which runs of these parents children watch; null for the others, or in place of all.';
+  'The runs of these parents for which children wait; null for the others, or instead of the array.';

@@ -1,5 +1,5 @@
--- How children are told that a parent has ended, or has gone on as another run. The ending call only tries
--- for their rows.
+-- Tells children that a parent has ended or continued as another run. The ending call only tries to lock
+-- their rows.
 create or replace function tock.schedule_recheck(p_children bigint[])
 returns void
 language plpgsql
@@ -17,7 +17,7 @@ begin
     where w.position = l.position
     returning w.position)
   select pg_catalog.array_agg(t.position) into v_told from told t;
-  -- except, as <> all looks through the array for each
+  -- except instead of <> all, which would scan the array for each id
   insert into tock.dependency_rechecks (child)
   select w.position from tock.waiting w
   where w.position = any (array(select unnest(p_children) except select unnest(v_told)))
@@ -25,11 +25,11 @@ begin
 end $$;
 
 comment on function tock.schedule_recheck is
-  'Has promotion look at children in a moment, also at those whose row somebody has.';
+  'Schedules a recheck of children in a moment, including those whose rows are locked.';
 
--- As (select tock.rechecks_from(n)), so that it bounds the index: of the newest, dead or not, so many are
--- read and no more beside any held-open transaction. The sweep reads all, or what is older than these would
--- stay for ever.
+-- Called as (select tock.rechecks_from(n)), so that it bounds the index scan: while an old transaction is
+-- open, no more than p_count of the newest entries, dead or not, are read. The sweep reads all; otherwise
+-- older ones would stay for ever.
 create or replace function tock.rechecks_from(p_count integer)
 returns bigint
 language sql
@@ -39,7 +39,8 @@ as $$
     0) - p_count
 $$;
 
-comment on function tock.rechecks_from is 'After which number the newest p_count dependency_rechecks lie.';
+comment on function tock.rechecks_from is
+  'The number after which the newest p_count dependency_rechecks lie.';
 
 create or replace function tock.process_rechecks(p_sweep boolean)
 returns void
@@ -69,7 +70,7 @@ begin
 end $$;
 
 comment on function tock.process_rechecks is
-  'Has promotion look at the children that could not be told before.';
+  'Schedules a recheck of children that could not be notified before.';
 
 create or replace function tock.lock_dependents(p_children bigint[])
 returns bigint[]
@@ -93,5 +94,5 @@ begin
 end $$;
 
 comment on function tock.lock_dependents is
-  'Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the '
-  'others promotion looks at in a moment.';
+  'Locks up to a thousand children with up to 1 MiB of options for a check and returns them; the others get '
+  'a recheck by promotion.';

@@ -25,5 +25,5 @@ as $$
 $$;
 
 comment on function tock.runs_in_no_transaction_{segment} is
-  'Which of these runs lie in the segment, have not ended, and are in no other transaction''s hands, '
+  'The runs among these that lie in the segment, have not ended and are not locked by another transaction, '
   'for may_be_ending().';

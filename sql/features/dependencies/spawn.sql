@@ -13,10 +13,11 @@ begin
 end $$;
 
 comment on function tock.was_spawned_before is
-  'Whether a run that ended before left these tasks behind, or none.';
+  'True if an ended run has spawned exactly these tasks, or none.';
 
--- Goes on as one row with what it was completed with; it waits for nobody yet. Marked before its children are
--- enqueued, so that its key is that of a task that has started. How long it might wait for its start is over.
+-- Continues as one waiting row with the result of the completion, without parents yet. Called before the
+-- children are enqueued, so that its unique key already counts as that of a started task. max_wait_seconds no
+-- longer applies.
 create or replace function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
 returns void
 language plpgsql
@@ -37,26 +38,26 @@ begin
   if v_bytes > v_policy.max_payload_bytes and p_result is not null then
     perform tock.refuse(422,
       pg_catalog.format(
-        'the payload and the result are the payload of the task that goes on, and queue %s takes payloads '
+        'the payload and the result make up the payload of the continued task, and queue %s accepts payloads '
         'of up to %s bytes of JSON',
       v_row.queue, v_policy.max_payload_bytes), p_field,
-      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+      'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
   end if;
   update tock.waiting w set payload = v_payload, bytes = v_bytes,
     due_after_parents = greatest(pg_catalog.clock_timestamp(), v_run_at),
     lane = case when w.lane < 1024 then w.lane + 1024 else w.lane end,
     options = coalesce(w.options, '{}') - '{names,expires_at}'::text[]
       || pg_catalog.jsonb_build_object('resume', true, 'depends_on', '[]'::jsonb,
-      -- a payload that is wanted until it goes on is in this one
+      -- a payload that was changed before this point is already in this one
       'stage', coalesce(w.options -> 'stage', '{}') || pg_catalog.jsonb_build_object('after', p_position))
   where w.position = p_position;
 end $$;
 
 comment on function tock.begin_wait is
-  'Has a task''s next entry wait for what its run spawns: its payload is {payload, result} until the '
-  'children''s results are added.';
+  'Makes the next waiting row of a task wait for spawned tasks: its payload is {payload, result} until the '
+  'results of the children are added.';
 
--- p_ids are those of the tasks in order, of which some may be one by their key.
+-- p_ids has the ids of the tasks in order; tasks with the same unique key may share an id.
 create or replace function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
 returns void
 language plpgsql
@@ -81,7 +82,7 @@ begin
 end $$;
 
 comment on function tock.wait_for is
-  'Has a task''s next entry come after others; TK422 where these wait for it.';
+  'Makes the next waiting row of a task depend on others; TK422 if these wait for it.';
 
 create or replace function tock.spawn_all(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void
@@ -110,7 +111,7 @@ begin
         'select tock.position_of(e.next_id) from tock.results_%s e where e.stream = $1 and e.position = $2',
         p_segment)
         into v_next using v_run.stream, v_run.position;
-      continue when v_next is null;  -- somebody wanted it cancelled
+      continue when v_next is null;  -- the task was cancelled
       perform tock.begin_wait(v_next, tock.id_at(v_run.position, v_run.stream),
         nullif(v_item -> 'result', 'null'), pg_catalog.format('results[%s].result', v_run.n - 1));
     end if;
@@ -128,7 +129,8 @@ begin
 end $$;
 
 comment on function tock.spawn_all is
-  'Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.';
+  'Enqueues the tasks that completed runs spawn, once, and makes the tasks that are to continue after them '
+  'wait.';
 
 create or replace function tock.spawned_ids(p_run tock.leased_run)
 returns bigint[]
@@ -140,4 +142,4 @@ as $$
     and r.request_id = tock.id_at(p_run.position, p_run.stream)::text
 $$;
 
-comment on function tock.spawned_ids is 'The ids of the tasks that a run left behind, in order.';
+comment on function tock.spawned_ids is 'The ids of the tasks that a run spawned, in order.';

@@ -37,7 +37,7 @@ begin
 end $$;
 
 comment on function tock.enqueue_spawned is
-  'Enqueues what runs leave behind, and notes the ids with each run.';
+  'Enqueues the tasks that runs spawn, and stores their ids with each run.';
 
 create or replace function tock.spawned_field(p_field text, p_places jsonb, p_runs tock.leased_run[])
 returns text
@@ -54,12 +54,12 @@ begin
         || substring(p_field from '^tasks\[\d+\](.*)$') end;
 end $$;
 
-comment on function tock.spawned_field is 'Where in a completion the field stands that enqueue() refused.';
+comment on function tock.spawned_field is 'The path in a completion of a field that enqueue() rejected.';
 
--- All keys that the runs of a call name are taken as by one enqueue: queue by queue, and key by key. So two
--- completions can wait for each other in one direction only. More than one enqueue takes is cut: by the
--- hundred of one key, each such round after the other, and by the thousand in the order of the keys. What has
--- no key comes last, a run's tasks in one call.
+-- Locks the unique keys of all runs of a call as one enqueue would: queue by queue, and key by key. Two
+-- completions can therefore wait for each other in one direction only. What exceeds one enqueue is split:
+-- into rounds of a hundred tasks of one key, one after the other, and into thousands in the order of the
+-- keys. Tasks without a key come last, the tasks of a run in one call.
 create or replace function tock.spawn_parts(
   p_runs tock.leased_run[], p_results jsonb, out queue text, out tasks jsonb, out places jsonb)
 returns setof record
@@ -72,7 +72,7 @@ begin
   return query
     with spawned as materialized (
       select s.k, t.n, s.queue, (t.task ->> 'unique_key') collate "C" as unique_key,
-        -- a parent that the task names itself stays
+        -- an explicit parent of the task wins
         case pg_catalog.jsonb_typeof(t.task) when 'object' then s.parent || t.task else t.task end as task
       from (
         select r.k, coalesce(o.spawn ->> 'queue', r.queue) as queue, o.spawn -> 'tasks' as tasks,
@@ -99,5 +99,5 @@ begin
 end $$;
 
 comment on function tock.spawn_parts is
-  'What runs leave behind as calls of enqueue() in their order; places has for each task which of the runs '
-  'it is of, and which of its tasks.';
+  'The tasks that runs spawn as calls of enqueue() in order; places has for each task the index of its run '
+  'and of the task in that run.';

@@ -1,5 +1,5 @@
--- How long a child dependency_waits a parent before it looks again by itself: as long as it has until then,
--- so seldom more than ten times in an hour; but a parent that nobody claims expires without telling.
+-- A child rechecks a parent after as long as it has waited so far, so seldom more than ten times in an hour.
+-- An unclaimed parent expires without any event, so its time limits the wait.
 create or replace function tock.expiry_times(p_ids bigint[], out id bigint, out expires_at timestamptz)
 returns setof record
 language plpgsql
@@ -27,17 +27,17 @@ begin
   end loop;
 end $$;
 
-comment on function tock.expiry_times is 'When runs and waiting entries expire, those that do.';
+comment on function tock.expiry_times is 'The expiry times of the runs and waiting tasks that have one.';
 
--- A call that ends a run, or a promotion that makes an entry a run, may have looked for children before a
--- watch was committed, and may itself commit later: nothing would tell the child. Such a transaction has
--- locked the lease's row or the entry's, or has the claim lock of the stream where it claimed the run as
--- well, or has written to tock.run_overrides, as a cancel or a change of a ready run does, and is older than
--- the call that looks. What is free now, and still open, will be ended by a call that sees every watch
--- committed so far. Nothing is locked to find out: a completion passes over a lease that somebody has locked,
--- and a claim a stream. An xmax older than any transaction whose rows the table may still show is no
--- transaction's id, but that of several lockers; then the look is made again, too.
--- A snapshot from before this statement tells nothing.
+-- A call that ends a run, or a promotion that makes a row a run, may have looked for children before a wait
+-- was committed, and may itself commit later: no event would reach the child. Such a transaction is older
+-- than this call and shows in one of these ways. It has locked the row of the lease or of the waiting task.
+-- It holds the claim lock of the stream, if it claimed the run too. Or it has written to tock.run_overrides,
+-- as a cancel or a change of a ready run does. A run that is free of these and has not ended will be ended by
+-- a call that sees every wait committed so far. The check locks nothing, because a completion skips a lease
+-- with a locked row, and a claim a locked stream. An xmax older than every transaction that the table may
+-- still show is a multixact id, of several lockers: then another recheck follows. A snapshot older than this
+-- statement proves nothing.
 create or replace function tock.may_be_ending(p_ids bigint[], p_own bigint[])
 returns bigint[]
 language plpgsql
@@ -63,7 +63,7 @@ begin
       where tock.stream_of(i) = 0))
       and (w.xmax = '0'::xid or (pg_catalog.age(w.xmax) > v_oldest and pg_catalog.age(w.xmax) <= v_frozen)
         or w.position = any (p_own)));
-  -- before leases and marks are read: who commits in between is seen there
+  -- before leases and overrides are read: a transaction that commits in between is seen there
   select coalesce(pg_catalog.array_agg(l.objid::bigint::integer)
     filter (where l.locktype = 'advisory'), '{}'),
       coalesce(pg_catalog.bool_or(l.locktype = 'relation'
@@ -91,8 +91,8 @@ begin
 end $$;
 
 comment on function tock.may_be_ending is
-  'Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows '
-  'of p_own are locked by the caller itself.';
+  'The runs and waiting tasks among these that another transaction may be about to end, or to make a run. '
+  'The caller itself holds the row locks of p_own.';
 
 create or replace function tock.wait_for_parents(p_waits tock.dependent[])
 returns void
@@ -123,13 +123,13 @@ begin
     where o.state in ('waiting', 'ready', 'running')
       and x.waiting_since < pg_catalog.transaction_timestamp()),
     array(select o.position from unnest(p_waits) o));
-  -- in the first second it looks often enough
+  -- in the first second rechecks come often enough
   v_long := array(
     select distinct o.current_id from unnest(p_waits) o join tock.dependency_waits x on x.child = o.position
     where o.state in ('waiting', 'ready') and x.waiting_since < v_now - interval '1 second');
   update tock.waiting w set due_at = least(
     case when i.wait < interval '30 minutes' then v_now + i.wait
-      -- together, so that a database that sleeps isn't woken for each
+      -- on the hour, so that a suspended database does not wake up for each one
       else pg_catalog.date_trunc('hour', v_now + i.wait) + interval '1 hour' end,
     case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end)
   from unnest(p_waits) o
@@ -137,21 +137,21 @@ begin
   left join tock.expiry_times(v_long) e on e.id = o.current_id
   cross join lateral (
     select greatest(interval '0.1 s', least(v_now - x.waiting_since, case
-      -- nobody sees the watch yet
+      -- the wait is not committed yet
       when x.waiting_since >= pg_catalog.transaction_timestamp() then interval '0.1 s'
-      -- a claim that is under way may have it, or its end may be
+      -- a concurrent claim may have it, or a concurrent call may be ending it
       when o.state = 'unsure' or o.current_id = any (v_held) then interval '1 s'
-      -- the call that runs it again tells
+      -- the call that runs it again notifies the child
       when o.state in ('dead', 'cancelled', 'expired') then interval '1 day'
       else interval '1 hour' end)) as wait) i
   where w.position = o.position;
 end $$;
 
 comment on function tock.wait_for_parents is
-  'Has children watch the parents that are in their way, and look at them again in a while.';
+  'Makes children wait for the parents that have not ended, and schedules their next recheck.';
 
--- A net under all that, in each sweep: whoever is found here should have been told. From a random child on,
--- so that of many all have their turn.
+-- A safety net in each sweep: every child found here should have been notified. Starts at a random child, so
+-- that all children have their turn.
 create or replace function tock.missed_dependents(p_children bigint[] default null)
 returns bigint[]
 language plpgsql
@@ -191,5 +191,5 @@ begin
 end $$;
 
 comment on function tock.missed_dependents is
-  'Of these children, or of 200 that wait, those whose watched parent has ended or gone on, and that look at '
-  'it again no sooner than in two seconds.';
+  'The children, of these or of 200 waiting ones, whose awaited parent has ended or continued, and that '
+  'would recheck it no sooner than in two seconds.';

@@ -1,6 +1,6 @@
--- A claim from each queue in turn with what is left of the limit, until that is used up. Each has a lease of
--- its own: leases are of one queue, so that its key, its policy and its segment say all. The answer is
--- bounded as that of one claim: each goes on with the bytes that those before it have left.
+-- Claims from each queue in turn with the rest of the limit, until it is used up. Each queue has its own
+-- lease, because a lease belongs to one queue, with its keys, policy and segment. The answer is bounded like
+-- that of one claim: each claim gets the bytes that the earlier ones left.
 create or replace function tock.claim_any(
   p_queues text[], p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null,
@@ -42,7 +42,7 @@ begin
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(
       pg_catalog.jsonb_build_array(v_queues, p_weights, p_worker, p_limit, p_lease_seconds)::text, 0);
-    -- always in one order, as each call waits for those before it
+    -- in a fixed order, since each call waits for the locks of earlier ones
     foreach v_queue in array array(select q from unnest(v_queues) q order by q) loop
       v_seen := tock.request_seen('claim_any', v_queue, p_request_id, v_digest);
       v_tokens[pg_catalog.array_position(v_queues, v_queue)] := v_seen.token;
@@ -62,7 +62,7 @@ begin
       return;
     end if;
   end if;
-  -- one in sixteen sees to it that no maintenance job is late
+  -- one claim in sixteen runs late maintenance
   if v_late and pg_catalog.random() < 0.0625 then
     perform tock.run_late_maintenance();
     v_late := false;
@@ -111,11 +111,11 @@ begin
 end $$;
 
 comment on function tock.claim_any is
-  'claim() from several queues, up to 20: from the first what it has, then from the next what is left of '
-  'p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the '
-  'shares follow the weights while all have work. Each queue''s runs have a lease of their own. '
-  'claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same '
-  'leases (TK409 when nothing is).';
+  'claim() from up to 20 queues: from the first all that it has, then from the next with the rest of '
+  'p_limit, and so on. With p_weights each call draws a random order, so that over many calls the shares '
+  'follow the weights while all queues have work. The runs of each queue have their own lease. '
+  'claim_state() says why there are no rows. A repeated call with the same request_id returns what is left '
+  'of the same leases (TK409 if nothing is).';
 
 create or replace function tock.claimed_from_queue(p_queue text, p_run tock.claimed)
 returns tock.claimed_from
@@ -126,7 +126,7 @@ as $$
     p_run.max_attempts, p_run.priority, p_run.tenant, p_run.created_at, p_run.payload)::tock.claimed_from
 $$;
 
-comment on function tock.claimed_from_queue is 'What claim() has returned for a run, with its queue.';
+comment on function tock.claimed_from_queue is 'A row of claim() with its queue.';
 
 create or replace function tock.check_queues(p_queues text[], p_weights integer[])
 returns void
@@ -135,7 +135,7 @@ immutable
 as $$
 begin
   if pg_catalog.cardinality(p_queues) not between 1 and 20 then
-    perform tock.refuse(422, 'queues are 1 to 20 names', 'queues');
+    perform tock.refuse(422, 'queues must be 1 to 20 names', 'queues');
   end if;
   for v_n in 1 .. pg_catalog.cardinality(p_queues) loop
     perform tock.check_queue_name(p_queues[v_n]);
@@ -147,9 +147,8 @@ begin
     or pg_catalog.cardinality(p_weights) <> pg_catalog.cardinality(p_queues)
     or (select bool_or(coalesce(w not between 1 and 1000, true)) from unnest(p_weights) w))
   then
-    perform tock.refuse(422, 'weights are whole numbers from 1 to 1000, one for each queue', 'weights');
+    perform tock.refuse(422, 'weights must be whole numbers from 1 to 1000, one for each queue', 'weights');
   end if;
 end $$;
 
-comment on function tock.check_queues is
-  'Raises TK422 for queues and weights that claim_any() doesn''t take.';
+comment on function tock.check_queues is 'Raises TK422 for invalid queues or weights of claim_any().';

@@ -1,5 +1,5 @@
--- Two calls of one worker follow each other at its row: the second finds what the first was given. Locks it
--- before anything that claim() takes.
+-- Two calls of one worker wait for each other at its row: the second one finds the lease of the first. The
+-- row is locked before anything that claim() locks.
 create or replace function tock.claim_for_worker(
   p_queue text, p_worker text, p_lease_seconds integer default null)
 returns setof tock.claimed
@@ -19,13 +19,13 @@ begin
   perform tock.check_read_committed('claim_for_worker');
   perform tock.check_claim(p_queue, p_worker, 1, coalesce(p_lease_seconds, 60));
   if coalesce(p_worker, '') = '' then
-    perform tock.refuse(422, 'a worker is 1 to 200 characters', 'worker');
+    perform tock.refuse(422, 'a worker must have 1 to 200 characters', 'worker');
   end if;
   loop
     insert into tock.worker_leases (queue, worker) values (p_queue, p_worker) on conflict do nothing;
     select o.* into v_own from tock.worker_leases o
     where o.queue = p_queue and o.worker = p_worker for update;
-    -- else it was forgotten in between
+    -- otherwise prune_worker_leases() deleted the row in between
     exit when found;
   end loop;
   if v_own.token is not null then
@@ -40,7 +40,7 @@ begin
   select c.* into v_row
   from tock.claim(p_queue => p_queue, p_worker => p_worker, p_lease_seconds => p_lease_seconds) c;
   if v_row.lease is not null then
-    -- the time is in an index, so it is moved by the hour
+    -- claimed_at is indexed, so it is updated only once an hour
     update tock.worker_leases o set token = v_row.lease,
       claimed_at = case when o.claimed_at > pg_catalog.now() - interval '1 hour' then o.claimed_at
         else pg_catalog.now() end
@@ -50,5 +50,5 @@ begin
 end $$;
 
 comment on function tock.claim_for_worker is
-  'Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one '
-  'again, with a later end.';
+  'Claims one run for a worker that may hold one run of the queue. While its last lease is open, returns '
+  'that one again with a later deadline.';

@@ -1,5 +1,5 @@
--- Who is claiming at this moment is passed over. Judged again once the row is locked, as it may have claimed
--- in between.
+-- Skips workers that are claiming at this moment. Checks each row again under its lock, since the worker may
+-- have claimed in between.
 create or replace function tock.prune_worker_leases(p_limit integer)
 returns void
 language plpgsql
@@ -22,4 +22,4 @@ begin
 end $$;
 
 comment on function tock.prune_worker_leases is
-  'Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.';
+  'Deletes workers whose last claim_for_worker() is two days old, except those that still hold a lease.';

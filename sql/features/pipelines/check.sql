@@ -12,12 +12,12 @@ begin
   select t.n - 1 into v_n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)
   where t.task ->> 'pipeline' is not null and not t.task -> 'pipeline' ? p_queue order by t.n limit 1;
   if v_n is not null then
-    perform tock.refuse(422, pg_catalog.format('queue %s is no stage of this pipeline', p_queue),
-      pg_catalog.format('tasks[%s].pipeline', v_n), 'enqueue into the stage where the task is to begin');
+    perform tock.refuse(422, pg_catalog.format('queue %s is not a stage of this pipeline', p_queue),
+      pg_catalog.format('tasks[%s].pipeline', v_n), 'enqueue into the stage where the task is to start');
   elsif pg_catalog.jsonb_path_exists(p_tasks, '$[*].pipeline[*] ? (@ == "tock-webhooks")') then
     perform tock.check_not_webhooks('tock-webhooks', 'pipeline');
   end if;
 end $$;
 
 comment on function tock.check_pipelines is
-  'Raises TK422 for the first task that is enqueued into a queue that is none of its stages.';
+  'Raises TK422 for the first task that is enqueued into a queue outside its pipeline.';

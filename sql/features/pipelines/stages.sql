@@ -12,21 +12,21 @@ begin
       select s.n::integer from pg_catalog.jsonb_array_elements_text(v_pipeline) with ordinality s (stage, n)
       where s.stage = p_queue);
   elsif v_pipeline is null then
-    perform tock.refuse(422, 'this task has no pipeline, so it has no stages', p_field, 'leave out stage');
+    perform tock.refuse(422, 'this task has no pipeline and therefore no stages', p_field, 'leave out stage');
   elsif v_stage <> 'null'
     and not (case when pg_catalog.jsonb_typeof(v_stage) = 'string' then v_pipeline ? (v_stage #>> '{}')
     else false end)
   then
-    perform tock.refuse(422, 'stage is one of this task''s pipeline, or null to end the task here', p_field,
-      'its stages: ' || (select pg_catalog.string_agg(s, ', ')
+    perform tock.refuse(422, 'stage must be in the pipeline of this task, or null to end the task here',
+      p_field, 'its stages: ' || (select pg_catalog.string_agg(s, ', ')
         from pg_catalog.jsonb_array_elements_text(v_pipeline) s));
   end if;
   return v_stage #>> '{}';
 end $$;
 
 comment on function tock.next_stage is
-  'The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; '
-  'null when it ends. TK422 for one that is none of its.';
+  'The queue in which a task continues after its run in p_queue is done: the named stage, or else the next '
+  'one; null if it ends. TK422 for a stage outside its pipeline.';
 
 create or replace function tock.stage_policy(p_queue text)
 returns tock.queues
@@ -43,7 +43,7 @@ begin
   return v_policy;
 end $$;
 
-comment on function tock.stage_policy is 'The policy of a stage''s queue, which is made if it is new.';
+comment on function tock.stage_policy is 'The policy of the queue of a stage, which is made if it is new.';
 
 create or replace function tock.check_stage_takes(p_policy tock.queues, p_payload jsonb, p_field text)
 returns void
@@ -54,16 +54,17 @@ begin
   if pg_catalog.octet_length(p_payload::text) > p_policy.max_payload_bytes then
     perform tock.refuse(422,
       pg_catalog.format(
-        'the result is the payload of the next stage, and queue %s takes payloads of up to %s bytes of JSON',
+        'the result becomes the payload of the next stage, and queue %s accepts payloads of up to %s bytes '
+        'of JSON',
       p_policy.name, p_policy.max_payload_bytes), p_field,
-      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+      'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
   end if;
 end $$;
 
 comment on function tock.check_stage_takes is
-  'Raises TK422 for a result that is too large to be the next stage''s payload.';
+  'Raises TK422 for a result that is too large as the payload of the next stage.';
 
--- As it goes on: a wish that is heeded may have changed it.
+-- Checks the payload with pending changes applied.
 create or replace function tock.check_stages_take(p_again tock.next_attempt[], p_fields text[])
 returns void
 language plpgsql
@@ -82,17 +83,16 @@ begin
     if v_next.bytes > v_policy.max_payload_bytes then
       perform tock.refuse(422,
         pg_catalog.format(
-          'without a result task %s takes its payload along, and queue %s takes payloads of up to %s bytes '
+          'without a result task %s keeps its payload, and queue %s accepts payloads of up to %s bytes '
           'of JSON',
         v_next.task_id, v_policy.name, v_policy.max_payload_bytes), p_fields[v_next.n],
-        'complete it with a smaller result, or raise the queue''s max_payload_bytes');
+        'complete it with a smaller result, or raise max_payload_bytes of the queue');
     end if;
   end loop;
 end $$;
 
 comment on function tock.check_stages_take is
-  'Raises TK422, naming the field, for the first payload that goes on as it is and is too large '
-  'for the next stage.';
+  'Raises TK422, with its field, for the first unchanged payload that is too large for the next stage.';
 
 create or replace function tock.pipeline_continuation(p_run tock.leased_run, p_item jsonb, p_options jsonb)
 returns tock.continuation
@@ -115,5 +115,5 @@ begin
 end $$;
 
 comment on function tock.pipeline_continuation is
-  'Where a task with a pipeline goes on whose run is done; queue null when it ends. TK422 for a stage that '
-  'is none of its, or that can''t take the payload.';
+  'The stage in which a task with a pipeline continues after its run is done; queue null if it ends. TK422 '
+  'for a stage outside its pipeline, or for a payload that is too large for it.';

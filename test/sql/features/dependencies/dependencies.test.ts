@@ -115,7 +115,7 @@ describe('when a parent', () => {
 
 for (const [bad, message, field] of [
   [[{ depends_on: ['b'] }], 'no task of this call is named b', 'tasks[0].depends_on[0]'],
-  [[{ name: 'a' }, { name: 'a' }], 'this name stands twice in the call', 'tasks[1].name'],
+  [[{ name: 'a' }, { name: 'a' }], 'this name is used twice in the call', 'tasks[1].name'],
   [
     [
       {},
@@ -133,7 +133,7 @@ for (const [bad, message, field] of [
   ],
   [
     [{ depends_on: ['12345678901'] }],
-    'there is no task 12345678901, or its history is gone',
+    'task 12345678901 does not exist, or its history is gone',
     'tasks[0].depends_on[0]',
   ],
   [

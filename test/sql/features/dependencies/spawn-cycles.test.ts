@@ -26,14 +26,14 @@ async function refused(queue: string, id: string, children: string, tasks: objec
 }
 
 describe('a completion is refused whose task would wait', () => {
-  const waitsForIt = 'this task waits for the one that is to wait for it';
+  const waitsForIt = 'this task waits for the task that would wait for it';
 
   test('for itself, by its key', async () => {
     const [id = ''] = await enqueue(client, 'q', [{ unique_key: 'k' }]);
     expect(await refused('q', id, 'q', [{}, { unique_key: 'k' }])).toEqual([
       'TK422',
       'results[0].spawn.tasks[1].unique_key',
-      'this task, by its unique_key, is the one that is to wait for it',
+      'the unique_key of this task names the task that would wait for it',
     ]);
   });
 

@@ -71,7 +71,7 @@ test.each<[string, object, RegExp]>([
     /no expires_at/,
   ],
   ['options.after', { ...daily, options: { depends_on: ['1'] } }, /no after/],
-  ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /no stage/],
+  ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /not a stage/],
   ['nonsense', { ...daily, nonsense: 1 }, /no option nonsense/],
 ])('what a schedule can not have is refused by name: %s', async (field, settings, message) => {
   const { code, detail, message: said } = await refused(settings);
