@@ -11,7 +11,7 @@ declare
 begin
   perform tock.check_member(p_pool, '-', '-', null);
   perform tock.check_tasks(p_tasks, 100000);
-  -- by their names, so that two who offer the same ones can't wait for each other
+  -- ordered by name, so that two calls with the same tasks cannot deadlock
   insert into tock.pool_members (number, pool, task, offered, turn)
   select o.number, p_pool, o.task, true, o.number
   from (
@@ -24,8 +24,8 @@ begin
 end $$;
 
 comment on function tock.add_tasks is
-  'Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. '
-  'Returns how many it put in.';
+  'Adds tasks to a pool for workers to take, in this order; tasks that are in it already stay as they are. '
+  'Returns the number added.';
 
 create or replace function tock.check_tasks(p_tasks text[], p_most integer)
 returns void
@@ -38,14 +38,15 @@ begin
   if not coalesce(pg_catalog.cardinality(p_tasks) between 1 and p_most
     and pg_catalog.array_ndims(p_tasks) = 1, false)
   then
-    perform tock.refuse(422, pg_catalog.format('tasks are 1 to %s names', p_most), 'tasks');
+    perform tock.refuse(422, pg_catalog.format('tasks must be 1 to %s names', p_most), 'tasks');
   end if;
   v_wrong := (
     select t.n from unnest(p_tasks) with ordinality t(task, n)
     where not coalesce(pg_catalog.length(t.task) between 1 and 200, false) order by t.n limit 1);
   if v_wrong is not null then
-    perform tock.refuse(422, 'a task is 1 to 200 characters', pg_catalog.format('tasks[%s]', v_wrong - 1));
+    perform tock.refuse(422, 'a task must have 1 to 200 characters',
+      pg_catalog.format('tasks[%s]', v_wrong - 1));
   end if;
 end $$;
 
-comment on function tock.check_tasks is 'Raises TK422 for what can''t be a list of tasks.';
+comment on function tock.check_tasks is 'Raises TK422 for an invalid list of tasks.';

@@ -1,7 +1,7 @@
--- Lock order: the task's row, then a free worker's by skipping those that are locked; only who wants the same
--- task or the same worker waits, 2 s at most. The unique keys decide. No fence is drawn before a wait but at
--- a task's key, see pair(). The quick ways keep to a server that current_segment() vouches for;
--- the others have it guarded.
+-- Lock order: the row of the task, then the row of a free worker, skipping locked ones. Only a call for the
+-- same task or the same worker waits, at most 2 s. The unique keys decide. A fencing token is drawn after all
+-- waits except one at the unique key of the task, see pair(). The fast paths run only while current_segment()
+-- is valid; the slow path runs the guard.
 create or replace function tock.assign_task(
   p_pool text, p_task text, p_worker text default null, p_lease_seconds integer default null,
   p_wait boolean default false)
@@ -25,8 +25,8 @@ declare
   v_worker tock.pool_members;
   v_pair tock.pool_members;
 begin
-  -- The commonest: somebody is free, for a task that is nowhere in the pool. What is wrong
-  -- with the call is said below.
+  -- The commonest case: a worker is free, and the task is not in the pool. The slow path below reports
+  -- invalid arguments.
   if p_worker is null and pg_catalog.length(p_task) between 1 and 200
     and coalesce(p_lease_seconds, 60) between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'task', p_task))
@@ -49,7 +49,7 @@ begin
         order by w.pool, w.turn limit 1 for update of w skip locked)
       returning p.worker, p.number, p.leased_until, p.turn into worker, fencing_token, leased_until, v_number;
     exception when unique_violation then
-      -- offered in between
+      -- the task was added in between
       fencing_token := null;
     end;
     if fencing_token is not null then
@@ -108,13 +108,13 @@ begin
       return;
     end if;
   end loop;
-  perform tock.refuse(503, 'others are assigning this task at the same time', null, 'try again');
+  perform tock.refuse(503, 'other calls are assigning this task at the same time', null, 'try again');
 end $$;
 
 comment on function tock.assign_task is
-  'Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. '
-  'State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds '
-  'another), or waiting, with p_wait until a worker takes it.';
+  'Assigns a task to the worker that has been free for longest, or to p_worker, whether it has joined or '
+  'not. State: assigned; held with its worker, if it was assigned before; none if no worker is free (with '
+  'p_worker: it holds another task), or with p_wait waiting until a worker takes it.';
 
 create or replace function tock.unassign_task(
   p_pool text, p_task text, p_fencing_token bigint default null, p_again boolean default false)
@@ -133,7 +133,7 @@ declare
   v_number bigint;
   v_member tock.pool_members;
 begin
-  -- The commonest: its worker has joined, is there, and goes to the end of its line.
+  -- The commonest case: the worker has joined and is alive, and goes to the end of the list of free workers.
   if not coalesce(p_again, false) then
     v_number := pg_catalog.nextval('tock.pool_member_numbers');
     update tock.pool_members p
@@ -150,7 +150,7 @@ begin
     if v_member.number is null or v_member.number <> p_fencing_token then
       return false;
     elsif v_member.worker is not null and v_member.leased_until <= pg_catalog.clock_timestamp() then
-      -- its worker has vanished: that is seen to first
+      -- its worker has vanished: ended first
       perform tock.end_assignment(v_member, v_member.offered, true);
     else
       select p.* into v_member from tock.pool_members p where p.number = v_member.number for update;
@@ -159,9 +159,9 @@ begin
       end if;
     end if;
   end loop;
-  perform tock.refuse(503, 'others are changing where this task is', null, 'try again');
+  perform tock.refuse(503, 'other calls are changing the assignment of this task', null, 'try again');
 end $$;
 
 comment on function tock.unassign_task is
-  'Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free '
-  'again. With p_fencing_token only while that holding goes on. False when there was nothing to end.';
+  'Removes a task from a pool, or with p_again makes it wait there for another worker; its worker is free '
+  'again. With p_fencing_token only if that assignment still exists. False if there was nothing to end.';

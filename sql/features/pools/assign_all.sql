@@ -1,6 +1,7 @@
--- Nobody is waited for with more than a moment's patience: a task that somebody else is giving away or
--- offering in an open transaction is left out, so that it holds up neither the others nor, meanwhile, the
--- workers. What waits already is locked row by row, skipping; what is new has no row, so its key shows it.
+-- Waits only a moment for other transactions. A task that another open transaction is assigning or adding is
+-- left out, so that it blocks neither the other tasks nor the workers. Waiting tasks are locked row by row,
+-- skipping locked ones. A new task has no row, so its advisory lock shows whether another call is assigning
+-- it.
 create or replace function tock.assign_tasks(
   p_pool text, p_tasks text[], p_lease_seconds integer default null)
 returns table (task text, state text, worker text, fencing_token bigint, leased_until timestamptz)
@@ -43,12 +44,11 @@ begin
 end $$;
 
 comment on function tock.assign_tasks is
-  'As assign_task(), for up to 10,000 tasks at once: each gets a free worker of its own while there are '
-  'any. In '
-  'the order given; states assigned, held, waiting, none, and busy for '
-  'what others are giving away at this moment.';
+  'Like assign_task() for up to 10,000 tasks: each gets its own free worker while there are any. Returns '
+  'them in the order given, with the states assigned, held, waiting, none, and busy for a task that another '
+  'call is assigning.';
 
--- New ones have no number.
+-- New tasks have no number.
 create or replace function tock.unheld_tasks(p_pool text, p_tasks text[])
 returns tock.pool_members[]
 language plpgsql
@@ -67,7 +67,7 @@ begin
 end $$;
 
 comment on function tock.unheld_tasks is
-  'Those of a list that nobody holds who is there, or is giving away, in its order, each once.';
+  'The tasks of a list that no live worker holds and no other call is assigning, in its order, each once.';
 
 create or replace function tock.remove_vanished_holders(p_members tock.pool_members[])
 returns boolean
@@ -88,9 +88,9 @@ begin
 end $$;
 
 comment on function tock.remove_vanished_holders is
-  'Ends those of a list that are held by workers that have vanished; whether there were any.';
+  'Ends the assignments among these whose workers have vanished; returns whether there were any.';
 
--- Let go at once, as ten thousand locks are more than a server has room for.
+-- Releases the lock at once, because ten thousand locks would exceed the lock table of the server.
 create or replace function tock.is_not_being_assigned(p_pool text, p_task text)
 returns boolean
 language plpgsql
@@ -104,7 +104,7 @@ begin
 end $$;
 
 comment on function tock.is_not_being_assigned is
-  'Whether no assign_task() is giving away a task at this moment.';
+  'True if no assign_task() is assigning a task at this moment.';
 
 create or replace function tock.pair_parts(
   p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[],
@@ -132,11 +132,11 @@ exception when lock_not_available then
 end $$;
 
 comment on function tock.pair_parts is
-  'As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that '
-  'is left out, or until that takes too long.';
+  'Like pair_all(). If another session has locked one of the tasks, pairs each half separately, down to the '
+  'single task that is left out, or until that takes too long.';
 
--- As pair(), of which it keeps the order: lock, delete, insert, put back. Inserted in order of their names,
--- so that two calls with the same tasks can't wait for each other.
+-- Keeps the order of pair(): lock, delete, insert, restore. Inserts in the order of names, so that two calls
+-- with the same tasks cannot deadlock.
 create or replace function tock.pair_all(p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer)
 returns bigint[]
 language plpgsql
@@ -184,7 +184,7 @@ begin
 end $$;
 
 comment on function tock.pair_all is
-  'Gives each task a free worker, as far as there are any; the fences of those that it paired.';
+  'Assigns each task to a free worker while there are any; returns the fencing tokens.';
 
 create or replace function tock.assignable_tasks(p_tasks tock.pool_members[], p_limit integer)
 returns tock.pool_members[]
@@ -209,4 +209,4 @@ begin
 end $$;
 
 comment on function tock.assignable_tasks is
-  'The first of a list that are to be had: new ones, and those that still wait, which it locks.';
+  'The first tasks of a list that can be assigned: new ones, and waiting ones, which it locks.';

@@ -17,7 +17,7 @@ declare
 begin
   perform tock.check_member(p_pool, coalesce(p_worker, '-'), coalesce(p_task, '-'), null);
   if not coalesce(p_limit between 1 and 10000, false) then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
   elsif p_task is not null then
     v_members := array[tock.member_of_task(p_pool, p_task)];
   elsif p_worker is not null then
@@ -46,8 +46,8 @@ begin
 end $$;
 
 comment on function tock.pool is
-  'Who is where in a pool: workers by name, free and holding; with p_waiting the tasks that wait; or the one '
-  'that is named. On from p_after, up to p_limit. Who is past its end is left out.';
+  'The members of a pool: workers by name, free or holding a task; with p_waiting the waiting tasks; or the '
+  'named one. Starts after p_after, up to p_limit. Workers past their deadline are left out.';
 
 create or replace function tock.pools()
 returns table (pool text, free bigint, held bigint, waiting bigint)
@@ -83,5 +83,5 @@ begin
 end $$;
 
 comment on function tock.pools is
-  'All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each '
-  'pool''s workers and tasks at most.';
+  'All pools with their numbers of free workers, held tasks and waiting tasks; counts at most 100,000 '
+  'workers and tasks per pool.';

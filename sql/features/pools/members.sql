@@ -7,19 +7,18 @@ as $$
 begin
   if p_pool is null or p_pool !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
     perform tock.refuse(422,
-      'a pool''s name is 1 to 100 letters, digits and _ . : -, and starts with a letter or digit', 'pool');
+      'a pool name has 1 to 100 letters, digits and _ . : -, and starts with a letter or digit', 'pool');
   elsif not coalesce(pg_catalog.length(p_worker) between 1 and 200, false) then
-    perform tock.refuse(422, 'a worker is 1 to 200 characters', 'worker');
+    perform tock.refuse(422, 'a worker must have 1 to 200 characters', 'worker');
   elsif not coalesce(pg_catalog.length(p_task) between 1 and 200, false) then
-    perform tock.refuse(422, 'a task is 1 to 200 characters', 'task',
-      'its id, or a name such as leader:shard-7');
+    perform tock.refuse(422, 'a task must have 1 to 200 characters', 'task',
+      'use its id, or a name such as leader:shard-7');
   elsif p_lease_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds is a whole number from 1 to 86400', 'lease_seconds');
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
   end if;
 end $$;
 
-comment on function tock.check_member is
-  'Raises TK422 for what can''t be a pool, a worker, a task or a lease''s length.';
+comment on function tock.check_member is 'Raises TK422 for an invalid pool, worker, task or lease_seconds.';
 
 create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
 returns bigint
@@ -30,11 +29,11 @@ as $$
     'tock'::regnamespace::oid::bigint)
 $$;
 
-comment on function tock.pairing_key is 'The advisory lock of a task or a worker in a pool.';
+comment on function tock.pairing_key is 'The key of the advisory lock of a task or a worker in a pool.';
 
--- What is called once a transaction is plpgsql here: a function in SQL would be planned anew for each.
--- Who puts a worker into a pool that was nowhere in it comes by here. Otherwise it only saves work, as the
--- keys decide: who waits here keeps no other worker and no other task from anybody meanwhile.
+-- Functions called once per transaction are plpgsql here: PostgreSQL would plan an SQL function anew each
+-- time. A call that adds a new worker to a pool must take this lock. For others the lock only saves work,
+-- since the unique keys decide: a call that waits here holds no other row that another call may need.
 create or replace function tock.lock_pairing(p_pool text, p_side text, p_name text)
 returns void
 language plpgsql
@@ -44,7 +43,7 @@ begin
   perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, p_side, p_name));
 end $$;
 
-comment on function tock.lock_pairing is 'Waits for who is pairing the same task, or the same worker.';
+comment on function tock.lock_pairing is 'Waits for a call that is pairing the same task or the same worker.';
 
 create or replace function tock.member_of_worker(p_pool text, p_worker text)
 returns tock.pool_members
@@ -58,7 +57,7 @@ begin
   return v_member;
 end $$;
 
-comment on function tock.member_of_worker is 'Where a worker is in a pool, whether it is over or not.';
+comment on function tock.member_of_worker is 'The row of a worker in a pool, expired or not.';
 
 create or replace function tock.member_of_task(p_pool text, p_task text)
 returns tock.pool_members
@@ -72,7 +71,7 @@ begin
   return v_member;
 end $$;
 
-comment on function tock.member_of_task is 'Where a task is in a pool, whether it is over or not.';
+comment on function tock.member_of_task is 'The row of a task in a pool, expired or not.';
 
 create or replace function tock.append_to_wait_list(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamptz)
@@ -92,14 +91,14 @@ begin
 end $$;
 
 comment on function tock.append_to_wait_list is
-  'Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere '
-  'in the pool already.';
+  'Puts a free worker or a waiting task at the end of its list; false if it is in the pool already.';
 
--- The caller holds the rows, or deletes them here: then who was alone is in no line any more, and the two
--- keys say whether either has been paired by somebody else. If so, both are put back as they were. The fence
--- is drawn after all locks but those of the keys, where only an offer or a list of the same task that isn't
--- committed is waited for. Were that rolled back, and the task offered, taken and ended before who waited
--- here wakes up, its fence would be the lower one.
+-- The caller holds the row locks, or this function deletes the rows. Then the free worker and the waiting
+-- task are in no list any more, and the two unique keys show whether another call has paired either. If so,
+-- both rows are restored. The fencing token is drawn after all waits except those at the unique keys, where
+-- only an uncommitted addition of the same task makes this call wait. Suppose that addition is rolled back,
+-- and the task is added, taken and ended before this call wakes up: then this call has the lower fencing
+-- token.
 create or replace function tock.pair(
   p_pool text, p_worker text, p_task text, p_free tock.pool_members, p_waiting tock.pool_members,
   p_lease_seconds integer)
@@ -129,7 +128,7 @@ begin
 end $$;
 
 comment on function tock.pair is
-  'Gives a task to a worker; all null when one of them has been paired by somebody else.';
+  'Assigns a task to a worker; all null if another call has paired one of them.';
 
 create or replace function tock.end_assignment(
   p_member tock.pool_members, p_again boolean, p_vanished boolean)
@@ -138,7 +137,7 @@ language plpgsql
 volatile
 as $$
 begin
-  -- looked at once more, as a heartbeat may have come in between
+  -- checked again, since a heartbeat may have come in between
   delete from tock.pool_members p
   where p.number = p_member.number and (not p_vanished or p.leased_until <= pg_catalog.clock_timestamp());
   if not found then
@@ -155,5 +154,5 @@ begin
 end $$;
 
 comment on function tock.end_assignment is
-  'Ends a pair, of one whose worker has vanished only where it still has: the task waits again or is gone, '
-  'the worker is free again if it had joined and is there.';
+  'Ends an assignment; with p_vanished only if its worker is still past its deadline. The task waits again '
+  'or is gone; the worker is free again if it had joined and is alive.';

@@ -10,7 +10,7 @@ declare
   v_left integer := 0;
 begin
   loop
-    -- from the top of each, where no dead ones are
+    -- from the highest number of each list, where no dead entries are
     select m.* into v_mark from tock.wait_list_cursors m where (m.pool, m.line) < (v_pool, v_list)
     order by m.pool desc, m.line desc, m.number desc limit 1;
     exit when not found;
@@ -29,8 +29,8 @@ begin
 end $$;
 
 comment on function tock.prune_wait_lists is
-  'Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose '
-  'pool everybody has left.';
+  'Sets the start of the wait lists to their first entry, keeps the four newest cursors of each, and '
+  'deletes the cursors of up to 500 empty pools a call.';
 
 create or replace function tock.is_empty_pool(p_pool text)
 returns boolean
@@ -42,11 +42,11 @@ begin
     and not exists (select from tock.pool_members p where p.pool = p_pool and p.task is not null);
 end $$;
 
-comment on function tock.is_empty_pool is 'Whether nobody is in a pool, and nothing.';
+comment on function tock.is_empty_pool is 'True if the pool has no workers and no tasks.';
 
--- Down to who lies below, if nobody has it locked, and holds it itself no longer than it looks. Up to who is
--- first, where coming to that takes long, as it does where an open transaction keeps
--- what has gone from there.
+-- Moves the start down to an entry below it, unless another session has locked that entry; its own lock lasts
+-- only for the check. Moves it up to the first entry if finding that takes long, as it does while an old
+-- transaction keeps dead entries.
 create or replace function tock.reset_wait_list_start(p_pool text, p_list text)
 returns void
 language plpgsql
@@ -83,4 +83,4 @@ begin
 end $$;
 
 comment on function tock.reset_wait_list_start is
-  'Has a line read from where it begins, where that is elsewhere than its marks say.';
+  'Sets the start of a wait list to its first entry if its cursors are elsewhere.';

@@ -1,6 +1,6 @@
--- The maintenance job does this for all; a worker that finds nothing looks at the ends of the last minute, a
--- hundred of them. Where the maintenance job is late, as in a database that sleeps, it does the maintenance
--- job's work in its pool: so next_wake_at() wakes nobody for a pool.
+-- The maintenance job does this for all pools. A worker that finds no task checks up to a hundred deadlines
+-- of the last minute. If the maintenance job is late, as in a suspended database, this function does its work
+-- for the pool. Therefore next_wake_at() need not wake the database for a pool.
 create or replace function tock.release_vanished(p_pool text)
 returns boolean
 language plpgsql
@@ -31,9 +31,8 @@ begin
 end $$;
 
 comment on function tock.release_vanished is
-  'Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the '
-  'maintenance job '
-  'is late; whether there was anything to do.';
+  'Makes the added tasks of vanished workers wait again: those of the last minute, or all if the '
+  'maintenance job is late. Returns whether there were any.';
 
 create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
 returns integer
@@ -55,10 +54,10 @@ begin
 end $$;
 
 comment on function tock.reap_pool is
-  'Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; '
-  'returns how many it looked at.';
+  'Removes the vanished workers of one pool, among p_limit with a due check; returns the number checked.';
 
--- Reads on from where it came to, and once a minute from the bottom, where somebody may have committed late.
+-- Continues where the last call stopped, and once a minute reads all, since a transaction may have committed
+-- late.
 create or replace function tock.reap_pools(p_limit integer default 10000, p_sweep boolean default null)
 returns integer
 language plpgsql
@@ -96,6 +95,5 @@ begin
 end $$;
 
 comment on function tock.reap_pools is
-  'Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. '
-  'Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, '
-  'by itself once a minute.';
+  'Removes workers past their deadline in all pools: added tasks wait again, others are over. Checks '
+  'p_limit members a call and returns the number. p_sweep reads all (default: once a minute).';

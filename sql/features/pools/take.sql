@@ -19,9 +19,9 @@ declare
   v_pair tock.pool_members;
   v_until timestamptz;
 begin
-  -- The commonest take is one statement: of a worker that is nowhere in the pool. What is wrong with the call
-  -- is said below, where it comes to by finding nothing. Who puts a worker in anew has its lock, so no key
-  -- can be there already.
+  -- The commonest take is one statement, for a worker that is not in the pool. The slow path below reports
+  -- invalid arguments, since this one then finds nothing. A call that adds a new worker holds its advisory
+  -- lock, so the unique key cannot conflict.
   if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
@@ -85,10 +85,10 @@ begin
       return;
     end if;
   end loop;
-  perform tock.refuse(503, 'others are changing where this worker is', null, 'try again');
+  perform tock.refuse(503, 'other calls are changing the assignment of this worker', null, 'try again');
 end $$;
 
 comment on function tock.take_task is
-  'Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its '
-  'own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has '
-  'joined; busy while somebody is giving it one.';
+  'Assigns to a worker, joined or not, the task that has waited for longest in the pool. State: taken; '
+  'held, with its present task and a later deadline, if it has one; empty if no task waits, which also is '
+  'the heartbeat of a joined worker; busy while another call is assigning it a task.';

@@ -1,7 +1,8 @@
--- A line is read from where the fourth newest mark says, about 64 pairs back, as one pair in sixteen leaves
--- one: below lie dead entries, for as long as somebody's old snapshot keeps them. Marks are read from the
--- top, where no dead ones are. Who lies below came late, or was let go: looked for when nobody is found
--- above, and by the maintenance job. Four marks at once move the start.
+-- A wait list is read from the fourth newest cursor, about 64 assignments back, as one assignment in sixteen
+-- saves a cursor. Below lie dead entries for as long as an old snapshot keeps them. Cursors are read from the
+-- highest number, where no dead entries are. A live entry below the start was committed late or was released.
+-- It is looked for when there is none above, and by the maintenance job. Saving four cursors at once moves
+-- the start.
 create or replace function tock.wait_list_start(p_pool text, p_list text)
 returns bigint
 language plpgsql
@@ -13,7 +14,7 @@ begin
     order by m.pool desc, m.line desc, m.number desc offset 3 limit 1), 0);
 end $$;
 
-comment on function tock.wait_list_start is 'From which turn on a line is read.';
+comment on function tock.wait_list_start is 'The turn from which a wait list is read.';
 
 create or replace function tock.save_wait_list_cursor(
   p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamptz)
@@ -28,9 +29,9 @@ begin
 end $$;
 
 comment on function tock.save_wait_list_cursor is
-  'Notes how far a line has come; four marks have it read from there on.';
+  'Saves how far a wait list has been read; four cursors at once move its start there.';
 
--- Skips who is locked, so a pair in an open transaction holds up nobody.
+-- Skips locked rows, so that an assignment in an open transaction blocks no other.
 create or replace function tock.lock_waiting(
   p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
 returns tock.pool_members[]
@@ -50,10 +51,10 @@ begin
     order by p.pool, p.turn limit p_limit for update skip locked);
 end $$;
 
-comment on function tock.lock_waiting is 'Locks the first of a line between two turns, up to so many.';
+comment on function tock.lock_waiting is 'Locks the first p_limit entries of a wait list between two turns.';
 
--- A search that finds nobody, and took long, isn't repeated for twenty times as long: an open transaction's
--- dead entries then cost a twentieth of the time at most.
+-- A slow search without a result is not repeated for twenty times as long. Dead entries that an open
+-- transaction keeps then cost at most a twentieth of the time.
 create or replace function tock.lock_waiting_below(p_pool text, p_list text, p_start bigint, p_limit integer)
 returns tock.pool_members[]
 language plpgsql
@@ -80,8 +81,7 @@ begin
 end $$;
 
 comment on function tock.lock_waiting_below is
-  'Locks the first of those who are below where their line is read, up to so many; none while '
-  'that search rests.';
+  'Locks the first p_limit entries below the start of their wait list; none while that search rests.';
 
 create or replace function tock.lock_first_waiting(p_pool text, p_list text)
 returns tock.pool_members
@@ -99,7 +99,7 @@ begin
   else
     v_found := tock.lock_waiting_below(p_pool, p_list, v_start, 1);
     if v_found <> '{}' then
-      -- others may lie there, too
+      -- more entries may lie there
       perform tock.save_wait_list_cursor(p_pool, p_list, v_found[1].turn, 4, null);
     end if;
   end if;
@@ -107,9 +107,9 @@ begin
 end $$;
 
 comment on function tock.lock_first_waiting is
-  'Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.';
+  'Locks the first entry of a wait list, the oldest waiting task or a free worker; null if there is none.';
 
--- Workers that have vanished are taken out on the way, each once.
+-- Removes the vanished workers that it finds on the way.
 create or replace function tock.free_worker(p_pool text)
 returns tock.pool_members
 language plpgsql
@@ -129,7 +129,7 @@ begin
 end $$;
 
 comment on function tock.free_worker is
-  'Locks the worker that has been free for longest; null when nobody is.';
+  'Locks the worker that has been free for longest; null if there is none.';
 
 create or replace function tock.remove_vanished_from(p_pool text, p_number bigint)
 returns void
@@ -148,7 +148,7 @@ begin
 end $$;
 
 comment on function tock.remove_vanished_from is
-  'Takes out those who have vanished among the next 1,000 in the line of free workers.';
+  'Removes the vanished workers among the next 1,000 free workers.';
 
 create or replace function tock.free_workers(p_pool text, p_limit integer)
 returns tock.pool_members[]
@@ -175,4 +175,4 @@ begin
   return '{}';
 end $$;
 
-comment on function tock.free_workers is 'Locks the workers that have been free for longest, up to so many.';
+comment on function tock.free_workers is 'Locks the p_limit workers that have been free for longest.';

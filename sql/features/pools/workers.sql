@@ -1,4 +1,5 @@
--- A place that somebody is pairing at this moment is answered as it was, and its end isn't moved.
+-- For a worker that another call is pairing at this moment, returns its earlier state and does not move its
+-- deadline.
 create or replace function tock.join_pool(
   p_pool text, p_worker text, p_lease_seconds integer default null, p_fencing_token bigint default null)
 returns table (state text, task text, fencing_token bigint, leased_until timestamptz)
@@ -39,7 +40,7 @@ begin
     elsif v_member.task is not null and v_member.leased_until <= pg_catalog.clock_timestamp() then
       perform tock.end_assignment(v_member, v_member.offered, true);
     elsif v_member.leased_until <= pg_catalog.clock_timestamp() then
-      -- free, or being taken out: that is waited for
+      -- free, or being removed: wait for that
       perform from tock.pool_members p where p.number = v_member.number for update;
       continue when not found;
       v_until := tock.heartbeat(v_member, p_lease_seconds, true);
@@ -54,14 +55,13 @@ begin
       end if;
     end if;
   end loop;
-  perform tock.refuse(503, 'others are changing where this worker is', null, 'try again');
+  perform tock.refuse(503, 'other calls are changing the assignment of this worker', null, 'try again');
 end $$;
 
 comment on function tock.join_pool is
-  'Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and '
-  'says which task it holds. With p_fencing_token it is a heartbeat for that holding alone: state lost, and '
-  'nothing '
-  'else is done, when that is over.';
+  'Makes a worker free in a pool, or is its heartbeat: moves its deadline to p_lease_seconds (default 60) '
+  'from now and returns the task that it holds. With p_fencing_token it is a heartbeat for that assignment '
+  'only: if that is over, the state is lost and nothing else happens.';
 
 create or replace function tock.heartbeat(
   p_member tock.pool_members, p_lease_seconds integer, p_joined boolean)
@@ -83,8 +83,9 @@ begin
   update tock.pool_members p
   set leased_until = v_now + v_seconds * interval '1 second', lease_seconds = v_seconds,
     joined = p.joined or p_joined,
-    -- an earlier end than the one that is looked at would be found late; and who beats in time is never
-    -- looked at, as the maintenance job holds whom it looks at until its tick is over
+    -- The next check moves with the deadline, but never later than an earlier deadline requires. A worker
+    -- with timely heartbeats is never checked, since the maintenance job locks the rows that it checks until
+    -- its tick ends.
     check_at = case when p.check_at < v_now + v_seconds * interval '0.5 second'
       then v_now + v_seconds * interval '1 second'
       else least(p.check_at, v_now + v_seconds * interval '1 second') end
@@ -93,8 +94,8 @@ begin
 end $$;
 
 comment on function tock.heartbeat is
-  'Moves a worker''s end, or gives the one it has while somebody else holds its row; null '
-  'when its place is over or gone.';
+  'Moves the deadline of a worker, or returns its present one while another session holds the row; null if '
+  'the assignment is over or gone.';
 
 create or replace function tock.leave_pool(p_pool text, p_worker text)
 returns boolean
@@ -117,7 +118,7 @@ begin
     if v_member.number is null then
       return false;
     end if;
-    -- waits for who is pairing it, and then looks again
+    -- waits for a call that is pairing the worker, and then reads again
     delete from tock.pool_members p where p.number = v_member.number;
     if found then
       if v_member.offered then
@@ -126,9 +127,9 @@ begin
       return true;
     end if;
   end loop;
-  perform tock.refuse(503, 'others are changing where this worker is', null, 'try again');
+  perform tock.refuse(503, 'other calls are changing the assignment of this worker', null, 'try again');
 end $$;
 
 comment on function tock.leave_pool is
-  'Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False '
-  'when it isn''t there.';
+  'Removes a worker from a pool and ends its assignment: an added task waits again, another one is over. '
+  'False if it is not in the pool.';

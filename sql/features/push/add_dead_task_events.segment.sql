@@ -1,4 +1,4 @@
--- Of two calls that end the same run one has written the result, in a transaction that began when it says.
+-- Of two calls that end the same run, the one that wrote the result has ended_at equal to its now().
 create or replace function tock.add_dead_task_events_{segment}(p_ended tock.ending[], p_queues text[])
 returns void
 language plpgsql
@@ -26,5 +26,5 @@ begin
 end $$;
 
 comment on function tock.add_dead_task_events_{segment} is
-  'Notes the last runs of tasks of these queues that failed or were lost in this transaction, '
-  'by their error.';
+  'Records, grouped by error, the final runs of tasks of these queues that failed or were lost in this '
+  'transaction.';

@@ -8,7 +8,7 @@ declare
   v_key text;
 begin
   if pg_catalog.jsonb_typeof(p_push) <> 'object' then
-    return array['push', 'push is an object of url and timeout_seconds, or null'];
+    return array['push', 'push must be an object of url and timeout_seconds, or null'];
   end if;
   select k into v_key from pg_catalog.jsonb_object_keys(p_push) k where k not in ('url', 'timeout_seconds')
   order by k limit 1;
@@ -20,12 +20,12 @@ begin
     v_seconds::numeric between 1 and 300 and v_seconds::numeric % 1 = 0
       else coalesce(v_seconds, 'null') = 'null' end)
   then
-    return array['push.timeout_seconds', 'timeout_seconds is a whole number from 1 to 300'];
+    return array['push.timeout_seconds', 'timeout_seconds must be a whole number from 1 to 300'];
   end if;
   return null;
 end $$;
 
-comment on function tock.push_error is 'What is wrong with a queue''s push: {field, message}, or null.';
+comment on function tock.push_error is 'The error in the push setting of a queue: {field, message}, or null.';
 
 create or replace function tock.check_push_policy(p_queue text, p_push jsonb)
 returns void
@@ -38,8 +38,8 @@ begin
   if coalesce(p_push, 'null') = 'null' then
     return;
   elsif p_queue = '*' then
-    perform tock.refuse(422, 'the default policy has no push: new queues would all have it', 'push',
-      'give it to a queue by its name');
+    perform tock.refuse(422, 'the default policy cannot have push: all new queues would have it', 'push',
+      'set push for a queue by its name');
   end if;
   v_error := tock.push_error(p_push);
   if v_error is not null then
@@ -47,9 +47,9 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_push_policy is 'Raises TK422 for a push that a queue can''t have.';
+comment on function tock.check_push_policy is 'Raises TK422 for an invalid push setting of a queue.';
 
--- A task is sent where it says itself, or else where its queue says.
+-- A task goes to its own push_url, or else to the url of its queue.
 create or replace function tock.check_push(p_tasks jsonb, p_policy tock.queues)
 returns void
 language plpgsql
@@ -67,14 +67,14 @@ begin
   where (t.task ->> 'push_url' is null) = (p_policy.push is not null) order by t.n limit 1;
   if v_n is not null then
     perform tock.refuse(422, case when p_policy.push is null
-      then 'this queue has no push, so nobody would send the task'
-        else 'this queue has a push without a url, so each task says its own' end,
+      then 'this queue has no push, so the task would not be sent'
+        else 'this queue has push without a url, so each task needs a push_url' end,
       pg_catalog.format('tasks[%s].push_url', v_n),
       case when p_policy.push is null
-        then 'leave out push_url, or give the queue push: put_queue(…, ''{"push": {}}'')'
-        else 'give push_url, or the queue a push with a url' end);
+        then 'leave out push_url, or set push of the queue: put_queue(…, ''{"push": {}}'')'
+        else 'set push_url, or a url in push of the queue' end);
   end if;
 end $$;
 
 comment on function tock.check_push is
-  'Raises TK422 for the first task that has a push_url where nobody pushes, or none where it needs one.';
+  'Raises TK422 for the first task with a push_url in a queue without push, or without one if it needs one.';

@@ -1,5 +1,5 @@
--- In the transaction of the death, so that neither is there without the other. Where no queue asks for it, it
--- looks at one index.
+-- Runs in the transaction that ends the task, so that either both are committed or none. Reads only one index
+-- if no queue has a dead_webhook.
 create or replace function tock.record_dead_tasks(p_segment integer, p_ended tock.ending[])
 returns void
 language plpgsql
@@ -24,20 +24,21 @@ begin
 end $$;
 
 comment on function tock.record_dead_tasks is
-  'Notes which of the runs that ended were the last of tasks of queues with a dead_webhook.';
+  'Records which of the ended runs were the final runs of tasks of queues with a dead_webhook.';
 
 create or replace function tock.dead_task_events_from()
 returns bigint
 language sql
 volatile
 as $$
-  -- a sequence that was set back begins anew
+  -- starts at 0 after the sequence was set back
   select case when d.reached_key[1]::bigint <= s.last_value then d.reached_key[1]::bigint else 0 end
   from tock.maintenance_jobs d cross join tock.dead_task_event_numbers s
   where d.name = 'send_dead_task_events'
 $$;
 
-comment on function tock.dead_task_events_from is 'Below that number no death is left to tell.';
+comment on function tock.dead_task_events_from is
+  'The lowest number that may have an unsent dead task event.';
 
 create or replace function tock.dead_task_events_due_at()
 returns timestamptz
@@ -58,10 +59,11 @@ begin
 end $$;
 
 comment on function tock.dead_task_events_due_at is
-  'When the maintenance job deaths has something to tell; null while it has nothing.';
+  'When the maintenance job send_dead_task_events has events to send; null while it has none.';
 
--- A number is drawn under the table's lock. So when, after the sequence was read, nobody else has that lock,
--- all up to there is committed or never will be, and is read from no more: dead entries may lie there.
+-- A writer draws a number while it holds the lock of the table. If no other session has that lock after the
+-- sequence was read, all numbers up to there are committed or never will be. The next call starts above them,
+-- where no dead entries lie.
 create or replace function tock.send_dead_task_events(p_limit integer default 50000)
 returns integer
 language plpgsql
@@ -132,5 +134,5 @@ begin
 end $$;
 
 comment on function tock.send_dead_task_events is
-  'Tells the endpoints of queues with a dead_webhook what died since, one message a queue and minute at '
-  'most, by tasks in tock-webhooks; returns how many notes it took.';
+  'Sends new dead task events to the endpoints of queues with a dead_webhook, at most one message per queue '
+  'and minute, as tasks in tock-webhooks; returns the number of events.';

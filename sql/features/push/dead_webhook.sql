@@ -9,10 +9,10 @@ begin
   if coalesce(p_webhook, 'null') = 'null' then
     return;
   elsif p_queue = 'tock-webhooks' then
-    perform tock.refuse(422, 'a webhook that dies causes no other', 'dead_webhook',
-      'look at tock dead tock-webhooks');
+    perform tock.refuse(422, 'tock-webhooks cannot have a dead_webhook: a dead webhook would cause another',
+      'dead_webhook', 'see tock dead tock-webhooks');
   elsif pg_catalog.jsonb_typeof(p_webhook) <> 'object' then
-    perform tock.refuse(422, 'dead_webhook is an object of url, or null', 'dead_webhook');
+    perform tock.refuse(422, 'dead_webhook must be an object of url, or null', 'dead_webhook');
   end if;
   select k into v_key from pg_catalog.jsonb_object_keys(p_webhook) k where k <> 'url' order by k limit 1;
   if found then
@@ -23,4 +23,4 @@ begin
   end if;
 end $$;
 
-comment on function tock.check_dead_webhook is 'Raises TK422 for a dead_webhook that a queue can''t have.';
+comment on function tock.check_dead_webhook is 'Raises TK422 for an invalid dead_webhook of a queue.';

@@ -1,5 +1,4 @@
--- Which queues the Worker pushes from now: those that may have something. Any order, so that none
--- of them is always last.
+-- The queues from which the Worker pushes now. In random order, so that no queue is always last.
 create or replace function tock.push_queues(p_queue text default null, p_limit integer default 20)
 returns table (queue text, push jsonb, generation integer, previous_until timestamptz)
 language plpgsql
@@ -22,8 +21,8 @@ begin
         order by w.queue, w.due_at limit 1) is not null as due
     from tock.queues q
     where q.push is not null and not q.paused and (p_queue is null or q.name = p_queue)
-      -- Claims look at no others; of thousands of queues few have anything. Not exists: that may be hashed,
-      -- of all that waits.
+      -- Claims look at nothing else, and few of thousands of queues have anything. Not an exists: PostgreSQL
+      -- might hash all of tock.waiting for it.
       and (q.name = p_queue
         or (select s.number from tock.streams s where s.queue = q.name and s.awake limit 1) is not null
         or (select w.due_at from tock.waiting w
@@ -41,8 +40,8 @@ begin
 end $$;
 
 comment on function tock.push_queues is
-  'The queues with push, or the one named, that may have something to send, and which generation of secret '
-  'signs for each; the one before it too until previous_until.';
+  'The queues with push, or the named one, that may have tasks to send, and the generation of the secret '
+  'that signs for each; until previous_until the previous generation too.';
 
 create or replace function tock.has_push(p_queue text)
 returns boolean
@@ -55,7 +54,7 @@ begin
   return coalesce((select q.push is not null from tock.queues q where q.name = p_queue), false);
 end $$;
 
-comment on function tock.has_push is 'Whether a queue''s tasks are sent to an endpoint.';
+comment on function tock.has_push is 'True if the tasks of a queue are sent to an endpoint.';
 
 create or replace function tock.push_secret(p_queue text)
 returns table (queue text, generation integer, previous_until timestamptz)
@@ -73,11 +72,10 @@ begin
 end $$;
 
 comment on function tock.push_secret is
-  'Which generation of a queue''s secret signs, and until when the one before it does too; no row '
-  'when there is no such queue.';
+  'The generation of the secret of a queue, and until when the previous one also signs; no row if there is '
+  'no such queue.';
 
--- Repeated within the overlap it does nothing: a third secret would leave those behind
--- that know the first only.
+-- Does nothing during the overlap: with a third secret, receivers that know only the first one would fail.
 create or replace function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer default 86400)
 returns table (queue text, generation integer, previous_until timestamptz)
 language plpgsql
@@ -89,7 +87,7 @@ as $$
 #variable_conflict use_column
 begin
   if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
-    perform tock.refuse(422, 'overlap_seconds is a whole number from 0 to 2678400', 'overlap_seconds');
+    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2678400', 'overlap_seconds');
   end if;
   update tock.queues q set push_generation = q.push_generation + 1,
     push_previous_until = case when p_overlap_seconds > 0
@@ -105,5 +103,6 @@ begin
 end $$;
 
 comment on function tock.rotate_push_secret is
-  'Makes the next generation of a queue''s secret sign, and for so long the one before it too; while that '
-  'lasts it is not rotated again, unless p_overlap_seconds is 0: then the one before is void at once.';
+  'Makes the next generation of the secret of a queue sign, and for the overlap the previous one too. '
+  'During the overlap it does nothing, unless p_overlap_seconds is 0: the previous generation then stops at '
+  'once.';

@@ -59,10 +59,10 @@ begin
 end $$;
 
 comment on function tock.limiter_state_of is
-  'What a queue''s limits allow at this moment, and what is running; allowed is null while '
-  'that can''t be told.';
+  'What the limits of a queue allow now, and how many runs are running; allowed is null while that is '
+  'unknown.';
 
--- Looked at before the lock is asked for, so that those who wait at a limit don't hold up who may start.
+-- Checks before it asks for the lock, so that claims at a limit do not block claims that may start.
 create or replace function tock.acquire_from_limiter(p_queue text, p_policy tock.queues, p_wait boolean)
 returns tock.limiter_state
 language plpgsql
@@ -90,12 +90,11 @@ begin
 end $$;
 
 comment on function tock.acquire_from_limiter is
-  'limiter_state_of(), with the lock of the queue''s limit held where it allows something; allowed is null '
-  'when '
-  'others have that lock (p_wait: for longer than 50 ms).';
+  'limiter_state_of(), with the lock of the limit held if it allows runs; allowed is null if another '
+  'session holds that lock (with p_wait: for longer than 50 ms).';
 
--- Should two ever be here at once (an old snapshot, or a lock that isn't what it seems), one finds its row
--- deleted or the next number taken.
+-- If two sessions are ever here at the same time (with an old snapshot, or without a real lock), one of them
+-- finds its row deleted or the next number in use.
 create or replace function tock.record_limiter_state(
   p_queue text, p_policy tock.queues, p_asked tock.limiter_state, p_token uuid, p_started integer)
 returns void
@@ -123,23 +122,25 @@ begin
     v_own_transaction := found;
   end if;
   if not v_own_transaction then
-    raise exception using errcode = '40001', message = 'somebody else has claimed from this queue meanwhile',
-      hint = 'make the call again';
+    raise exception using errcode = '40001',
+      message = 'another session has claimed from this queue meanwhile',
+      hint = 'repeat the call';
   end if;
 end $$;
 
 comment on function tock.record_limiter_state is
-  'Writes down what a claim has taken of a queue''s limits; 40001 when it went by what isn''t so any more.';
+  'Records what a claim has used of the limits of a queue; 40001 if its state was outdated.';
 
--- The limits of a whole queue: max_running at once, and rate_limit starts per rate_seconds from a bucket of
--- rate_burst. A claim is the judge, with the queue's own lock held from before it counts until it commits.
--- What was open is on record as tokens; what still is follows from leases and results, so that no end has to
--- say so. A lease that is over but was not yet reaped counts: its worker may still be at work.
+-- The limits of a queue: at most max_running runs at a time, and rate_limit starts per rate_seconds from a
+-- bucket of rate_burst. A claim decides, and holds the lock of the queue from before it counts until it
+-- commits. The open leases are recorded as tokens. Whether their runs have ended follows from leases and
+-- results, so that no end has to record it. An expired lease that was not reaped yet counts: its worker may
+-- still be at work.
 
--- Claims that went by the policy from before there was a limit took no allowance. So leases are looked for,
--- and not taken from the record, until ten seconds after a claim first saw the limit: by then each of those
--- shows as a lease, or as the lock of a stream that somebody else still has. When those ten seconds begin,
--- and what is open after them, is written down by whoever looks then, whether or not it claims anything.
+-- Claims under an older policy, without the limit, did not count. So until ten seconds after a claim first
+-- saw the limit, leases are read from the tables and not from the record. By then each of those claims shows
+-- as a lease, or as a stream lock of another session. The first claim records the start of these ten seconds.
+-- The first one after them records the open leases, even if it claims nothing.
 create or replace function tock.open_leases(p_queue text)
 returns uuid[]
 language plpgsql
@@ -175,4 +176,4 @@ begin
 end $$;
 
 comment on function tock.open_leases is
-  'All open leases of a queue, read without a record of them; null while somebody else is claiming from it.';
+  'All open leases of a queue, read from the tables; null while another session is claiming from it.';

@@ -34,8 +34,8 @@ begin
 end $$;
 
 comment on function tock.limits is
-  'Queues with a limit, or the one that is named: what is running of max_running, and what is left in the '
-  'bucket of their rate (level). running is null where there is no max_running, or while it can''t be told.';
+  'The queues with a limit, or the named one: the number of running runs of max_running, and the level of '
+  'the bucket of their rate. running is null without max_running, or while it is unknown.';
 
 create or replace function tock.reset_limits(p_queue text)
 returns table (
@@ -54,7 +54,7 @@ declare
   v_newest bigint;
 begin
   if not tock.wait_for_lock(tock.named_key('limit', p_queue)) then
-    perform tock.refuse(503, 'somebody is claiming from this queue', 'queue', 'try again');
+    perform tock.refuse(503, 'another session is claiming from this queue', 'queue', 'try again');
   end if;
   if not exists (select from tock.limits(p_queue)) then
     return;
@@ -70,5 +70,5 @@ begin
 end $$;
 
 comment on function tock.reset_limits is
-  'Fills the bucket of a queue''s rate again and counts anew what is running; no row when there is no queue '
+  'Refills the bucket of the rate of a queue and counts its running runs again; no row if there is no queue '
   'of this name with a limit.';

@@ -1,4 +1,4 @@
--- Of a lease whose runs have all ended nothing can be running again: it is left out.
+-- A lease whose runs have all ended cannot have running runs again, so it is left out.
 create or replace function tock.running_leases_{suffix}(p_tokens uuid[], out runs integer, out tokens uuid[])
 language sql
 volatile
@@ -18,4 +18,4 @@ as $$
 $$;
 
 comment on function tock.running_leases_{suffix} is
-  'How many runs of some leases of one segment are still running, and of which leases they are.';
+  'The number of unfinished runs of these leases of one segment, and the leases that have any.';

@@ -38,11 +38,11 @@ begin
       n.concurrency_rate_limit, n.concurrency_rate_seconds, n.concurrency_rate_burst, n.max_running,
       n.rate_limit, n.rate_seconds, n.rate_burst, n.keep_results, n.paused, n.pause_after_restore,
       n.push, n.dead_webhook),
-    -- what was claimed before isn't on record
+    -- earlier claims are not in the record of the limit
     limited_at = case when n.max_running is not null and o.max_running is null
       then pg_catalog.clock_timestamp()
       else q.limited_at end,
-    -- where it is at home: anywhere else it is taken for a restored copy
+    -- the identity of this server: on any other server the queue counts as a restored copy
     home = case when v_policy ->> 'paused' = 'false' or not q.pause_after_restore then v_identity
       else q.home end
   from tock.queues o cross join lateral pg_catalog.jsonb_populate_record(o, v_policy) n
@@ -61,8 +61,8 @@ begin
 end $$;
 
 comment on function tock.put_queue is
-  'Makes a queue or changes the options named; the others stay. ''*'' is the default policy. TK422 names the '
-  'option that is out of range.';
+  'Makes a queue or changes the given settings; the others stay. ''*'' is the default policy. TK422 names a '
+  'setting that is out of range.';
 
 create or replace function tock.open_webhooks()
 returns tock.queues
@@ -86,7 +86,7 @@ begin
 end $$;
 
 comment on function tock.open_webhooks is
-  'The queue from which webhooks are pushed, made or mended where it can''t.';
+  'The queue from which webhooks are pushed, made or repaired if necessary.';
 
 create or replace function tock.queue(p_queue text)
 returns setof tock.queues
@@ -106,5 +106,5 @@ begin
 end $$;
 
 comment on function tock.queue is
-  'A queue''s policy; no row when nobody has named it yet. paused says true as well while it waits to be '
+  'The policy of a queue; no row if it was never used. paused is also true while the queue waits to be '
   'resumed after a restore.';
