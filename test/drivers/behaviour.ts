@@ -81,7 +81,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
         type: 'urn:tock:problem:invalid',
         field: 'tasks[1].payload',
         detail: expect.stringContaining('262144 bytes'),
-        hint: expect.stringMatching(/^Keep large data elsewhere/),
+        hint: expect.stringMatching(/^Store large data elsewhere/),
       },
     });
   });

@@ -117,7 +117,7 @@ test('a key whose task is held in an open transaction is a 503 that says to try 
     status: 503,
     body: {
       field: 'unique_key',
-      detail: expect.stringContaining('held by a transaction that is still open'),
+      detail: expect.stringContaining('an open transaction holds'),
       hint: expect.stringMatching(/^Try again/),
     },
   });

@@ -25,4 +25,4 @@ as $$
 $$;
 
 comment on function tock.dead_groups_{segment} is
-  'dead_groups() for one segment: how many dead tasks it looked at, and the groups.';
+  'dead_groups() for one segment: the number of dead tasks that it scanned, and the groups.';

@@ -1,5 +1,5 @@
--- Every run of the task, and what was to hold for a next attempt. A note that was for all
--- of a lease goes too.
+-- Erases every run of the task and the pending changes for its next attempt, and also a note that was for all
+-- runs of a lease.
 create or replace function tock.erase(p_id bigint)
 returns integer
 language plpgsql
@@ -25,10 +25,10 @@ begin
   if not found then
     return null;
   elsif v_task.state not in ('done', 'dead', 'cancelled', 'expired') then
-    perform tock.refuse(409, 'the task is ' || v_task.state || ': only one that has ended can be erased',
+    perform tock.refuse(409, 'the task is ' || v_task.state || ': only a task that has ended can be erased',
       'id', 'cancel it first');
   end if;
-  -- nobody records in the archive meanwhile what is emptied here
+  -- no part of the archive is recorded meanwhile with the data that is erased here
   perform tock.lock_archive(false);
   v_ids := array(select v_task.task_id union select v_task.current_id);
   while v_n < pg_catalog.cardinality(v_ids) loop
@@ -42,7 +42,7 @@ begin
       using tock.stream_of(v_id), tock.position_of(v_id);
     end if;
     if tock.stream_of(v_id) = 0 then
-      -- at no concurrency key any more: promoted, and passed over
+      -- leaves its concurrency key: promotion makes it a run, which claims skip
       update tock.waiting w set payload = null, bytes = -1,
         options = tock.without_secrets(w.options), concurrency_key = null,
         ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())
@@ -50,7 +50,7 @@ begin
       v_others := array(select p.run_id from tock.promotions p where p.position = tock.position_of(v_id));
     elsif v_segment is null then
       continue when v_searched;
-      -- nothing leads on from a run whose segment is gone: a long look, at all runs
+      -- a run of a dropped segment does not link to the next: this scans all runs, which takes long
       v_searched := true;
       v_others := array(select tock.id_at(r.position, r.stream) from tock.runs r
         where r.task_id = v_task.task_id);
@@ -73,7 +73,6 @@ begin
 end $$;
 
 comment on function tock.erase is
-  'Empties the payload, result, errors, notes, unique key and concurrency key of an ended task and all its '
-  'runs, for '
-  'good once vacuum has been by; returns how many runs. TK409 when it has not ended, null '
-  'when there is none.';
+  'Erases the payload, result, errors, notes, unique key and concurrency key of an ended task and all its '
+  'runs, for good after the next vacuum; returns the number of runs. TK409 if it has not ended, null if '
+  'there is no such task.';

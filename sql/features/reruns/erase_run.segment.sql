@@ -21,4 +21,4 @@ begin
 end $$;
 
 comment on function tock.erase_run_{segment} is
-  'Empties a run, its result and its notes; returns what it went on as.';
+  'Erases a run, its result and its notes; returns the ids of its successors.';

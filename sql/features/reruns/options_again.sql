@@ -1,6 +1,6 @@
--- expires_at is kept while it is to come. A unique key stays with the first task, and what that one came
--- after. A pipeline goes on from the stage where the task is run again. What others gave stays, and so does
--- what says that.
+-- expires_at is kept if it is in the future. The unique key and the dependencies stay with the first task. A
+-- pipeline continues from the stage where the task runs again. The data of parents or children stays in the
+-- payload, and the options that say so.
 create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
 returns jsonb
 language sql
@@ -18,5 +18,4 @@ as $$
         else p_now + p_policy.max_wait_seconds * interval '1 second' end)), '{}')
 $$;
 
-comment on function tock.options_again is
-  'The options of a task that runs again in a queue, from those it had.';
+comment on function tock.options_again is 'The options of a rerun in a queue, from those of the task.';

@@ -1,4 +1,4 @@
--- Of the newest segments first, up to p_look dead tasks: what is older than those is not counted.
+-- Scans the newest segments first, up to p_scan_limit dead tasks; older ones are not counted.
 create or replace function tock.dead_groups(
   p_queue text, p_limit integer default 100, p_scan_limit integer default 100000)
 returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)
@@ -25,9 +25,9 @@ declare
 begin
   perform tock.check_queue_name(p_queue);
   if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   elsif p_scan_limit is null or p_scan_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'look is a whole number from 1 to 1000000', 'look');
+    perform tock.refuse(422, 'look must be a whole number from 1 to 1000000', 'look');
   end if;
   for v_segment in
     select e.number from tock.segments e
@@ -53,11 +53,12 @@ begin
 end $$;
 
 comment on function tock.dead_groups is
-  'Dead tasks of a queue that were not run again, by what their error says (200 characters), the most '
-  'frequent first, each with the newest one. Looks at the newest segments'' dead tasks, p_look at most; '
-  'counted_all says whether that was all of them.';
+  'Dead tasks of a queue that were not run again, grouped by the first 200 characters of their error, the '
+  'most frequent first, each with its newest task. Scans the newest p_scan_limit dead tasks; counted_all '
+  'says whether those were all.';
 
--- The dead are final, so nothing is locked: of two who redrive one task the key of reruns lets one.
+-- Dead tasks are final, so nothing is locked: of two calls that redrive one task, the primary key of reruns
+-- lets one.
 create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
   p_request_id text default null, p_to_queue text default null, p_again boolean default false,
@@ -99,7 +100,7 @@ begin
     || case when not coalesce(p_again, false) then '{"rerun": false}'
       else '{}' end::jsonb, p_cursor, p_limit);
   v_made := tock.run_all_again(array(
-    -- the oldest first, as they were made
+    -- the oldest first, in the order of their creation
     select row(row_number() over (order by x.n desc), x.task ->> 'id', x.task ->> 'run_id', 'dead',
       p_queue)::tock.resolved_task
     from pg_catalog.jsonb_array_elements(v_page.tasks) with ordinality x (task, n)
@@ -115,14 +116,13 @@ begin
     insert into tock.requests (verb, queue, request_id, digest, ids, answer)
       values ('redrive', p_queue, p_request_id, v_digest, ids,
         pg_catalog.jsonb_build_array(cursor, scanned))
-      on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+      on conflict do nothing;  -- a conflict is possible only under an old snapshot, and raises 40001 there
   end if;
   return next;
 end $$;
 
 comment on function tock.redrive is
-  'Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, '
-  'in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, '
-  'their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first '
-  'call is left out by those that go on from it. A call repeated '
-  'with its request_id within 24 hours gives the same.';
+  'Runs up to p_limit dead tasks of a queue again as new tasks ({tenant, error}: as dead_groups() shows '
+  'it), in p_to_queue if given; tasks that were run again before only with p_again. Returns one row: the '
+  'number, the new ids, and the cursor of the next page, null at the end. Later pages leave out tasks that '
+  'died after the first call. A repeated call with the same request_id returns the same for 24 hours.';

@@ -1,7 +1,7 @@
--- Each call runs them again, and a repeated one doesn't. Of two calls at the same time both do: who has the
--- number of the other takes the next. A request id counts in each queue of the tasks, so that nobody can use
--- up another's; each keeps what its own were given. Calls with one id follow each other by its lock
--- in the first queue.
+-- Each call runs the tasks again; a repetition with the same request id does not. Of two concurrent calls
+-- both do: the one that finds its number in use takes the next. A request id counts in each queue of the
+-- tasks, so that no caller can use up the ids of another, and each queue stores the answer for its own tasks.
+-- Calls with the same id wait for each other at its lock in the first queue.
 create or replace function tock.rerun(
   p_ids bigint[], p_request_id text default null, p_reason text default null)
 returns table (id bigint, state text, rerun_id bigint, refused text)
@@ -58,7 +58,7 @@ begin
       exit when pg_catalog.cardinality(v_left) = 0;
     end loop;
     if pg_catalog.cardinality(v_left) > 0 then
-      perform tock.refuse(503, 'some of these tasks are being rerun by others', 'ids', 'try again');
+      perform tock.refuse(503, 'some of these tasks are being rerun by other calls', 'ids', 'try again');
     end if;
     v_answer := (
       select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(f.task_id, f.state, m.current_id,
@@ -66,7 +66,7 @@ begin
           when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
           else 'unfinished' end, f.queue) order by f.n), '[]')
       from unnest(v_found) f left join unnest(v_made) m on m.task_id = f.task_id);
-    -- where all are refused nothing can be done twice, and their answer must not outlast the reason
+    -- if all are refused, a repetition does no harm, and the stored answer would outlast its reason
     if p_request_id is not null and pg_catalog.cardinality(v_made) > 0 then
       insert into tock.requests (verb, queue, request_id, digest, ids, answer)
         select 'rerun', a.value ->> 4, p_request_id, v_digest,
@@ -76,7 +76,7 @@ begin
         on conflict do nothing;
       get diagnostics v_kept = row_count;
       if v_kept < pg_catalog.cardinality(v_queues) then
-        perform tock.refuse(503, 'another call with this request_id came at the same moment',
+        perform tock.refuse(503, 'another call with this request_id is running at the same time',
           'request_id', 'try again');
       end if;
     end if;
@@ -87,10 +87,10 @@ begin
 end $$;
 
 comment on function tock.rerun is
-  'Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts '
-  'and options it had at last. A row a known task: the state it is in, and the new task''s id, or why there '
-  'is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, '
-  'within 24 hours gives the same, once it has run any again.';
+  'Runs up to 10,000 ended tasks again, each as a new task with its last payload, priority, tenant, '
+  'max_attempts and options. Returns one row per known task: its state, and the id of the new task or why '
+  'there is none (unfinished, erased). A repeated call with the same request_id, which counts in each of '
+  'their queues, returns the same for 24 hours, once it has run any again.';
 
 create or replace function tock.is_erased(p_id bigint)
 returns boolean
@@ -108,7 +108,7 @@ begin
   return coalesce(v_bytes < 0, true);
 end $$;
 
-comment on function tock.is_erased is 'Whether the content of a run or waiting entry has been erased.';
+comment on function tock.is_erased is 'True if the content of a run or waiting task was erased.';
 
 create or replace function tock.run_all_again(
   p_found tock.resolved_task[], p_queue text, p_kind text, p_again boolean, p_reason text)
@@ -125,7 +125,7 @@ begin
   if pg_catalog.cardinality(p_found) = 0 then
     return v_made;
   elsif pg_catalog.length(p_reason) not between 1 and 200 then
-    perform tock.refuse(422, 'a reason is 1 to 200 characters', 'reason');
+    perform tock.refuse(422, 'a reason must have 1 to 200 characters', 'reason');
   end if;
   v_slot := tock.take_slot();
   for v_part in
@@ -139,7 +139,7 @@ begin
       perform tock.check_queue_name(v_part.queue);
       perform tock.make_queue(v_part.queue);
     end if;
-    -- waiting entries lie in none: any will do
+    -- waiting tasks are in no segment: any segment will do
     execute pg_catalog.format('select tock.run_again_%s($1, $2, $3, $4, $5, $6)',
         coalesce(v_part.segment, tock.newest_segment()))
       into v_again using v_part.found, v_part.queue, v_slot, p_kind, p_again, p_reason;
@@ -149,4 +149,4 @@ begin
 end $$;
 
 comment on function tock.run_all_again is
-  'run_again() wherever the tasks are, to p_queue or each to its own.';
+  'run_again() for tasks of any segment, in p_queue or each in its own queue.';

@@ -1,6 +1,6 @@
--- The tasks' last runs lie in the segment, or are waiting entries. Payloads go from table to table. What was
--- run again by somebody else meanwhile, seen by the key of reruns, is left to them.
--- What was erased has bytes -1.
+-- The last runs of the tasks are in this segment, or they are waiting tasks. Payloads go from table to table.
+-- A task that another call has run again meanwhile is left to that call, by the primary key of reruns. An
+-- erased run has bytes -1.
 create or replace function tock.run_again_{segment}(
   p_found tock.resolved_task[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
 returns tock.resolved_task[]
@@ -83,5 +83,5 @@ begin
 end $$;
 
 comment on function tock.run_again_{segment} is
-  'Makes new tasks of ended ones, in a queue, and notes what they are reruns of; returns them, current_id '
-  'being the new one. p_again also of those that were run again before.';
+  'Makes new tasks of ended ones in a queue and records them in reruns; returns them with current_id as the '
+  'new id. With p_again also of tasks that were run again before.';

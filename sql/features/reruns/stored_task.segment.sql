@@ -14,4 +14,4 @@ as $$
 $$;
 
 comment on function tock.stored_task_{segment} is
-  'What is kept of a task with a run of the segment, or with a waiting entry.';
+  'The stored data of a task, from a run of the segment or from tock.waiting.';

@@ -6,15 +6,15 @@ as $$
 begin
   if p_schedule is null or p_schedule !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$' then
     perform tock.refuse(422,
-      'a schedule''s name is 1 to 200 letters, digits and _ . : -, and starts with a letter or digit',
+      'a schedule name has 1 to 200 letters, digits and _ . : -, and starts with a letter or digit',
       'schedule');
   end if;
 end $$;
 
-comment on function tock.check_schedule_name is 'Raises TK422 for what can''t be a schedule''s name.';
+comment on function tock.check_schedule_name is 'Raises TK422 for an invalid schedule name.';
 
--- PostgreSQL takes EST or CEST for a fixed offset, and FOO5 for a rule of its own: what is neither, and
--- known, is a name of the time zone database. (pg_timezone_names would read all its files.)
+-- PostgreSQL reads EST or CEST as a fixed offset, and FOO5 as a POSIX rule. Any other known name is in the
+-- time zone database. (pg_timezone_names would read all its files.)
 create or replace function tock.check_time_zone(p_zone text)
 returns void
 language plpgsql
@@ -34,10 +34,10 @@ begin
 exception
   when invalid_parameter_value then
     perform tock.refuse(422, pg_catalog.format('there is no time zone %s', p_zone), 'time_zone',
-      'a name of the IANA time zone database, like Europe/Berlin, or UTC');
+      'use a name of the IANA time zone database, like Europe/Berlin, or UTC');
 end $$;
 
-comment on function tock.check_time_zone is 'Raises TK422 for what is no name of the time zone database.';
+comment on function tock.check_time_zone is 'Raises TK422 for a name that is not in the time zone database.';
 
 create or replace function tock.schedule_settings()
 returns table (name text, kind text, low integer, high integer, words text[])
@@ -55,7 +55,7 @@ as $$
     ('missed_after_seconds', 'whole', 0, 86400, null), ('fire_as', 'text', 1, 100, null)
 $$;
 
-comment on function tock.schedule_settings is 'The settings of a schedule, and what each may be.';
+comment on function tock.schedule_settings is 'The settings of a schedule with their kind and range.';
 
 create or replace function tock.check_schedule_settings(p_settings jsonb)
 returns void
@@ -66,15 +66,15 @@ declare
   v_given record;
 begin
   if pg_catalog.jsonb_typeof(p_settings) is distinct from 'object' then
-    perform tock.refuse(422, 'a schedule''s settings are an object', 'settings');
+    perform tock.refuse(422, 'the settings of a schedule must be an object', 'settings');
   end if;
   for v_given in
     select o.key, o.value, o.value #>> '{}' as text, pg_catalog.jsonb_typeof(o.value) as type, r.*
     from pg_catalog.jsonb_each(p_settings) o left join tock.schedule_settings() r on r.name = o.key
   loop
     if v_given.name is null then
-      perform tock.refuse(422, 'a schedule has no option ' || v_given.key, v_given.key,
-        'options: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.schedule_settings() r));
+      perform tock.refuse(422, 'a schedule has no setting ' || v_given.key, v_given.key,
+        'settings: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.schedule_settings() r));
     elsif v_given.type <> 'null' and not (case v_given.kind
       when 'any' then true
       when 'object' then v_given.type = 'object'
@@ -85,7 +85,7 @@ begin
       else case when v_given.type = 'number' then v_given.text::numeric between v_given.low and v_given.high
         and v_given.text::numeric % 1 = 0 else false end end)
     then
-      perform tock.refuse(422, v_given.key || ' is ' || case v_given.kind
+      perform tock.refuse(422, v_given.key || ' must be ' || case v_given.kind
         when 'object' then 'an object'
         when 'text' then pg_catalog.format('a string of %s to %s characters', v_given.low, v_given.high)
         when 'word' then pg_catalog.array_to_string(v_given.words, ' or ')
@@ -96,7 +96,7 @@ begin
 end $$;
 
 comment on function tock.check_schedule_settings is
-  'Raises TK422 for the first setting of a schedule that is not as it should be.';
+  'Raises TK422 for the first invalid setting of a schedule.';
 
 create or replace function tock.check_schedule_task(p_schedule tock.schedules)
 returns void
@@ -115,9 +115,9 @@ begin
   if found then
     perform tock.refuse(422, pg_catalog.format('the tasks of a schedule have no %s of their own', v_key),
       'options.' || v_key,
-      case v_key when 'expires_at' then 'give expires_in_seconds'
-        when 'payload' then 'give payload beside options'
-        when 'run_at' then 'give delay_seconds' end);
+      case v_key when 'expires_at' then 'use expires_in_seconds'
+        when 'payload' then 'put payload beside options'
+        when 'run_at' then 'use delay_seconds' end);
   end if;
   v_error := tock.option_error(p_schedule.options);
   if v_error is not null then
@@ -125,27 +125,28 @@ begin
   elsif p_schedule.options ->> 'pipeline' is not null
     and not p_schedule.options -> 'pipeline' ? p_schedule.queue
   then
-    perform tock.refuse(422, pg_catalog.format('queue %s is no stage of this pipeline', p_schedule.queue),
-      'options.pipeline', 'fire into the stage where the tasks are to begin');
+    perform tock.refuse(422, pg_catalog.format('queue %s is not a stage of this pipeline', p_schedule.queue),
+      'options.pipeline', 'set queue to the stage where the tasks are to start');
   elsif p_schedule.fire_as is not null and pg_catalog.jsonb_typeof(p_schedule.payload) <> 'object' then
-    perform tock.refuse(422, 'with fire_as the payload is an object: the fire is put into it', 'payload');
+    perform tock.refuse(422, 'with fire_as the payload must be an object: the fire is added to it',
+      'payload');
   end if;
   v_bytes := pg_catalog.octet_length(
     (tock.task_of(p_schedule, pg_catalog.clock_timestamp()) -> 'payload')::text);
   if v_bytes > v_most then
-    perform tock.refuse(422, 'this queue takes payloads of up to ' || v_most || ' bytes of JSON', 'payload',
-      'keep large data elsewhere and send where it is, or raise the queue''s max_payload_bytes');
+    perform tock.refuse(422, 'this queue accepts payloads of up to ' || v_most || ' bytes of JSON', 'payload',
+      'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
   elsif p_schedule.missed = 'all' and p_schedule.missed_limit > 100
     and p_schedule.options ->> 'unique_key' is not null
   then
-    perform tock.refuse(422, 'with a unique_key up to 100 missed fires are made up for', 'missed_limit');
+    perform tock.refuse(422, 'with a unique_key missed_limit must be at most 100', 'missed_limit');
   elsif p_schedule.missed = 'all' and v_bytes::bigint * p_schedule.missed_limit > 67108864 then
-    perform tock.refuse(422, 'missed_limit times the payload is up to 64 MiB', 'missed_limit');
+    perform tock.refuse(422, 'missed_limit times the payload must be at most 64 MiB', 'missed_limit');
   end if;
 end $$;
 
 comment on function tock.check_schedule_task is
-  'Raises TK422 unless the tasks of a schedule could be enqueued.';
+  'Raises TK422 unless the tasks of a schedule can be enqueued.';
 
 create or replace function tock.check_schedule(p_schedule text, p_settings jsonb)
 returns tock.schedules
@@ -168,11 +169,11 @@ begin
   v_row.name := p_schedule;
   perform tock.check_queue_name(v_row.queue);
   if pg_catalog.num_nonnulls(v_row.cron, v_row.every_seconds, v_row.run_at) <> 1 then
-    perform tock.refuse(422, 'a schedule has one of cron, every_seconds and run_at', 'cron');
+    perform tock.refuse(422, 'a schedule must have exactly one of cron, every_seconds and run_at', 'cron');
   elsif v_row.run_at is not null and pg_catalog.num_nonnulls(v_row.starts_at, v_row.ends_at) > 0 then
-    perform tock.refuse(422, 'what runs once has run_at alone: leave out starts_at and ends_at', 'run_at');
+    perform tock.refuse(422, 'a schedule with run_at fires once: leave out starts_at and ends_at', 'run_at');
   elsif v_row.ends_at <= v_row.starts_at then
-    perform tock.refuse(422, 'ends_at is after starts_at', 'ends_at');
+    perform tock.refuse(422, 'ends_at must be after starts_at', 'ends_at');
   end if;
   perform tock.check_time_zone(v_row.time_zone);
   if v_row.cron is not null then
@@ -187,7 +188,7 @@ begin
 end $$;
 
 comment on function tock.check_schedule is
-  'A schedule''s settings as a row, with what is left out; TK422 names what can''t be.';
+  'The settings of a schedule as a row, with defaults; TK422 names an invalid setting.';
 
 create or replace function tock.task_of(p_schedule tock.schedules, p_fire_at timestamptz)
 returns jsonb
@@ -203,4 +204,4 @@ as $$
 $$;
 
 comment on function tock.task_of is
-  'The task that a schedule enqueues for a fire; fire_as is the payload''s key for which fire it is.';
+  'The task that a schedule enqueues for a fire; fire_as is the key of the payload that gets the fire.';

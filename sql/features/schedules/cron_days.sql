@@ -1,4 +1,4 @@
--- Instants are whole seconds since 1970, and so is what the clocks show then ("wall").
+-- Instants are whole seconds since 1970, and so are the local times of a time zone ("wall").
 create or replace function tock.next_bit(p_bits bigint, p_from integer)
 returns integer
 language sql
@@ -10,9 +10,10 @@ as $$
     / 0.6931471805599453)::integer
 $$;
 
-comment on function tock.next_bit is 'The lowest bit from one on that is set; null when none is.';
+comment on function tock.next_bit is 'The lowest set bit from p_from on; null if there is none.';
 
--- croner's rules: what is nearest to a day stays in its month; both days restricted, one of them is enough.
+-- croner's rules: the workday nearest to a day stays in its month; if both kinds of days are restricted, one
+-- of them is enough.
 create or replace function tock.cron_days_of(p_plan tock.cron_plan, p_first date)
 returns bigint
 language plpgsql
@@ -58,7 +59,7 @@ begin
 end $$;
 
 comment on function tock.cron_days_of is
-  'The days of a month, by its first, that a cron expression names, as bits.';
+  'The days of a month that a cron expression names, as bits; p_first is the first day of the month.';
 
 create or replace function tock.cron_time(p_plan tock.cron_plan, p_from integer)
 returns integer
@@ -89,4 +90,4 @@ begin
 end $$;
 
 comment on function tock.cron_time is
-  'The first second of a day, from one on, that a cron expression names; null when none is left.';
+  'The first second of a day from p_from on that a cron expression names; null if none is left.';

@@ -1,8 +1,8 @@
--- An expression whose second, minute and hour have neither * nor a step names fixed times: what the clocks
--- skip of them runs when they have jumped, if that is the same day, and what they show twice runs the first
--- time. Any other runs whenever the clocks show what it names. Within two days clocks change once at most,
--- and within years by up to 25 hours (Apia in 2011): so only two days after the start
--- and before the goal are looked through.
+-- An expression without * or a step in second, minute and hour names fixed times. A time that the clocks skip
+-- fires right after the jump, if that is on the same day. A time that they show twice fires the first time.
+-- Any other expression fires whenever the clocks show a time that it names. Within two days clocks change at
+-- most once, and over the years by up to 25 hours (Apia in 2011). So only the two days after the start and
+-- before the goal are searched.
 create or replace function tock.cron_after(p_plan tock.cron_plan, p_zone text, p_after timestamptz)
 returns timestamptz
 language plpgsql
@@ -47,12 +47,12 @@ begin
       v_wall := greatest(v_wall, v_at + v_offset);
     end if;
   end loop;
-  -- thirty times in a row what it names was skipped, as is half past two of each last Sunday of March
+  -- the named time was skipped thirty times in a row, like half past two on the last Sunday of March
   return null;
 end $$;
 
 comment on function tock.cron_after is
-  'The first instant after another at which a cron expression fires in a time zone; null when none comes.';
+  'The first instant after p_after at which a cron expression fires in a time zone; null if there is none.';
 
 create or replace function tock.cron_skipped(
   p_plan tock.cron_plan, p_change bigint, p_before integer, p_after integer)
@@ -65,4 +65,4 @@ as $$
 $$;
 
 comment on function tock.cron_skipped is
-  'Whether clocks that jump ahead skip a time that a cron expression names, of the day they come to.';
+  'True if clocks that jump ahead skip a time that a cron expression names, on the day on which they land.';

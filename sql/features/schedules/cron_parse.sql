@@ -1,18 +1,18 @@
--- The grammar is croner's (sloppyRanges), without years.
--- test/sql/features/schedules/cron-library.test.ts compares both.
+-- The grammar of croner (sloppyRanges), without years. test/sql/features/schedules/cron-library.test.ts
+-- compares both.
 create or replace function tock.parse_cron(p_cron text)
 returns tock.cron_plan
 language plpgsql
 stable
 as $$
 declare
-  -- in Turkish FRI has another small letter
+  -- in a Turkish locale, FRI has another lower case
   v_text text := pg_catalog.lower(pg_catalog.btrim(p_cron, E' \t') collate "C");
   v_parts text[];
   v_plan tock.cron_plan;
 begin
   if coalesce(pg_catalog.length(v_text), 0) not between 1 and 500 then
-    perform tock.refuse(422, 'cron is a string of 1 to 500 characters', 'cron');
+    perform tock.refuse(422, 'cron must be a string of 1 to 500 characters', 'cron');
   end if;
   v_text := case v_text when '@yearly' then '0 0 1 1 *' when '@annually' then '0 0 1 1 *'
     when '@monthly' then '0 0 1 * *'
@@ -23,7 +23,7 @@ begin
     v_parts := array['0'] || v_parts;
   elsif pg_catalog.cardinality(v_parts) <> 6 then
     perform tock.refuse(422,
-      pg_catalog.format('a cron expression has 5 or 6 fields, and %L has %s', p_cron,
+      pg_catalog.format('a cron expression must have 5 or 6 fields, but %L has %s', p_cron,
         pg_catalog.cardinality(v_parts)), 'cron',
         '[second] minute hour day-of-month month day-of-week; or @yearly, @annually, @monthly, @weekly, '
         '@daily, @midnight, @hourly');
@@ -39,7 +39,7 @@ begin
 end $$;
 
 comment on function tock.parse_cron is
-  'A cron expression of 5 or 6 fields as sets of bits; TK422 says which part can''t be.';
+  'A cron expression of 5 or 6 fields as bit sets; TK422 names the invalid part.';
 
 create or replace function tock.refuse_cron(p_field text, p_item text)
 returns void
@@ -47,7 +47,8 @@ language plpgsql
 immutable
 as $$
 begin
-  perform tock.refuse(422, pg_catalog.format('the %s field of this cron expression has %L', p_field, p_item),
+  perform tock.refuse(422,
+    pg_catalog.format('the %s field of this cron expression has %L, which is invalid', p_field, p_item),
     'cron', p_field || ': ' || case p_field
       when 'second' then '0-59' when 'minute' then '0-59' when 'hour' then '0-23'
       when 'day-of-month'
@@ -59,7 +60,7 @@ begin
 end $$;
 
 comment on function tock.refuse_cron is
-  'Raises TK422 for a part of a cron expression, with what may stand there.';
+  'Raises TK422 for an invalid part of a cron expression, with what is allowed.';
 
 create or replace function tock.cron_field(p_field text, p_text text)
 returns bigint
@@ -86,7 +87,7 @@ begin
     v_to := case when v_read[3] is not null then v_read[3]::integer
       when v_read[1] is not null or v_step is not null then v_most
       else v_from end;
-    -- 7 is Sunday as well
+    -- 7 is Sunday too
     if v_read is null or v_from < v_low or v_to < v_from or v_to > v_most + (p_field = 'day-of-week')::integer
       or v_step not between 1 and v_most - v_low + 1
     then
@@ -102,9 +103,9 @@ begin
   return v_bits;
 end $$;
 
-comment on function tock.cron_field is 'The numbers that a field of a cron expression stands for, as bits.';
+comment on function tock.cron_field is 'The numbers that a field of a cron expression names, as bits.';
 
--- Only where a name stands alone, and is no step: in SUN6 and */FEB none is.
+-- Replaces a name only if it stands alone and is not a step: not in SUN6 or */FEB.
 create or replace function tock.cron_names(p_field text, p_item text)
 returns text
 language plpgsql
@@ -128,7 +129,7 @@ begin
 end $$;
 
 comment on function tock.cron_names is
-  'A part of a cron field with numbers in place of the names of months and days.';
+  'A part of a cron field with numbers instead of the names of months and days.';
 
 create or replace function tock.cron_days(p_plan tock.cron_plan, p_text text)
 returns tock.cron_plan
@@ -163,7 +164,7 @@ begin
   return v_plan;
 end $$;
 
-comment on function tock.cron_days is 'A plan with what its expression says of the day of the month.';
+comment on function tock.cron_days is 'The plan with the day-of-month field of its expression.';
 
 create or replace function tock.cron_weekdays(p_plan tock.cron_plan, p_text text)
 returns tock.cron_plan
@@ -196,4 +197,4 @@ begin
   return v_plan;
 end $$;
 
-comment on function tock.cron_weekdays is 'A plan with what its expression says of the day of the week.';
+comment on function tock.cron_weekdays is 'The plan with the day-of-week field of its expression.';

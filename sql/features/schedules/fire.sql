@@ -1,4 +1,4 @@
--- What a task of a schedule's does is asked only where its overlap says so.
+-- Looks up the last tasks only of schedules whose overlap depends on them.
 create or replace function tock.unfinished_tasks(p_fires tock.schedule_next_fires[])
 returns bigint[]
 language plpgsql
@@ -14,7 +14,7 @@ begin
 end $$;
 
 comment on function tock.unfinished_tasks is
-  'Of the last tasks of schedules that may not overlap, those that have not ended.';
+  'The last tasks, not yet ended, of schedules that may not overlap.';
 
 create or replace function tock.fire_all(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void
@@ -43,7 +43,7 @@ begin
     v_firing := tock.plan_firing(v_schedule, v_was.fire_at, p_now);
     v_task := null;
     v_task.schedule := v_was.schedule;
-    -- said once: where firing reads on
+    -- only the first row of a firing has due_at: fires_from() counts these
     v_task.due_at := v_was.due_at;
     if v_firing.missed_from is not null then
       v_task.fire_at := v_firing.missed_from;
@@ -58,7 +58,7 @@ begin
     if v_schedule.overlap = 'replace' and v_was.last_task_id = any (v_unended) and v_fires <> '{}' then
       v_cancelled := v_cancelled || v_was.last_task_id;
     end if;
-    -- what may not overlap fires once a call: the first of those due, or in place of the others the last
+    -- a schedule that may not overlap fires once a call: skip takes the first due fire, replace the last
     for v_k in 1 .. pg_catalog.cardinality(v_fires) loop
       v_task.fire_at := v_fires[v_k];
       v_task.until_at := null;
@@ -114,5 +114,5 @@ begin
 end $$;
 
 comment on function tock.fire_all is
-  'Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when '
-  'they are due next. Their rows are locked by the caller.';
+  'Fires due schedules, all or none: enqueues their tasks, records the outcome of each fire, and stores '
+  'when they are due next. The caller holds their row locks.';

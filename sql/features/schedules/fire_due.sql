@@ -1,10 +1,9 @@
--- Each schedule has one row that says when it is next due. Who fires locks that row, enqueues, and puts the
--- next row in its place, in one transaction: of several who come at once each takes rows that no other has,
--- and what isn't committed is due still. Rows are read upwards from a little below the newest due time fired:
--- under a held-open transaction the low end is full of dead entries. What lies lower (put in a transaction
--- that was open for long, or locked by one that was rolled back) is found by the sweep: once a minute, and
--- when one who was at it then or at a maintenance job since has ended; never more than a twentieth of the
--- time.
+-- One row of each schedule says when it is due next. A firing locks that row, enqueues, and replaces the row,
+-- in one transaction. Concurrent calls take different rows, and a rolled-back firing stays due. Rows are read
+-- upwards from a little below the newest due time that was fired: while an old transaction is open, the lower
+-- end of the index is full of dead entries. A row may lie below if its transaction was long, or if a firing
+-- that locked it was rolled back. A sweep finds it: once a minute, and when a transaction has ended that was
+-- writing at the last sweep or at a later job. Sweeps take at most a twentieth of the time.
 create or replace function tock.fire_schedules(p_limit integer default 1000, p_sweep boolean default false)
 returns integer
 language plpgsql
@@ -24,7 +23,7 @@ declare
   v_count integer := 0;
 begin
   if p_limit < 0 then
-    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+    perform tock.refuse(422, 'p_limit must not be negative', 'p_limit');
   end if;
   if p_sweep is not true then
     select m.due_at, m.schedule into v_from, v_from_schedule from tock.fires_from() m;
@@ -50,8 +49,8 @@ begin
 end $$;
 
 comment on function tock.fire_schedules is
-  'Fires up to p_limit schedules that are due, the earliest first, for up to about 4 s; returns how many. '
-  'p_sweep reads from the bottom.';
+  'Fires up to p_limit due schedules, the earliest first, for about 4 s at most; returns the number. '
+  'p_sweep reads all due schedules.';
 
 create or replace function tock.run_fire_schedules()
 returns integer
@@ -79,8 +78,7 @@ begin
 end $$;
 
 comment on function tock.run_fire_schedules is
-  'fire_schedules(), from the bottom once a minute and where somebody may have left something there; '
-  'notes who is writing.';
+  'fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.';
 
 create or replace function tock.writers_of_fires()
 returns text[]
@@ -97,10 +95,11 @@ as $$
 $$;
 
 comment on function tock.writers_of_fires is
-  'The virtual ids of other transactions that have written to fires or have rows of it locked.';
+  'The virtual transaction ids of other transactions that have written to schedule_next_fires or locked its '
+  'rows.';
 
--- While they are at it, in a minute: one who is killed tells nobody. A twentieth
--- of the time may have passed already.
+-- A minute from now while these writers are active, because a killed one ends without notice. Afterwards
+-- swept_at, which already limits sweeps to a twentieth of the time.
 create or replace function tock.late_fires_swept_at()
 returns timestamptz
 language plpgsql
@@ -115,12 +114,11 @@ begin
 end $$;
 
 comment on function tock.late_fires_swept_at is
-  'When fires are to be swept because of those who were writing at its last sweep, or at a maintenance job '
-  'since: what '
-  'they put may lie below where firing reads on. Null when nobody was.';
+  'When to sweep because of transactions that were writing at the last sweep or at a later job: their rows '
+  'may lie below the point from which firing reads. Null if there were none.';
 
--- A firing stands for one entry that is dead now: so many are read again, and no more, whatever is held open.
--- What was fired in a future that the clock was set back from doesn't count.
+-- Each firing stands for one entry that is dead now. So many are read again and no more, even while an old
+-- transaction is open. Firings in the future, from before the clock was set back, do not count.
 create or replace function tock.fires_from()
 returns table (due_at timestamptz, schedule text)
 language plpgsql
@@ -134,11 +132,11 @@ begin
       order by d.due_at desc, d.schedule desc offset 49 limit 1) m on true;
 end $$;
 
-comment on function tock.fires_from is 'Where firing reads on: at the fiftieth newest that was fired.';
+comment on function tock.fires_from is 'The point from which firing reads: the fiftieth newest firing.';
 
--- One schedule's error is no other's: then each is fired apart from the rest. What somebody holds in an open
--- transaction (a unique key, say) is not waited for: who fires may be a claim, and holds the other schedules
--- of its batch.
+-- An error of one schedule must not affect the others: after an error each one is fired separately. A lock of
+-- an open transaction, like a unique key, is not waited for long: a claim may be firing, and it holds the
+-- other schedules of its batch.
 create or replace function tock.fire_batch(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void
 language plpgsql
@@ -156,7 +154,7 @@ exception
       return;
     end if;
     foreach v_fire in array p_fires loop
-      -- the others are due still, and next in turn
+      -- the remaining ones are still due, and come next
       exit when pg_catalog.clock_timestamp() > p_now + interval '4 seconds';
       begin
         perform tock.fire_all(array[v_fire], p_now);
@@ -168,11 +166,11 @@ exception
 end $$;
 
 comment on function tock.fire_batch is
-  'Fires schedules that are due, together, or one by one where that fails. '
-  'Their rows are locked by the caller.';
+  'Fires due schedules together, or one by one if that fails. The caller holds their row locks.';
 
--- What is the caller's mistake (a payload that the queue takes no more) would be so again: it goes on to its
--- next fire. Anything else (a unique key that is held, a lock, a full disk) is tried again in ten seconds.
+-- A caller's mistake, like a payload that the queue no longer accepts, would fail again: the schedule moves
+-- to its next fire. After any other error, like a locked unique key or a full disk, it tries again in ten
+-- seconds.
 create or replace function tock.fire_failed(
   p_fire tock.schedule_next_fires, p_now timestamptz, p_sqlstate text, p_message text)
 returns void
@@ -203,8 +201,8 @@ begin
   perform tock.store_next_fire(p_fire.schedule, v_fire);
 exception
   when others then
-    -- nor can its next fire be told, as in a time zone that this server doesn't know any more:
-    -- in an hour it may
+    -- the next fire cannot be computed either, for instance if the server no longer knows the time zone: try
+    -- in an hour
     v_fire := p_fire;
     v_fire.due_at := p_now + interval '1 hour';
     v_fire.last_error := pg_catalog.left(pg_catalog.concat(p_sqlstate, ' ', p_message), 1000);
@@ -213,4 +211,5 @@ exception
     perform tock.store_next_fire(p_fire.schedule, v_fire);
 end $$;
 
-comment on function tock.fire_failed is 'Notes that a schedule could not be fired, and when it is due again.';
+comment on function tock.fire_failed is
+  'Records that a schedule could not be fired, and when it is due again.';

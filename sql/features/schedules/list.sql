@@ -13,7 +13,7 @@ begin
 end $$;
 
 comment on function tock.schedule is
-  'A schedule: its settings, its next fire, and how the last one went; no row when there is none.';
+  'A schedule: its settings, its next fire and the outcome of the last one; no row if there is none.';
 
 create or replace function tock.schedules(
   p_queue text default null, p_after text default null, p_limit integer default 100)
@@ -29,7 +29,7 @@ set plan_cache_mode = force_generic_plan
 as $$
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   elsif p_queue is null then
     return query select v.* from (
       select s from tock.schedules s where s.name > coalesce(p_after, '') order by s.name limit p_limit) s
@@ -42,7 +42,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.schedules is 'Schedules by name, of a queue or all, from after a name on.';
+comment on function tock.schedules is 'Schedules by name, of one queue or all, after p_after.';
 
 create or replace function tock.schedule_history(
   p_schedule text, p_limit integer default 20, p_before bigint default null)
@@ -58,7 +58,7 @@ as $$
 #variable_conflict use_column
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   end if;
   return query
     select d.number, d.fire_at, d.until_at, d.fired_at, d.outcome, d.task_id, d.error
@@ -68,6 +68,6 @@ begin
 end $$;
 
 comment on function tock.schedule_history is
-  'What became of a schedule''s fires in the last seven days, the newest first: fired or run (with the '
-  'task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), '
-  'failed (with the error).';
+  'The fires of a schedule in the last seven days, the newest first, with their outcomes: fired or run '
+  '(with the task), overlapped, replaced, missed (from fire_at until before until_at, if there were '
+  'several) or failed (with the error).';

@@ -17,9 +17,10 @@ begin
 end $$;
 
 comment on function tock.next_fire is
-  'The first instant after another at which a schedule fires; null when none comes.';
+  'The first instant after p_after at which a schedule fires; null if there is none.';
 
--- Halves what lies between a fire and p_upto, so that a fire each second for a month takes some twenty looks.
+-- Bisects the time between a fire and p_upto, so that a fire each second for a month takes about twenty
+-- steps.
 create or replace function tock.last_fire(p_schedule tock.schedules, p_from timestamptz, p_upto timestamptz)
 returns timestamptz
 language plpgsql
@@ -46,10 +47,9 @@ begin
   return v_fire;
 end $$;
 
-comment on function tock.last_fire is
-  'The last fire of a schedule up to an instant, p_from being one of them.';
+comment on function tock.last_fire is 'The last fire of a schedule up to an instant; p_from is a fire.';
 
--- By hash, so that a fire has the same jitter whenever it is computed.
+-- A hash, so that a fire has the same jitter whenever it is computed.
 create or replace function tock.due_of(p_schedule tock.schedules, p_fire_at timestamptz)
 returns timestamptz
 language sql
@@ -62,10 +62,10 @@ as $$
 $$;
 
 comment on function tock.due_of is
-  'When a fire of a schedule is due: at its instant, or up to its jitter after it.';
+  'The due time of a fire of a schedule: its instant, or up to its jitter later.';
 
--- What is missed is a fire that comes more than missed_after_seconds too late. one: one fire for all that are
--- due then, the last; skip: none for those missed; all: the oldest missed_limit of those.
+-- A fire is missed if it would be more than missed_after_seconds late. one: a single fire, the last, for all
+-- that are due then; skip: no fire for the missed ones; all: the oldest missed_limit of them.
 create or replace function tock.plan_firing(
   p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
 returns tock.firing_plan
@@ -101,7 +101,7 @@ begin
       v_firing.missed_until := coalesce(v_fire, v_late);
     end if;
   end if;
-  -- a call takes up to 100 of one unique key
+  -- one call accepts up to 100 tasks of one unique key
   v_most := 100 + case when p_schedule.options ->> 'unique_key' is null
     then pg_catalog.cardinality(v_firing.fires) else 0 end;
   while tock.due_of(p_schedule, v_fire) <= p_now and pg_catalog.cardinality(v_firing.fires) < v_most loop
@@ -109,14 +109,14 @@ begin
     v_fire := tock.next_fire(p_schedule, v_fire);
   end loop;
   v_firing.next_fire_at := v_fire;
-  -- what is left over is due now: not below where firing reads on
+  -- fires left over are due now, and not below the point from which firing reads
   v_firing.next_due_at := case when v_fire is null then 'infinity'
     else greatest(tock.due_of(p_schedule, v_fire), p_now) end;
   return v_firing;
 end $$;
 
 comment on function tock.plan_firing is
-  'What a schedule whose next fire is p_fire_at comes to now, by its rule for missed fires.';
+  'What a schedule whose next fire is p_fire_at has to fire now, by its rule for missed fires.';
 
 create or replace function tock.next_fires(
   p_schedule text default null, p_cron text default null, p_time_zone text default null,
@@ -132,10 +132,10 @@ declare
   v_schedule tock.schedules;
 begin
   if p_count is null or p_count not between 1 and 1000 then
-    perform tock.refuse(422, 'count is a whole number from 1 to 1000', 'count');
+    perform tock.refuse(422, 'count must be a whole number from 1 to 1000', 'count');
   elsif not coalesce(p_after, '1970-01-01 00:00+00') between '1970-01-01 00:00+00' and '9999-12-31 00:00+00'
   then
-    perform tock.refuse(422, 'after is an instant from 1970 to 9999', 'after');
+    perform tock.refuse(422, 'after must be an instant from 1970 to 9999', 'after');
   elsif (p_schedule is null) = (p_cron is null) then
     perform tock.refuse(422, 'give a schedule or a cron expression', 'cron');
   elsif p_schedule is not null then
@@ -159,6 +159,6 @@ begin
 end $$;
 
 comment on function tock.next_fires is
-  'The next fires after an instant (now), of a schedule or of any cron expression in a time zone (UTC), with '
-  'what the clocks show there; no rows when none comes or there is no such schedule. Of a paused schedule '
-  'they are those that would be.';
+  'The next fires after an instant (default: now), of a schedule or of any cron expression in a time zone '
+  '(default: UTC), with the local time there; no rows if there are none or no such schedule. For a paused '
+  'schedule, the fires that it would have.';

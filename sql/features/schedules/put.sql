@@ -1,6 +1,6 @@
--- Lock order: the schedule's row, then that of its next fire. Whoever fires locks only the latter, skipping
--- it where it is held, so a schedule that is being changed in an open transaction is not fired until that
--- ends, and holds up no other.
+-- Lock order: the row of the schedule, then the row of its next fire. A firing locks only the latter and
+-- skips it if it is locked. A schedule that an open transaction is changing is therefore not fired until that
+-- ends, and blocks no other.
 create or replace function tock.put_schedule(p_schedule text, p_settings jsonb)
 returns tock.shown_schedule
 language plpgsql
@@ -32,8 +32,8 @@ begin
     elsif tock.next_fire(v_row, pg_catalog.clock_timestamp()) is null then
       perform tock.refuse(422, 'this schedule never fires', case when v_row.run_at is not null then 'run_at'
         when v_row.ends_at is not null then 'ends_at' else 'cron' end,
-        case when v_row.cron is not null then 'no such day comes in 50 years, or not before ends_at'
-          else 'its time is past' end);
+        case when v_row.cron is not null then 'no such day comes in 50 years, or none before ends_at'
+          else 'its time is in the past' end);
     end if;
     if v_row is not distinct from v_old then
       perform tock.write_audit_log('put_schedule', p_schedule,
@@ -53,12 +53,12 @@ begin
           v_row.anchor_at, v_row.plan)
       where s.name = p_schedule;
     end if;
-    exit when found;  -- else somebody has put it meanwhile
+    exit when found;  -- otherwise another call has made it meanwhile
   end loop;
   if v_timed then
     perform tock.plan_next(v_row);
   end if;
-  -- options may have headers and URLs in them
+  -- options may contain headers and URLs
   perform tock.write_audit_log('put_schedule', p_schedule, p_settings - 'payload' - 'options');
   return tock.shown_schedule(v_row);
 exception
@@ -67,9 +67,9 @@ exception
 end $$;
 
 comment on function tock.put_schedule is
-  'Makes a schedule, or gives it these settings; what is left out is as by default. Its next fire stays '
-  'where its timing is as it was, and is counted from now otherwise; what it has fired stays on record. '
-  'TK422 names the setting that can''t be.';
+  'Makes a schedule or replaces its settings; settings that are left out get their defaults. Its next fire '
+  'stays if its timing is unchanged and is computed from now otherwise; its history stays. TK422 names an '
+  'invalid setting.';
 
 create or replace function tock.schedule_is_held()
 returns void
@@ -77,14 +77,13 @@ language plpgsql
 immutable
 as $$
 begin
-  perform tock.refuse(503, 'this schedule is being fired or changed by a transaction that is still open',
+  perform tock.refuse(503, 'an open transaction is firing or changing this schedule',
     'schedule', 'try again');
 end $$;
 
-comment on function tock.schedule_is_held is
-  'Raises TK503 for who has waited in vain for a schedule that somebody else has locked.';
+comment on function tock.schedule_is_held is 'Raises TK503 after waiting in vain for a locked schedule.';
 
--- The newest row is read first; a firing may put the next in its place meanwhile, and then that one is taken.
+-- Reads the newest row; if a firing replaces it meanwhile, takes the new one.
 create or replace function tock.remove_next_fire(p_schedule text)
 returns tock.schedule_next_fires
 language plpgsql
@@ -104,7 +103,7 @@ begin
 end $$;
 
 comment on function tock.remove_next_fire is
-  'Takes away the row of a schedule''s next fire and returns it; who calls it writes the next.';
+  'Deletes the row of the next fire of a schedule and returns it; the caller writes the next row.';
 
 create or replace function tock.store_next_fire(p_schedule text, p_fire tock.schedule_next_fires)
 returns void
@@ -119,7 +118,7 @@ as $$
 $$;
 
 comment on function tock.store_next_fire is
-  'Writes the row of a schedule''s next fire, under the turn after that of the one that was taken away.';
+  'Writes the row of the next fire of a schedule, with the turn after that of the deleted row.';
 
 create or replace function tock.plan_next(p_schedule tock.schedules)
 returns void
@@ -135,7 +134,8 @@ begin
   perform tock.store_next_fire(p_schedule.name, v_fire);
 end $$;
 
-comment on function tock.plan_next is 'Counts a schedule''s next fire from now; none where it is paused.';
+comment on function tock.plan_next is
+  'Computes the next fire of a schedule from now; none while it is paused.';
 
 create or replace function tock.shown_schedule(p_schedule tock.schedules)
 returns tock.shown_schedule

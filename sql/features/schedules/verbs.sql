@@ -9,7 +9,7 @@ as $$
 $$;
 
 comment on function tock.queue_of_schedule is
-  'The queue that a schedule fires into; null when there is none.';
+  'The queue into which a schedule fires; null if there is no such schedule.';
 
 create or replace function tock.pause_schedule(p_schedule text)
 returns setof tock.shown_schedule
@@ -27,7 +27,7 @@ begin
 end $$;
 
 comment on function tock.pause_schedule is
-  'Stops a schedule from firing until it is resumed; no row when there is none.';
+  'Stops a schedule from firing until it is resumed; no row if there is none.';
 
 create or replace function tock.resume_schedule(p_schedule text)
 returns setof tock.shown_schedule
@@ -45,8 +45,8 @@ begin
 end $$;
 
 comment on function tock.resume_schedule is
-  'Lets a paused schedule go on with its next fire from now; those that fell into the pause are not missed. '
-  'No row when there is none.';
+  'Resumes a paused schedule with its next fire from now; fires during the pause do not count as missed. No '
+  'row if there is none.';
 
 create or replace function tock.set_paused(p_schedule text, p_paused_at timestamptz)
 returns tock.shown_schedule
@@ -72,7 +72,7 @@ exception
     perform tock.schedule_is_held();
 end $$;
 
-comment on function tock.set_paused is 'Pauses or resumes a schedule, unless it is; null when there is none.';
+comment on function tock.set_paused is 'Pauses or resumes a schedule; null if there is none.';
 
 create or replace function tock.drop_schedule(p_schedule text)
 returns boolean
@@ -99,9 +99,9 @@ exception
 end $$;
 
 comment on function tock.drop_schedule is
-  'Ends a schedule for good; the tasks that it has fired stay. False when there is none.';
+  'Deletes a schedule; the tasks that it has fired stay. False if there is none.';
 
--- The plan stays: the row of the next fire is written anew with the same time.
+-- The plan stays: the row of the next fire is replaced by one with the same time.
 create or replace function tock.run_schedule(p_schedule text, p_request_id text default null)
 returns setof bigint
 language plpgsql
@@ -143,7 +143,7 @@ begin
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
       values ('run_schedule', v_row.queue, p_request_id, v_digest, array[v_fire.last_task_id])
-      on conflict do nothing;  -- none but under an old snapshot, and there it is a 40001
+      on conflict do nothing;  -- a conflict is possible only under an old snapshot, and raises 40001 there
   end if;
   perform tock.write_audit_log('run_schedule', p_schedule,
     pg_catalog.jsonb_build_object('task_id', v_fire.last_task_id::text));
@@ -154,6 +154,6 @@ exception
 end $$;
 
 comment on function tock.run_schedule is
-  'Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the '
-  'task''s id, no row when there is no such schedule. A call repeated '
-  'with its request_id within 24 hours gives the same id.';
+  'Fires a schedule now, even a paused one and whatever the state of its last task; its next fire stays. '
+  'Returns the id of the task, no row if there is no such schedule. A repeated call with the same '
+  'request_id returns the same id for 24 hours.';

@@ -1,5 +1,5 @@
--- A day of a leap year that has to be some weekday comes again after 40 years at most (the end of a century
--- between): what doesn't come in 50 never does.
+-- A leap day on a given weekday comes again after at most 40 years (across the end of a century). A day that
+-- does not come in 50 years never comes.
 create or replace function tock.cron_wall(p_plan tock.cron_plan, p_from bigint)
 returns bigint
 language plpgsql
@@ -36,7 +36,7 @@ begin
 end $$;
 
 comment on function tock.cron_wall is
-  'The first time that clocks show, from one on, that a cron expression names; null when none comes.';
+  'The first local time from p_from on that a cron expression names; null if there is none.';
 
 create or replace function tock.clock_offset(p_zone text, p_at bigint)
 returns integer
@@ -47,8 +47,7 @@ as $$
     pg_catalog.to_timestamp(p_at::double precision) at time zone p_zone)::bigint - p_at)::integer
 $$;
 
-comment on function tock.clock_offset is
-  'By how many seconds the clocks of a time zone are ahead of UTC at an instant.';
+comment on function tock.clock_offset is 'The offset of a time zone from UTC in seconds at an instant.';
 
 create or replace function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
 returns bigint
@@ -73,5 +72,4 @@ begin
 end $$;
 
 comment on function tock.clock_change is
-  'When the clocks of a time zone change between two instants within two days, at the second of '
-  'which they differ.';
+  'The second at which the clocks of a time zone change, between two instants at most two days apart.';

@@ -1,10 +1,10 @@
--- A key's row in unique_keys says which task had it last; whether that still counts follows from how the task
--- stands, so no end, death or crash has to give a key back. Whoever adds or changes something takes that row
--- away and writes the next: the second of two waits for the first's transaction, finds nothing to take away,
--- and looks again. Rows are numbered and not updated, so that under a held-open transaction the newest is
--- found first. Tasks with one key in one call go in rounds, each after the other. The first takes all keys
--- that it or a later one needs, in their order, before any task is touched: so two calls can wait for each
--- other in one direction only.
+-- The row of a key in unique_keys names the task that had it last. Whether that task still counts follows
+-- from its state, so no end, dead task or crash has to release a key. A call that adds or changes a task
+-- deletes that row and writes the next one. The second of two calls waits for the first transaction, finds no
+-- row to delete, and reads again. Rows are numbered and not updated, so that the newest is found first while
+-- an old transaction is open. Tasks with one key in one call are handled in rounds, one after the other. The
+-- first round takes all keys that it or a later one needs, in order, before it touches any task. Two calls
+-- can therefore wait for each other in one direction only.
 create or replace function tock.append_unique(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[]
 language plpgsql
@@ -29,13 +29,12 @@ begin
     where t.task ->> 'unique_key' is not null) c;
   if v_keyed > 0 and pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.refuse(409,
-      'tasks with a unique_key have to be enqueued in read committed: an older snapshot doesn''t show who '
-      'has a key',
+      'tasks with a unique_key need read committed: an older snapshot does not show which task has a key',
       'unique_key',
       'begin the transaction with isolation level read committed, '
-      'or enqueue these tasks in one of their own');
+      'or enqueue these tasks in a separate one');
   elsif v_excess is not null then
-    perform tock.refuse(422, 'one call takes up to 10,000 tasks with a unique_key, and up to 100 of one key',
+    perform tock.refuse(422, 'one call accepts up to 10,000 tasks with a unique_key, up to 100 of one key',
       pg_catalog.format('tasks[%s].unique_key', v_excess - 1), 'split it into several calls');
   end if;
   for v_round in
@@ -62,12 +61,12 @@ begin
 end $$;
 
 comment on function tock.append_unique is
-  'Appends tasks of which some have unique keys, unless a task that has the key stands for them; '
+  'Appends tasks of which some have unique keys, unless an existing task with the key stands for them; '
   'returns the ids in order.';
 
--- Whoever has a key's row or its task in an open transaction is waited for, for up to 2 s where it is the
--- task (or as the caller's lock_timeout says). Where on_conflict is not keep, what is held is changed one by
--- one, 1,000 ready tasks in 5 to 14 s.
+-- Waits for open transactions that hold the row of a key or its task: for a task up to 2 s (or the
+-- lock_timeout of the caller). If on_conflict is not keep, existing tasks are changed one by one, 1,000 ready
+-- ones in 5 to 14 s.
 create or replace function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[]
 language plpgsql
@@ -80,18 +79,18 @@ declare
     order by t.n offset 1000 limit 1);
 begin
   if v_excess is not null then
-    perform tock.refuse(422, 'one call takes up to 1,000 tasks whose on_conflict is not keep',
+    perform tock.refuse(422, 'one call accepts up to 1,000 tasks with an on_conflict other than keep',
       pg_catalog.format('tasks[%s].on_conflict', v_excess - 1), 'split it into several calls');
   end if;
   return tock.append_unique(p_queue, p_tasks, p_policy);
 exception
   when lock_not_available then
     perform tock.refuse(503,
-      'a task that has one of these unique keys, or the key, is held by a transaction that is still open; '
+      'an open transaction holds one of these unique keys or its task; '
       'nothing was added',
-      'unique_key', 'try again: it goes through as soon as that transaction has ended');
+      'unique_key', 'try again: the call succeeds once that transaction has ended');
 end $$;
 
 comment on function tock.append_keyed is
-  'append_unique() for up to 1,000 tasks that may change others; TK503 when somebody holds one of those '
-  'for longer than is waited.';
+  'append_unique() for up to 1,000 tasks that may change others; TK503 if an open transaction holds one of '
+  'those for too long.';

@@ -30,8 +30,8 @@ declare
   v_ns integer[] := '{}';
   v_new bigint[];
 begin
-  -- who takes a row away is the one to write the next; keys are taken upwards,
-  -- so who lost one goes on from there
+  -- The call that deletes a row writes the next one. Keys are taken in ascending order, so a call that loses
+  -- one continues from there.
   while v_from <= v_count loop
     v_now := pg_catalog.clock_timestamp();
     v_before := v_from - 1;
@@ -80,7 +80,7 @@ begin
         v_from := v_n;
         exit;
       end if;
-      -- the first may have been written, and taken away for a second, since this looked
+      -- since this call read it, the first row may have been written and replaced by a second one
       if v_number is null and (
         select max(k.number) from tock.unique_keys k
         where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key') > 1
@@ -94,14 +94,14 @@ begin
     end loop;
   end loop;
 
-  -- how they stand now, as taking the keys may have taken a while
+  -- read again, because taking the keys may have taken a while
   v_ats := pg_catalog.array_fill(null::tock.resolved_task, array[v_count]);
   for v_at in select w.* from tock.key_holders(p_queue, array(
     select coalesce(k.task_id, 0) from unnest(v_taken) with ordinality k order by k.ordinality)) w
   loop
     v_ats[v_at.n] := v_at;
   end loop;
-  -- in the order in which cancel() and change() take what they change
+  -- in the order in which cancel() and change() lock
   foreach v_n in array array(
     select a.ordinality from unnest(v_ats) with ordinality a
     order by pg_catalog.array_position(array['waiting', 'ready', 'running'], a.state),
@@ -170,5 +170,5 @@ begin
 end $$;
 
 comment on function tock.append_round is
-  'append_unique() for tasks with a different key each, in the order of these; p_again: '
-  'which keys come again in its call.';
+  'append_unique() for tasks with a different key each, in their order; p_again: whether a key comes again '
+  'in its call.';

@@ -29,11 +29,11 @@ begin
   return v_changes;
 end $$;
 
-comment on function tock.key_changes is 'What a task brings for the one that has its key.';
+comment on function tock.key_changes is 'The changes that a task brings to the holder of its key.';
 
--- Where the key counts until the start, only a waiting one is changed, with its row locked, so that it can't
--- start before this commits. For one that is ready that takes its stream's lock, which an open claim may hold
--- for long: it is cancelled instead, and another appended.
+-- With policy pending, only a waiting holder is changed, with its row locked, so that it cannot start before
+-- this call commits. Changing a ready holder needs the lock of its stream, which an open claim may hold for
+-- long: it is cancelled instead, and another task appended.
 create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
 returns boolean
 language plpgsql
@@ -44,7 +44,7 @@ declare
   v_policy text := tock.key_policy(p_task);
   v_changed record;
 begin
-  -- in a later stage it has that one's payload
+  -- in a later stage its payload is the one of that stage
   if p_at.queue is null then
     return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
   elsif v_policy = 'pending' then
@@ -63,7 +63,8 @@ begin
 end $$;
 
 comment on function tock.change_held is
-  'Gives the task that has a unique key what the new one brings; whether it stands for that one.';
+  'Applies the changes of a new task to the holder of its unique key; returns whether the holder stands for '
+  'it.';
 
 create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
 returns jsonb
@@ -87,8 +88,7 @@ begin
     || tock.key_changes(p_key, p_task);
 end $$;
 
-comment on function tock.in_its_place is
-  'The task that is appended for one that is cancelled, which has its key.';
+comment on function tock.in_its_place is 'The task to append in place of the cancelled holder of its key.';
 
 create or replace function tock.payload_of(p_id bigint)
 returns jsonb
@@ -107,7 +107,7 @@ begin
     if found then
       return v_payload;
     end if;
-    -- it was promoted since: it is looked for anew
+    -- promoted meanwhile: read again
   end loop;
   if v_at.state = 'running' then
     select tock.changed_payload(w.id) into v_payload
@@ -121,4 +121,4 @@ begin
 end $$;
 
 comment on function tock.payload_of is
-  'A task''s own payload as it is now: of a running one, as its next attempt has it.';
+  'The present payload of a task; of a running one, the payload of its next attempt.';

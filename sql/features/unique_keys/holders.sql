@@ -1,5 +1,6 @@
--- A task holds its key through all stages of its pipeline, and has started once a run of it has led on: to
--- another queue than its key's, or back to that one. What has led on goes by another id than its task's.
+-- A task holds its key through all stages of its pipeline. It counts as started once one of its runs has
+-- continued: in another queue than that of its key, or again in that one. A continued run has another id than
+-- its task.
 create or replace function tock.key_holders(p_queue text, p_ids bigint[])
 returns setof tock.resolved_task
 language plpgsql
@@ -20,13 +21,13 @@ begin
 end $$;
 
 comment on function tock.key_holders is
-  'resolve_tasks() as a key''s queue sees them: what has gone on to another stage is running, its queue '
-  'null.';
+  'resolve_tasks() from the view of the queue of a key: a task that has continued in another stage counts '
+  'as running, with queue null.';
 
--- What replaces a ready task stands at the end of the queue, so a key that is named again and again would
--- never come to run. So after a minute (or the time that it asks for) the ready one is left as it is, and the
--- newer one is another task, with a mark that says which was left: while that one hasn't started,
--- no second is left.
+-- The replacement of a ready task goes to the end of the queue, so a key that is used again and again would
+-- never run. After a minute (or the time that the task asks for) the ready task therefore stays, and the
+-- newer one becomes a second task. Its pending change names the first: while that has not started, no third
+-- one is added.
 create or replace function tock.gives_way(
   p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb, p_left bigint)
 returns boolean
@@ -34,7 +35,7 @@ language plpgsql
 volatile
 as $$
 begin
-  -- what its parents gave it would go with it
+  -- the data of its parents would be lost with it
   if p_at.current_id <> p_at.task_id and tock.options_at(p_at.current_id) ? 'gathered' then
     return false;
   end if;
@@ -44,5 +45,5 @@ begin
 end $$;
 
 comment on function tock.gives_way is
-  'Whether a ready task that has a key is cancelled for a newer one, or is left '
-  'to run as its key has been named for long.';
+  'True if the ready holder of a key is cancelled for a newer task; false if it stays, because its key has '
+  'been in use for long.';

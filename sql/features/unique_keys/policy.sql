@@ -8,7 +8,7 @@ as $$
 $$;
 
 comment on function tock.key_policy is
-  'How long a task with this key counts for what comes: pending, unfinished or period.';
+  'How long the holder of the key of a task counts: pending, unfinished or period.';
 
 create or replace function tock.counts(
   p_task jsonb, p_state text, p_created_at timestamptz, p_now timestamptz)
@@ -25,7 +25,7 @@ as $$
 $$;
 
 comment on function tock.counts is
-  'Whether a key''s last task, of which this is known, still counts for the task that comes.';
+  'True if the last task of a key, with this state, still counts for a new task.';
 
 create or replace function tock.continued_runs(p_ids bigint[])
 returns bigint[]
@@ -46,7 +46,7 @@ begin
     where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
       where tock.stream_of(i) = 0))
       and w.options #> '{stage,after}' is not null);
-  -- in this order, as an entry may be promoted in between
+  -- in this order, because a row may be promoted in between
   v_runs := array(
     select case when tock.stream_of(i) <> 0 then i
       else (select p.run_id from tock.promotions p where p.position = tock.position_of(i)) end
@@ -67,8 +67,8 @@ begin
 end $$;
 
 comment on function tock.continued_runs is
-  'Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after '
-  'what it spawned.';
+  'The runs and waiting tasks among these that continue an earlier run of their task: in a stage, or after '
+  'spawned tasks.';
 
 create or replace function tock.options_at(p_id bigint)
 returns jsonb
@@ -88,4 +88,4 @@ begin
   return v_options;
 end $$;
 
-comment on function tock.options_at is 'The options of a run or waiting entry.';
+comment on function tock.options_at is 'The options of a run or waiting task.';

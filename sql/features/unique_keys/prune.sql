@@ -1,6 +1,6 @@
--- A key is kept for its queue's retention after its row was written, a day at least, and longer while its
--- task goes on or its time lasts: such a row is looked at again only when as much time has passed once more,
--- so that it doesn't stand before others.
+-- A key stays for the retention of its queue after its row was written, at least a day, and longer while its
+-- task is unfinished or its period lasts. Such a row is checked again only after the same time, so that it
+-- does not delay others.
 create or replace function tock.prune_unique_keys(p_limit integer)
 returns integer
 language plpgsql
@@ -50,5 +50,5 @@ begin
 end $$;
 
 comment on function tock.prune_unique_keys is
-  'Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of '
-  'that age; returns how many.';
+  'Deletes unique keys whose tasks ended longer ago than the retention of their queue, among p_limit of '
+  'that age; returns the number.';

@@ -122,7 +122,7 @@ test('who can not have a schedule, as somebody is firing it, is told so', async 
     expect(await refusal(client.query(`select tock.${call}`)), call).toMatchObject({
       code: 'TK503',
       detail: 'schedule',
-      message: expect.stringContaining('being fired or changed'),
+      message: expect.stringContaining('firing or changing'),
     });
   }
   await other.query('rollback');

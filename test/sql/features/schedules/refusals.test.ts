@@ -23,7 +23,7 @@ test.each<[string, object, RegExp]>([
   [
     'run_at',
     { queue: 'q', run_at: '2090-01-01T00:00:00Z', starts_at: '2030-01-01T00:00:00Z' },
-    /alone/,
+    /fires once/,
   ],
   [
     'ends_at',
@@ -42,7 +42,7 @@ test.each<[string, object, RegExp]>([
   [
     'missed_limit',
     { ...daily, missed: 'all', missed_limit: 200, options: { unique_key: 'k' } },
-    /up to 100/,
+    /at most 100/,
   ],
   [
     'missed_limit',
@@ -72,7 +72,7 @@ test.each<[string, object, RegExp]>([
   ],
   ['options.after', { ...daily, options: { depends_on: ['1'] } }, /no after/],
   ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /not a stage/],
-  ['nonsense', { ...daily, nonsense: 1 }, /no option nonsense/],
+  ['nonsense', { ...daily, nonsense: 1 }, /no setting nonsense/],
 ])('what a schedule can not have is refused by name: %s', async (field, settings, message) => {
   const { code, detail, message: said } = await refused(settings);
   expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
@@ -92,7 +92,7 @@ test('a name is as it should be', async () => {
 });
 
 test.each([
-  ['* * * *', /5 or 6 fields, and .* has 4/],
+  ['* * * *', /5 or 6 fields, but .* has 4/],
   ['* * * * * * *', /has 7/],
   ['60 * * * *', /minute field .* has '60'/],
   ['* 24 * * *', /hour field .* has '24'/],
