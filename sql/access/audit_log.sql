@@ -1,6 +1,6 @@
--- Called by a verb in its own transaction: no act without its row, no row of an act that was undone. Which
--- key it was authorize() has noted in a setting, which another role could write: so it counts only where the
--- HTTP door's role acts.
+-- Runs in the transaction of the verb: an action and its row are committed together. authorize() has stored
+-- the key in a setting. Other roles could write that setting too, so it counts only for the role of the HTTP
+-- server.
 create or replace function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb default '{}')
 returns void
 language plpgsql
@@ -14,8 +14,8 @@ begin
 end $$;
 
 comment on function tock.write_audit_log is
-  'Writes down who governs what: a verb, what it was done to, and how; never a secret, a payload or '
-  'what a URL asks for.';
+  'Adds an administrative action to the audit log: a verb, its object and its arguments; never a secret, a '
+  'payload or the query of a URL.';
 
 create or replace function tock.audit_log(
   p_key text default null, p_verb text default null, p_object text default null, p_before bigint default null,
@@ -34,7 +34,7 @@ as $$
 #variable_conflict use_column
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   end if;
   return query
     select a.number, a.at, a.role, a.key, (select k.name from tock.keys k where k.prefix = a.key), a.verb,
@@ -46,8 +46,8 @@ begin
 end $$;
 
 comment on function tock.audit_log is
-  'Who governed what, the newest first: all, or those of a key''s prefix, a verb, an object; the next part '
-  'is p_before the last number.';
+  'The audit log, the newest first: all entries, or those of a key (by prefix), a verb or an object; '
+  'p_before is the last number of the previous page.';
 
 create or replace function tock.prune_audit_log(p_limit integer)
 returns integer
@@ -65,7 +65,7 @@ begin
 end $$;
 
 comment on function tock.prune_audit_log is
-  'Deletes acts older than a year, up to p_limit of them; returns how many.';
+  'Deletes entries older than a year, up to p_limit; returns the number.';
 
 create or replace function tock.without_query(p_push jsonb)
 returns jsonb
@@ -79,4 +79,4 @@ as $$
 $$;
 
 comment on function tock.without_query is
-  'A queue''s push as an act shows it: what a URL asks for may be a secret.';
+  'The push setting of a queue for the audit log: without the query of the URL, which may be a secret.';

@@ -1,12 +1,12 @@
--- For the many keys without a rate and tenants, one look-up says all. What counts is null
--- where a sequence is missing.
+-- Most keys have no rate and no tenants: for them one look-up decides. The use count is null if a sequence is
+-- missing.
 create or replace function tock.allows_simple(p_key text, p_scope text, p_queue text)
 returns boolean
 language plpgsql
 stable
 as $$
 declare
-  -- a few keys are read one by one, and this is most of what that costs
+  -- PostgreSQL decompresses keys one by one here, which is most of the cost
   v_hash bytea := pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
 begin
   return (
@@ -19,8 +19,8 @@ begin
 end $$;
 
 comment on function tock.allows_simple is
-  'True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears '
-  'anything else asks authorize(), which says why, or knows of a queue that isn''t there.';
+  'True if a key without rate and tenants has a scope for a queue (* for all). For any other answer call '
+  'authorize(), which gives the reason, or allows a queue that is null.';
 
 create or replace function tock.live_key(p_key text)
 returns tock.keys
@@ -29,12 +29,12 @@ stable
 as $$
 declare
   v_key tock.keys;
-  v_hint text := 'see tock key list for the one that replaces it, or make another: tock key create';
+  v_hint text := 'see tock key list for its replacement, or make a new one: tock key create';
 begin
   select k.* into v_key from tock.keys k
   where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
   if v_key.prefix is null then
-    perform tock.refuse(401, 'this key is not known', 'Authorization',
+    perform tock.refuse(401, 'this key is unknown', 'Authorization',
       'send Authorization: Bearer with a key from: tock key create');
   elsif v_key.revoked_at is not null then
     perform tock.refuse(401, 'this key was revoked at ' || tock.utc(v_key.revoked_at),
@@ -45,9 +45,9 @@ begin
   return v_key;
 end $$;
 
-comment on function tock.live_key is 'The row of a key; TK401 where there is none, or it has ended.';
+comment on function tock.live_key is 'The row of a key; TK401 if there is none, or if it has ended.';
 
--- Asked before a large body is read, and no use of the key: what the body is for judges the key itself.
+-- Called before a large body is read. Does not count as a use of the key: the route authorizes it afterwards.
 create or replace function tock.known_key(p_key text)
 returns boolean
 language plpgsql
@@ -60,7 +60,7 @@ begin
   return true;
 end $$;
 
-comment on function tock.known_key is 'True when a key is there and has not ended; else raises TK401.';
+comment on function tock.known_key is 'True if a key exists and has not ended; otherwise raises TK401.';
 
 create or replace function tock.authorize(
   p_key text, p_scope text, p_queue text default null, p_own boolean default false,
@@ -81,20 +81,20 @@ begin
       perform tock.enforce_key_rate(v_key);
     end if;
     if p_scope is null or not p_scope = any (v_key.scopes) then
-      perform tock.refuse(403, 'this key has no scope ' || coalesce(p_scope, 'null'), 'Authorization',
-        'use one that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
+      perform tock.refuse(403, 'this key lacks the scope ' || coalesce(p_scope, 'null'), 'Authorization',
+        'use a key that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
     elsif v_key.tenants is not null and not p_own then
       perform tock.refuse(403, 'this concerns tasks of all tenants, and this key is for some',
-        'Authorization', 'use a key made without naming tenants');
+        'Authorization', 'use a key without tenants');
     elsif v_key.queues is not null and p_queue = '*' then
       perform tock.refuse(403, 'this concerns all queues, and this key is for some', 'Authorization',
-        'use a key made without naming queues');
+        'use a key without queues');
     elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
       perform tock.refuse(403, 'this key is not for that queue', 'Authorization',
-        'use another; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
+        'use another key; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));
     end if;
   end if;
-  -- whose act it is, if this is to be one
+  -- the key for the audit log
   if p_scope in ('enqueue', 'admin') then
     perform pg_catalog.set_config('tock.key', pg_catalog.left(p_key, 13), true);
   end if;
@@ -102,6 +102,6 @@ begin
 end $$;
 
 comment on function tock.authorize is
-  'True when a key has a scope, for a queue if one is named; else raises TK401, TK403, or TK429 where its '
-  'rate is used up (not where a call that waits looks p_again). A key for some tenants passes only where the '
-  'caller keeps to their tasks (p_own).';
+  'True if a key has a scope, for a queue if one is given; otherwise raises TK401, TK403, or TK429 if its '
+  'rate is used up (not for the repetitions of a waiting call, p_again). A key for some tenants passes only '
+  'if the caller restricts itself to their tasks (p_own).';

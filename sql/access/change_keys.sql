@@ -15,7 +15,7 @@ declare
   v_row tock.keys;
 begin
   if pg_catalog.jsonb_typeof(p_changes) is distinct from 'object' then
-    perform tock.refuse(422, 'changes are an object', 'changes');
+    perform tock.refuse(422, 'changes must be an object', 'changes');
   end if;
   select c.key into v_other from pg_catalog.jsonb_each(p_changes) c
   where c.key not in ('name', 'expires_at', 'expires_in_seconds', 'rate_limit', 'rate_seconds')
@@ -30,15 +30,15 @@ begin
       and (c.value #>> '{}')::numeric between 0 and 1e9 end, false)
   limit 1;
   if found then
-    perform tock.refuse(422, v_other || ' is not to be changed to this', v_other,
+    perform tock.refuse(422, v_other || ' cannot be changed to this value', v_other,
       'name, expires_at (an instant or null) or expires_in_seconds, rate_limit and rate_seconds (whole '
-      'numbers or null); for other scopes, queues or tenants make a new key');
+      'numbers or null) can be changed; for other scopes, queues or tenants make a new key');
   end if;
   select k.* into v_row from tock.keys k where k.prefix = p_prefix for no key update;
   if not found then
     return;
   elsif v_row.revoked_at is not null then
-    perform tock.refuse(409, 'this key has been revoked', 'prefix', 'make a new one');
+    perform tock.refuse(409, 'this key has been revoked', 'prefix', 'make a new key');
   end if;
   v_row.name := coalesce(p_changes ->> 'name', v_row.name);
   if p_changes ?| array['expires_at', 'expires_in_seconds'] then
@@ -63,12 +63,12 @@ begin
 end $$;
 
 comment on function tock.update_key is
-  'Changes a key''s name, expiry and rate, those that are named; null takes away. No row when there is none '
+  'Changes the name, expiry or rate of a key; null removes the expiry or rate. No row if there is no key '
   'with this prefix.';
 
--- Lock order: the old key's row. Whoever rotates it at the same time waits here and then finds it replaced,
--- and the index of those that replace holds that one at most does. Where nobody has seen the secret, the new
--- key is revoked by its prefix.
+-- Lock order: the row of the old key. A concurrent rotation waits here and then finds the key replaced. The
+-- unique index on replaces also allows only one live replacement. If the secret was lost, the new key is
+-- revoked by its prefix.
 create or replace function tock.rotate_key(p_prefix text, p_overlap_seconds integer default 86400)
 returns table (
   key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
@@ -88,7 +88,7 @@ declare
   v_key text;
 begin
   if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
-    perform tock.refuse(422, 'overlap_seconds is a whole number from 0 to 2678400', 'overlap_seconds');
+    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2678400', 'overlap_seconds');
   end if;
   select k.* into v_old from tock.keys k where k.prefix = p_prefix for no key update;
   if not found then
@@ -97,12 +97,12 @@ begin
   v_now := pg_catalog.clock_timestamp();
   v_other := (select k.prefix from tock.keys k where k.replaces = p_prefix and k.revoked_at is null);
   if v_old.revoked_at is not null then
-    perform tock.refuse(409, 'this key has been revoked', 'prefix', 'make a new one');
+    perform tock.refuse(409, 'this key has been revoked', 'prefix', 'make a new key');
   elsif v_other is not null then
     perform tock.refuse(409, 'this key has been replaced by ' || v_other, 'prefix',
-      pg_catalog.format('where nobody has its secret, revoke %s and rotate again', v_other));
+      pg_catalog.format('if the secret of the new key was lost, revoke %s and rotate again', v_other));
   elsif v_old.expires_at <= v_now then
-    perform tock.refuse(409, 'this key has expired', 'prefix', 'make a new one');
+    perform tock.refuse(409, 'this key has expired', 'prefix', 'make a new key');
   end if;
   v_new := v_old;
   v_new.replaces := p_prefix;
@@ -120,6 +120,5 @@ begin
 end $$;
 
 comment on function tock.rotate_key is
-  'Makes a new key that may do what one with a prefix may, for as long as that was made for, and ends the '
-  'old one after so many seconds. TK409 when a key that lives has replaced it before; no row '
-  'when there is none.';
+  'Makes a new key with the rights and the lifetime of an existing one, and ends the old one after the '
+  'overlap. TK409 if a live key has already replaced it; no row if there is none with this prefix.';

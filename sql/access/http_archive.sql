@@ -1,4 +1,4 @@
--- What the archive has lies where no check of a key looks: so it is judged by what was read.
+-- Checks of a key cannot look into the archive, so this one uses the task that was read from it.
 create or replace function tock.authorize_archived(
   p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
 returns boolean
@@ -24,8 +24,8 @@ begin
 end $$;
 
 comment on function tock.authorize_archived is
-  'True when a key may see a task that was read from the archive, false where it is another tenant''s; TK403 '
-  'where it is not for its queue, or a stage of its pipeline.';
+  'True if a key may see a task that was read from the archive, false for a task of another tenant; TK403 '
+  'if the key is not for its queue or for a stage of its pipeline.';
 
 create or replace function tock.http_task(
   p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_scanned bigint[], p_again boolean default false)
@@ -66,10 +66,10 @@ begin
 end $$;
 
 comment on function tock.http_task is
-  'GET /v1/tasks/:id where there is an archive: authorize() and task(), with the runs that were read from '
-  'there; the answer''s body, {missing} when more is to be read, null when there is no such task.';
+  'GET /v1/tasks/:id with an archive: authorize() and task() with the runs read from the archive. Returns '
+  'the body of the answer, {missing} if more has to be read, null if there is no such task.';
 
--- Newest first; a cursor is the file that comes next. What is still in the database is found there.
+-- Newest first; a cursor is the next file. Tasks that are still in the database are listed there.
 create or replace function tock.archive_search(
   p_queue text, p_from timestamptz, p_to timestamptz, p_segment integer default null,
   p_part integer default null, p_limit integer default 4)
@@ -83,7 +83,7 @@ as $$
 begin
   perform tock.check_queue_name(p_queue);
   if p_limit is null or p_limit not between 1 and 100 then
-    perform tock.refuse(422, 'p_limit is a whole number from 1 to 100', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100', 'p_limit');
   end if;
   files := (
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('segment', f.segment, 'part', f.part,
@@ -104,9 +104,8 @@ begin
 end $$;
 
 comment on function tock.archive_search is
-  'The newest files of the archive, from a part on, that may have tasks of a queue which were made in a '
-  'time; the tasks that are to be erased (null when they are too many to name), and that time '
-  'in microseconds.';
+  'The newest files of the archive, from a part on, that may have tasks of a queue created in a period; the '
+  'tasks with a pending erasure (null if they are too many to list), and the period in microseconds.';
 
 create or replace function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])
 returns text
@@ -140,5 +139,5 @@ begin
 end $$;
 
 comment on function tock.http_erase_archived is
-  'DELETE /v1/tasks/:id/payload of a task that only the archive has: notes it, so that nobody reads it from '
-  'there any more; {erased} or {missing}, null when there is no such task.';
+  'DELETE /v1/tasks/:id/payload for a task that only the archive has: records the erasure, so that the task '
+  'is no longer read from there. Returns {erased} or {missing}, null if there is no such task.';

@@ -1,6 +1,6 @@
--- What the HTTP door calls most, each one plain call: most poolers keep no prepared statement, so all that
--- a text joins is planned anew for each request. Answers are bodies, as JSON. What is commonest among these
--- skips the verb and calls what the verb would.
+-- The most frequent HTTP requests, each one function call. Most poolers keep no prepared statements, so
+-- PostgreSQL would plan a longer statement anew for each request. The answers are response bodies as JSON.
+-- The commonest case skips the verb and calls what the verb would call.
 create or replace function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
 returns text
 language plpgsql
@@ -18,7 +18,7 @@ begin
     p_request_id := tock.own_request_id(p_key, p_request_id);
     v_own := true;
   end if;
-  -- before what copies or writes the tasks
+  -- before anything copies or writes the tasks
   if pg_catalog.pg_column_size(p_body) > 262144 then
     perform tock.refuse_large_payloads(p_queue, p_body, p_request_id);
   end if;
@@ -41,11 +41,11 @@ begin
 end $$;
 
 comment on function tock.http_enqueue is
-  'POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); '
-  'the answer''s body.';
+  'POST /v1/queues/:queue/tasks: authorize(), also for each stage of a pipeline, and enqueue(); returns the '
+  'body of the answer.';
 
--- A payload of 300,000 keys took 0.5 s, and 2.2 MB of WAL, before it was refused (PostgreSQL 15). A repeated
--- call is given its ids, whatever the queue takes by now.
+-- Without this check, a payload of 300,000 keys took 0.5 s and 2.2 MB of WAL before it was rejected
+-- (PostgreSQL 15). A repeated call gets its ids, whatever limit the queue has by now.
 create or replace function tock.refuse_large_payloads(p_queue text, p_body jsonb, p_request_id text)
 returns void
 language plpgsql
@@ -66,11 +66,10 @@ begin
 end $$;
 
 comment on function tock.refuse_large_payloads is
-  'Raises TK422 where a task of an enqueue has a larger payload than its queue takes, '
-  'unless its request id was seen before.';
+  'Raises TK422 for a payload larger than its queue accepts, unless the request id was seen before.';
 
--- Wherever tasks come in: who may not enqueue into a stage doesn't come there by way of another, nor by way
--- of a completion.
+-- Called wherever tasks come in: a key that may not enqueue into a stage must not reach it through another
+-- stage or a completion.
 create or replace function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
 returns void
 language plpgsql
@@ -85,9 +84,9 @@ begin
 end $$;
 
 comment on function tock.authorize_tasks is
-  'Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.';
+  'Raises TK403 if a key may not enqueue tasks with these stages or these parents.';
 
--- A child is given its parents' results, so a key for some queues names parents of those only.
+-- A child may get the results of its parents, so a key for some queues may name only parents in those queues.
 create or replace function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
 returns void
 language plpgsql
@@ -107,17 +106,18 @@ begin
     select distinct a.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
     cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'depends_on') a (id)
     where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array' and tock.is_id(a.id));
-  -- as for reading it; what isn't there yet may be another queue's by when it is looked for
+  -- as for reading them; an id that does not exist yet may belong to another queue by the time it is resolved
   select j.id, j.queue into v_id, v_queue
   from (select i as id, tock.queue_for_authorization(p_key, i) as queue from unnest(v_ids) i offset 0) j
   where (j.queue = any (v_queues)) is not true limit 1;
   if v_id is not null and v_queue is null then
-    perform tock.refuse(422, pg_catalog.format('there is no task %s, or its history is gone', v_id), p_field);
+    perform tock.refuse(422, pg_catalog.format('task %s does not exist, or its history is gone', v_id),
+      p_field);
   elsif v_id is not null then
     perform tock.refuse(403, pg_catalog.format('this key is not for the queue of task %s', v_id), p_field,
-      'use another; this one is for: ' || pg_catalog.array_to_string(v_queues, ', '));
+      'use another key; this one is for: ' || pg_catalog.array_to_string(v_queues, ', '));
   end if;
 end $$;
 
 comment on function tock.check_parents_key is
-  'Raises TK403 where tasks come after some that a key is not for.';
+  'Raises TK403 if tasks have parents in queues that a key is not for.';

@@ -1,4 +1,4 @@
--- Not around claim(), which stands in the statement: called from a function, it isn't alone.
+-- The statement calls claim() itself: inside a function, claim() would not be the whole transaction.
 create or replace function tock.http_claim(p_queue text, p_runs tock.claimed[])
 returns text
 language plpgsql
@@ -16,7 +16,7 @@ begin
       '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s}',
       v_state.state, v_state.retry_after_seconds);
   end if;
-  -- lease_has_options(), which is not the edge's to call
+  -- as lease_has_options(), which the role of the HTTP server may not call
   if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
     v_told := tock.lease_headers(v_run.lease);
   end if;
@@ -40,7 +40,7 @@ begin
 end $$;
 
 comment on function tock.http_claim is
-  'POST /v1/queues/:queue/claim: what claim() has returned as the answer''s body.';
+  'POST /v1/queues/:queue/claim: the rows of claim() as the body of the answer.';
 
 create or replace function tock.http_claim_any(p_queues text[], p_runs tock.claimed_from[])
 returns text
@@ -77,7 +77,7 @@ begin
 end $$;
 
 comment on function tock.http_claim_any is
-  'POST /v1/claim: what claim_any() has returned as the answer''s body.';
+  'POST /v1/claim: the rows of claim_any() as the body of the answer.';
 
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 returns text
@@ -116,5 +116,5 @@ begin
 end $$;
 
 comment on function tock.http_complete is
-  'POST /v1/leases/:lease/complete: authorize() and complete(); the answer''s body, null '
-  'when the lease is over.';
+  'POST /v1/leases/:lease/complete: authorize() and complete(); returns the body of the answer, null if the '
+  'lease has ended.';

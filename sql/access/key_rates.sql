@@ -1,5 +1,5 @@
--- A use is counted by nextval() of an unlogged sequence: no row, no WAL, no transaction id, and nobody is
--- waited for. A server that can't be written to counts nothing.
+-- nextval() of an unlogged sequence counts a use: without a row, WAL, a transaction id or a wait. A read-only
+-- server counts nothing.
 create or replace function tock.count_key_use(p_prefix text)
 returns boolean
 language sql
@@ -10,7 +10,7 @@ as $$
       0) >= 0 else true end
 $$;
 
-comment on function tock.count_key_use is 'Counts one use of a key; true.';
+comment on function tock.count_key_use is 'Counts one use of a key; returns true.';
 
 create or replace function tock.enforce_key_rate(p_key tock.keys)
 returns void
@@ -20,28 +20,28 @@ as $$
 declare
   v_seconds integer;
 begin
-  -- one call may ask several times
+  -- one call may authorize several times
   if pg_catalog.current_setting('tock.metrics_cursors', true) is not distinct from p_key.prefix then
     return;
   end if;
   v_seconds := tock.count_request(p_key.prefix, p_key.rate_limit, p_key.rate_seconds);
   if v_seconds is not null then
     perform tock.refuse(429,
-      pg_catalog.format('this key may make %s requests in %s seconds, and has', p_key.rate_limit,
+      pg_catalog.format('this key has used up its rate of %s requests in %s seconds', p_key.rate_limit,
         p_key.rate_seconds),
-      'Authorization', pg_catalog.format('come again in %s seconds', v_seconds));
+      'Authorization', pg_catalog.format('try again in %s seconds', v_seconds));
   end if;
   perform pg_catalog.set_config('tock.metrics_cursors', p_key.prefix, true);
 end $$;
 
 comment on function tock.enforce_key_rate is
-  'Counts a call of a key that has a rate, once a transaction; raises TK429 when it has made all it may.';
+  'Counts a call of a key with a rate, once per transaction; raises TK429 if its rate is used up.';
 
--- The sequence holds a window's tock.id_at(number, what) was counted in it. nextval() gives each call a
--- number of its own, so no more than p_limit pass in a window. Whoever first comes in a new one sets the
--- sequence forward, alone by a lock of that window's, and looks again under it; the others wait a moment.
--- Only who is stopped between that look and setting it, for longer than the window lasts, sets it back: the
--- next window's count begins anew then.
+-- The sequence holds (window << 20) + count. nextval() gives each call its own number, so at most p_limit
+-- pass in a window. The first call in a new window sets the sequence forward, under a lock of that window,
+-- after it has checked again; the others wait a moment. Only a call that is suspended between that check and
+-- setval() for longer than the window could set the sequence back: the count of the later window then starts
+-- again.
 create or replace function tock.count_request(p_prefix text, p_limit integer, p_seconds integer)
 returns integer
 language plpgsql
@@ -54,14 +54,14 @@ declare
   v_seen bigint;
 begin
   if v_counter is null then
-    perform tock.refuse(503, 'what counts this key''s requests is missing', 'Authorization',
-      'select tock.run_maintenance(''record_key_uses'') makes it');
+    perform tock.refuse(503, 'the request counter of this key is missing', 'Authorization',
+      'select tock.run_maintenance(''record_key_uses'') creates it');
   end if;
   for v_scan in 1 .. 10 loop
     v_now := extract(epoch from pg_catalog.clock_timestamp());
     v_window := pg_catalog.floor(v_now / p_seconds);
     v_seen := pg_catalog.pg_sequence_last_value(v_counter);
-    -- the next one as well: a clock may be set back a little
+    -- the next window too: a clock may be set back a little
     if tock.position_of(v_seen) between v_window and v_window + 1 then
       exit when tock.stream_of(v_seen) >= p_limit;
       if pg_catalog.nextval(v_counter) & 1048575 <= p_limit then
@@ -83,12 +83,12 @@ begin
 end $$;
 
 comment on function tock.count_request is
-  'Counts a request in the window of a key''s rate; null when it may go on, '
-  'else the seconds until it may come again.';
+  'Counts a request in the window of the rate of a key; null if it is allowed, otherwise the seconds until '
+  'the next window.';
 
--- A key that has ended for an hour is in nobody's hands any more. What a dump or an open transaction holds
--- goes later: a minute spent waiting for it would be one in which no use is written down. Who gives an
--- expired key longer holds its row.
+-- No call uses a key that ended an hour ago. A counter that a dump or an open transaction has locked is
+-- dropped later: while this waited for it, no use would be recorded. A call that extends an expired key holds
+-- its row.
 create or replace function tock.drop_key_counters(p_prefix text)
 returns void
 language plpgsql
@@ -108,9 +108,9 @@ exception
 end $$;
 
 comment on function tock.drop_key_counters is
-  'Drops what counted a key that ended an hour ago, unless somebody holds that.';
+  'Drops the counters of a key that ended an hour ago, unless they are locked.';
 
--- What it wrote down before is behind the sequence, unless a crash set that back.
+-- The value recorded last is at most that of the sequence, unless a crash has set the sequence back.
 create or replace function tock.record_key_uses(p_limit integer default 500)
 returns integer
 language plpgsql
@@ -150,7 +150,8 @@ begin
     from unnest(v_keys) k (prefix)) n
   where u.prefix = n.prefix and u.seen <> n.value;
   get diagnostics v_count = row_count;
-  -- each sequence that is read is locked until the end, so the next call goes on with the others
+  -- each sequence that is read stays locked until the transaction ends, so the next call continues with other
+  -- keys
   update tock.maintenance_jobs d set reached_key = case when pg_catalog.cardinality(v_keys) = p_limit
     then v_keys[p_limit:p_limit] end
   where d.name = 'record_key_uses' and d.reached_key is distinct from
@@ -160,5 +161,5 @@ begin
 end $$;
 
 comment on function tock.record_key_uses is
-  'Writes down which of up to p_limit keys were used since it was there last, and makes and drops what '
-  'counts them; returns how many were.';
+  'Records which of up to p_limit keys were used since the last call, and makes and drops their counters; '
+  'returns the number of used keys.';

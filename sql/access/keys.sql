@@ -18,12 +18,11 @@ as $$
 $$;
 
 comment on function tock.keys_list is
-  'All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a '
-  'maintenance job saw '
-  'them within the last minute or so.';
+  'All keys, or the one with a prefix, without their secret. A maintenance job updates last_used_at and '
+  'uses about once a minute.';
 
--- Counted by sequences, as nextval() waits for nobody's transaction and leaves nothing for vacuum; unlogged,
--- so that it writes no WAL and a claim stays alone. A crash sets them back.
+-- Sequences count, because nextval() waits for no transaction and leaves nothing for vacuum. They are
+-- unlogged, so that a count writes no WAL and a claim stays its whole transaction. A crash resets them.
 create or replace function tock.make_key_counters(p_prefix text, p_rated boolean)
 returns void
 language plpgsql
@@ -39,9 +38,9 @@ begin
 end $$;
 
 comment on function tock.make_key_counters is
-  'Makes the sequences that count a key''s uses, and what it did in a window of its rate.';
+  'Makes the sequences that count the uses of a key, and its requests in a window of its rate.';
 
--- The one place where a secret is made.
+-- The only function that makes a secret.
 create or replace function tock.insert_key(p_key tock.keys)
 returns text
 language plpgsql
@@ -63,7 +62,7 @@ begin
 end $$;
 
 comment on function tock.insert_key is
-  'Keeps a key like this one under a new prefix and hash, with what counts it; returns the secret.';
+  'Stores a key with these properties under a new prefix and hash, with its counters; returns the secret.';
 
 create or replace function tock.expiry_of(p_expires_at timestamptz, p_expires_in_seconds double precision)
 returns timestamptz
@@ -76,17 +75,17 @@ begin
   if p_expires_at is not null and p_expires_in_seconds is not null then
     perform tock.refuse(422, 'give expires_in_seconds or expires_at, not both', 'expires_in_seconds');
   elsif p_expires_in_seconds not between 1 and 315360000 then
-    perform tock.refuse(422, 'expires_in_seconds is a number from 1 to 315360000 (ten years)',
+    perform tock.refuse(422, 'expires_in_seconds must be a number from 1 to 315360000 (ten years)',
       'expires_in_seconds');
   elsif p_expires_at <= v_now or p_expires_at > v_now + interval '3650 days' then
-    perform tock.refuse(422, 'expires_at is in the next ten years', 'expires_at',
-      'revoke_key() ends a key at once');
+    perform tock.refuse(422, 'expires_at must be in the next ten years', 'expires_at',
+      'use revoke_key() to end a key at once');
   end if;
   return coalesce(p_expires_at, v_now + p_expires_in_seconds * interval '1 second');
 end $$;
 
 comment on function tock.expiry_of is
-  'When a key ends by one of these two; TK422 when that can''t be, null without.';
+  'The expiry of a key from one of the two arguments; TK422 for an invalid one, null for none.';
 
 create or replace function tock.check_key(p_key tock.keys)
 returns void
@@ -97,39 +96,39 @@ declare
   v_queue text;
 begin
   if p_key.name is null or pg_catalog.length(p_key.name) not between 1 and 100 then
-    perform tock.refuse(422, 'a key''s name is 1 to 100 characters', 'name');
+    perform tock.refuse(422, 'a key name must have 1 to 100 characters', 'name');
   elsif coalesce(pg_catalog.cardinality(p_key.scopes), 0) = 0 or pg_catalog.array_ndims(p_key.scopes) > 1
     or not p_key.scopes <@ array['enqueue', 'claim', 'read', 'admin']
   then
-    perform tock.refuse(422, 'scopes are one or more of enqueue, claim, read, admin', 'scopes');
+    perform tock.refuse(422, 'scopes must be one or more of enqueue, claim, read, admin', 'scopes');
   elsif pg_catalog.cardinality(p_key.queues) = 0 or pg_catalog.array_ndims(p_key.queues) > 1 then
-    perform tock.refuse(422, 'queues are one or more names, or left out for all', 'queues');
+    perform tock.refuse(422, 'queues must be one or more names, or left out for all', 'queues');
   elsif pg_catalog.cardinality(p_key.tenants) not between 1 and 100
     or pg_catalog.array_ndims(p_key.tenants) > 1
     or exists (select from unnest(p_key.tenants) t
       where t is null or pg_catalog.length(t) not between 1 and 200)
   then
-    perform tock.refuse(422, 'tenants are 1 to 100 strings of 1 to 200 characters, or left out for all',
+    perform tock.refuse(422, 'tenants must be 1 to 100 strings of 1 to 200 characters, or left out for all',
       'tenants');
   elsif p_key.tenants is not null and not p_key.scopes <@ array['enqueue', 'read'] then
     perform tock.refuse(422,
-      'a key for some tenants has the scopes enqueue and read: claims and what is governed are of all '
+      'a key for some tenants can only have the scopes enqueue and read: claim and admin concern all '
       'tenants',
       'scopes', 'leave out claim and admin, or tenants');
   elsif (p_key.rate_limit is null) <> (p_key.rate_seconds is null) then
-    perform tock.refuse(422, 'rate_limit and rate_seconds go together',
+    perform tock.refuse(422, 'rate_limit and rate_seconds must be set together',
       case when p_key.rate_limit is null then 'rate_limit' else 'rate_seconds' end);
   elsif p_key.rate_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'rate_limit is a whole number from 1 to 1000000', 'rate_limit');
+    perform tock.refuse(422, 'rate_limit must be a whole number from 1 to 1000000', 'rate_limit');
   elsif p_key.rate_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'rate_seconds is a whole number from 1 to 86400', 'rate_seconds');
+    perform tock.refuse(422, 'rate_seconds must be a whole number from 1 to 86400', 'rate_seconds');
   end if;
   foreach v_queue in array coalesce(p_key.queues, '{}') loop
     perform tock.check_queue_name(v_queue);
   end loop;
 end $$;
 
-comment on function tock.check_key is 'Raises TK422 for what no key can be.';
+comment on function tock.check_key is 'Raises TK422 for an invalid key.';
 
 create or replace function tock.key_detail(p_key tock.keys)
 returns jsonb
@@ -141,7 +140,7 @@ as $$
     'rate_limit', p_key.rate_limit, 'rate_seconds', p_key.rate_seconds))
 $$;
 
-comment on function tock.key_detail is 'What an act says of a key: all but its secret and the hash.';
+comment on function tock.key_detail is 'A key for the audit log, without its secret and its hash.';
 
 create or replace function tock.create_key(
   p_name text, p_scopes text[], p_queues text[] default null, p_tenants text[] default null,
@@ -178,9 +177,8 @@ begin
 end $$;
 
 comment on function tock.create_key is
-  'Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named, for all tenants or '
-  'those named, until an instant and up to a rate where they are given. The key itself is shown this once; '
-  'only its hash is kept.';
+  'Makes a key with scopes (enqueue, claim, read, admin) for all or some queues and tenants, with an '
+  'optional expiry and rate. Returns the secret this once; only its hash is stored.';
 
 create or replace function tock.revoke_key(p_prefix text)
 returns boolean
@@ -203,4 +201,4 @@ begin
   return true;
 end $$;
 
-comment on function tock.revoke_key is 'Ends a key at once; false when there is none with this prefix.';
+comment on function tock.revoke_key is 'Ends a key at once; false if there is none with this prefix.';

@@ -1,4 +1,4 @@
--- The stages stand in each run's options.
+-- The options of each run have the stages of its task.
 create or replace function tock.stages_of_task(p_id bigint)
 returns jsonb
 language plpgsql
@@ -32,11 +32,11 @@ begin
 end $$;
 
 comment on function tock.stages_of_task is
-  'The stages of a task''s pipeline, none of another''s; null when it is not there.';
+  'The stages of the pipeline of a task, empty without one; null if there is no such task.';
 
--- An id belongs to the queue where its run is, and leads to all the others: what is changed, run again or
--- erased by it may be in a later stage. A verb sees what came after its key was judged, and ids can be
--- guessed: what isn't there is no queue's.
+-- An id belongs to the queue of its run and leads to all other runs of the task: a change, rerun or erasure
+-- may reach a later stage. A verb sees tasks that come after its key was checked, and ids can be guessed: an
+-- unknown id belongs to no queue.
 create or replace function tock.queue_for_authorization(p_key text, p_id bigint)
 returns text
 language plpgsql
@@ -63,5 +63,5 @@ begin
 end $$;
 
 comment on function tock.queue_for_authorization is
-  'The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not '
-  'for; null when it is not there.';
+  'The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is '
+  'not for; null if there is no such task.';

@@ -1,6 +1,5 @@
--- What leads from one task to others (its parents, its reruns, the task that it is a part of) leads only to
--- those that the key could ask for by their own ids: by the queue where each is, and by that of
--- what it was run again as.
+-- Links from one task to others (parents, reruns, the task that spawned it) show only tasks that the key
+-- could read by their own ids. The queue of each counts, and the queue of its last rerun.
 create or replace function tock.readable(p_key text, p_ids bigint[])
 returns bigint[]
 language plpgsql
@@ -30,9 +29,9 @@ begin
 end $$;
 
 comment on function tock.readable is
-  'The ids, among these, of tasks that a key may read, with what each was run again as.';
+  'The ids among these of tasks that a key may read, together with their last reruns.';
 
--- Most tasks lead to no other, and cost no look-up here.
+-- Most tasks have no links and cost no look-up here.
 create or replace function tock.readable_links(
   p_key text, p_options jsonb, p_error jsonb, p_rerun_of bigint, p_reruns jsonb, out options jsonb,
   out error jsonb, out rerun_of text, out reruns jsonb)
@@ -61,8 +60,8 @@ begin
     return;
   end if;
   begin
-    -- each costs look-ups: of thousands of parents the first hundred are told,
-    -- and the others by their own page
+    -- each link costs look-ups: of thousands of parents only the first hundred are shown, the others by GET
+    -- /parents
     v_many := pg_catalog.jsonb_array_length(coalesce(p_options -> 'depends_on', '[]')) > 100;
     v_ids := array(
       (select a::bigint from pg_catalog.jsonb_array_elements_text(
@@ -103,10 +102,10 @@ begin
       where r.rerun ->> 'id' = any (v_readable));
   exception
     when data_exception then
-      perform tock.refuse(422, 'these are not what a task says of others', null,
-        'pass them as tock.task() gives them');
+      perform tock.refuse(422, 'p_options, p_rerun_of or p_reruns are not links of a task', null,
+        'pass them as tock.task() returns them');
   end;
 end $$;
 
 comment on function tock.readable_links is
-  'What a task says of others, its options, error and reruns, without those that a key may not read.';
+  'The options, error and reruns of a task without links to tasks that a key may not read.';

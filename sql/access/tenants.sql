@@ -8,7 +8,7 @@ as $$
   select k.tenants from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
 $$;
 
-comment on function tock.tenants_of_key is 'The tenants that a key is for; null for all of them.';
+comment on function tock.tenants_of_key is 'The tenants of a key; null for all.';
 
 create or replace function tock.queues_of_key(p_key text)
 returns text[]
@@ -20,10 +20,10 @@ as $$
   select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
 $$;
 
-comment on function tock.queues_of_key is 'The queues that a key is for; null for all of them.';
+comment on function tock.queues_of_key is 'The queues of a key; null for all.';
 
--- All runs of a task are its tenant's. Where the segment of the one that is asked for is gone, what it led on
--- to says it.
+-- All runs of a task have the same tenant. If the segment of the run was dropped, task() finds it through its
+-- successor.
 create or replace function tock.tenant_of_task(p_id bigint)
 returns text
 language plpgsql
@@ -56,7 +56,8 @@ begin
   return (select t.tenant from tock.task(p_id) t);
 end $$;
 
-comment on function tock.tenant_of_task is 'The tenant of a task; null when it has none, or is not there.';
+comment on function tock.tenant_of_task is
+  'The tenant of a task; null if it has none, or if there is no such task.';
 
 create or replace function tock.visible_task(p_key text, p_id bigint)
 returns bigint
@@ -78,8 +79,8 @@ begin
 end $$;
 
 comment on function tock.visible_task is
-  'This id, but null where a key is for some tenants and the task is of another, or for some tenants or '
-  'queues and there is no such task.';
+  'This id; null if the key is for some tenants and the task is of another one, or if the key is restricted '
+  'and there is no such task.';
 
 create or replace function tock.own_tenant(p_key text, p_tenant text)
 returns text
@@ -95,19 +96,19 @@ begin
     return p_tenant;
   elsif p_tenant is not null then
     perform tock.refuse(403, 'this key is not for that tenant', 'tenant',
-      'use another; this one is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
+      'use another key; this one is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
   elsif pg_catalog.cardinality(v_tenants) > 1 then
-    perform tock.refuse(403, 'this key is for some tenants: name one', 'tenant',
+    perform tock.refuse(403, 'this key is for some tenants: add one of them', 'tenant',
       'it is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
   end if;
   return v_tenants[1];
 end $$;
 
 comment on function tock.own_tenant is
-  'The tenant that a key''s filter goes by: the only one that it is for, where none is named. TK403 names '
-  'the field where it is another''s.';
+  'The tenant of a filter for a key: the only tenant of the key if the filter has none. TK403 for a tenant '
+  'of another key.';
 
--- In brackets, so to speak: two tenants can't come to one name, as theirs has no / left.
+-- The escaped tenant has no / left, so the names of two tenants cannot collide.
 create or replace function tock.tenant_scoped_name(p_tenant text, p_name jsonb)
 returns text
 language sql
@@ -119,5 +120,4 @@ as $$
 $$;
 
 comment on function tock.tenant_scoped_name is
-  'The name that a tenant''s key gives a concurrency key or a unique key: its own, which no other''s task '
-  'meets.';
+  'The stored name of a concurrency key or unique key of a tenant, distinct from those of all other tenants.';

@@ -16,7 +16,7 @@ declare
 begin
   select k.* into v_key from tock.keys k
   where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
-  -- as authorize() does, with any scope of its own
+  -- as authorize() does, with one of the key's own scopes
   perform tock.authorize(p_key, v_key.scopes[1], v_key.queues[1], true);
   return query
     select v_key.prefix, v_key.name, v_key.scopes, v_key.queues, v_key.tenants, v_key.rate_limit,
@@ -25,4 +25,4 @@ begin
 end $$;
 
 comment on function tock.whoami is
-  'What a key may: its scopes, queues, tenants, rate and end. TK401 when it is none.';
+  'The scopes, queues, tenants, rate and expiry of a key. TK401 for an invalid key.';

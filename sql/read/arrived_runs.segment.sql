@@ -14,5 +14,5 @@ as $$
 $$;
 
 comment on function tock.arrived_runs_{segment} is
-  'What came to a stream in the segment since it was counted, up to a million, what was leased of it, and up '
-  'to where.';
+  'The runs that came to a stream in the segment since the last count (up to a million), how many of them '
+  'were leased, and up to which position.';

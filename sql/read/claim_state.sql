@@ -1,5 +1,5 @@
--- Read after a claim that came back empty: the answer is of this moment, so `busy` may also be what came
--- since.
+-- Called after a claim without rows. The answer is for this moment, so busy may also mean tasks that have
+-- come since.
 create or replace function tock.claim_state(
   p_queues text[], out state text, out retry_after_seconds integer)
 language plpgsql
@@ -22,12 +22,11 @@ begin
 end $$;
 
 comment on function tock.claim_state is
-  'Why a claim from these queues finds nothing now: empty, paused, limited (as many are running, or were '
-  'started, as the queue''s limits allow), busy (there is something, which others hold, or which has just '
-  'come) or passing (there are more cancelled runs than the 10,000 that one claim passes over: claim again '
-  'at once); and when to come back, in seconds: 0 when passing, 1 when busy, those to the next start that '
-  'a rate allows when limited, else those to the next waiting task, 1 to 30. Of several queues, the best '
-  'of their states and the soonest time.';
+  'Why a claim from these queues returns nothing now: empty; paused; limited (the limits of the queue allow '
+  'no more runs or starts); busy (other claims hold the tasks, or they have just come); passing (more than '
+  'the 10,000 cancelled runs that one claim skips: claim again at once). Also when to retry, in seconds: 0 '
+  'if passing, 1 if busy, until the next start that a rate allows if limited, otherwise until the next '
+  'waiting task, 1 to 30. For several queues, the best state and the soonest time.';
 
 create or replace function tock.queue_claim_state(
   p_queue text, out state text, out retry_after_seconds integer)
@@ -86,7 +85,7 @@ begin
   return (tock.pass_overridden(v_range, 0)).upto = v_place.after_position;
 end $$;
 
-comment on function tock.is_overridden_next is 'Whether the next run of a stream is cancelled or expired.';
+comment on function tock.is_overridden_next is 'True if the next run of a stream is cancelled or expired.';
 
 create or replace function tock.seconds_to_next_waiting(p_queue text)
 returns integer
@@ -100,4 +99,5 @@ as $$
       - pg_catalog.clock_timestamp()))))::integer
 $$;
 
-comment on function tock.seconds_to_next_waiting is 'Seconds to a queue''s next waiting task, 1 to 30.';
+comment on function tock.seconds_to_next_waiting is
+  'The seconds until the next waiting task of a queue, 1 to 30.';

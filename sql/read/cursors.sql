@@ -6,7 +6,7 @@ as $$
   select pg_catalog.encode(pg_catalog.convert_to(p_at::text, 'UTF8'), 'hex')
 $$;
 
-comment on function tock.write_cursor is 'A place in a listing, as callers get it.';
+comment on function tock.write_cursor is 'A place in a listing as the cursor that callers get.';
 
 create or replace function tock.list_below(p_cursor text)
 returns bigint
@@ -19,10 +19,11 @@ begin
   if p_cursor ~ '^[0-9a-f]{12}$' then
     v_below := ('x' || pg_catalog.lpad(p_cursor, 16, '0'))::bit(64)::bigint;
   elsif p_cursor is not null then
-    perform tock.refuse(422, 'the cursor is not one of this list', 'cursor',
-      'send the one that the call before gave, with the same filter');
+    perform tock.refuse(422, 'the cursor is not from this list', 'cursor',
+      'send the cursor of the previous page, with the same filter');
   end if;
   return v_below;
 end $$;
 
-comment on function tock.list_below is 'Below which position a listing goes on; TK422 for what is no cursor.';
+comment on function tock.list_below is
+  'The position below which a listing continues; TK422 for an invalid cursor.';

@@ -1,6 +1,6 @@
--- By the index of open leases, the one that ends first at the top. A lease's token is its worker's alone.
--- Behind the last that was seen of a segment that has more, nothing of the others counts either: there the
--- next call goes on.
+-- Reads the index of open leases, the next deadline first. The answer never has a lease token: it belongs to
+-- the worker. If a segment has more leases than were scanned, the page ends there for all segments, and the
+-- next call continues from that point.
 create or replace function tock.running(
   p_queue text default null, p_worker text default null, p_cursor text default null,
   p_limit integer default 100)
@@ -28,7 +28,7 @@ begin
     perform tock.check_queue_name(p_queue);
   end if;
   if coalesce(p_limit, 0) not between 1 and 1000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 1000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   end if;
   begin
     v_after := pg_catalog.convert_from(pg_catalog.decode(p_cursor, 'hex'), 'UTF8')::jsonb;
@@ -38,8 +38,8 @@ begin
       raise data_exception;
     end if;
   exception when data_exception then
-    perform tock.refuse(422, 'the cursor is not one of this list', 'cursor',
-      'send the one that the call before gave, with the same filter');
+    perform tock.refuse(422, 'the cursor is not from this list', 'cursor',
+      'send the cursor of the previous page, with the same filter');
   end;
   foreach v_segment in array tock.open_segments() loop
     execute pg_catalog.format('select l.* from tock.list_leases_%s($1, $2, $3, $4, $5, $6) l', v_segment)
@@ -74,6 +74,6 @@ begin
 end $$;
 
 comment on function tock.running is
-  'Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one '
-  'over several streams once for each), each with the ids of up to ten of its tasks that have not ended. '
-  'Looks at up to 2,000 of a segment, and may find none among them: go on while there is a cursor.';
+  'Open leases, of one queue or worker if given, the next deadline first (a lease over several streams once '
+  'for each), each with the ids of up to ten unfinished tasks. Scans up to 2,000 leases per segment, and a '
+  'page may be empty: continue while there is a cursor.';

@@ -1,5 +1,5 @@
--- Newest first by the position of a task's newest run or waiting entry, over all states and streams. A cursor
--- is a position: what comes after a first call lies above it, so calls that go on from it end.
+-- Newest first by the position of the newest run or waiting row of a task, over all states and streams. A
+-- cursor is a position: tasks that come after the first call lie above it, so the pages end.
 create or replace function tock.list_tasks(
   p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer default 10000, out tasks jsonb,
   out cursor text, out scanned integer)
@@ -39,7 +39,8 @@ begin
         into v_part using v_streams, v_below, v_scan, p_filter, p_limit + 1, v_state;
       v_horizon := v_part.horizon;
       v_older := tock.listed_segment(p_filter, v_segment.first_position);
-      -- nothing of this segment is left: on to the one before, but not to what is older than was asked for
+      -- nothing of this segment is left: continue with the one before, unless it is older than the filter
+      -- allows
       if v_horizon = 0 and v_older.number is not null and coalesce(v_segment.started_at > v_from, true) then
         v_horizon := v_segment.first_position;
       end if;
@@ -66,5 +67,5 @@ begin
 end $$;
 
 comment on function tock.list_tasks is
-  'Tasks that a checked filter lets through, the newest first: up to p_limit of some p_look rows looked at, '
-  'and the cursor to go on with, null at the end.';
+  'Tasks that match a checked filter, the newest first: up to p_limit among about p_scan_limit rows, and '
+  'the cursor of the next page, null at the end.';

@@ -8,7 +8,7 @@ declare
   v_other text;
 begin
   if pg_catalog.jsonb_typeof(p_filter) is distinct from 'object' then
-    perform tock.refuse(422, 'a filter is an object of '
+    perform tock.refuse(422, 'filter must be an object of '
       || pg_catalog.array_to_string(p_names, ', '), 'filter');
   end if;
   select k into v_other from pg_catalog.jsonb_each(p_filter) f (k, v)
@@ -17,19 +17,19 @@ begin
     else pg_catalog.jsonb_typeof(f.v) not in ('string', 'null') end
   limit 1;
   if found then
-    perform tock.refuse(422, 'a filter has ' || pg_catalog.array_to_string(p_names, ', ')
-      || case when 'rerun' = any (p_names) then ': strings, but for rerun' else ': strings' end, v_other);
+    perform tock.refuse(422, 'a filter may have ' || pg_catalog.array_to_string(p_names, ', ')
+      || case when 'rerun' = any (p_names) then ': strings, except rerun' else ': strings' end, v_other);
   elsif p_filter ->> 'state' <> all (p_states) then
-    perform tock.refuse(422, 'state is ' || pg_catalog.array_to_string(p_states, ' or '), 'state');
+    perform tock.refuse(422, 'state must be ' || pg_catalog.array_to_string(p_states, ' or '), 'state');
   elsif p_limit is null or p_limit not between 1 and p_most then
-    perform tock.refuse(422, 'limit is a whole number from 1 to ' || p_most, 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to ' || p_most, 'limit');
   elsif p_filter ->> 'error' is not null and coalesce(p_filter ->> 'state', 'dead') <> 'dead' then
-    perform tock.refuse(422, 'only dead tasks have an error to look for', 'error',
-      'leave out state, or make it dead');
+    perform tock.refuse(422, 'only dead tasks can be listed by their error', 'error',
+      'leave out state, or set it to dead');
   end if;
 end $$;
 
-comment on function tock.check_filter is 'Raises TK422 for a filter or limit that can''t be.';
+comment on function tock.check_filter is 'Raises TK422 for an invalid filter or limit.';
 
 create or replace function tock.filter_time(p_filter jsonb, p_name text)
 returns timestamptz
@@ -40,7 +40,7 @@ begin
   return (p_filter ->> p_name)::timestamptz;
 exception
   when data_exception then
-    perform tock.refuse(422, p_name || ' is an instant', p_name, 'such as 2026-11-21T09:00:00Z');
+    perform tock.refuse(422, p_name || ' must be an instant', p_name, 'such as 2026-11-21T09:00:00Z');
 end $$;
 
-comment on function tock.filter_time is 'An instant of a filter; TK422 when it is none.';
+comment on function tock.filter_time is 'An instant of a filter; TK422 for an invalid one.';

@@ -1,4 +1,4 @@
--- What has a key, or stands at a concurrency key or is inside: by their own lists.
+-- Finds the holder of a unique key, or the holders and waiters of a concurrency key, in their own tables.
 create or replace function tock.list_keyed(p_filter jsonb, p_limit integer)
 returns jsonb
 language plpgsql
@@ -40,5 +40,6 @@ begin
 end $$;
 
 comment on function tock.list_keyed is
-  'The task that had a unique key last, or those at a concurrency key, first who is inside, then the line.';
+  'The task that had a unique key last, or the tasks of a concurrency key: first its holders, then its '
+  'waiters.';
 

@@ -40,4 +40,5 @@ as $$
 $$;
 
 comment on function tock.list_leases_{segment} is
-  'running() for one segment, after a place in it: leases, how many were looked at, and the last of 2,000.';
+  'running() for one segment, after a place in it: the leases, the number scanned, and the place of the '
+  '2,000th.';

@@ -1,5 +1,4 @@
--- Streams of one queue, or of all those that were in use since a segment began: at most 2,000,
--- the latest first.
+-- The streams of one queue, or of all queues since the start of a segment: at most 2,000, the latest first.
 create or replace function tock.listed_streams(p_queue text, p_first bigint)
 returns integer[]
 language plpgsql
@@ -16,10 +15,10 @@ begin
     order by s.awake desc, s.start_after desc limit 2000);
 end $$;
 
-comment on function tock.listed_streams is 'In which streams a listing looks.';
+comment on function tock.listed_streams is 'The streams that a listing scans.';
 
--- The newest segment below; what lies in a later one has been seen. What is settled is known to hold nothing
--- unfinished, and whose dead; what is audited, whose runs.
+-- The newest segment below p_below; earlier pages have covered later ones. A closed segment is known to have
+-- no unfinished tasks and which queues have dead ones; a verified segment also which queues have runs.
 create or replace function tock.listed_segment(p_filter jsonb, p_below bigint)
 returns tock.segments
 language sql
@@ -34,4 +33,4 @@ as $$
   order by e.first_position desc limit 1
 $$;
 
-comment on function tock.listed_segment is 'In which segment a listing goes on; null when none is left.';
+comment on function tock.listed_segment is 'The segment in which a listing continues; null if none is left.';

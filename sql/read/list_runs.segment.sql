@@ -1,9 +1,9 @@
--- Where tasks of a state may be, as ranges of streams: the unread part of each that is awake, the open
--- leases, or all of it. A first look at a few runs of each range tells which of them have the newest ones;
--- those are looked at for p_look in all. Below the last that was seen of a range that has more, nothing of
--- the others counts either, or the order would be wrong. No more are judged than it takes to find p_limit, as
--- nothing is sorted or hashed after that order. What waits is asked in the same statement, as between two a
--- task could go from one to the other and be in neither.
+-- Tasks of a state may be in these ranges of streams: the unread part of active streams, the open leases, or
+-- whole streams. A glance at a few runs of each range shows which ranges have the newest ones; these are
+-- scanned, p_scan_limit rows in all. If a range has more rows than were scanned, the page ends at its last
+-- one for all ranges; otherwise the order would be wrong. The filter runs on no more rows than p_limit needs,
+-- because nothing is sorted or hashed after that order. The same statement lists the waiting tasks: between
+-- two statements a task could move from one list to the other and appear in neither.
 create or replace function tock.list_runs_{segment}(
   p_streams integer[], p_below bigint, p_scan_limit integer, p_filter jsonb, p_limit integer, p_state text)
 returns table (tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint)
@@ -76,7 +76,7 @@ as $$
       and case when p_filter ->> 'rerun' is null then true else
         ((select x.of_id from tock.reruns x where x.of_id = j.task_id limit 1) is not null)
           = (p_filter ->> 'rerun')::boolean end
-      -- as it is hidden when it is asked for by its id
+      -- hidden as in task()
       and coalesce(j.ended_at >= tock.visible_since(j.queue), true)
     order by j.position desc limit p_limit
   )
@@ -95,5 +95,5 @@ as $$
 $$;
 
 comment on function tock.list_runs_{segment} is
-  'Tasks in the segment and of what waits, the newest first: how many rows were looked at, and below which '
-  'position there may be more of either.';
+  'Tasks of the segment and waiting tasks, the newest first, with the number of rows scanned and the '
+  'positions below which there may be more of either.';

@@ -16,5 +16,5 @@ as $$
 $$;
 
 comment on function tock.list_source_{segment} is
-  'The newest runs of a stream in a range and below a position that may be in a state: '
-  'dead ones by their own index.';
+  'The newest runs of a stream, in a range and below a position, that may be in a state; dead ones come '
+  'from their own index.';

@@ -19,7 +19,7 @@ begin
        limit p_scan_limit)
       union all
       (select w.* from tock.waiting w
-       -- not by an equality, or a plan reads all queues by their positions alone
+       -- not an equality: with one, a plan might read all queues by position alone
        where (w.queue, w.position) < (p_filter ->> 'queue', p_below) and w.queue >= p_filter ->> 'queue'
        order by w.queue desc, w.position desc limit p_scan_limit)
     ), judged as materialized (
@@ -52,4 +52,4 @@ begin
 end $$;
 
 comment on function tock.list_waiting is
-  'What waits, for list_runs_N(): in the snapshot of the statement that asks.';
+  'The waiting tasks for list_runs_N(), in the snapshot of the calling statement.';

@@ -1,4 +1,5 @@
--- Since when the oldest is ready: when it came, was due last, or the run before it ended.
+-- The oldest run is ready since it was created, since its last due time, or since the end of the run before
+-- it.
 create or replace function tock.oldest_ready_{segment}(p_stream integer, p_cursor bigint)
 returns table (marked bigint, oldest timestamptz)
 language sql
@@ -24,5 +25,5 @@ as $$
 $$;
 
 comment on function tock.oldest_ready_{segment} is
-  'How many runs of the segment above a stream''s cursor are cancelled or replaced, and since '
-  'when the first is ready.';
+  'The number of cancelled or replaced runs of the segment above the cursor of a stream, and since when the '
+  'first run is ready.';

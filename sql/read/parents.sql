@@ -14,9 +14,9 @@ declare
   v_ids bigint[];
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
-    perform tock.refuse(422, 'limit is a whole number from 1 to 10000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
   elsif p_after is null or p_after < 0 then
-    perform tock.refuse(422, 'after is a whole number from 0: the n of the last one of the call before',
+    perform tock.refuse(422, 'after must be a whole number from 0: the last n of the previous page',
       'depends_on');
   end if;
   select t.options into v_options from tock.task(p_id) t;
@@ -32,5 +32,5 @@ begin
 end $$;
 
 comment on function tock.parents is
-  'The tasks that a task comes after, in their order, from the p_after-th on: each one''s state and result '
-  '(of one that was run again, that one''s); gone where its history is.';
+  'The parents of a task in order, after the p_after-th, each with its state and result (those of its last '
+  'rerun if it was run again); the state is gone if its history was dropped.';

@@ -1,6 +1,7 @@
--- How many runs are ready in each stream that is awake: those that the last count left, and what came and
--- went since. So it costs what has happened since and not the backlog; it is one statement, or a count could
--- come between two. Of what is marked above the cursor nobody knows but the marks.
+-- The number of ready runs in each active stream: the last count, plus the runs that came and minus those
+-- that were leased since. The cost depends on what has happened since, not on the backlog. It is one
+-- statement, because a count could run between two. The cancelled runs above the cursor are known only from
+-- run_overrides.
 create or replace function tock.ready_statement(p_segments integer[])
 returns text
 language sql
@@ -36,11 +37,11 @@ as $$
 $$;
 
 comment on function tock.ready_statement is
-  'The statement that says how much of each stream is ready, and since when; up to a million that came since '
-  'the last count a stream.';
+  'The statement that returns the number of ready runs of each stream and since when, with up to a million '
+  'new ones per stream since the last count.';
 
--- What the last whole round of counting began after is counted; what was settled since, or shortly before,
--- may hold leases that aren't.
+-- Everything before the start of the last complete round of counting is counted. A segment that was closed
+-- since, or shortly before, may have uncounted leases.
 create or replace function tock.uncollected_segments()
 returns integer[]
 language sql
@@ -53,12 +54,11 @@ as $$
     order by e.number)
 $$;
 
-comment on function tock.uncollected_segments is
-  'The segments that may hold something that has not been counted.';
+comment on function tock.uncollected_segments is 'The segments that may have uncounted runs or leases.';
 
--- Reads only what is unfinished; what died in settled segments was counted when they were settled. One
--- statement: a task that moves meanwhile would be in none of the counts, or in two, and a queue be empty
--- that never was.
+-- Reads only unfinished tasks; the dead tasks of closed segments were counted when they were closed. It is
+-- one statement: otherwise a task that moves meanwhile would be counted twice or not at all, and a queue
+-- could look empty that never was.
 create or replace function tock.queue_stats(p_queue text default null)
 returns table (
   queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
@@ -103,5 +103,5 @@ begin
 end $$;
 
 comment on function tock.queue_stats is
-  'How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one '
-  'is; waiting is counted up to a million.';
+  'The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the '
+  'oldest ready task is ready.';

@@ -1,6 +1,6 @@
--- With runs that were read from the archive (p_archived, empty at first), those that the database has no more
--- are taken from there; `missing` says which is to be read next, and where, and p_looked for which that was
--- in vain, or what waiting entries it was.
+-- Runs that the database no longer has are taken from p_archived, the runs read from the archive (empty at
+-- first). "missing" names the run to read next and its files. p_scanned has the ids that were read in vain,
+-- or that were waiting rows.
 create or replace function tock.task_with(
   p_id bigint, p_archived tock.found_run[] default null, p_scanned bigint[] default '{}')
 returns table (
@@ -24,8 +24,8 @@ begin
   end if;
   v_run := v_first;
   v_next := coalesce(v_run.task_id, p_id);
-  -- where the segment of its first run is gone, the history begins with what that one led on to, or else with
-  -- the run that was asked for
+  -- if the segment of its first run was dropped, the history begins with the successor of that run, or else
+  -- with the run p_id
   if v_run.task_id <> p_id and tock.segment_of(tock.position_of(v_run.task_id)) is null
     and not exists (select from tock.promotions p where p.position = tock.position_of(v_run.task_id))
     and (p_archived is null
@@ -38,14 +38,14 @@ begin
   runs := '[]';
   while v_next is not null loop
     v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
-    -- which of a task's runs comes next isn't known before all that may be it have been read
+    -- the next run of a task is known only after all files that may have it were read
     if v_run.id is null and p_archived <> '{}' and (tock.stream_of(v_next) <> 0 or v_next = any (p_scanned))
     then
       v_run := tock.archived_run(p_archived, v_next, coalesce(id, v_next));
       v_next := coalesce(v_run.id, v_next);
     end if;
     if v_run.id is null then
-      -- in this order, as it may become ready in between
+      -- in this order, because the row may become a run in between
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at,
         w.due_at, w.due_after_parents, w.payload, w.max_attempts,
         coalesce(w.task_id, tock.id_at(w.position, 0)) as task_id,
@@ -61,7 +61,7 @@ begin
         end if;
         v_next := (select p.run_id from tock.promotions p where p.position = tock.position_of(v_next));
         continue when v_next is not null;
-        return;  -- unknown, or gone on into a segment that is gone
+        return;  -- unknown, or continued in a segment that was dropped
       end if;
       id := v_waits.task_id; queue := v_waits.queue; options := v_waits.options - 'stage';
       priority := v_waits.priority;
@@ -93,7 +93,8 @@ begin
       'result', case when pg_catalog.octet_length(v_run.result::text) <= 4096 then v_run.result
         when v_run.result is not null then '{"shortened": true}' end,
       'error', case when pg_catalog.octet_length(v_run.error::text) <= 4096 then v_run.error
-        -- a thousand runs have to fit into an answer; the newest one's error is there in full beside them
+        -- a thousand runs have to fit into one answer; the full error of the newest one is in the column
+        -- error
         when v_run.error is not null then pg_catalog.jsonb_build_object('name', v_run.error -> 'name',
           'message', pg_catalog.left(v_run.error ->> 'message', 1000), 'shortened', true) end);
     v_next := v_run.next_id;
@@ -112,8 +113,7 @@ begin
 end $$;
 
 comment on function tock.task_with is
-  'task(), which may go on with runs that were read from the archive: `missing` is the next of them '
-  'that it needs.';
+  'task() with runs that were read from the archive: "missing" is the next run that it needs.';
 
 create or replace function tock.task(p_id bigint)
 returns table (
@@ -138,6 +138,6 @@ begin
 end $$;
 
 comment on function tock.task is
-  'A task by its id or any of its runs'' ids: its state, and all its runs in order with queue, worker, '
-  'times, progress, result and error. No row when there is none, '
-  'or it ended longer than its queue''s retention ago.';
+  'A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, '
+  'times, progress, result and error. No row if there is none, or if it ended longer ago than the retention '
+  'of its queue.';

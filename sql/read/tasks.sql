@@ -29,11 +29,11 @@ begin
   end if;
   if v_filter ?| array['unique_key', 'concurrency_key'] then
     if not v_filter ? 'queue' then
-      perform tock.refuse(422, 'a unique key, or a concurrency key, is one of a queue', 'queue',
-        'name the queue too');
+      perform tock.refuse(422, 'a unique key or concurrency key belongs to a queue', 'queue',
+        'add the queue to the filter');
     elsif v_filter ?& array['unique_key', 'concurrency_key'] then
-      perform tock.refuse(422, 'tasks are listed by a unique key or by a concurrency key', 'concurrency_key',
-        'leave one of them out');
+      perform tock.refuse(422, 'a filter cannot have both unique_key and concurrency_key', 'concurrency_key',
+        'leave out one of them');
     end if;
     return query select tock.list_keyed(v_filter, p_limit), null::text, 0;
     return;
@@ -42,9 +42,8 @@ begin
 end $$;
 
 comment on function tock.tasks is
-  'One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or '
-  'entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue '
-  'also unique_key or concurrency key), the cursor to go on with (null at the end), and how many rows were '
-  'looked at, '
-  'some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. '
-  'rerun true or false: only those that have been run again, or have not.';
+  'One row: tasks of one queue or all that match a filter, without payloads, the newest first by their '
+  'newest run or waiting row. The filter is {queue, state, tenant, error, worker, rerun, from, to}, and '
+  'with queue also unique_key or concurrency_key. Also the cursor of the next page (null at the end), and '
+  'the number of rows scanned, about 10,000 a call: a page may be empty. Ready, running and dead tasks are '
+  'found by an index. rerun: only tasks that were (true) or were not (false) run again.';

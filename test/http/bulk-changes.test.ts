@@ -67,7 +67,7 @@ test('a redrive in parts ends, though what it runs dies again', async () => {
   const before = Buffer.from('["waiting", "2026-01-01", 1]').toString('hex');
   expect(await post(`${at}/redrive`, { cursor: before })).toMatchObject({
     status: 422,
-    body: { field: 'cursor', hint: expect.stringContaining('the call before') },
+    body: { field: 'cursor', hint: expect.stringContaining('the previous page') },
   });
 });
 

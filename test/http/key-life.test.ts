@@ -131,12 +131,12 @@ test('over its rate a key gets 429 with Retry-After and how many it may', async 
     status: 429,
     body: {
       type: 'urn:tock:problem:too-many-requests',
-      detail: 'this key may make 2 requests in 86400 seconds, and has',
+      detail: 'this key has used up its rate of 2 requests in 86400 seconds',
     },
   });
   const after = Number(refused.headers.get('retry-after'));
   expect(after).toBeGreaterThan(0);
-  expect(refused.body.hint).toBe(`Come again in ${after} seconds`);
+  expect(refused.body.hint).toBe(`Try again in ${after} seconds`);
 });
 
 test('a claim that waits is one request, however often it looks', async () => {

@@ -114,7 +114,7 @@ test('of a body over 8 KiB the key is asked first, once in ten seconds, and judg
   await tock.owner.query('select tock.revoke_key($1)', [key.slice(0, 13)]);
   expect((await enqueue()).status).toBe(401);
   const unknown = await tock.send('POST /v1/queues/large/tasks', { body, key: 'tock_unheard_of' });
-  expect(unknown).toMatchObject({ status: 401, body: { detail: 'this key is not known' } });
+  expect(unknown).toMatchObject({ status: 401, body: { detail: 'this key is unknown' } });
   expect(tock.statements.at(-1)?.text).toContain('known_key');
 });
 

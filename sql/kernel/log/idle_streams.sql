@@ -20,7 +20,7 @@ declare
   v_count integer;
   v_rested integer := 0;
 begin
-  perform tock.check_read_committed('rest');
+  perform tock.check_read_committed('deactivate_streams');
   -- after a sequence was set back, the checks below would miss the runs above it
   perform tock.guard_before_use();
   for v_slot in

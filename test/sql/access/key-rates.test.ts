@@ -63,8 +63,8 @@ test('a key over its rate gets its limit and the time to retry', async () => {
   const refused = await refusal(enqueue(key.key));
   expect(refused).toMatchObject({
     code: 'TK429',
-    message: 'this key may make 2 requests in 86400 seconds, and has',
-    hint: expect.stringMatching(/^come again in \d+ seconds$/),
+    message: 'this key has used up its rate of 2 requests in 86400 seconds',
+    hint: expect.stringMatching(/^try again in \d+ seconds$/),
   });
   const seconds = Number(/\d+/.exec(refused.hint)?.[0]);
   expect(seconds).toBeGreaterThan(0);

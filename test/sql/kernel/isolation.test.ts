@@ -55,7 +55,7 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
     expect(error).toMatchObject({ code: 'TK409', hint: expect.stringContaining('read committed') });
     const inner: Record<string, string> = { reprioritize: 'change', reschedule: 'change' };
     const said = inner[verb] ?? verb.replace('reprioritize_where', 'change').replace('_where', '');
-    expect(error.message).toContain(`${said}() has to run in read committed`);
+    expect(error.message).toContain(`${said}() needs isolation level read committed`);
     await old.query('rollback');
   });
 
