@@ -2,10 +2,7 @@
 -- the key in a setting. Other roles could write that setting too, so it counts only for the role of the HTTP
 -- server.
 create or replace function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb default '{}')
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into tock.audit_log (role, key, verb, object, detail)
     values (session_user, case when pg_catalog.pg_has_role(session_user, 'tock_edge', 'member')
@@ -21,16 +18,13 @@ create or replace function tock.audit_log(
   p_key text default null, p_verb text default null, p_object text default null, p_before bigint default null,
   p_limit integer default 100)
 returns table (number bigint, at timestamptz, role text, key text, key_name text, verb text,
-  object text, detail jsonb)
-language plpgsql
-volatile
-security definer
+  object text, detail jsonb) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_custom_plan
-as $$
+set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
@@ -50,10 +44,7 @@ comment on function tock.audit_log is
   'p_before is the last number of the previous page.';
 
 create or replace function tock.prune_audit_log(p_limit integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_count integer;
 begin
@@ -68,10 +59,7 @@ comment on function tock.prune_audit_log is
   'Deletes entries older than a year, up to p_limit; returns the number.';
 
 create or replace function tock.without_query(p_push jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select case when p_push ->> 'url' like '%?%'
     then pg_catalog.jsonb_set(p_push, '{url}',
       pg_catalog.to_jsonb(pg_catalog.split_part(p_push ->> 'url', '?', 1) || '?…'))

@@ -1,10 +1,7 @@
 -- Most keys have no rate and no tenants: for them one look-up decides. The use count is null if a sequence is
 -- missing.
 create or replace function tock.allows_simple(p_key text, p_scope text, p_queue text)
-returns boolean
-language plpgsql
-stable
-as $$
+returns boolean language plpgsql stable as $$
 declare
   -- PostgreSQL decompresses keys one by one here, which is most of the cost
   v_hash bytea := pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
@@ -23,10 +20,7 @@ comment on function tock.allows_simple is
   'authorize(), which gives the reason, or allows a queue that is null.';
 
 create or replace function tock.live_key(p_key text)
-returns tock.keys
-language plpgsql
-stable
-as $$
+returns tock.keys language plpgsql stable as $$
 declare
   v_key tock.keys;
   v_hint text := 'see tock key list for its replacement, or make a new one: tock key create';
@@ -49,12 +43,8 @@ comment on function tock.live_key is 'The row of a key; TK401 if there is none, 
 
 -- Called before a large body is read. Does not count as a use of the key: the route authorizes it afterwards.
 create or replace function tock.known_key(p_key text)
-returns boolean
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp as $$
 begin
   perform tock.live_key(p_key);
   return true;
@@ -65,12 +55,8 @@ comment on function tock.known_key is 'True if a key exists and has not ended; o
 create or replace function tock.authorize(
   p_key text, p_scope text, p_queue text default null, p_own boolean default false,
   p_again boolean default false)
-returns boolean
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp as $$
 declare
   v_key tock.keys;
 begin

@@ -2,13 +2,10 @@ create or replace function tock.update_key(p_prefix text, p_changes jsonb)
 returns table (
   prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
   rate_seconds integer, created_at timestamptz, expires_at timestamptz, revoked_at timestamptz, replaces text,
-  replaced_by text, last_used_at timestamptz, uses bigint)
-language plpgsql
-volatile
-security definer
+  replaced_by text, last_used_at timestamptz, uses bigint) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_other text;
@@ -73,12 +70,9 @@ create or replace function tock.rotate_key(p_prefix text, p_overlap_seconds inte
 returns table (
   key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
   rate_seconds integer, created_at timestamptz, expires_at timestamptz, replaces text)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_now timestamptz;

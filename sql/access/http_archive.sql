@@ -1,10 +1,7 @@
 -- Checks of a key cannot look into the archive, so this one uses the task that was read from it.
 create or replace function tock.authorize_archived(
   p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_tenants text[] := tock.tenants_of_key(p_key);
   v_queue text;
@@ -29,15 +26,11 @@ comment on function tock.authorize_archived is
 
 create or replace function tock.http_task(
   p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_scanned bigint[], p_again boolean default false)
-returns text
-language plpgsql
-volatile
-security definer
+returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_own bigint := tock.visible_task(p_key, p_id);
   v_task record;
@@ -73,12 +66,9 @@ comment on function tock.http_task is
 create or replace function tock.archive_search(
   p_queue text, p_from timestamptz, p_to timestamptz, p_segment integer default null,
   p_part integer default null, p_limit integer default 4)
-returns table (files jsonb, erased text[], from_micros text, to_micros text)
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns table (files jsonb, erased text[], from_micros text, to_micros text) language plpgsql
+volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
   perform tock.check_queue_name(p_queue);
@@ -108,15 +98,11 @@ comment on function tock.archive_search is
   'tasks with a pending erasure (null if they are too many to list), and the period in microseconds.';
 
 create or replace function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])
-returns text
-language plpgsql
-volatile
-security definer
+returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_task record;
   v_runs integer;

@@ -2,13 +2,9 @@
 -- PostgreSQL would plan a longer statement anew for each request. The answers are response bodies as JSON.
 -- The commonest case skips the verb and calls what the verb would call.
 create or replace function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
-returns text
-language plpgsql
-volatile
-security definer
+returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_id bigint;
   v_own boolean := false;
@@ -47,10 +43,7 @@ comment on function tock.http_enqueue is
 -- Without this check, a payload of 300,000 keys took 0.5 s and 2.2 MB of WAL before it was rejected
 -- (PostgreSQL 15). A repeated call gets its ids, whatever limit the queue has by now.
 create or replace function tock.refuse_large_payloads(p_queue text, p_body jsonb, p_request_id text)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 declare
   v_tasks jsonb := coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id'));
   v_max integer := (tock.policy(p_queue)).max_payload_bytes;
@@ -71,10 +64,7 @@ comment on function tock.refuse_large_payloads is
 -- Called wherever tasks come in: a key that may not enqueue into a stage must not reach it through another
 -- stage or a completion.
 create or replace function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after') then
     perform tock.check_parents_key(p_key, p_tasks, p_field);
@@ -88,10 +78,7 @@ comment on function tock.authorize_tasks is
 
 -- A child may get the results of its parents, so a key for some queues may name only parents in those queues.
 create or replace function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_queues text[] := (select k.queues from tock.keys k
     where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8')));

@@ -1,9 +1,6 @@
 -- The statement calls claim() itself: inside a function, claim() would not be the whole transaction.
 create or replace function tock.http_claim(p_queue text, p_runs tock.claimed[])
-returns text
-language plpgsql
-volatile
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_run tock.claimed := p_runs[1];
   v_runs text;
@@ -43,10 +40,7 @@ comment on function tock.http_claim is
   'POST /v1/queues/:queue/claim: the rows of claim() as the body of the answer.';
 
 create or replace function tock.http_claim_any(p_queues text[], p_runs tock.claimed_from[])
-returns text
-language plpgsql
-volatile
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_leases json;
   v_state record;
@@ -80,16 +74,12 @@ comment on function tock.http_claim_any is
   'POST /v1/claim: the rows of claim_any() as the body of the answer.';
 
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
-returns text
-language plpgsql
-volatile
-security definer
+returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_done integer;
 begin

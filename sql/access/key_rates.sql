@@ -1,10 +1,7 @@
 -- nextval() of an unlogged sequence counts a use: without a row, WAL, a transaction id or a wait. A read-only
 -- server counts nothing.
 create or replace function tock.count_key_use(p_prefix text)
-returns boolean
-language sql
-volatile
-as $$
+returns boolean language sql volatile as $$
   select case when pg_catalog.current_setting('transaction_read_only') = 'off'
     then coalesce(pg_catalog.nextval(pg_catalog.to_regclass('tock.uses_' || pg_catalog.substr(p_prefix, 6))),
       0) >= 0 else true end
@@ -13,10 +10,7 @@ $$;
 comment on function tock.count_key_use is 'Counts one use of a key; returns true.';
 
 create or replace function tock.enforce_key_rate(p_key tock.keys)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_seconds integer;
 begin
@@ -43,10 +37,7 @@ comment on function tock.enforce_key_rate is
 -- setval() for longer than the window could set the sequence back: the count of the later window then starts
 -- again.
 create or replace function tock.count_request(p_prefix text, p_limit integer, p_seconds integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_counter regclass := pg_catalog.to_regclass('tock.rate_' || pg_catalog.substr(p_prefix, 6));
   v_now double precision;
@@ -90,11 +81,8 @@ comment on function tock.count_request is
 -- dropped later: while this waited for it, no use would be recorded. A call that extends an expired key holds
 -- its row.
 create or replace function tock.drop_key_counters(p_prefix text)
-returns void
-language plpgsql
-volatile
-set lock_timeout = '10ms'
-as $$
+returns void language plpgsql volatile
+set lock_timeout = '10ms' as $$
 begin
   perform from tock.keys k
   where k.prefix = p_prefix and least(k.revoked_at, k.expires_at) < pg_catalog.now() - interval '1 hour'
@@ -112,10 +100,7 @@ comment on function tock.drop_key_counters is
 
 -- The value recorded last is at most that of the sequence, unless a crash has set the sequence back.
 create or replace function tock.record_key_uses(p_limit integer default 500)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_count integer;
   v_key record;

@@ -2,12 +2,9 @@ create or replace function tock.keys_list(p_prefix text default null)
 returns table (
   prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
   rate_seconds integer, created_at timestamptz, expires_at timestamptz, revoked_at timestamptz, replaces text,
-  replaced_by text, last_used_at timestamptz, uses bigint)
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+  replaced_by text, last_used_at timestamptz, uses bigint) language sql
+stable security definer
+set search_path = pg_catalog, pg_temp as $$
   select k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds,
     k.created_at, k.expires_at, k.revoked_at, k.replaces,
     (select r.prefix from tock.keys r where r.replaces = k.prefix and r.revoked_at is null),
@@ -24,10 +21,7 @@ comment on function tock.keys_list is
 -- Sequences count, because nextval() waits for no transaction and leaves nothing for vacuum. They are
 -- unlogged, so that a count writes no WAL and a claim stays its whole transaction. A crash resets them.
 create or replace function tock.make_key_counters(p_prefix text, p_rated boolean)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   execute pg_catalog.format('create unlogged sequence if not exists tock.%I cache 1',
     'uses_' || pg_catalog.substr(p_prefix, 6));
@@ -42,10 +36,7 @@ comment on function tock.make_key_counters is
 
 -- The only function that makes a secret.
 create or replace function tock.insert_key(p_key tock.keys)
-returns text
-language plpgsql
-volatile
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_random text := pg_catalog.replace(pg_catalog.gen_random_uuid()::text
     || pg_catalog.gen_random_uuid()::text, '-', '');
@@ -65,10 +56,7 @@ comment on function tock.insert_key is
   'Stores a key with these properties under a new prefix and hash, with its counters; returns the secret.';
 
 create or replace function tock.expiry_of(p_expires_at timestamptz, p_expires_in_seconds double precision)
-returns timestamptz
-language plpgsql
-volatile
-as $$
+returns timestamptz language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
 begin
@@ -88,10 +76,7 @@ comment on function tock.expiry_of is
   'The expiry of a key from one of the two arguments; TK422 for an invalid one, null for none.';
 
 create or replace function tock.check_key(p_key tock.keys)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_queue text;
 begin
@@ -131,10 +116,7 @@ end $$;
 comment on function tock.check_key is 'Raises TK422 for an invalid key.';
 
 create or replace function tock.key_detail(p_key tock.keys)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('name', p_key.name,
     'scopes', p_key.scopes, 'queues', p_key.queues, 'tenants', p_key.tenants, 'expires_at', p_key.expires_at,
     'rate_limit', p_key.rate_limit, 'rate_seconds', p_key.rate_seconds))
@@ -149,11 +131,8 @@ create or replace function tock.create_key(
 returns table (
   key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
   rate_seconds integer, created_at timestamptz, expires_at timestamptz, replaces text)
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_row tock.keys;
@@ -181,13 +160,9 @@ comment on function tock.create_key is
   'optional expiry and rate. Returns the secret this once; only its hash is stored.';
 
 create or replace function tock.revoke_key(p_prefix text)
-returns boolean
-language plpgsql
-volatile
-security definer
+returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_revoked_at timestamptz;
 begin

@@ -1,10 +1,6 @@
 create or replace function tock.own_request_id(p_key text, p_request_id text)
-returns text
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp as $$
 declare
   v_tenants text[] := tock.tenants_of_key(p_key);
 begin
@@ -20,10 +16,7 @@ comment on function tock.own_request_id is
   'A request id in the namespace of the tenants of a key, so that no key gets the ids of other tenants.';
 
 create or replace function tock.check_own_tasks(p_tenants text[], p_tasks jsonb)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_bad record;
 begin
@@ -65,10 +58,7 @@ comment on function tock.check_own_tasks is
   'that does not exist.';
 
 create or replace function tock.own_tasks(p_key text, p_body jsonb)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_tenants text[] := tock.tenants_of_key(p_key);
   v_tasks jsonb := coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body));

@@ -1,9 +1,6 @@
 -- The options of each run have the stages of its task.
 create or replace function tock.stages_of_task(p_id bigint)
-returns jsonb
-language plpgsql
-stable
-as $$
+returns jsonb language plpgsql stable as $$
 declare
   v_id bigint := p_id;
   v_segment integer;
@@ -38,15 +35,11 @@ comment on function tock.stages_of_task is
 -- may reach a later stage. A verb sees tasks that come after its key was checked, and ids can be guessed: an
 -- unknown id belongs to no queue.
 create or replace function tock.queue_for_authorization(p_key text, p_id bigint)
-returns text
-language plpgsql
-stable
-security definer
+returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_queue text := tock.queue_of_task(p_id);
   v_stages jsonb;

@@ -1,15 +1,11 @@
 -- Links from one task to others (parents, reruns, the task that spawned it) show only tasks that the key
 -- could read by their own ids. The queue of each counts, and the queue of its last rerun.
 create or replace function tock.readable(p_key text, p_ids bigint[])
-returns bigint[]
-language plpgsql
-volatile
-security definer
+returns bigint[] language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_key record;
 begin
@@ -35,14 +31,11 @@ comment on function tock.readable is
 create or replace function tock.readable_links(
   p_key text, p_options jsonb, p_error jsonb, p_rerun_of bigint, p_reruns jsonb, out options jsonb,
   out error jsonb, out rerun_of text, out reruns jsonb)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_ids bigint[];
   v_readable text[];

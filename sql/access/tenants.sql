@@ -1,22 +1,14 @@
 create or replace function tock.tenants_of_key(p_key text)
-returns text[]
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language sql stable security definer
+set search_path = pg_catalog, pg_temp as $$
   select k.tenants from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
 $$;
 
 comment on function tock.tenants_of_key is 'The tenants of a key; null for all.';
 
 create or replace function tock.queues_of_key(p_key text)
-returns text[]
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language sql stable security definer
+set search_path = pg_catalog, pg_temp as $$
   select k.queues from tock.keys k where k.hash = pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'))
 $$;
 
@@ -25,15 +17,11 @@ comment on function tock.queues_of_key is 'The queues of a key; null for all.';
 -- All runs of a task have the same tenant. If the segment of the run was dropped, task() finds it through its
 -- successor.
 create or replace function tock.tenant_of_task(p_id bigint)
-returns text
-language plpgsql
-stable
-security definer
+returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_id bigint := p_id;
   v_segment integer;
@@ -60,15 +48,11 @@ comment on function tock.tenant_of_task is
   'The tenant of a task; null if it has none, or if there is no such task.';
 
 create or replace function tock.visible_task(p_key text, p_id bigint)
-returns bigint
-language plpgsql
-stable
-security definer
+returns bigint language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_key record;
 begin
@@ -83,12 +67,8 @@ comment on function tock.visible_task is
   'and there is no such task.';
 
 create or replace function tock.own_tenant(p_key text, p_tenant text)
-returns text
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp as $$
 declare
   v_tenants text[] := tock.tenants_of_key(p_key);
 begin
@@ -110,10 +90,7 @@ comment on function tock.own_tenant is
 
 -- The escaped tenant has no / left, so the names of two tenants cannot collide.
 create or replace function tock.tenant_scoped_name(p_tenant text, p_name jsonb)
-returns text
-language sql
-immutable
-as $$
+returns text language sql immutable as $$
   select 'tenant:' || pg_catalog.replace(pg_catalog.replace(p_tenant, '~', '~0'), '/', '~1') || '/'
     || (p_name #>> '{}')
   where pg_catalog.jsonb_typeof(p_name) = 'string'

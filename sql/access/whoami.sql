@@ -1,15 +1,12 @@
 create or replace function tock.whoami(p_key text)
 returns table (
   prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer,
-  rate_seconds integer, created_at timestamptz, expires_at timestamptz)
-language plpgsql
-volatile
-security definer
+  rate_seconds integer, created_at timestamptz, expires_at timestamptz) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_key tock.keys;

@@ -1,8 +1,6 @@
 create or replace function tock.refuse(
   p_status integer, p_message text, p_field text default null, p_hint text default null)
-returns void
-language plpgsql
-as $$
+returns void language plpgsql as $$
 declare
   v_code text := 'TK' || p_status;
 begin

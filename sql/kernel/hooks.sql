@@ -2,8 +2,7 @@
 -- Plain tasks pay nothing: a hook is called only for a task, lease or stream with options.
 
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
-returns void language plpgsql volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform tock.check_push(p_tasks, p_policy);
   perform tock.check_after(p_tasks);
@@ -20,14 +19,12 @@ comment on function tock.append_with_keys is
   'Appends tasks of which some have a unique key; calls append_any() for the new ones.';
 
 create or replace function tock.after_append(p_children bigint[])
-returns void language sql volatile
-as $$ select tock.check_parents(p_children) $$;
+returns void language sql volatile as $$ select tock.check_parents(p_children) $$;
 
 comment on function tock.after_append is 'Called with the positions of tasks that have depends_on.';
 
 create or replace function tock.before_complete(p_lease uuid, p_results jsonb)
-returns void language plpgsql volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
     perform tock.check_spawns(p_results);
@@ -39,8 +36,7 @@ end $$;
 comment on function tock.before_complete is 'Checks the feature fields of results; TK422 names the field.';
 
 create or replace function tock.on_completing(p_run tock.leased_run, p_item jsonb, p_options jsonb)
-returns tock.continuation language plpgsql volatile
-as $$
+returns tock.continuation language plpgsql volatile as $$
 begin
   if coalesce((p_item #>> '{spawn,wait}')::boolean, false) then
     -- a task that already waits may have moved to another queue
@@ -58,8 +54,7 @@ comment on function tock.on_completing is
 
 create or replace function tock.was_completed_so(
   p_run tock.leased_run, p_item jsonb, p_next tock.continuation, p_pipeline boolean)
-returns boolean language sql stable
-as $$
+returns boolean language sql stable as $$
   select tock.was_ended_so(p_run, coalesce(p_next.waits, false) or p_pipeline, p_next.queue)
     and tock.was_spawned_before(p_run, nullif(p_item -> 'spawn', 'null'))
 $$;
@@ -69,29 +64,25 @@ comment on function tock.was_completed_so is
   'tasks.';
 
 create or replace function tock.after_complete(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
-returns void language sql volatile
-as $$ select tock.spawn_all(p_segment, p_runs, p_results) $$;
+returns void language sql volatile as $$ select tock.spawn_all(p_segment, p_runs, p_results) $$;
 
 comment on function tock.after_complete is
   'Called with the runs of this completion that spawn tasks.';
 
 create or replace function tock.before_next_attempts(p_again tock.next_attempt[], p_fields text[])
-returns void language sql stable
-as $$ select tock.check_stages_take(p_again, p_fields) $$;
+returns void language sql stable as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
 comment on function tock.before_next_attempts is
   'Checks tasks that continue in another queue with their own payload.';
 
 create or replace function tock.on_runs_moved(p_ids bigint[])
-returns void language sql volatile
-as $$ select tock.notify_dependents(p_ids) $$;
+returns void language sql volatile as $$ select tock.notify_dependents(p_ids) $$;
 
 comment on function tock.on_runs_moved is
   'Called when runs or waiting entries have ended or continue as other runs.';
 
 create or replace function tock.on_runs_ended(p_segment integer, p_ended tock.ending[])
-returns void language plpgsql volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform tock.notify_dependents(array(select tock.id_at(e.position, e.stream) from unnest(p_ended) e));
   -- one call ends either completed runs or other runs, never both
@@ -103,8 +94,7 @@ end $$;
 comment on function tock.on_runs_ended is 'Called when results of runs have been written.';
 
 create or replace function tock.after_runs_ended(p_segment integer, p_ended tock.ending[])
-returns void language sql volatile
-as $$ select tock.release_keys_of_runs(p_segment, p_ended) $$;
+returns void language sql volatile as $$ select tock.release_keys_of_runs(p_segment, p_ended) $$;
 
 comment on function tock.after_runs_ended is
   'Called when runs of a lease with options have ended and the ended part of the lease is closed.';
@@ -138,16 +128,14 @@ as $$ select tock.record_limiter_state(p_queue, p_policy, p_asked, p_token, p_st
 comment on function tock.after_claim is 'Called when runs of a queue with a limit have been leased.';
 
 create or replace function tock.piggyback_maintenance()
-returns boolean language sql volatile
-as $$ select tock.run_late_maintenance() $$;
+returns boolean language sql volatile as $$ select tock.run_late_maintenance() $$;
 
 comment on function tock.piggyback_maintenance is
   'Does overdue maintenance before a claim reads its streams; true if there was anything to do.';
 
 create or replace function tock.on_runs_skipped(
   p_stream integer, p_after bigint, p_upto bigint, p_concurrency_keys text[])
-returns void language plpgsql volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform tock.notify_dependents_of_skipped(p_stream, p_after, p_upto);
   if p_concurrency_keys <> '{}' then
@@ -162,8 +150,7 @@ comment on function tock.on_runs_skipped is
   'these runs.';
 
 create or replace function tock.before_promotion(p_sweep boolean)
-returns void language plpgsql volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform tock.process_rechecks(p_sweep);
   if p_sweep then
@@ -181,8 +168,7 @@ comment on function tock.held_back is
   'Due entries that must stay on the wait list of their concurrency key until a later promotion.';
 
 create or replace function tock.on_dependents_due(p_positions bigint[])
-returns integer language plpgsql volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_children bigint[] := tock.lock_dependents(p_positions);
 begin
@@ -194,16 +180,14 @@ comment on function tock.on_dependents_due is
   'Called with due entries that must check whether their parents have ended; returns how many became ready.';
 
 create or replace function tock.on_concurrency_keys_due(p_positions bigint[])
-returns void language sql volatile
-as $$ select tock.join_wait_lists(p_positions) $$;
+returns void language sql volatile as $$ select tock.join_wait_lists(p_positions) $$;
 
 comment on function tock.on_concurrency_keys_due is
   'Called with due entries that have a concurrency key; makes ready those that the key admits.';
 
 create or replace function tock.on_made_ready(
   p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
-returns void language plpgsql volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if p_concurrency_keys is not null then
     perform tock.admit_at_keys(p_queues, p_concurrency_keys);
@@ -215,20 +199,17 @@ comment on function tock.on_made_ready is
   'Called when waiting entries have become runs; p_queues and p_concurrency_keys are those of cancelled ones.';
 
 create or replace function tock.after_sweep()
-returns integer language sql volatile
-as $$ select tock.sweep_wait_lists() $$;
+returns integer language sql volatile as $$ select tock.sweep_wait_lists() $$;
 
 comment on function tock.after_sweep is 'Makes ready the tasks that a feature missed; returns how many.';
 
 create or replace function tock.on_tasks_put_off(p_ids bigint[])
-returns void language sql volatile
-as $$ select tock.release_admissions(p_ids) $$;
+returns void language sql volatile as $$ select tock.release_admissions(p_ids) $$;
 
 comment on function tock.on_tasks_put_off is 'Called when waiting tasks have got a later time.';
 
 create or replace function tock.before_segment_drop(p_segment tock.segments)
-returns boolean language plpgsql volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   if p_segment.counted then
     return true;
@@ -241,7 +222,6 @@ comment on function tock.before_segment_drop is
   'True if the metrics have counted all runs of a segment; collects them if they have not.';
 
 create or replace function tock.on_segment_dropped(p_segment integer)
-returns void language sql volatile
-as $$ select tock.record_archive_dropped(p_segment) $$;
+returns void language sql volatile as $$ select tock.record_archive_dropped(p_segment) $$;
 
 comment on function tock.on_segment_dropped is 'Called when the tables of a segment have been dropped.';

@@ -1,10 +1,7 @@
 -- The id of a task or run is its address: 43 bits of position, 20 bits of stream. The next three functions
 -- are inlined.
 create or replace function tock.id_at(p_position bigint, p_stream bigint)
-returns bigint
-language sql
-immutable
-as $$
+returns bigint language sql immutable as $$
   select p_position << 20 | p_stream
 $$;
 
@@ -12,40 +9,28 @@ comment on function tock.id_at is
   'The id for a position in a stream; waiting entries have stream 0.';
 
 create or replace function tock.position_of(p_id bigint)
-returns bigint
-language sql
-immutable
-as $$
+returns bigint language sql immutable as $$
   select p_id >> 20
 $$;
 
 comment on function tock.position_of is 'The position in an id.';
 
 create or replace function tock.stream_of(p_id bigint)
-returns integer
-language sql
-immutable
-as $$
+returns integer language sql immutable as $$
   select (p_id & 1048575)::integer
 $$;
 
 comment on function tock.stream_of is 'The stream in an id; 0 for a task that started out waiting.';
 
 create or replace function tock.is_id(p_text text)
-returns boolean
-language sql
-immutable
-as $$
+returns boolean language sql immutable as $$
   select p_text ~ '^\d{1,18}$' or (p_text ~ '^\d{19}$' and p_text <= '9223372036854775807')
 $$;
 
 comment on function tock.is_id is 'True if a text has the form of a task id.';
 
 create or replace function tock.is_instant(p_text text)
-returns boolean
-language plpgsql
-stable
-as $$
+returns boolean language plpgsql stable as $$
 begin
   return p_text ~ '^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d(:?\d\d)?)$'
     and extract(year from p_text::timestamptz) between 1970 and 9999;
@@ -57,10 +42,7 @@ end $$;
 comment on function tock.is_instant is 'True if a text is an ISO 8601 date and time with a zone.';
 
 create or replace function tock.parse_ids(p_rows jsonb, p_field text)
-returns bigint[]
-language plpgsql
-immutable
-as $$
+returns bigint[] language plpgsql immutable as $$
 declare
   v_id text;
   v_ids bigint[] := '{}';
@@ -93,10 +75,7 @@ comment on function tock.parse_ids is
 -- tokens wrote one page each after a checkpoint (see ARCHITECTURE.md). 62 bits are random, which makes a token
 -- unguessable; a caller needs a role or an API key beside it. The first bit is 0.
 create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
-returns uuid
-language sql
-volatile
-as $$
+returns uuid language sql volatile as $$
   select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
       pg_catalog.lpad(pg_catalog.to_hex(p_after & 2147483647), 8, '0'), 1),
       p_version, 15),
@@ -110,10 +89,7 @@ comment on function tock.new_token is
 -- A lease of one run is found by its own key, so its claim and its end write no index on token (that index
 -- covers rows whose column alone is null). 42 bits are random.
 create or replace function tock.new_token_of_one(p_segment integer, p_stream integer, p_after bigint)
-returns uuid
-language sql
-volatile
-as $$
+returns uuid language sql volatile as $$
   select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
       pg_catalog.to_hex(p_after & 2147483647 | 2147483648), 1),
       '8', 15),
@@ -126,10 +102,7 @@ comment on function tock.new_token_of_one is
   'stream, 28 bits of segment.';
 
 create or replace function tock.is_of_one(p_lease uuid)
-returns boolean
-language sql
-immutable
-as $$
+returns boolean language sql immutable as $$
   select pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 0) > 127
     and pg_catalog.get_byte(pg_catalog.uuid_send(p_lease), 6) >> 4 = 8
 $$;
@@ -138,20 +111,14 @@ comment on function tock.is_of_one is
   'True if a lease was claimed with one run, so that its token is its address: see new_token_of_one().';
 
 create or replace function tock.token_stream(p_lease uuid)
-returns integer
-language sql
-immutable
-as $$
+returns integer language sql immutable as $$
   select ('x' || pg_catalog.substr(p_lease::text, 25, 5))::bit(20)::integer
 $$;
 
 comment on function tock.token_stream is 'The stream in the token of a lease of one run.';
 
 create or replace function tock.token_cursor(p_lease uuid, p_first bigint)
-returns bigint
-language sql
-immutable
-as $$
+returns bigint language sql immutable as $$
   select p_first - 1 + (
     ('x' || pg_catalog.left(p_lease::text, 8))::bit(32)::bigint - (p_first - 1) & 2147483647)
 $$;
@@ -161,10 +128,7 @@ comment on function tock.token_cursor is
   'is at most 2^30 positions wide.';
 
 create or replace function tock.token_segment(p_lease uuid)
-returns integer
-language sql
-immutable
-as $$
+returns integer language sql immutable as $$
   select ('x' || pg_catalog.right(p_lease::text, 7))::bit(28)::integer
 $$;
 
@@ -172,10 +136,7 @@ comment on function tock.token_segment is
   'The segment that a token names; lease_segment() checks that it exists.';
 
 create or replace function tock.lease_has_options(p_lease uuid)
-returns boolean
-language sql
-immutable
-as $$
+returns boolean language sql immutable as $$
   select pg_catalog.substr(p_lease::text, 15, 1) = '5'
 $$;
 
@@ -183,11 +144,7 @@ comment on function tock.lease_has_options is 'True if the runs of a lease have 
 
 -- The planner needs the rows estimate: a generic plan must suit many ids.
 create or replace function tock.unmatched_ids(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
-returns setof record
-language plpgsql
-immutable
-rows 1000
-as $$
+returns setof record language plpgsql immutable rows 1000 as $$
 begin
   return query
     select i.id, i.n from unnest(p_ids) with ordinality i(id, n)

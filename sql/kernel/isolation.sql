@@ -1,8 +1,5 @@
 create or replace function tock.sees_all()
-returns boolean
-language sql
-stable
-as $$
+returns boolean language sql stable as $$
   select pg_catalog.current_setting('transaction_isolation') = 'read committed'
 $$;
 
@@ -11,10 +8,7 @@ comment on function tock.sees_all is 'True if each statement of the transaction 
 -- A claim or a change locks a stream and then reads it. Under a snapshot older than the lock it would miss
 -- runs. enqueue() and the verbs that end a lease work on any snapshot.
 create or replace function tock.check_read_committed(p_verb text)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.refuse(409,

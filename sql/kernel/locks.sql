@@ -1,8 +1,5 @@
 create or replace function tock.lock_space()
-returns integer
-language sql
-stable
-as $$
+returns integer language sql stable as $$
   select 'tock'::regnamespace::oid::integer
 $$;
 
@@ -11,10 +8,7 @@ comment on function tock.lock_space is
   'lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key().';
 
 create or replace function tock.named_key(p_kind text, p_name text)
-returns integer
-language sql
-immutable
-as $$
+returns integer language sql immutable as $$
   select 1342177280 + (pg_catalog.hashtext(p_name) & 134217727)
     + case p_kind when 'queue' then 134217728 when 'concurrency_key' then 268435456
       when 'limit' then 402653184
@@ -29,10 +23,7 @@ comment on function tock.named_key is
 -- pooler. Claims then take a second key instead. If the first key comes free and two claims meet, the primary
 -- key of leases rejects one of them.
 create or replace function tock.take_stream(p_stream integer)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   -- Several tries: the locks of a transaction that is ending look foreign for a moment, longer on a busy
   -- machine.
@@ -59,10 +50,7 @@ comment on function tock.take_stream is
   'first.';
 
 create or replace function tock.wait_for_lock(p_key integer)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_timeout text := pg_catalog.current_setting('lock_timeout');
 begin
@@ -81,10 +69,7 @@ comment on function tock.wait_for_lock is
 -- change holds the first key of a stream, no claim takes the second; the loop below waits for a claim that
 -- already holds it.
 create or replace function tock.hold_streams(p_streams integer[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '2 seconds';
   v_streams integer[] := array(select distinct s from unnest(p_streams) s order by s);

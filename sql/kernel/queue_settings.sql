@@ -1,9 +1,7 @@
 -- Null switches a nullable setting off.
 create or replace function tock.queue_settings()
 returns table (name text, kind text, low integer, high integer, words text[], nullable boolean)
-language sql
-immutable
-as $$
+language sql immutable as $$
   values ('lease_seconds', 'whole', 1, 86400, null::text[], false),
     ('max_attempts', 'whole', 1, 1000, null, false),
     ('max_lost', 'whole', 1, 1000, null, false),
@@ -31,10 +29,7 @@ $$;
 comment on function tock.queue_settings is 'The settings of a queue with their kind and range.';
 
 create or replace function tock.check_policy(p_policy jsonb)
-returns jsonb
-language plpgsql
-immutable
-as $$
+returns jsonb language plpgsql immutable as $$
 declare
   v_setting record;
   v_clean jsonb := '{}';

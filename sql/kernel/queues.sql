@@ -1,9 +1,6 @@
 -- plpgsql keeps the plan for the session; PostgreSQL would plan an SQL function anew at each call.
 create or replace function tock.policy(p_queue text)
-returns tock.queues
-language plpgsql
-stable
-as $$
+returns tock.queues language plpgsql stable as $$
 declare
   v_policy tock.queues;
 begin
@@ -17,10 +14,7 @@ end $$;
 comment on function tock.policy is 'The policy of a queue: its own row, or the default row ''*''.';
 
 create or replace function tock.check_queue_name(p_queue text)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   if p_queue is null or p_queue !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
     perform tock.refuse(422,
@@ -33,10 +27,7 @@ comment on function tock.check_queue_name is 'Raises TK422 for an invalid queue 
 
 -- Never waits: while another open transaction makes the same queue, this call uses the policy of '*'.
 create or replace function tock.make_queue(p_queue text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if (select count(*) from tock.queues) > 10000 then
     perform tock.refuse(422, 'there are already 10,000 queues; an unknown name makes no more', 'queue',
@@ -57,10 +48,7 @@ end $$;
 comment on function tock.make_queue is 'Makes a queue at its first use, with the default policy.';
 
 create or replace function tock.lane_of(p_policy tock.queues, p_tenant text, p_bulk text[])
-returns smallint
-language plpgsql
-immutable
-as $$
+returns smallint language plpgsql immutable as $$
 declare
   v_lane integer := (pg_catalog.hashtext(p_tenant) & 2147483647) % p_policy.lanes;
 begin
@@ -78,10 +66,7 @@ comment on function tock.lane_of is
   'fills; 512 higher for tasks that come in bulk.';
 
 create or replace function tock.is_paused(p_policy tock.queues)
-returns boolean
-language sql
-volatile
-as $$
+returns boolean language sql volatile as $$
   select p_policy.paused or (p_policy.pause_after_restore
     and p_policy.home is distinct from (select i.last_value from tock.identity i))
 $$;
@@ -90,10 +75,7 @@ comment on function tock.is_paused is
   'True if claims from a queue return nothing: it is paused, or waits to be resumed after a restore.';
 
 create or replace function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
-returns smallint
-language plpgsql
-stable
-as $$
+returns smallint language plpgsql stable as $$
 begin
   return case when p_tenant is null then 0 else tock.lane_of(tock.policy(p_queue), p_tenant, '{}') end
     + case when p_options is null then 0 else 1024 end;
@@ -103,10 +85,7 @@ comment on function tock.lane_in is 'The lane of a task of a tenant in a queue.'
 
 -- Tock signs the requests of this queue as its own, so callers cannot enqueue into it.
 create or replace function tock.check_not_webhooks(p_queue text, p_field text)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   if p_queue = 'tock-webhooks' then
     perform tock.refuse(422, 'the queue tock-webhooks is reserved for Tock''s own tasks', p_field,

@@ -1,10 +1,7 @@
 -- Two calls with one request id run one after the other: the second waits here and then returns the answer of
 -- the first.
 create or replace function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
-returns tock.requests
-language plpgsql
-volatile
-as $$
+returns tock.requests language plpgsql volatile as $$
 declare
   v_seen tock.requests;
 begin
@@ -30,10 +27,7 @@ comment on function tock.request_seen is
 -- already written, or the isolation level differs. PostgreSQL cannot say what the transaction will write later.
 -- An asynchronous commit would weaken those writes, so the default is false.
 create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
-returns boolean
-language sql
-volatile
-as $$
+returns boolean language sql volatile as $$
   select p_own_transaction
     and pg_catalog.strpos(p_context, E'\n') = 0
     and pg_catalog.pg_current_xact_id_if_assigned() is null
@@ -45,10 +39,7 @@ comment on function tock.is_own_transaction is
 
 -- PostgreSQL raises query_canceled both for a statement_timeout and for a cancelled call.
 create or replace function tock.is_out_of_time()
-returns boolean
-language sql
-volatile
-as $$
+returns boolean language sql volatile as $$
   select t.most > interval '0' and pg_catalog.clock_timestamp() - pg_catalog.statement_timestamp()
     >= 0.9 * t.most
   from (select pg_catalog.current_setting('statement_timeout')::interval as most) t
@@ -58,10 +49,7 @@ comment on function tock.is_out_of_time is
   'True if the calling statement has used at least 90 % of statement_timeout.';
 
 create or replace function tock.has_fired()
-returns boolean
-language sql
-volatile
-as $$
+returns boolean language sql volatile as $$
   select coalesce(pg_catalog.current_setting('tock.schedule_history', true) = 'on', false)
 $$;
 

@@ -1,19 +1,12 @@
 create or replace function tock.utc(p_at timestamptz)
-returns text
-language sql
-immutable
-as $$
+returns text language sql immutable as $$
   select pg_catalog.to_char(p_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
 $$;
 
 comment on function tock.utc is 'An instant as text for people.';
 
 create or replace function tock.ago(p_at timestamptz)
-returns text
-language sql
-volatile
-strict
-as $$
+returns text language sql volatile strict as $$
   select case
     when p_at is null then null
     when s.n < 120 then s.n || ' s'
@@ -26,26 +19,19 @@ $$;
 comment on function tock.ago is 'How long ago, in words.';
 
 create or replace function tock.some_tasks(p_count bigint, p_one text, p_more text)
-returns text
-language sql
-immutable
+returns text language sql immutable
 as $$ select case when p_count = 1 then '1 task ' || p_one else p_count || ' tasks ' || p_more end $$;
 
 comment on function tock.some_tasks is 'A number of tasks with the matching verb.';
 
 create or replace function tock.some(p_count bigint, p_one text, p_more text default null)
-returns text
-language sql
-immutable
+returns text language sql immutable
 as $$ select p_count || ' ' || case when p_count = 1 then p_one else coalesce(p_more, p_one || 's') end $$;
 
 comment on function tock.some is 'A number with the matching noun: 1 task, 2 tasks.';
 
 create or replace function tock.error_text(p_error jsonb)
-returns text
-language sql
-immutable
-as $$
+returns text language sql immutable as $$
   select pg_catalog.left(coalesce(
     case when pg_catalog.jsonb_typeof(p_error) = 'object' then p_error ->> 'message' end, p_error #>> '{}'),
     200)

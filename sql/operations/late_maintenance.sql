@@ -2,10 +2,7 @@
 -- may fail the claim or hold it up for long: what goes wrong here goes wrong in the maintenance jobs too, and
 -- is on record there. A cancelled claim ends, as nobody waits for what it would hand out.
 create or replace function tock.run_late_maintenance()
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_late text[];

@@ -1,16 +1,12 @@
 -- Bounded by its limits, guarded by a try-lock, and on record. What the maintenance job did is undone when it
 -- fails or is canceled; the record of that stays.
 create or replace function tock.run_maintenance(p_job text, p_seconds integer default 5)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '1s'
-as $$
+set lock_timeout = '1s' as $$
 declare
   v_started timestamptz := pg_catalog.clock_timestamp();
   v_done integer;
@@ -91,10 +87,7 @@ comment on function tock.run_maintenance is
 -- began. (Those of other roles have no age for an owner without pg_read_all_stats, and prepared ones none for
 -- anybody: they are old.)
 create or replace function tock.writers_of_waiting(p_age interval default '0 s')
-returns text[]
-language sql
-volatile
-as $$
+returns text[] language sql volatile as $$
   select array(
     select distinct l.virtualtransaction from pg_catalog.pg_locks l
     left join pg_catalog.pg_stat_activity a on a.pid = l.pid
@@ -111,10 +104,7 @@ comment on function tock.writers_of_waiting is
   'and are so old.';
 
 create or replace function tock.sweep_may_be_late(p_writers text[])
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   return p_writers <> '{}' and not p_writers <@ tock.writers_of_waiting();
 end $$;
@@ -123,15 +113,11 @@ comment on function tock.sweep_may_be_late is
   'Whether some of those who were writing to waiting at its last sweep have ended since.';
 
 create or replace function tock.prune(p_limit integer default 10000)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_requests integer;
   v_details integer := 0;

@@ -2,12 +2,9 @@ create or replace function tock.maintenance_jobs_list()
 returns table (
   name text, every_seconds integer, last_started_at timestamptz, last_ok_at timestamptz,
   late_seconds double precision, last_amount bigint, last_seconds double precision, last_error text,
-  failures integer)
-language sql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+  failures integer) language sql
+stable security definer
+set search_path = pg_catalog, pg_temp as $$
   -- late is what doctor() calls so: by the minute, as pg_cron 1.4 has it, nothing comes sooner
   select d.name, d.every_seconds, d.last_started_at, d.last_ok_at,
     nullif(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - coalesce(d.last_ok_at,
@@ -23,11 +20,8 @@ comment on function tock.maintenance_jobs_list is
 
 create or replace function tock.cron_jobs_list()
 returns table (jobname text, schedule text, active boolean, last_status text, last_at timestamptz)
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 begin
   if pg_catalog.to_regclass('cron.job') is null then
     return;
@@ -50,12 +44,9 @@ comment on function tock.cron_jobs_list is
 create or replace function tock.segments_list(p_limit integer default 100)
 returns table (
   number integer, state text, first_position bigint, end_position bigint, started_at timestamptz,
-  closed_at timestamptz, verified_at timestamptz, bytes bigint, runs bigint)
-language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+  closed_at timestamptz, verified_at timestamptz, bytes bigint, runs bigint) language sql
+volatile security definer
+set search_path = pg_catalog, pg_temp as $$
   select e.number,
     case when e.first_position > p.last_value then 'ahead' when e.verified_at is not null then 'audited'
       when e.closed_at is not null then 'settled' when e.end_position <= p.last_value then 'ended'

@@ -1,13 +1,9 @@
 create or replace function tock.tick()
-returns timestamptz
-language plpgsql
-volatile
-security definer
+returns timestamptz language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_job text;
 begin
@@ -43,15 +39,11 @@ comment on function tock.tick is
 -- time for another sweep. Pools wake nobody: who asks for a task, or for a worker, lets go itself of those
 -- that have vanished.
 create or replace function tock.next_wake_at()
-returns timestamptz
-language plpgsql
-volatile
-security definer
+returns timestamptz language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_swept tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'promote');
   v_from timestamptz := coalesce(v_swept.reached_at - interval '10 s', '-infinity');
@@ -88,12 +80,8 @@ comment on function tock.next_wake_at is
 -- What SQL enqueues with a concurrency key or a due time tells no alarm, and pg_cron 1.4 comes by the minute
 -- only. Its jobs keep the database awake anyway.
 create or replace function tock.tick_by()
-returns timestamptz
-language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns timestamptz language sql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
   select pg_catalog.clock_timestamp() + interval '5 seconds'
   where tock.cron_version() is not null and tock.cron_interval(5) = '* * * * *'
 $$;
@@ -103,10 +91,7 @@ comment on function tock.tick_by is
   'where pg_cron knows no seconds, else null.';
 
 create or replace function tock.cron_interval(p_seconds integer)
-returns text
-language plpgsql
-stable
-as $$
+returns text language plpgsql stable as $$
 declare
   v_version integer[] := pg_catalog.string_to_array(substring(tock.cron_version() from '^\d+\.\d+'),
     '.')::integer[];
@@ -119,10 +104,7 @@ comment on function tock.cron_interval is
   'A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.';
 
 create or replace function tock.cron_version()
-returns text
-language sql
-stable
-as $$
+returns text language sql stable as $$
   select x.extversion from pg_catalog.pg_extension x where x.extname = 'pg_cron'
 $$;
 

@@ -1,8 +1,5 @@
 create or replace function tock.arrived_runs_{segment}(p_stream integer, p_runs_to bigint, p_leases_to bigint)
-returns table (runs bigint, leased bigint, last_position bigint)
-language sql
-stable
-as $$
+returns table (runs bigint, leased bigint, last_position bigint) language sql stable as $$
   select (
       select count(*) from (
         select from tock.runs_{segment} r where r.stream = p_stream and r.position > p_runs_to

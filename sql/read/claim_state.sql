@@ -2,14 +2,11 @@
 -- come since.
 create or replace function tock.claim_state(
   p_queues text[], out state text, out retry_after_seconds integer)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 begin
   with states as materialized (
     select s.* from unnest(p_queues) q cross join lateral tock.queue_claim_state(q) s)
@@ -30,9 +27,7 @@ comment on function tock.claim_state is
 
 create or replace function tock.queue_claim_state(
   p_queue text, out state text, out retry_after_seconds integer)
-language plpgsql
-volatile
-as $$
+language plpgsql volatile as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
   v_limiter tock.limiter_state;
@@ -67,10 +62,7 @@ end $$;
 comment on function tock.queue_claim_state is 'claim_state() of one queue.';
 
 create or replace function tock.is_overridden_next(p_stream integer)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_range tock.claim_range;
   v_place tock.stream_cursor := tock.current_cursor(p_stream);
@@ -88,10 +80,7 @@ end $$;
 comment on function tock.is_overridden_next is 'True if the next run of a stream is cancelled or expired.';
 
 create or replace function tock.seconds_to_next_waiting(p_queue text)
-returns integer
-language sql
-volatile
-as $$
+returns integer language sql volatile as $$
   select greatest(1, least(30, pg_catalog.ceil(extract(epoch from
     (select w.due_at from tock.waiting w
      where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds' and w.due_at < 'infinity'

@@ -1,18 +1,12 @@
 create or replace function tock.write_cursor(p_at jsonb)
-returns text
-language sql
-immutable
-as $$
+returns text language sql immutable as $$
   select pg_catalog.encode(pg_catalog.convert_to(p_at::text, 'UTF8'), 'hex')
 $$;
 
 comment on function tock.write_cursor is 'A place in a listing as the cursor that callers get.';
 
 create or replace function tock.list_below(p_cursor text)
-returns bigint
-language plpgsql
-stable
-as $$
+returns bigint language plpgsql stable as $$
 declare
   v_below bigint := 9223372036854775807;
 begin

@@ -4,15 +4,12 @@
 create or replace function tock.running(
   p_queue text default null, p_worker text default null, p_cursor text default null,
   p_limit integer default 100)
-returns table (leases jsonb, cursor text, scanned integer)
-language plpgsql
-volatile
+returns table (leases jsonb, cursor text, scanned integer) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_after jsonb;

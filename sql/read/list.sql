@@ -3,12 +3,10 @@
 create or replace function tock.list_tasks(
   p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer default 10000, out tasks jsonb,
   out cursor text, out scanned integer)
-language plpgsql
-volatile
+language plpgsql volatile
 set enable_hashjoin = off
 set enable_mergejoin = off
-set enable_material = off
-as $$
+set enable_material = off as $$
 declare
   v_below bigint := tock.list_below(p_cursor);
   v_from timestamptz := tock.filter_time(p_filter, 'from');

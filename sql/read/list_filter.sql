@@ -1,9 +1,6 @@
 create or replace function tock.check_filter(
   p_filter jsonb, p_states text[], p_limit integer, p_most integer, p_names text[])
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 declare
   v_other text;
 begin
@@ -32,10 +29,7 @@ end $$;
 comment on function tock.check_filter is 'Raises TK422 for an invalid filter or limit.';
 
 create or replace function tock.filter_time(p_filter jsonb, p_name text)
-returns timestamptz
-language plpgsql
-stable
-as $$
+returns timestamptz language plpgsql stable as $$
 begin
   return (p_filter ->> p_name)::timestamptz;
 exception

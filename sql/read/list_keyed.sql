@@ -1,9 +1,6 @@
 -- Finds the holder of a unique key, or the holders and waiters of a concurrency key, in their own tables.
 create or replace function tock.list_keyed(p_filter jsonb, p_limit integer)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_queue text := p_filter ->> 'queue';
   v_ids bigint[] := array(

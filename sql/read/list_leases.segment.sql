@@ -1,9 +1,6 @@
 create or replace function tock.list_leases_{segment}(
   p_until timestamptz, p_stream integer, p_after bigint, p_queue text, p_worker text, p_limit integer)
-returns table (leases jsonb, scanned integer, last jsonb)
-language sql
-stable
-as $$
+returns table (leases jsonb, scanned integer, last jsonb) language sql stable as $$
   with seen as materialized (
     select l.* from tock.leases_{segment} l
     where l.closed_at is null and (p_until is null or l.leased_until >= p_until)

@@ -1,9 +1,6 @@
 -- The streams of one queue, or of all queues since the start of a segment: at most 2,000, the latest first.
 create or replace function tock.listed_streams(p_queue text, p_first bigint)
-returns integer[]
-language plpgsql
-volatile
-as $$
+returns integer[] language plpgsql volatile as $$
 begin
   if p_queue is not null then
     return array(
@@ -20,10 +17,7 @@ comment on function tock.listed_streams is 'The streams that a listing scans.';
 -- The newest segment below p_below; earlier pages have covered later ones. A closed segment is known to have
 -- no unfinished tasks and which queues have dead ones; a verified segment also which queues have runs.
 create or replace function tock.listed_segment(p_filter jsonb, p_below bigint)
-returns tock.segments
-language sql
-volatile
-as $$
+returns tock.segments language sql volatile as $$
   select e.* from tock.segments e
   where e.first_position < p_below and e.first_position <= (select p.last_value from tock.positions p)
     and coalesce(p_filter ->> 'state' <> 'waiting', true)

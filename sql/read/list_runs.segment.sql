@@ -6,10 +6,8 @@
 -- two statements a task could move from one list to the other and appear in neither.
 create or replace function tock.list_runs_{segment}(
   p_streams integer[], p_below bigint, p_scan_limit integer, p_filter jsonb, p_limit integer, p_state text)
-returns table (tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint)
-language sql
-stable
-as $$
+returns table (tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint) language sql
+stable as $$
   with s as materialized (
     select row_number() over () as n, l.stream, t.queue, t.priority, l.after_position, l.last_position
     from (select o.* from tock.leases_{segment} o where o.closed_at is null and o.runs > 0 offset 0) l

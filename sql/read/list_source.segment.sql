@@ -1,9 +1,6 @@
 create or replace function tock.list_source_{segment}(
   p_stream integer, p_after bigint, p_last bigint, p_below bigint, p_state text, p_limit bigint)
-returns table ("position" bigint)
-language sql
-stable
-as $$
+returns table ("position" bigint) language sql stable as $$
   (select r.position from tock.runs_{segment} r
    where p_state is distinct from 'dead'
      and r.stream = p_stream and r.position > p_after and r.position <= p_last and r.position < p_below

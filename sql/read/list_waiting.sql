@@ -1,10 +1,7 @@
 create or replace function tock.list_waiting(
   p_filter jsonb, p_below bigint, p_limit integer, p_scan_limit integer)
-returns table (tasks jsonb, scanned integer, horizon bigint)
-language plpgsql
-stable
-set enable_hashjoin = off
-as $$
+returns table (tasks jsonb, scanned integer, horizon bigint) language plpgsql stable
+set enable_hashjoin = off as $$
 begin
   if p_filter ->> 'state' not in ('waiting', 'expired')
     or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null

@@ -1,10 +1,7 @@
 -- The oldest run is ready since it was created, since its last due time, or since the end of the run before
 -- it.
 create or replace function tock.oldest_ready_{segment}(p_stream integer, p_cursor bigint)
-returns table (marked bigint, oldest timestamptz)
-language sql
-stable
-as $$
+returns table (marked bigint, oldest timestamptz) language sql stable as $$
   select (
       select count(distinct m.position) from tock.run_overrides_{segment} m
       where m.stream = p_stream and m.position > p_cursor and m.kind in ('cancelled', 'superseded')),

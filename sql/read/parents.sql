@@ -1,13 +1,10 @@
 create or replace function tock.parents(p_id bigint, p_limit integer default 1000, p_after integer default 0)
-returns table (n integer, id bigint, name text, state text, result jsonb)
-language plpgsql
-volatile
+returns table (n integer, id bigint, name text, state text, result jsonb) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_options jsonb;
   v_names jsonb;

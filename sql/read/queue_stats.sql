@@ -3,10 +3,7 @@
 -- statement, because a count could run between two. The cancelled runs above the cursor are known only from
 -- run_overrides.
 create or replace function tock.ready_statement(p_segments integer[])
-returns text
-language sql
-stable
-as $$
+returns text language sql stable as $$
   select pg_catalog.format($q$
     with s as materialized (
       select s.number, s.queue, s.start_after, coalesce(c.ready, 0) as ready,
@@ -43,10 +40,7 @@ comment on function tock.ready_statement is
 -- Everything before the start of the last complete round of counting is counted. A segment that was closed
 -- since, or shortly before, may have uncounted leases.
 create or replace function tock.uncollected_segments()
-returns integer[]
-language sql
-volatile
-as $$
+returns integer[] language sql volatile as $$
   select tock.open_segments() || array(
     select e.number from tock.segments e cross join tock.metrics_progress g
     where e.closed_at > coalesce(g.finished_at - interval '10 minutes', '-infinity')
@@ -62,15 +56,12 @@ comment on function tock.uncollected_segments is 'The segments that may have unc
 create or replace function tock.queue_stats(p_queue text default null)
 returns table (
   queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
-  oldest_ready_at timestamptz)
-language plpgsql
-volatile
-security definer
+  oldest_ready_at timestamptz) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_unfinished text := (
     select coalesce(pg_catalog.string_agg(pg_catalog.format($q$

@@ -7,10 +7,8 @@ returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
   error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint,
-  reruns jsonb, missing jsonb)
-language plpgsql
-volatile
-as $$
+  reruns jsonb, missing jsonb) language plpgsql
+volatile as $$
 #variable_conflict use_column
 declare
   v_first tock.found_run := tock.run_at(p_id);
@@ -120,14 +118,11 @@ returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
   lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
   error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 begin
   return query

@@ -3,15 +3,12 @@
 -- same lock, and far enough that no call can overtake it. It jumps one position further: a segment is over
 -- when a position of the next one is taken, and in a quiet database no other session may take one.
 create or replace function tock.end_segment()
-returns table (segment integer, closed_at timestamptz, why text)
-language plpgsql
-volatile
+returns table (segment integer, closed_at timestamptz, why text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_segment tock.segments;

@@ -1,8 +1,5 @@
 create or replace function tock.request_erasure(p_task_id bigint, p_queue text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into tock.archive_erasures (task_id, queue) values (p_task_id, p_queue)
     on conflict (task_id) do update set erased_at = null, tried_at = null, file = 0;
@@ -11,10 +8,7 @@ end $$;
 comment on function tock.request_erasure is 'Records that a task is to be erased from the archive.';
 
 create or replace function tock.files_to_erase(p_erasure tock.archive_erasures)
-returns setof tock.archived_files
-language sql
-stable
-as $$
+returns setof tock.archived_files language sql stable as $$
   select f.* from tock.files_of_begun(tock.position_of(p_erasure.task_id)) f where f.number > p_erasure.file
   union
   select f.* from tock.file_of_run(p_erasure.task_id) f
@@ -27,12 +21,9 @@ comment on function tock.files_to_erase is
 -- Untried erasures come first, then the one tried longest ago, so that a failing erasure does not block the
 -- others.
 create or replace function tock.archive_erasing(p_limit integer default 4)
-returns table (task_id bigint, files jsonb, erased bigint[])
-language plpgsql
-volatile
+returns table (task_id bigint, files jsonb, erased bigint[]) language plpgsql volatile
 security definer
-set search_path = pg_catalog, pg_temp
-as $$
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_erasure tock.archive_erasures;
@@ -63,12 +54,8 @@ comment on function tock.archive_erasing is
   'no row if there is none.';
 
 create or replace function tock.archive_erased(p_task_id bigint, p_file bigint)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 declare
   v_erasure tock.archive_erasures;
 begin
@@ -86,12 +73,8 @@ comment on function tock.archive_erased is
   'Records that the files up to p_file no longer hold the data of an erased task; true after the last file.';
 
 create or replace function tock.archive_rewriting(p_path text)
-returns text
-language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
   insert into tock.archive_objects (path, segment, part)
   select substring(f.path from '^(.*/part-\d+)\.') || '.'
     || pg_catalog.substr(pg_catalog.gen_random_uuid()::text, 1, 8) || '.parquet',
@@ -106,13 +89,9 @@ comment on function tock.archive_rewriting is
 -- One statement records the new object and marks the old one as unwanted.
 create or replace function tock.archive_rewritten(
   p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
-returns boolean
-language plpgsql
-volatile
-security definer
+returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '5s'
-as $$
+set lock_timeout = '5s' as $$
 begin
   if exists (select from tock.archived_files f where f.path = p_new and f.sha256 = p_sha256) then
     return true;
@@ -138,12 +117,8 @@ comment on function tock.archive_rewritten is
   'returns the same.';
 
 create or replace function tock.archive_emptied(p_options text[])
-returns text[]
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp as $$
 begin
   return array(
     select tock.without_secrets(o.options::jsonb)::text

@@ -2,13 +2,10 @@
 create or replace function tock.archive_rows(
   p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
   p_limit integer, p_bytes bigint)
-returns tock.archive_rows
-language plpgsql
-volatile
+returns tock.archive_rows language plpgsql volatile
 set enable_hashjoin = off
 set enable_mergejoin = off
-set enable_material = off
-as $$
+set enable_material = off as $$
 declare
   v_row record;
   v_rows tock.archive_rows;
@@ -52,14 +49,11 @@ comment on function tock.archive_rows is
 -- Two concurrent calls get the same part and both write it. The call that records its file second gets TK409.
 create or replace function tock.archive_part(p_limit integer default 10000, p_bytes bigint default 4194304)
 returns table (segment integer, part integer, path text, count integer, digest text, rows text)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_segment tock.segments;

@@ -1,10 +1,7 @@
 -- Recording a part excludes erasures: a run that an open transaction has erased would be recorded with its
 -- data. Erasures share the lock among each other. The lock lasts until the transaction ends.
 create or replace function tock.lock_archive(p_own_transaction boolean)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if p_own_transaction then
     perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
@@ -21,16 +18,12 @@ comment on function tock.lock_archive is
 -- The statements after the lock see everything that was committed before it.
 create or replace function tock.archived(
   p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
-returns boolean
-language plpgsql
-volatile
-security definer
+returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '5s'
-as $$
+set lock_timeout = '5s' as $$
 declare
   v_object tock.archive_objects;
   v_archive tock.archives;
@@ -86,12 +79,8 @@ comment on function tock.archived is
 -- unwanted before it is deleted, so that a file recorded in between is not deleted. An object whose upload
 -- may still have been on its way when it was deleted is deleted again after an hour.
 create or replace function tock.archive_unwanted(p_limit integer default 20)
-returns text[]
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text[] language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
     perform tock.refuse(422, 'p_limit must be a whole number from 1 to 1000', 'p_limit');
@@ -112,12 +101,8 @@ comment on function tock.archive_unwanted is
   'Objects to delete: they are no longer files of the archive, or never were.';
 
 create or replace function tock.archive_deleted(p_paths text[])
-returns integer
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns integer language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 declare
   v_count integer;
 begin
@@ -133,12 +118,8 @@ comment on function tock.archive_deleted is 'Records that unwanted objects were 
 
 -- An object that was recorded as a file meanwhile stays.
 create or replace function tock.archive_abandoned(p_path text)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 begin
   update tock.archive_objects o set state = 'unwanted' where o.path = p_path and o.state = 'writing';
   return found;

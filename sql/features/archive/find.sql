@@ -1,10 +1,7 @@
 -- B. H. Bloom, Space/time trade-offs in hash coding with allowable errors (1970): with 16 bits and 4 hashes
 -- per number, one of 400 other numbers matches.
 create or replace function tock.filter_bits(p_value bigint, p_bits bigint)
-returns setof bigint
-language sql
-immutable
-as $$
+returns setof bigint language sql immutable as $$
   select (pg_catalog.hashint8extended(p_value, n) & 9223372036854775807) % p_bits
   from pg_catalog.generate_series(1, 4) n
 $$;
@@ -12,10 +9,7 @@ $$;
 comment on function tock.filter_bits is 'The bits of a number in a Bloom filter with p_bits bits.';
 
 create or replace function tock.filter_of(p_values bigint[])
-returns bytea
-language sql
-immutable
-as $$
+returns bytea language sql immutable as $$
   select pg_catalog.string_agg(pg_catalog.set_byte('\x00', 0, coalesce(b.bits, 0)), '' order by n)
   from pg_catalog.generate_series(0, 2 * pg_catalog.cardinality(p_values) - 1) n
   left join (
@@ -27,10 +21,7 @@ $$;
 comment on function tock.filter_of is 'A Bloom filter of the numbers.';
 
 create or replace function tock.may_contain(p_filter bytea, p_value bigint)
-returns boolean
-language sql
-immutable
-as $$
+returns boolean language sql immutable as $$
   select not exists (
     select from tock.filter_bits(p_value, 8 * pg_catalog.octet_length(p_filter)) i
     where pg_catalog.get_bit(p_filter, i) = 0)
@@ -39,10 +30,7 @@ $$;
 comment on function tock.may_contain is 'True if a number may be in a Bloom filter.';
 
 create or replace function tock.files_of_begun(p_position bigint)
-returns setof tock.archived_files
-language sql
-stable
-as $$
+returns setof tock.archived_files language sql stable as $$
   select f.* from tock.archived_files f
   where f.number in (
     select t.file from tock.archived_tasks t
@@ -54,10 +42,7 @@ comment on function tock.files_of_begun is
   'The files of the archive that may hold later runs of the task that began at a position.';
 
 create or replace function tock.file_of_run(p_id bigint)
-returns setof tock.archived_files
-language sql
-stable
-as $$
+returns setof tock.archived_files language sql stable as $$
   select l.* from (
     select f.* from tock.archived_files f
     where f.segment = tock.archive_segment_of(tock.position_of(p_id))
@@ -71,10 +56,7 @@ comment on function tock.file_of_run is 'The file of the archive whose range cov
 -- A waiting task has since become a run of its task. Only files of dropped segments are listed: the database
 -- still has the others, and their files may be incomplete.
 create or replace function tock.files_of(p_id bigint, p_task_id bigint)
-returns setof tock.archived_files
-language plpgsql
-stable
-as $$
+returns setof tock.archived_files language plpgsql stable as $$
 begin
   if tock.stream_of(p_id) = 0 then
     return query
@@ -92,10 +74,7 @@ comment on function tock.files_of is
   '101, one more than a look-up reads.';
 
 create or replace function tock.archive_segment_of(p_position bigint)
-returns integer
-language plpgsql
-stable
-as $$
+returns integer language plpgsql stable as $$
 begin
   return coalesce(tock.segment_of(p_position), (
     select n.segment from (

@@ -1,9 +1,6 @@
 -- Not a bigint, because timestamptz covers 2,000 years more than a bigint of microseconds.
 create or replace function tock.micros(p_at timestamptz)
-returns text
-language sql
-immutable
-as $$
+returns text language sql immutable as $$
   select case when pg_catalog.isfinite(p_at)
     then pg_catalog.trim_scale(extract(epoch from p_at) * 1000000)::text end
 $$;

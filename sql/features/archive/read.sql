@@ -1,9 +1,6 @@
 -- The archive has no waiting tasks: p_id of one means the next run of its task.
 create or replace function tock.archived_run(p_archived tock.found_run[], p_id bigint, p_task_id bigint)
-returns tock.found_run
-language plpgsql
-stable
-as $$
+returns tock.found_run language plpgsql stable as $$
 declare
   v_run tock.found_run;
 begin
@@ -26,20 +23,14 @@ comment on function tock.archived_run is
   'if it is not among them.';
 
 create or replace function tock.without_secrets(p_options jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select p_options - '{unique_key,concurrency_key,names,headers,push_url}'::text[]
 $$;
 
 comment on function tock.without_secrets is 'The options of a run without what an erasure removes.';
 
 create or replace function tock.missing_run(p_id bigint, p_task_id bigint)
-returns jsonb
-language sql
-stable
-as $$
+returns jsonb language sql stable as $$
   select pg_catalog.jsonb_build_object('id', p_id::text, 'task_id', p_task_id::text,
     'files', pg_catalog.jsonb_agg(
     pg_catalog.jsonb_build_object('segment', f.segment, 'path', f.path, 'bytes', f.bytes)
@@ -53,10 +44,7 @@ comment on function tock.missing_run is
   'none.';
 
 create or replace function tock.from_micros(p_micros bigint)
-returns timestamptz
-language sql
-immutable
-as $$
+returns timestamptz language sql immutable as $$
   select '1970-01-01 00:00:00+00'::timestamptz + p_micros * interval '1 microsecond'
 $$;
 
@@ -64,10 +52,7 @@ comment on function tock.from_micros is 'The inverse of micros().';
 
 -- The rows are as the Worker reads them: texts, with the names of columns.ts.
 create or replace function tock.archived_runs(p_rows jsonb)
-returns tock.found_run[]
-language sql
-stable
-as $$
+returns tock.found_run[] language sql stable as $$
   select coalesce(array(
     select row(u.id, u.task_id, u.queue, u.priority, u.tenant, u.attempt, u.max_attempts, u.lost,
       tock.from_micros(u.created_at), u.payload::jsonb, u.state, u.worker, tock.from_micros(u.started_at),

@@ -4,10 +4,8 @@
 create or replace function tock.runs_to_archive_{segment}(
   p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
 returns table (stream integer, "position" bigint, begun bigint, created_at timestamptz,
-  queue text, texts text[])
-language sql
-stable
-as $$
+  queue text, texts text[]) language sql
+stable as $$
   select r.stream, r.position, r.task_id, r.created_at, s.queue, array[
     tock.id_at(r.position, r.stream)::text, coalesce(r.task_id, tock.id_at(r.position, r.stream))::text,
     d.next_id::text, s.queue, d.state, s.priority::text, r.tenant, r.attempt::text,

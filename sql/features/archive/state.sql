@@ -1,10 +1,6 @@
 create or replace function tock.put_archive(p_settings jsonb)
-returns table (enabled boolean, prefix text)
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns table (enabled boolean, prefix text) language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_unknown text;
@@ -38,12 +34,8 @@ comment on function tock.put_archive is
   'stay).';
 
 create or replace function tock.enable_archive_by_default()
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 begin
   if not exists (select from tock.archive) then
     perform tock.put_archive('{"enabled": true}');
@@ -59,12 +51,9 @@ create or replace function tock.archive()
 returns table (
   enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamptz, exported integer,
   files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer,
-  last_step_at timestamptz, failures integer, failed_at timestamptz, last_error text)
-language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+  last_step_at timestamptz, failures integer, failed_at timestamptz, last_error text) language sql
+volatile security definer
+set search_path = pg_catalog, pg_temp as $$
   select a.enabled, a.prefix, e.waiting, e.oldest,
     (select count(*)::integer from tock.archives s where s.state <> 'exporting'),
     f.files, f.rows, f.bytes, (select count(*)::integer from tock.archive_erasures r
@@ -89,12 +78,8 @@ comment on function tock.archive is
   'the outcome of its last step.';
 
 create or replace function tock.record_archive_step(p_error text default null)
-returns void
-language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns void language sql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
   update tock.archive a set last_step_at = pg_catalog.clock_timestamp(),
     failed_at = case when p_error is null then a.failed_at else pg_catalog.clock_timestamp() end,
     failures = case when p_error is null then 0 else a.failures + 1 end,

@@ -1,10 +1,7 @@
 -- Called when all parts are recorded: together they must hold all runs of the segment.
 create or replace function tock.verify_archive(p_archive tock.archives)
-returns void
-language plpgsql
-volatile
-set enable_seqscan = on
-as $$
+returns void language plpgsql volatile
+set enable_seqscan = on as $$
 declare
   v_runs bigint;
   v_filed bigint := (select coalesce(sum(f.rows), 0) from tock.archived_files f
@@ -26,10 +23,7 @@ comment on function tock.verify_archive is
   'Marks a segment as verified if its files hold all of its runs, and otherwise starts its export again.';
 
 create or replace function tock.begin_archive(p_segment tock.segments)
-returns tock.archives
-language plpgsql
-volatile
-as $$
+returns tock.archives language plpgsql volatile as $$
 declare
   v_archive tock.archives;
 begin
@@ -44,10 +38,7 @@ comment on function tock.begin_archive is 'The row of a segment in the archive, 
 
 -- Marks its files as unwanted. If the segment still exists, its export starts again; otherwise it is lost.
 create or replace function tock.forget_archive(p_segment integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into tock.archive_objects (path, state, segment, part)
     select f.path, 'unwanted', f.segment, f.part from tock.archived_files f where f.segment = p_segment
@@ -60,10 +51,7 @@ end $$;
 comment on function tock.forget_archive is 'Removes the files of a segment from the archive.';
 
 create or replace function tock.record_archive_dropped(p_segment integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   update tock.archives a set state = 'dropped', dropped_at = pg_catalog.clock_timestamp()
   where a.segment = p_segment and a.state = 'verified';

@@ -2,9 +2,7 @@
 -- are found. The first letter of the cursor says which of the two lists continues.
 create or replace function tock.list_unfinished(
   p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out scanned integer)
-language plpgsql
-volatile
-as $$
+language plpgsql volatile as $$
 declare
   v_states text[] := case when p_filter ->> 'state' is not null then array[p_filter ->> 'state']
     when p_cursor ~ '^b' then array['ready'] else array['waiting', 'ready'] end;
@@ -40,15 +38,12 @@ comment on function tock.list_unfinished is
 
 create or replace function tock.cancel_where(
   p_queue text, p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 1000)
-returns table (matched integer, changed integer, cursor text, scanned integer)
-language plpgsql
-volatile
-security definer
+returns table (matched integer, changed integer, cursor text, scanned integer) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_ids bigint[];
@@ -72,15 +67,12 @@ comment on function tock.cancel_where is
 -- A changed task moves to the end of another stream; the next page skips it by its priority.
 create or replace function tock.reprioritize_where(
   p_queue text, p_filter jsonb, p_priority integer, p_cursor text default null, p_limit integer default 1000)
-returns table (matched integer, changed integer, cursor text, scanned integer)
-language plpgsql
-volatile
-security definer
+returns table (matched integer, changed integer, cursor text, scanned integer) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_ids bigint[];

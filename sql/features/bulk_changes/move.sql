@@ -2,17 +2,13 @@
 -- queue, under the lock of its stream. A task with a concurrency key or unique key stays, because these
 -- belong to its queue. A task with a pipeline stays, because its queue is its stage.
 create or replace function tock.move(p_ids bigint[], p_queue text)
-returns table (id bigint, state text, changed boolean)
-language plpgsql
-volatile
-security definer
+returns table (id bigint, state text, changed boolean) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set lock_timeout = '2s'
-set plan_cache_mode = auto
-as $$
+set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
@@ -65,10 +61,7 @@ comment on function tock.move is
   'concurrency key, a unique key or a pipeline.';
 
 create or replace function tock.keyed(p_ids bigint[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_segment integer;
   v_part bigint[];
@@ -100,15 +93,11 @@ comment on function tock.keyed is
 
 -- The current queue of a moved task follows from its state, for the id of any of its runs.
 create or replace function tock.queue_of_task(p_id bigint)
-returns text
-language sql
-stable
-security definer
+returns text language sql stable security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
   select coalesce(
     (select (select w.queue from tock.resolve_tasks(array[m.id]) w) from tock.moves m
      where m.id in (p_id, case when exists (select from tock.moves) then tock.first_id(p_id) end) limit 1),

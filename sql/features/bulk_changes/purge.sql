@@ -2,9 +2,7 @@
 -- the runs there.
 create or replace function tock.purge_stream(
   p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
-language plpgsql
-volatile
-as $$
+language plpgsql volatile as $$
 declare
   v_at tock.stream_cursor;
   v_passed bigint;
@@ -37,10 +35,7 @@ comment on function tock.purge_stream is
 -- A purged run no longer holds its concurrency key. The function checks up to p_limit keys; the sweep finds
 -- the others.
 create or replace function tock.admit_in_queue(p_queue text, p_limit integer default 1000)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_concurrency_keys text[];
 begin
@@ -68,16 +63,13 @@ comment on function tock.admit_in_queue is
 -- Tasks enqueued meanwhile need no further call: "more" counts only what was there when this call began.
 create or replace function tock.purge_queue(
   p_queue text, p_state text default null, p_limit integer default 1000000)
-returns table (ready bigint, waiting integer, busy integer, more boolean)
-language plpgsql
-volatile
+returns table (ready bigint, waiting integer, busy integer, more boolean) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_stream integer;

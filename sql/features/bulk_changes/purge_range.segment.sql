@@ -3,10 +3,8 @@
 -- as the verification of the segment compares them.
 create or replace function tock.purge_range_{segment}(
   p_stream integer, p_after bigint, p_limit bigint, p_token uuid, out passed bigint, out purged bigint)
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 begin
   with purged as (
     insert into tock.leases_{segment} (

@@ -6,12 +6,9 @@
 -- key of a rerun key admits one task, whatever the queue allows. With many keys in one call, each element is
 -- appended to the long arrays one by one: a slice or a concatenation would copy the whole array for each key.
 create or replace function tock.admit_waiters(p_locked tock.concurrency_keys[], p_sweep boolean default false)
-returns integer
-language plpgsql
-volatile
+returns integer language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 declare
   v_admissions tock.concurrency_admissions[] := array(
     select (

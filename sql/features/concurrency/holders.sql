@@ -2,10 +2,7 @@
 -- that has skipped the run, or the lock of its stream, which only a short transaction may take (p_lock). For
 -- a waiting task, the row lock shows that no promotion is making it a run at this moment.
 create or replace function tock.will_not_start(p_id bigint, p_lock boolean)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_stream integer := tock.stream_of(p_id);
   v_segment integer := tock.segment_of(tock.position_of(p_id));
@@ -47,9 +44,7 @@ comment on function tock.will_not_start is
 create or replace function tock.current_holders(
   p_queue text, p_keep boolean, p_states tock.resolved_task[], p_lock boolean, out holders bigint[],
   out back bigint[])
-language plpgsql
-volatile
-as $$
+language plpgsql volatile as $$
 declare
   v_at tock.resolved_task;
   v_waits record;

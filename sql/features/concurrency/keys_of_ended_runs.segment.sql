@@ -1,8 +1,5 @@
 create or replace function tock.keys_of_ended_runs_{suffix}(p_segment integer, p_ended tock.ending[])
-returns text[]
-language plpgsql
-volatile
-as $$
+returns text[] language plpgsql volatile as $$
 begin
   if p_segment <> {segment} then
     return null;

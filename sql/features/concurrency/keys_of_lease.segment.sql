@@ -1,8 +1,5 @@
 create or replace function tock.keys_of_lease_{suffix}(p_lease uuid, p_segment integer)
-returns text[]
-language plpgsql
-volatile
-as $$
+returns text[] language plpgsql volatile as $$
 begin
   if p_segment <> {segment} then
     return null;

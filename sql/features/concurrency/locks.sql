@@ -6,12 +6,9 @@
 -- it. If one of them misses a key because its row is locked, the sweep finds it.
 create or replace function tock.lock_concurrency_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean)
-returns tock.concurrency_keys[]
-language plpgsql
-volatile
+returns tock.concurrency_keys[] language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 declare
   v_timeout text := pg_catalog.current_setting('lock_timeout');
   v_locked tock.concurrency_keys[];
@@ -47,10 +44,7 @@ comment on function tock.lock_concurrency_keys is
 create or replace function tock.bucket_level(
   p_level double precision, p_at timestamptz, p_now timestamptz, p_limit integer, p_seconds integer,
   p_burst integer)
-returns double precision
-language sql
-immutable
-as $$
+returns double precision language sql immutable as $$
   select least(coalesce(p_burst, p_limit)::float8,
     coalesce(p_level, coalesce(p_burst, p_limit)) + greatest(extract(epoch from p_now - p_at)::float8, 0)
       * p_limit / p_seconds)
@@ -62,10 +56,7 @@ comment on function tock.bucket_level is
 
 -- Never waits: a concurrency key that another transaction is creating at this moment is left to the sweep.
 create or replace function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_queues text[];
   v_concurrency_keys text[];
@@ -99,10 +90,7 @@ comment on function tock.create_concurrency_keys is
 
 -- Only 64 locks, because a maintenance job may create thousands of concurrency keys in one transaction.
 create or replace function tock.creation_lock_of_key(p_queue text, p_concurrency_key text)
-returns integer
-language sql
-immutable
-as $$
+returns integer language sql immutable as $$
   select tock.named_key('concurrency_key',
     (pg_catalog.hashtext(p_queue || ' ' || p_concurrency_key) & 63)::text)
 $$;

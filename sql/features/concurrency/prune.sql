@@ -1,9 +1,6 @@
 -- True now: no holder, no waiter, and no admission for a day.
 create or replace function tock.is_idle_concurrency_key(p_concurrency_key tock.concurrency_keys)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   return p_concurrency_key.created_at <= pg_catalog.now() - interval '1 day' and not p_concurrency_key.paused
     and coalesce(p_concurrency_key.concurrency_limit, p_concurrency_key.concurrency_rate_limit,
@@ -25,12 +22,9 @@ comment on function tock.is_idle_concurrency_key is
 -- Checks p_limit concurrency keys from where the last call stopped. Only keys that look idle are locked, and
 -- checked again under the lock.
 create or replace function tock.prune_concurrency_keys(p_limit integer)
-returns integer
-language plpgsql
-volatile
+returns integer language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 declare
   v_after text[] := (select d.reached_key from tock.maintenance_jobs d where d.name = 'prune');
   v_seen tock.concurrency_keys[] := array(

@@ -1,9 +1,6 @@
 -- p_names has queues and concurrency keys, alternating.
 create or replace function tock.admit_at_named_keys(p_names text[], p_wait boolean)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_queues text[] := '{}';
   v_concurrency_keys text[] := '{}';
@@ -22,10 +19,7 @@ comment on function tock.admit_at_named_keys is
 
 -- The reaper never waits for a concurrency key, because it holds the locks of many.
 create or replace function tock.release_keys_of_leases(p_leases uuid[], p_segment integer, p_wait boolean)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_lease uuid;
   v_names text[];
@@ -47,10 +41,7 @@ comment on function tock.release_keys_of_leases is
 
 -- Runs of the same lease that have not ended keep their concurrency keys.
 create or replace function tock.release_keys_of_runs(p_segment integer, p_ended tock.ending[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_names text[] := tock.keys_of_ended_runs_current(p_segment, p_ended);
 begin
@@ -65,10 +56,7 @@ comment on function tock.release_keys_of_runs is 'Admits waiters at the concurre
 
 -- Called after the pending changes are stored: they distinguish a postponed task from one that backs off.
 create or replace function tock.release_admissions(p_ids bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_queues text[];
   v_concurrency_keys text[];

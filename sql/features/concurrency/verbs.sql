@@ -1,8 +1,5 @@
 create or replace function tock.check_concurrency_key(p_queue text, p_concurrency_key text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform tock.check_queue_name(p_queue);
   if p_concurrency_key is null or pg_catalog.length(p_concurrency_key) not between 1 and (
@@ -23,14 +20,11 @@ create or replace function tock.concurrency_keys(
 returns table (
   concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer,
   concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_policy tock.queues := tock.policy(p_queue);
@@ -66,10 +60,7 @@ comment on function tock.concurrency_keys is
   'settings, their holders, and the number of waiters (up to 1,000).';
 
 create or replace function tock.holders_of(p_queue text, p_concurrency_key text, p_retry text)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 begin
   return (
     select s.holders from tock.current_holders(p_queue, p_retry = 'keep'
@@ -85,16 +76,12 @@ comment on function tock.holders_of is 'The admitted tasks that still hold a con
 -- A null setting follows the queue again. Waiters are admitted as far as the new settings allow.
 create or replace function tock.put_concurrency_key(
   p_queue text, p_concurrency_key text, p_settings jsonb default '{}')
-returns tock.concurrency_keys
-language plpgsql
-volatile
-security definer
+returns tock.concurrency_keys language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_option record;
   v_settings jsonb := '{}';
@@ -143,16 +130,12 @@ comment on function tock.put_concurrency_key is
   'Then admits waiters as far as the limits allow.';
 
 create or replace function tock.reset_concurrency_key(p_queue text, p_concurrency_key text)
-returns boolean
-language plpgsql
-volatile
-security definer
+returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_row tock.concurrency_keys;
 begin

@@ -1,10 +1,7 @@
 -- The caller holds the row locks. The tasks join the wait list first (due at infinity), whether or not the
 -- row of the concurrency key can be locked.
 create or replace function tock.join_wait_lists(p_positions bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_queues text[];
   v_concurrency_keys text[];
@@ -34,10 +31,7 @@ comment on function tock.join_wait_lists is
 
 -- Adds promotions without a run, at most one per ten rows: late_from() counts promotions.
 create or replace function tock.promote_from(p_positions bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into tock.promotions (position, run_id, due_at)
   select pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, d.due_at
@@ -53,10 +47,7 @@ comment on function tock.promote_from is
 
 create or replace function tock.admit_at_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean default true)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 begin
   return tock.admit_waiters(tock.lock_concurrency_keys(p_queues, p_concurrency_keys, p_wait));
 end $$;
@@ -66,10 +57,7 @@ comment on function tock.admit_at_keys is
 
 -- Checks up to 500 concurrency keys with waiters a call, from where the last call stopped.
 create or replace function tock.sweep_wait_lists(p_limit integer default 500)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_after text[] := (select d.reached_key from tock.maintenance_jobs d where d.name = 'promote');
   v_queues text[];
@@ -113,10 +101,7 @@ comment on function tock.sweep_wait_lists is
 -- the other transaction commits, and not at all if it rolls back. The later tasks therefore stay for the next
 -- promotion. The caller holds the row locks.
 create or replace function tock.waiting_behind_others(p_positions bigint[], p_from timestamptz)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 begin
   if p_positions is null then
     return '{}';

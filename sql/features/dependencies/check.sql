@@ -1,9 +1,6 @@
 -- Tasks of one call may name each other in any order; ids are those of earlier tasks.
 create or replace function tock.check_after(p_tasks jsonb)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_names jsonb;
   v_bad record;

@@ -1,9 +1,6 @@
 -- Kahn, 1962. The edges are ordered by parent.
 create or replace function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_open integer[] := pg_catalog.array_fill(0, array[p_tasks]);
   v_first integer[] := pg_catalog.array_fill(0, array[p_tasks]);

@@ -1,10 +1,7 @@
 -- The caller holds the row locks of the children. When children are cancelled because of a parent, their own
 -- children are checked in turn, for up to a hundred generations; promotion checks later ones.
 create or replace function tock.check_parents(p_children bigint[], p_lock boolean default false)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_children bigint[] := p_children;
@@ -59,10 +56,7 @@ comment on function tock.check_parents is
   'number released.';
 
 create or replace function tock.release_dependents(p_children bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_gated bigint[];
@@ -109,10 +103,7 @@ comment on function tock.release_dependents is
 
 -- Stores the reason in the options of the cancelled run.
 create or replace function tock.cancel_dependents(p_off tock.dependent[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_children bigint[] := array(select o.position from unnest(p_off) o);
 begin
@@ -138,10 +129,7 @@ comment on function tock.cancel_dependents is
 
 -- A cancellation may have been committed while the last attempt of the task was ending.
 create or replace function tock.not_cancelled(p_children bigint[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_tasks bigint[] := array(
     select w.task_id from tock.waiting w

@@ -1,8 +1,5 @@
 create or replace function tock.children_of_lease_{suffix}(p_lease uuid)
-returns bigint[]
-language sql
-volatile
-as $$
+returns bigint[] language sql volatile as $$
   select array(
     select distinct x.child from tock.lease_rows_{segment}(p_lease) l
     cross join lateral (

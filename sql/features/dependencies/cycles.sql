@@ -2,10 +2,7 @@
 -- concurrent completions do not see each other, and a task may start to wait for a parent later. Therefore
 -- promotion looks for cycles too (find_cycles()), and cancels the youngest task of a cycle.
 create or replace function tock.entries_waited_for(p_positions bigint[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_seen bigint[] := '{}';
   v_next bigint[] := p_positions;
@@ -37,10 +34,7 @@ comment on function tock.entries_waited_for is
 
 -- If a concurrency key admits several tasks, no single holder blocks it.
 create or replace function tock.sole_holder(p_queue text, p_concurrency_key text)
-returns bigint
-language plpgsql
-volatile
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_inside bigint[] := (
     select t.holders from tock.concurrency_admissions t
@@ -65,10 +59,7 @@ comment on function tock.sole_holder is
 
 -- At most one: a child waits for one parent at a time.
 create or replace function tock.entry_waited_for(p_position bigint)
-returns bigint
-language plpgsql
-volatile
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
 begin
@@ -89,10 +80,7 @@ comment on function tock.entry_waited_for is
 -- through up to a thousand rows for all children of a call, because a claim may be waiting. The others are
 -- checked at the next recheck.
 create or replace function tock.find_cycles(p_waits tock.dependent[])
-returns tock.dependent[]
-language plpgsql
-volatile
-as $$
+returns tock.dependent[] language plpgsql volatile as $$
 declare
   v_one tock.dependent;
   v_at bigint;
@@ -144,10 +132,7 @@ comment on function tock.find_cycles is
 
 create or replace function tock.refuse_self_wait(
   p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_row tock.waiting;
   -- only these can wait; the other tasks were just appended as runs

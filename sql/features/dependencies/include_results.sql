@@ -1,10 +1,7 @@
 -- If the results would make the payload too large for its queue, they are left out; parents() returns them.
 -- Ids and states are always included.
 create or replace function tock.include_results(p_children bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_child bigint;
   v_row tock.waiting;
@@ -39,10 +36,7 @@ comment on function tock.include_results is
 
 create or replace function tock.payload_with_results(
   p_row tock.waiting, p_ids bigint[], p_ends tock.resolved_task[], p_results boolean)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   -- read once, as it may have ten thousand names
   v_names jsonb := p_row.options -> 'names';
@@ -66,10 +60,7 @@ comment on function tock.payload_with_results is
 -- Adds up the stored sizes first, which needs no decompression: only little more than fits is ever unpacked.
 -- Small values are larger as stored than as text: a digit takes 20 bytes, in an array 12.
 create or replace function tock.results_fit(p_ends tock.resolved_task[], p_bytes bigint)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_ends bigint[] := array(select e.current_id from unnest(p_ends) e where e.state = 'done');
   v_segment integer;
@@ -104,11 +95,7 @@ comment on function tock.results_fit is 'True if the results of these tasks have
 create or replace function tock.results_of(
   p_ids bigint[], p_ends tock.resolved_task[], p_results boolean, out n bigint, out id bigint, out state text,
   out result jsonb)
-returns setof record
-language plpgsql
-volatile
-rows 1000
-as $$
+returns setof record language plpgsql volatile rows 1000 as $$
 declare
   v_segment integer;
 begin

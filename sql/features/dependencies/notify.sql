@@ -1,9 +1,6 @@
 -- Also deletes the waits of children that no longer wait.
 create or replace function tock.recheck_parents(p_children bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if p_children = '{}' then
     return;
@@ -21,10 +18,7 @@ end $$;
 comment on function tock.recheck_parents is 'Checks the parents of children.';
 
 create or replace function tock.notify_dependents(p_ids bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if not tock.sees_all() then
     insert into tock.dependency_rechecks (stream, after_position, upto)
@@ -44,10 +38,7 @@ comment on function tock.notify_dependents is
 
 -- For a caller that holds a stream or concurrency keys: it only schedules the check.
 create or replace function tock.notify_dependents_of_skipped(p_stream integer, p_after bigint, p_upto bigint)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_children bigint[] := array(
     select x.child from tock.dependency_waits x where x.stream = p_stream and x.position > p_after
@@ -65,10 +56,7 @@ comment on function tock.notify_dependents_of_skipped is
   'Schedules a recheck for the children of skipped runs of a stream, up to 10,000.';
 
 create or replace function tock.notify_dependents_of_lease(p_lease uuid, p_segment integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_children bigint[];
 begin

@@ -1,8 +1,5 @@
 create or replace function tock.notify_dependents_of_promoted(p_positions bigint[], p_cancelled boolean)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if p_cancelled then
     delete from tock.dependency_waits x where x.child = any (p_positions);

@@ -13,11 +13,7 @@
 create or replace function tock.final_states_of(
   p_ids bigint[], p_lock boolean, p_from bigint[] default null, out id bigint, out current_id bigint,
   out state text, out sure boolean)
-returns setof record
-language plpgsql
-volatile
-rows 1000
-as $$
+returns setof record language plpgsql volatile rows 1000 as $$
 declare
   v_found tock.resolved_task[] := array(
     select w from tock.resolve_tasks(array(
@@ -55,11 +51,7 @@ comment on function tock.final_states_of is
 
 create or replace function tock.last_parents(
   p_after jsonb, p_upto integer, p_count integer, out id text, out n bigint)
-returns setof record
-language plpgsql
-immutable
-rows 10
-as $$
+returns setof record language plpgsql immutable rows 10 as $$
 begin
   if p_count = 1 then
     return query select p_after ->> p_upto - 1, p_upto::bigint where p_upto > 0;
@@ -74,10 +66,7 @@ comment on function tock.last_parents is
   'The last p_count ids of a list up to the p_upto-th; a single one is found without expanding the list.';
 
 create or replace function tock.next_parents(p_open tock.dependent[], p_count integer, p_lock boolean)
-returns tock.dependent[]
-language plpgsql
-volatile
-as $$
+returns tock.dependent[] language plpgsql volatile as $$
 declare
   v_parents bigint[] := array(
     select distinct a.id::bigint
@@ -118,10 +107,7 @@ comment on function tock.next_parents is
   'many are left.';
 
 create or replace function tock.final_states_in_order(p_ids bigint[])
-returns tock.resolved_task[]
-language plpgsql
-volatile
-as $$
+returns tock.resolved_task[] language plpgsql volatile as $$
 begin
   return tock.in_order_of(p_ids, array(select row(null, e.id, e.current_id, e.state, null)::tock.resolved_task
     from tock.final_states_of(p_ids, null) e));
@@ -132,11 +118,8 @@ comment on function tock.final_states_in_order is
 
 -- A separate function for this join: a generic plan would compare each of ten thousand ids with each other.
 create or replace function tock.in_order_of(p_ids bigint[], p_ends tock.resolved_task[])
-returns tock.resolved_task[]
-language plpgsql
-stable
-set enable_nestloop = off
-as $$
+returns tock.resolved_task[] language plpgsql stable
+set enable_nestloop = off as $$
 begin
   return array(
     select row(i.n, e.task_id, e.current_id, e.state, null)::tock.resolved_task
@@ -147,10 +130,7 @@ comment on function tock.in_order_of is 'The resolved tasks in the order of thes
 
 -- For parents with many earlier runs, so that a recheck need not follow all of them.
 create or replace function tock.awaited_runs(p_parents bigint[], p_children bigint[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_awaited bigint[] := array(
     select distinct tock.id_at(x.position, x.stream) from tock.dependency_waits x

@@ -1,10 +1,7 @@
 -- Tells children that a parent has ended or continued as another run. The ending call only tries to lock
 -- their rows.
 create or replace function tock.schedule_recheck(p_children bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_told bigint[];
 begin
@@ -31,10 +28,7 @@ comment on function tock.schedule_recheck is
 -- open, no more than p_count of the newest entries, dead or not, are read. The sweep reads all; otherwise
 -- older ones would stay for ever.
 create or replace function tock.rechecks_from(p_count integer)
-returns bigint
-language sql
-volatile
-as $$
+returns bigint language sql volatile as $$
   select coalesce(pg_catalog.pg_sequence_last_value('tock.dependency_rechecks_number_seq'::regclass),
     0) - p_count
 $$;
@@ -43,10 +37,7 @@ comment on function tock.rechecks_from is
   'The number after which the newest p_count dependency_rechecks lie.';
 
 create or replace function tock.process_rechecks(p_sweep boolean)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_children bigint[];
 begin
@@ -73,10 +64,7 @@ comment on function tock.process_rechecks is
   'Schedules a recheck of children that could not be notified before.';
 
 create or replace function tock.lock_dependents(p_children bigint[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_locked bigint[] := array(
     select c.position from (

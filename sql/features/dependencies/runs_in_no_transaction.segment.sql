@@ -1,9 +1,6 @@
 create or replace function tock.runs_in_no_transaction_{segment}(
   p_ids bigint[], p_oldest integer, p_claiming integer[], p_marking boolean)
-returns setof bigint
-language sql
-stable
-as $$
+returns setof bigint language sql stable as $$
   select i from unnest(p_ids) i
   left join lateral (
     select l.last_position, l.closed_at, l.xmax as changed_by from tock.leases_{segment} l

@@ -1,8 +1,5 @@
 create or replace function tock.was_spawned_before(p_run tock.leased_run, p_spawn jsonb)
-returns boolean
-language plpgsql
-stable
-as $$
+returns boolean language plpgsql stable as $$
 declare
   v_digest bigint := (
     select r.digest from tock.requests r
@@ -19,10 +16,7 @@ comment on function tock.was_spawned_before is
 -- children are enqueued, so that its unique key already counts as that of a started task. max_wait_seconds no
 -- longer applies.
 create or replace function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
   v_policy tock.queues := tock.policy(v_row.queue);
@@ -59,10 +53,7 @@ comment on function tock.begin_wait is
 
 -- p_ids has the ids of the tasks in order; tasks with the same unique key may share an id.
 create or replace function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   update tock.waiting w set options = w.options || pg_catalog.jsonb_build_object(
     'on_parent_failure', coalesce(p_spawn ->> 'on_failure', 'run'),
@@ -85,10 +76,7 @@ comment on function tock.wait_for is
   'Makes the next waiting row of a task depend on others; TK422 if these wait for it.';
 
 create or replace function tock.spawn_all(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_run tock.leased_run;
   v_spawn jsonb;
@@ -133,10 +121,7 @@ comment on function tock.spawn_all is
   'wait.';
 
 create or replace function tock.spawned_ids(p_run tock.leased_run)
-returns bigint[]
-language sql
-stable
-as $$
+returns bigint[] language sql stable as $$
   select r.ids from tock.requests r
   where r.verb = 'spawn' and r.queue = p_run.queue
     and r.request_id = tock.id_at(p_run.position, p_run.stream)::text

@@ -3,10 +3,7 @@
 -- run. A repeated call therefore spawns nothing twice, and a call with other tasks counts as a different
 -- call.
 create or replace function tock.check_spawns(p_results jsonb)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 declare
   -- the role of the caller: current_user is the owner of complete() here
   v_role text := coalesce(nullif(pg_catalog.current_setting('role'), 'none'), session_user);

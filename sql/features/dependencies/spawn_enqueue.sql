@@ -1,8 +1,5 @@
 create or replace function tock.enqueue_spawned(p_runs tock.leased_run[], p_results jsonb)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_part record;
   v_all bigint[] := '{}';
@@ -40,10 +37,7 @@ comment on function tock.enqueue_spawned is
   'Enqueues the tasks that runs spawn, and stores their ids with each run.';
 
 create or replace function tock.spawned_field(p_field text, p_places jsonb, p_runs tock.leased_run[])
-returns text
-language plpgsql
-immutable
-as $$
+returns text language plpgsql immutable as $$
 declare
   v_task text := substring(p_field from '^tasks\[(\d+)\]');
   v_place jsonb := p_places -> coalesce(v_task::integer, 0);
@@ -62,11 +56,7 @@ comment on function tock.spawned_field is 'The path in a completion of a field t
 -- keys. Tasks without a key come last, the tasks of a run in one call.
 create or replace function tock.spawn_parts(
   p_runs tock.leased_run[], p_results jsonb, out queue text, out tasks jsonb, out places jsonb)
-returns setof record
-language plpgsql
-volatile
-rows 1000
-as $$
+returns setof record language plpgsql volatile rows 1000 as $$
 #variable_conflict use_column
 begin
   return query

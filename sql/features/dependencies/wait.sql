@@ -1,11 +1,7 @@
 -- A child rechecks a parent after as long as it has waited so far, so seldom more than ten times in an hour.
 -- An unclaimed parent expires without any event, so its time limits the wait.
 create or replace function tock.expiry_times(p_ids bigint[], out id bigint, out expires_at timestamptz)
-returns setof record
-language plpgsql
-volatile
-rows 100
-as $$
+returns setof record language plpgsql volatile rows 100 as $$
 declare
   v_segment integer;
 begin
@@ -39,10 +35,7 @@ comment on function tock.expiry_times is 'The expiry times of the runs and waiti
 -- still show is a multixact id, of several lockers: then another recheck follows. A snapshot older than this
 -- statement proves nothing.
 create or replace function tock.may_be_ending(p_ids bigint[], p_own bigint[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_oldest integer := pg_catalog.age(pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::xid);
   v_frozen integer;
@@ -95,10 +88,7 @@ comment on function tock.may_be_ending is
   'The caller itself holds the row locks of p_own.';
 
 create or replace function tock.wait_for_parents(p_waits tock.dependent[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_long bigint[];
@@ -153,12 +143,9 @@ comment on function tock.wait_for_parents is
 -- A safety net in each sweep: every child found here should have been notified. Starts at a random child, so
 -- that all children have their turn.
 create or replace function tock.missed_dependents(p_children bigint[] default null)
-returns bigint[]
-language plpgsql
-volatile
+returns bigint[] language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 declare
   v_lowest bigint := (select x.child from tock.dependency_waits x order by x.child limit 1);
   v_highest bigint := (select x.child from tock.dependency_waits x order by x.child desc limit 1);

@@ -5,16 +5,12 @@ create or replace function tock.claim_any(
   p_queues text[], p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null,
   p_own_transaction boolean default false, p_weights integer[] default null)
-returns setof tock.claimed_from
-language plpgsql
-volatile
-security definer
+returns setof tock.claimed_from language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_queues text[] := array(select q from unnest(p_queues) q);
   v_context text;
@@ -118,10 +114,7 @@ comment on function tock.claim_any is
   'of the same leases (TK409 if nothing is).';
 
 create or replace function tock.claimed_from_queue(p_queue text, p_run tock.claimed)
-returns tock.claimed_from
-language sql
-immutable
-as $$
+returns tock.claimed_from language sql immutable as $$
   select row(p_queue, p_run.lease, p_run.leased_until, p_run.id, p_run.run_id, p_run.attempt,
     p_run.max_attempts, p_run.priority, p_run.tenant, p_run.created_at, p_run.payload)::tock.claimed_from
 $$;
@@ -129,10 +122,7 @@ $$;
 comment on function tock.claimed_from_queue is 'A row of claim() with its queue.';
 
 create or replace function tock.check_queues(p_queues text[], p_weights integer[])
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   if pg_catalog.cardinality(p_queues) not between 1 and 20 then
     perform tock.refuse(422, 'queues must be 1 to 20 names', 'queues');

@@ -1,10 +1,7 @@
 -- Skips workers that are claiming at this moment. Checks each row again under its lock, since the worker may
 -- have claimed in between.
 create or replace function tock.prune_worker_leases(p_limit integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_own tock.worker_leases;
 begin

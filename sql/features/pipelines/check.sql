@@ -1,8 +1,5 @@
 create or replace function tock.check_pipelines(p_queue text, p_tasks jsonb)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_n bigint;
 begin

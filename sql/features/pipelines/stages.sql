@@ -1,8 +1,5 @@
 create or replace function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
-returns text
-language plpgsql
-stable
-as $$
+returns text language plpgsql stable as $$
 declare
   v_pipeline jsonb := p_options -> 'pipeline';
   v_stage jsonb := p_item -> 'stage';
@@ -29,10 +26,7 @@ comment on function tock.next_stage is
   'one; null if it ends. TK422 for a stage outside its pipeline.';
 
 create or replace function tock.stage_policy(p_queue text)
-returns tock.queues
-language plpgsql
-volatile
-as $$
+returns tock.queues language plpgsql volatile as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
 begin
@@ -46,10 +40,7 @@ end $$;
 comment on function tock.stage_policy is 'The policy of the queue of a stage, which is made if it is new.';
 
 create or replace function tock.check_stage_takes(p_policy tock.queues, p_payload jsonb, p_field text)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 begin
   if pg_catalog.octet_length(p_payload::text) > p_policy.max_payload_bytes then
     perform tock.refuse(422,
@@ -66,10 +57,7 @@ comment on function tock.check_stage_takes is
 
 -- Checks the payload with pending changes applied.
 create or replace function tock.check_stages_take(p_again tock.next_attempt[], p_fields text[])
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 declare
   v_next tock.next_attempt;
   v_policy tock.queues;
@@ -95,10 +83,7 @@ comment on function tock.check_stages_take is
   'Raises TK422, with its field, for the first unchanged payload that is too large for the next stage.';
 
 create or replace function tock.pipeline_continuation(p_run tock.leased_run, p_item jsonb, p_options jsonb)
-returns tock.continuation
-language plpgsql
-volatile
-as $$
+returns tock.continuation language plpgsql volatile as $$
 declare
   v_next tock.continuation;
 begin

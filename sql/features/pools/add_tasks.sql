@@ -1,11 +1,7 @@
 create or replace function tock.add_tasks(p_pool text, p_tasks text[])
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_added integer;
 begin
@@ -28,10 +24,7 @@ comment on function tock.add_tasks is
   'Returns the number added.';
 
 create or replace function tock.check_tasks(p_tasks text[], p_most integer)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_wrong bigint;
 begin

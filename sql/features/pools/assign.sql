@@ -6,16 +6,13 @@ create or replace function tock.assign_task(
   p_pool text, p_task text, p_worker text default null, p_lease_seconds integer default null,
   p_wait boolean default false)
 returns table (state text, worker text, fencing_token bigint, leased_until timestamptz)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set plan_cache_mode = force_generic_plan
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
@@ -118,17 +115,13 @@ comment on function tock.assign_task is
 
 create or replace function tock.unassign_task(
   p_pool text, p_task text, p_fencing_token bigint default null, p_again boolean default false)
-returns boolean
-language plpgsql
-volatile
-security definer
+returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set plan_cache_mode = force_generic_plan
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_number bigint;
   v_member tock.pool_members;

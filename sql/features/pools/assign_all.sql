@@ -5,15 +5,12 @@
 create or replace function tock.assign_tasks(
   p_pool text, p_tasks text[], p_lease_seconds integer default null)
 returns table (task text, state text, worker text, fencing_token bigint, leased_until timestamptz)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_open tock.pool_members[];
@@ -50,10 +47,7 @@ comment on function tock.assign_tasks is
 
 -- New tasks have no number.
 create or replace function tock.unheld_tasks(p_pool text, p_tasks text[])
-returns tock.pool_members[]
-language plpgsql
-volatile
-as $$
+returns tock.pool_members[] language plpgsql volatile as $$
 begin
   return array(
     select row(p.number, p_pool, p.worker, t.task, coalesce(p.joined, false),
@@ -70,10 +64,7 @@ comment on function tock.unheld_tasks is
   'The tasks of a list that no live worker holds and no other call is assigning, in its order, each once.';
 
 create or replace function tock.remove_vanished_holders(p_members tock.pool_members[])
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_member tock.pool_members;
   v_any boolean := false;
@@ -92,10 +83,7 @@ comment on function tock.remove_vanished_holders is
 
 -- Releases the lock at once, because ten thousand locks would exceed the lock table of the server.
 create or replace function tock.is_not_being_assigned(p_pool text, p_task text)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_key bigint := tock.pairing_key(p_pool, 'task', p_task);
 begin
@@ -109,9 +97,7 @@ comment on function tock.is_not_being_assigned is
 create or replace function tock.pair_parts(
   p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer, p_until timestamptz, out pairs bigint[],
   out tried text[])
-language plpgsql
-volatile
-as $$
+language plpgsql volatile as $$
 declare
   v_half integer := pg_catalog.cardinality(p_tasks) / 2;
   v_first record;
@@ -138,11 +124,8 @@ comment on function tock.pair_parts is
 -- Keeps the order of pair(): lock, delete, insert, restore. Inserts in the order of names, so that two calls
 -- with the same tasks cannot deadlock.
 create or replace function tock.pair_all(p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer)
-returns bigint[]
-language plpgsql
-volatile
-set lock_timeout = '50ms'
-as $$
+returns bigint[] language plpgsql volatile
+set lock_timeout = '50ms' as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_free tock.pool_members[] := tock.free_workers(p_pool, pg_catalog.cardinality(p_tasks));
@@ -187,10 +170,7 @@ comment on function tock.pair_all is
   'Assigns each task to a free worker while there are any; returns the fencing tokens.';
 
 create or replace function tock.assignable_tasks(p_tasks tock.pool_members[], p_limit integer)
-returns tock.pool_members[]
-language plpgsql
-volatile
-as $$
+returns tock.pool_members[] language plpgsql volatile as $$
 declare
   v_locked bigint[] := array(
     select w.number

@@ -2,15 +2,12 @@ create or replace function tock.pool(
   p_pool text, p_worker text default null, p_task text default null, p_waiting boolean default false,
   p_after text default null, p_limit integer default 1000)
 returns table (worker text, task text, state text, fencing_token bigint, since timestamptz,
-  leased_until timestamptz)
-language plpgsql
-volatile
-security definer
+  leased_until timestamptz) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_members tock.pool_members[];
@@ -50,15 +47,12 @@ comment on function tock.pool is
   'named one. Starts after p_after, up to p_limit. Workers past their deadline are left out.';
 
 create or replace function tock.pools()
-returns table (pool text, free bigint, held bigint, waiting bigint)
-language plpgsql
-volatile
+returns table (pool text, free bigint, held bigint, waiting bigint) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_pool text := '';

@@ -1,9 +1,6 @@
 create or replace function tock.check_member(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   if p_pool is null or p_pool !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$' then
     perform tock.refuse(422,
@@ -21,10 +18,7 @@ end $$;
 comment on function tock.check_member is 'Raises TK422 for an invalid pool, worker, task or lease_seconds.';
 
 create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
-returns bigint
-language sql
-stable
-as $$
+returns bigint language sql stable as $$
   select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name),
     'tock'::regnamespace::oid::bigint)
 $$;
@@ -35,10 +29,7 @@ comment on function tock.pairing_key is 'The key of the advisory lock of a task 
 -- time. A call that adds a new worker to a pool must take this lock. For others the lock only saves work,
 -- since the unique keys decide: a call that waits here holds no other row that another call may need.
 create or replace function tock.lock_pairing(p_pool text, p_side text, p_name text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, p_side, p_name));
 end $$;
@@ -46,10 +37,7 @@ end $$;
 comment on function tock.lock_pairing is 'Waits for a call that is pairing the same task or the same worker.';
 
 create or replace function tock.member_of_worker(p_pool text, p_worker text)
-returns tock.pool_members
-language plpgsql
-volatile
-as $$
+returns tock.pool_members language plpgsql volatile as $$
 declare
   v_member tock.pool_members;
 begin
@@ -60,10 +48,7 @@ end $$;
 comment on function tock.member_of_worker is 'The row of a worker in a pool, expired or not.';
 
 create or replace function tock.member_of_task(p_pool text, p_task text)
-returns tock.pool_members
-language plpgsql
-volatile
-as $$
+returns tock.pool_members language plpgsql volatile as $$
 declare
   v_member tock.pool_members;
 begin
@@ -75,10 +60,7 @@ comment on function tock.member_of_task is 'The row of a task in a pool, expired
 
 create or replace function tock.append_to_wait_list(
   p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamptz)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_number bigint := pg_catalog.nextval('tock.pool_member_numbers');
 begin
@@ -102,10 +84,7 @@ comment on function tock.append_to_wait_list is
 create or replace function tock.pair(
   p_pool text, p_worker text, p_task text, p_free tock.pool_members, p_waiting tock.pool_members,
   p_lease_seconds integer)
-returns tock.pool_members
-language plpgsql
-volatile
-as $$
+returns tock.pool_members language plpgsql volatile as $$
 declare
   v_seconds integer := coalesce(p_lease_seconds, p_free.lease_seconds, 60);
   v_until timestamptz := pg_catalog.clock_timestamp() + v_seconds * interval '1 second';
@@ -132,10 +111,7 @@ comment on function tock.pair is
 
 create or replace function tock.end_assignment(
   p_member tock.pool_members, p_again boolean, p_vanished boolean)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   -- checked again, since a heartbeat may have come in between
   delete from tock.pool_members p

@@ -1,8 +1,5 @@
 create or replace function tock.prune_wait_lists()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_mark tock.wait_list_cursors;
   v_pool text := '~';
@@ -33,10 +30,7 @@ comment on function tock.prune_wait_lists is
   'deletes the cursors of up to 500 empty pools a call.';
 
 create or replace function tock.is_empty_pool(p_pool text)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   return not exists (select from tock.pool_members p where p.pool = p_pool and p.worker is not null)
     and not exists (select from tock.pool_members p where p.pool = p_pool and p.task is not null);
@@ -48,10 +42,7 @@ comment on function tock.is_empty_pool is 'True if the pool has no workers and n
 -- only for the check. Moves it up to the first entry if finding that takes long, as it does while an old
 -- transaction keeps dead entries.
 create or replace function tock.reset_wait_list_start(p_pool text, p_list text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_start bigint := tock.wait_list_start(p_pool, p_list);

@@ -2,10 +2,7 @@
 -- of the last minute. If the maintenance job is late, as in a suspended database, this function does its work
 -- for the pool. Therefore next_wake_at() need not wake the database for a pool.
 create or replace function tock.release_vanished(p_pool text)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_reached timestamptz := coalesce((select d.reached_at from tock.maintenance_jobs d
@@ -35,10 +32,7 @@ comment on function tock.release_vanished is
   'maintenance job is late. Returns whether there were any.';
 
 create or replace function tock.reap_pool(p_pool text, p_from timestamptz, p_now timestamptz, p_limit integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_due tock.pool_members[] := array(
     select p::tock.pool_members from tock.pool_members p
@@ -59,16 +53,12 @@ comment on function tock.reap_pool is
 -- Continues where the last call stopped, and once a minute reads all, since a transaction may have committed
 -- late.
 create or replace function tock.reap_pools(p_limit integer default 10000, p_sweep boolean default null)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_job tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'reap_pools');

@@ -4,10 +4,7 @@
 -- It is looked for when there is none above, and by the maintenance job. Saving four cursors at once moves
 -- the start.
 create or replace function tock.wait_list_start(p_pool text, p_list text)
-returns bigint
-language plpgsql
-volatile
-as $$
+returns bigint language plpgsql volatile as $$
 begin
   return coalesce((
     select m.reached from tock.wait_list_cursors m where m.pool = p_pool and m.line = p_list
@@ -18,10 +15,7 @@ comment on function tock.wait_list_start is 'The turn from which a wait list is 
 
 create or replace function tock.save_wait_list_cursor(
   p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamptz)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into tock.wait_list_cursors (pool, line, number, reached, rest_until)
   select p_pool, p_list, pg_catalog.nextval('tock.pool_member_numbers'), p_reached, p_rest_until
@@ -34,10 +28,7 @@ comment on function tock.save_wait_list_cursor is
 -- Skips locked rows, so that an assignment in an open transaction blocks no other.
 create or replace function tock.lock_waiting(
   p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
-returns tock.pool_members[]
-language plpgsql
-volatile
-as $$
+returns tock.pool_members[] language plpgsql volatile as $$
 begin
   if p_list = 'free' then
     return array(
@@ -56,10 +47,7 @@ comment on function tock.lock_waiting is 'Locks the first p_limit entries of a w
 -- A slow search without a result is not repeated for twenty times as long. Dead entries that an open
 -- transaction keeps then cost at most a twentieth of the time.
 create or replace function tock.lock_waiting_below(p_pool text, p_list text, p_start bigint, p_limit integer)
-returns tock.pool_members[]
-language plpgsql
-volatile
-as $$
+returns tock.pool_members[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_took interval;
@@ -84,10 +72,7 @@ comment on function tock.lock_waiting_below is
   'Locks the first p_limit entries below the start of their wait list; none while that search rests.';
 
 create or replace function tock.lock_first_waiting(p_pool text, p_list text)
-returns tock.pool_members
-language plpgsql
-volatile
-as $$
+returns tock.pool_members language plpgsql volatile as $$
 declare
   v_start bigint := tock.wait_list_start(p_pool, p_list);
   v_found tock.pool_members[] := tock.lock_waiting(p_pool, p_list, v_start, 9223372036854775807, 1);
@@ -111,10 +96,7 @@ comment on function tock.lock_first_waiting is
 
 -- Removes the vanished workers that it finds on the way.
 create or replace function tock.free_worker(p_pool text)
-returns tock.pool_members
-language plpgsql
-volatile
-as $$
+returns tock.pool_members language plpgsql volatile as $$
 declare
   v_member tock.pool_members;
 begin
@@ -132,10 +114,7 @@ comment on function tock.free_worker is
   'Locks the worker that has been free for longest; null if there is none.';
 
 create or replace function tock.remove_vanished_from(p_pool text, p_number bigint)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_next bigint[] := array(
     select n.number from tock.pool_members n where n.pool = p_pool and n.task is null and n.turn >= p_number
@@ -151,10 +130,7 @@ comment on function tock.remove_vanished_from is
   'Removes the vanished workers among the next 1,000 free workers.';
 
 create or replace function tock.free_workers(p_pool text, p_limit integer)
-returns tock.pool_members[]
-language plpgsql
-volatile
-as $$
+returns tock.pool_members[] language plpgsql volatile as $$
 declare
   v_start bigint := tock.wait_list_start(p_pool, 'free');
   v_free tock.pool_members[];

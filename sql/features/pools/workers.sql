@@ -3,16 +3,13 @@
 create or replace function tock.join_pool(
   p_pool text, p_worker text, p_lease_seconds integer default null, p_fencing_token bigint default null)
 returns table (state text, task text, fencing_token bigint, leased_until timestamptz)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set plan_cache_mode = force_generic_plan
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_member tock.pool_members;
@@ -65,10 +62,7 @@ comment on function tock.join_pool is
 
 create or replace function tock.heartbeat(
   p_member tock.pool_members, p_lease_seconds integer, p_joined boolean)
-returns timestamptz
-language plpgsql
-volatile
-as $$
+returns timestamptz language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_seconds integer := coalesce(p_lease_seconds, p_member.lease_seconds);
@@ -98,17 +92,13 @@ comment on function tock.heartbeat is
   'the assignment is over or gone.';
 
 create or replace function tock.leave_pool(p_pool text, p_worker text)
-returns boolean
-language plpgsql
-volatile
-security definer
+returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set plan_cache_mode = force_generic_plan
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_member tock.pool_members;
 begin

@@ -1,10 +1,7 @@
 -- Of two calls that end the same run, the one that wrote the result has ended_at equal to its now().
 create or replace function tock.add_dead_task_events_{segment}(p_ended tock.ending[], p_queues text[])
-returns void
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+returns void language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 begin
   insert into tock.dead_task_events (queue, error, deaths, ids)
   select d.queue, d.error, count(*), (pg_catalog.array_agg(d.id order by d.id))[1:10]

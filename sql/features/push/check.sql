@@ -1,8 +1,5 @@
 create or replace function tock.push_error(p_push jsonb)
-returns text[]
-language plpgsql
-immutable
-as $$
+returns text[] language plpgsql immutable as $$
 declare
   v_seconds jsonb := p_push -> 'timeout_seconds';
   v_key text;
@@ -28,10 +25,7 @@ end $$;
 comment on function tock.push_error is 'The error in the push setting of a queue: {field, message}, or null.';
 
 create or replace function tock.check_push_policy(p_queue text, p_push jsonb)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_error text[];
 begin
@@ -51,10 +45,7 @@ comment on function tock.check_push_policy is 'Raises TK422 for an invalid push 
 
 -- A task goes to its own push_url, or else to the url of its queue.
 create or replace function tock.check_push(p_tasks jsonb, p_policy tock.queues)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_n bigint;
 begin

@@ -1,10 +1,7 @@
 -- Runs in the transaction that ends the task, so that either both are committed or none. Reads only one index
 -- if no queue has a dead_webhook.
 create or replace function tock.record_dead_tasks(p_segment integer, p_ended tock.ending[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_queues text[];
 begin
@@ -27,10 +24,7 @@ comment on function tock.record_dead_tasks is
   'Records which of the ended runs were the final runs of tasks of queues with a dead_webhook.';
 
 create or replace function tock.dead_task_events_from()
-returns bigint
-language sql
-volatile
-as $$
+returns bigint language sql volatile as $$
   -- starts at 0 after the sequence was set back
   select case when d.reached_key[1]::bigint <= s.last_value then d.reached_key[1]::bigint else 0 end
   from tock.maintenance_jobs d cross join tock.dead_task_event_numbers s
@@ -41,10 +35,7 @@ comment on function tock.dead_task_events_from is
   'The lowest number that may have an unsent dead task event.';
 
 create or replace function tock.dead_task_events_due_at()
-returns timestamptz
-language plpgsql
-volatile
-as $$
+returns timestamptz language plpgsql volatile as $$
 declare
   v_from bigint := coalesce(tock.dead_task_events_from(), 0);
 begin
@@ -65,10 +56,7 @@ comment on function tock.dead_task_events_due_at is
 -- sequence was read, all numbers up to there are committed or never will be. The next call starts above them,
 -- where no dead entries lie.
 create or replace function tock.send_dead_task_events(p_limit integer default 50000)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_upto bigint := (select s.last_value from tock.dead_task_event_numbers s);
   v_writing boolean := exists (

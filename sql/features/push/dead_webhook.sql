@@ -1,8 +1,5 @@
 create or replace function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_key text;
 begin

@@ -1,14 +1,11 @@
 -- The queues from which the Worker pushes now. In random order, so that no queue is always last.
 create or replace function tock.push_queues(p_queue text default null, p_limit integer default 20)
 returns table (queue text, push jsonb, generation integer, previous_until timestamptz)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_queue record;
@@ -44,12 +41,8 @@ comment on function tock.push_queues is
   'that signs for each; until previous_until the previous generation too.';
 
 create or replace function tock.has_push(p_queue text)
-returns boolean
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns boolean language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 begin
   return coalesce((select q.push is not null from tock.queues q where q.name = p_queue), false);
 end $$;
@@ -57,12 +50,9 @@ end $$;
 comment on function tock.has_push is 'True if the tasks of a queue are sent to an endpoint.';
 
 create or replace function tock.push_secret(p_queue text)
-returns table (queue text, generation integer, previous_until timestamptz)
-language plpgsql
-volatile
+returns table (queue text, generation integer, previous_until timestamptz) language plpgsql volatile
 security definer
-set search_path = pg_catalog, pg_temp
-as $$
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 begin
   return query
@@ -77,13 +67,10 @@ comment on function tock.push_secret is
 
 -- Does nothing during the overlap: with a third secret, receivers that know only the first one would fail.
 create or replace function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer default 86400)
-returns table (queue text, generation integer, previous_until timestamptz)
-language plpgsql
-volatile
+returns table (queue text, generation integer, previous_until timestamptz) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 begin
   if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then

@@ -1,8 +1,5 @@
 create or replace function tock.limiter_state_of(p_queue text, p_policy tock.queues)
-returns tock.limiter_state
-language plpgsql
-volatile
-as $$
+returns tock.limiter_state language plpgsql volatile as $$
 declare
   v_row tock.queue_limiter_state;
   v_one tock.limiter_state;
@@ -64,10 +61,7 @@ comment on function tock.limiter_state_of is
 
 -- Checks before it asks for the lock, so that claims at a limit do not block claims that may start.
 create or replace function tock.acquire_from_limiter(p_queue text, p_policy tock.queues, p_wait boolean)
-returns tock.limiter_state
-language plpgsql
-volatile
-as $$
+returns tock.limiter_state language plpgsql volatile as $$
 declare
   v_one tock.limiter_state := tock.limiter_state_of(p_queue, p_policy);
   v_key integer := tock.named_key('limit', p_queue);
@@ -97,10 +91,7 @@ comment on function tock.acquire_from_limiter is
 -- finds its row deleted or the next number in use.
 create or replace function tock.record_limiter_state(
   p_queue text, p_policy tock.queues, p_asked tock.limiter_state, p_token uuid, p_started integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_before bigint := coalesce(p_asked.number, 0);
   v_own_transaction boolean := true;
@@ -142,10 +133,7 @@ comment on function tock.record_limiter_state is
 -- as a lease, or as a stream lock of another session. The first claim records the start of these ten seconds.
 -- The first one after them records the open leases, even if it claims nothing.
 create or replace function tock.open_leases(p_queue text)
-returns uuid[]
-language plpgsql
-volatile
-as $$
+returns uuid[] language plpgsql volatile as $$
 declare
   v_segment integer;
   v_part uuid[];

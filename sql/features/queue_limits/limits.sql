@@ -1,15 +1,12 @@
 create or replace function tock.limits(p_queue text default null)
 returns table (
   queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer,
-  rate_burst integer, level double precision)
-language plpgsql
-volatile
-security definer
+  rate_burst integer, level double precision) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_policy tock.queues;
@@ -40,15 +37,12 @@ comment on function tock.limits is
 create or replace function tock.reset_limits(p_queue text)
 returns table (
   queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer,
-  rate_burst integer, level double precision)
-language plpgsql
-volatile
-security definer
+  rate_burst integer, level double precision) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_newest bigint;

@@ -1,8 +1,6 @@
 -- A lease whose runs have all ended cannot have running runs again, so it is left out.
 create or replace function tock.running_leases_{suffix}(p_tokens uuid[], out runs integer, out tokens uuid[])
-language sql
-volatile
-as $$
+language sql volatile as $$
   with leased as materialized (
     select l.* from unnest(p_tokens) t (token) cross join lateral (
       select r.* from tock.lease_rows_{segment}(t.token) r offset 0) l

@@ -1,13 +1,9 @@
 create or replace function tock.put_queue(p_queue text, p_policy jsonb default '{}')
-returns tock.queues
-language plpgsql
-volatile
-security definer
+returns tock.queues language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_policy jsonb;
   v_row tock.queues;
@@ -65,10 +61,7 @@ comment on function tock.put_queue is
   'setting that is out of range.';
 
 create or replace function tock.open_webhooks()
-returns tock.queues
-language plpgsql
-volatile
-as $$
+returns tock.queues language plpgsql volatile as $$
 declare
   v_queue tock.queues;
 begin
@@ -89,12 +82,8 @@ comment on function tock.open_webhooks is
   'The queue from which webhooks are pushed, made or repaired if necessary.';
 
 create or replace function tock.queue(p_queue text)
-returns setof tock.queues
-language plpgsql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns setof tock.queues language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
 declare
   v_row tock.queues;
 begin

@@ -1,8 +1,5 @@
 create or replace function tock.dead_groups_{segment}(p_queue text, p_scan_limit integer, p_since timestamptz)
-returns table (seen bigint, errors jsonb)
-language sql
-stable
-as $$
+returns table (seen bigint, errors jsonb) language sql stable as $$
   with seen as materialized (
     select s.number as stream, x.position
     from (select t.number from tock.streams t where t.queue = p_queue order by t.number offset 0) s

@@ -1,15 +1,11 @@
 -- Erases every run of the task and the pending changes for its next attempt, and also a note that was for all
 -- runs of a lease.
 create or replace function tock.erase(p_id bigint)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_task tock.resolved_task;
   v_ids bigint[];

@@ -1,8 +1,5 @@
 create or replace function tock.erase_run_{segment}(p_stream integer, p_position bigint)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 begin
   update tock.runs_{segment} r set payload = null, bytes = -1, options = tock.without_secrets(r.options)
   where r.stream = p_stream and r.position = p_position;

@@ -2,10 +2,7 @@
 -- pipeline continues from the stage where the task runs again. The data of parents or children stays in the
 -- payload, and the options that say so.
 create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
-returns jsonb
-language sql
-stable
-as $$
+returns jsonb language sql stable as $$
   select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')
         - '{unique_key,expires_at,depends_on,on_parent_failure,include_results,names,cancelled_for}'::text[])
       #- '{stage,after}'

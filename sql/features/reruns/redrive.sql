@@ -2,9 +2,7 @@
 create or replace function tock.dead_groups(
   p_queue text, p_limit integer default 100, p_scan_limit integer default 100000)
 returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
@@ -12,8 +10,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_material = off
 set jit = off
-set plan_cache_mode = force_custom_plan
-as $$
+set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
@@ -63,16 +60,13 @@ create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
   p_request_id text default null, p_to_queue text default null, p_again boolean default false,
   p_reason text default null)
-returns table (redriven integer, ids bigint[], cursor text, scanned integer)
-language plpgsql
-volatile
-security definer
+returns table (redriven integer, ids bigint[], cursor text, scanned integer) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_digest bigint;

@@ -4,17 +4,14 @@
 -- Calls with the same id wait for each other at its lock in the first queue.
 create or replace function tock.rerun(
   p_ids bigint[], p_request_id text default null, p_reason text default null)
-returns table (id bigint, state text, rerun_id bigint, refused text)
-language plpgsql
-volatile
+returns table (id bigint, state text, rerun_id bigint, refused text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set lock_timeout = '2s'
-set plan_cache_mode = auto
-as $$
+set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
@@ -93,10 +90,7 @@ comment on function tock.rerun is
   'their queues, returns the same for 24 hours, once it has run any again.';
 
 create or replace function tock.is_erased(p_id bigint)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_bytes integer := (select w.bytes from tock.waiting w where w.position = tock.position_of(p_id));
 begin
@@ -112,10 +106,7 @@ comment on function tock.is_erased is 'True if the content of a run or waiting t
 
 create or replace function tock.run_all_again(
   p_found tock.resolved_task[], p_queue text, p_kind text, p_again boolean, p_reason text)
-returns tock.resolved_task[]
-language plpgsql
-volatile
-as $$
+returns tock.resolved_task[] language plpgsql volatile as $$
 declare
   v_slot integer;
   v_part record;

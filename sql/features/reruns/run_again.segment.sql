@@ -3,11 +3,8 @@
 -- erased run has bytes -1.
 create or replace function tock.run_again_{segment}(
   p_found tock.resolved_task[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
-returns tock.resolved_task[]
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+returns tock.resolved_task[] language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
   v_now timestamptz := pg_catalog.clock_timestamp();

@@ -1,8 +1,5 @@
 create or replace function tock.check_schedule_name(p_schedule text)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   if p_schedule is null or p_schedule !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$' then
     perform tock.refuse(422,
@@ -16,10 +13,7 @@ comment on function tock.check_schedule_name is 'Raises TK422 for an invalid sch
 -- PostgreSQL reads EST or CEST as a fixed offset, and FOO5 as a POSIX rule. Any other known name is in the
 -- time zone database. (pg_timezone_names would read all its files.)
 create or replace function tock.check_time_zone(p_zone text)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 begin
   if p_zone in ('UTC', 'GMT') then
     return;
@@ -40,9 +34,7 @@ end $$;
 comment on function tock.check_time_zone is 'Raises TK422 for a name that is not in the time zone database.';
 
 create or replace function tock.schedule_settings()
-returns table (name text, kind text, low integer, high integer, words text[])
-language sql
-immutable
+returns table (name text, kind text, low integer, high integer, words text[]) language sql immutable
 as $$
   values ('queue', 'text', 1, 100, null::text[]), ('payload', 'any', null, null, null),
     ('options', 'object', null, null, null),
@@ -58,10 +50,7 @@ $$;
 comment on function tock.schedule_settings is 'The settings of a schedule with their kind and range.';
 
 create or replace function tock.check_schedule_settings(p_settings jsonb)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_given record;
 begin
@@ -99,10 +88,7 @@ comment on function tock.check_schedule_settings is
   'Raises TK422 for the first invalid setting of a schedule.';
 
 create or replace function tock.check_schedule_task(p_schedule tock.schedules)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 declare
   v_bytes integer;
   v_most integer := (tock.policy(p_schedule.queue)).max_payload_bytes;
@@ -149,10 +135,7 @@ comment on function tock.check_schedule_task is
   'Raises TK422 unless the tasks of a schedule can be enqueued.';
 
 create or replace function tock.check_schedule(p_schedule text, p_settings jsonb)
-returns tock.schedules
-language plpgsql
-stable
-as $$
+returns tock.schedules language plpgsql stable as $$
 declare
   v_settings jsonb;
   v_row tock.schedules;
@@ -191,10 +174,7 @@ comment on function tock.check_schedule is
   'The settings of a schedule as a row, with defaults; TK422 names an invalid setting.';
 
 create or replace function tock.task_of(p_schedule tock.schedules, p_fire_at timestamptz)
-returns jsonb
-language sql
-stable
-as $$
+returns jsonb language sql stable as $$
   select p_schedule.options
     || pg_catalog.jsonb_build_object('payload', case when p_schedule.fire_as is null then p_schedule.payload
     else coalesce(p_schedule.payload, '{}') || pg_catalog.jsonb_build_object(p_schedule.fire_as,

@@ -1,9 +1,6 @@
 -- Instants are whole seconds since 1970, and so are the local times of a time zone ("wall").
 create or replace function tock.next_bit(p_bits bigint, p_from integer)
-returns integer
-language sql
-immutable
-as $$
+returns integer language sql immutable as $$
   select pg_catalog.round(
     pg_catalog.ln(nullif((p_bits & (-1::bigint << p_from)) & -(p_bits & (-1::bigint << p_from)),
       0)::double precision)
@@ -15,10 +12,7 @@ comment on function tock.next_bit is 'The lowest set bit from p_from on; null if
 -- croner's rules: the workday nearest to a day stays in its month; if both kinds of days are restricted, one
 -- of them is enough.
 create or replace function tock.cron_days_of(p_plan tock.cron_plan, p_first date)
-returns bigint
-language plpgsql
-immutable
-as $$
+returns bigint language plpgsql immutable as $$
 declare
   v_length integer := (p_first + interval '1 month')::date - p_first;
   v_weekday integer := pg_catalog.date_part('dow', p_first);
@@ -62,10 +56,7 @@ comment on function tock.cron_days_of is
   'The days of a month that a cron expression names, as bits; p_first is the first day of the month.';
 
 create or replace function tock.cron_time(p_plan tock.cron_plan, p_from integer)
-returns integer
-language plpgsql
-immutable
-as $$
+returns integer language plpgsql immutable as $$
 declare
   v_hour integer := tock.next_bit(p_plan.hours, p_from / 3600);
   v_minute integer := 0;

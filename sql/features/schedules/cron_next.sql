@@ -4,10 +4,7 @@
 -- most once, and over the years by up to 25 hours (Apia in 2011). So only the two days after the start and
 -- before the goal are searched.
 create or replace function tock.cron_after(p_plan tock.cron_plan, p_zone text, p_after timestamptz)
-returns timestamptz
-language plpgsql
-stable
-as $$
+returns timestamptz language plpgsql stable as $$
 declare
   v_at bigint := pg_catalog.floor(extract(epoch from p_after))::bigint + 1;
   v_offset integer := tock.clock_offset(p_zone, v_at);
@@ -56,10 +53,7 @@ comment on function tock.cron_after is
 
 create or replace function tock.cron_skipped(
   p_plan tock.cron_plan, p_change bigint, p_before integer, p_after integer)
-returns boolean
-language sql
-stable
-as $$
+returns boolean language sql stable as $$
   select coalesce(tock.cron_wall(p_plan, greatest(p_change + p_before, (p_change + p_after) / 86400 * 86400))
     < p_change + p_after, false)
 $$;

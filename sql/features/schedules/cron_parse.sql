@@ -1,10 +1,7 @@
 -- The grammar of croner (sloppyRanges), without years. test/sql/features/schedules/cron-library.test.ts
 -- compares both.
 create or replace function tock.parse_cron(p_cron text)
-returns tock.cron_plan
-language plpgsql
-stable
-as $$
+returns tock.cron_plan language plpgsql stable as $$
 declare
   -- in a Turkish locale, FRI has another lower case
   v_text text := pg_catalog.lower(pg_catalog.btrim(p_cron, E' \t') collate "C");
@@ -42,10 +39,7 @@ comment on function tock.parse_cron is
   'A cron expression of 5 or 6 fields as bit sets; TK422 names the invalid part.';
 
 create or replace function tock.refuse_cron(p_field text, p_item text)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   perform tock.refuse(422,
     pg_catalog.format('the %s field of this cron expression has %L, which is invalid', p_field, p_item),
@@ -63,10 +57,7 @@ comment on function tock.refuse_cron is
   'Raises TK422 for an invalid part of a cron expression, with what is allowed.';
 
 create or replace function tock.cron_field(p_field text, p_text text)
-returns bigint
-language plpgsql
-immutable
-as $$
+returns bigint language plpgsql immutable as $$
 declare
   v_low integer := case when p_field in ('day-of-month', 'month') then 1 else 0 end;
   v_most integer := case p_field when 'hour' then 23 when 'day-of-month' then 31 when 'month' then 12
@@ -107,10 +98,7 @@ comment on function tock.cron_field is 'The numbers that a field of a cron expre
 
 -- Replaces a name only if it stands alone and is not a step: not in SUN6 or */FEB.
 create or replace function tock.cron_names(p_field text, p_item text)
-returns text
-language plpgsql
-immutable
-as $$
+returns text language plpgsql immutable as $$
 declare
   v_names text[] := case p_field
     when 'month' then array['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep',
@@ -132,10 +120,7 @@ comment on function tock.cron_names is
   'A part of a cron field with numbers instead of the names of months and days.';
 
 create or replace function tock.cron_days(p_plan tock.cron_plan, p_text text)
-returns tock.cron_plan
-language plpgsql
-immutable
-as $$
+returns tock.cron_plan language plpgsql immutable as $$
 declare
   v_plan tock.cron_plan := p_plan;
   v_item text;
@@ -167,10 +152,7 @@ end $$;
 comment on function tock.cron_days is 'The plan with the day-of-month field of its expression.';
 
 create or replace function tock.cron_weekdays(p_plan tock.cron_plan, p_text text)
-returns tock.cron_plan
-language plpgsql
-immutable
-as $$
+returns tock.cron_plan language plpgsql immutable as $$
 declare
   v_plan tock.cron_plan := p_plan;
   v_item text;

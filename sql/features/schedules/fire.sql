@@ -1,9 +1,6 @@
 -- Looks up the last tasks only of schedules whose overlap depends on them.
 create or replace function tock.unfinished_tasks(p_fires tock.schedule_next_fires[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_ids bigint[] := array(
     select f.last_task_id from unnest(p_fires) f join tock.schedules s on s.name = f.schedule
@@ -17,10 +14,7 @@ comment on function tock.unfinished_tasks is
   'The last tasks, not yet ended, of schedules that may not overlap.';
 
 create or replace function tock.fire_all(p_fires tock.schedule_next_fires[], p_now timestamptz)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_unended bigint[] := tock.unfinished_tasks(p_fires);
   v_cancelled bigint[] := '{}';

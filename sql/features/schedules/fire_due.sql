@@ -5,16 +5,12 @@
 -- that locked it was rolled back. A sweep finds it: once a minute, and when a transaction has ended that was
 -- writing at the last sweep or at a later job. Sweeps take at most a twentieth of the time.
 create or replace function tock.fire_schedules(p_limit integer default 1000, p_sweep boolean default false)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_from timestamptz := '-infinity';
@@ -53,10 +49,7 @@ comment on function tock.fire_schedules is
   'p_sweep reads all due schedules.';
 
 create or replace function tock.run_fire_schedules()
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_writers text[] := tock.writers_of_fires();
@@ -81,10 +74,7 @@ comment on function tock.run_fire_schedules is
   'fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.';
 
 create or replace function tock.writers_of_fires()
-returns text[]
-language sql
-volatile
-as $$
+returns text[] language sql volatile as $$
   select array(
     select distinct l.virtualtransaction from pg_catalog.pg_locks l
     where l.locktype = 'relation' and l.relation = 'tock.schedule_next_fires'::regclass and l.granted
@@ -101,10 +91,7 @@ comment on function tock.writers_of_fires is
 -- A minute from now while these writers are active, because a killed one ends without notice. Afterwards
 -- swept_at, which already limits sweeps to a twentieth of the time.
 create or replace function tock.late_fires_swept_at()
-returns timestamptz
-language plpgsql
-volatile
-as $$
+returns timestamptz language plpgsql volatile as $$
 begin
   return (
     select case when d.writers <@ tock.writers_of_fires()
@@ -120,10 +107,7 @@ comment on function tock.late_fires_swept_at is
 -- Each firing stands for one entry that is dead now. So many are read again and no more, even while an old
 -- transaction is open. Firings in the future, from before the clock was set back, do not count.
 create or replace function tock.fires_from()
-returns table (due_at timestamptz, schedule text)
-language plpgsql
-volatile
-as $$
+returns table (due_at timestamptz, schedule text) language plpgsql volatile as $$
 begin
   return query
     select coalesce(m.due_at, '-infinity'), coalesce(m.schedule, '')
@@ -138,11 +122,8 @@ comment on function tock.fires_from is 'The point from which firing reads: the f
 -- an open transaction, like a unique key, is not waited for long: a claim may be firing, and it holds the
 -- other schedules of its batch.
 create or replace function tock.fire_batch(p_fires tock.schedule_next_fires[], p_now timestamptz)
-returns void
-language plpgsql
-volatile
-set lock_timeout = '200ms'
-as $$
+returns void language plpgsql volatile
+set lock_timeout = '200ms' as $$
 declare
   v_fire tock.schedule_next_fires;
 begin
@@ -173,10 +154,7 @@ comment on function tock.fire_batch is
 -- seconds.
 create or replace function tock.fire_failed(
   p_fire tock.schedule_next_fires, p_now timestamptz, p_sqlstate text, p_message text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_schedule tock.schedules;
   v_fire tock.schedule_next_fires := p_fire;

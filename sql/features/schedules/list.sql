@@ -1,13 +1,9 @@
 create or replace function tock.schedule(p_schedule text)
-returns setof tock.shown_schedule
-language plpgsql
-volatile
-security definer
+returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 begin
   return query select (tock.shown_schedule(s)).* from tock.schedules s where s.name = p_schedule;
 end $$;
@@ -17,16 +13,12 @@ comment on function tock.schedule is
 
 create or replace function tock.schedules(
   p_queue text default null, p_after text default null, p_limit integer default 100)
-returns setof tock.shown_schedule
-language plpgsql
-volatile
-security definer
+returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 begin
   if p_limit is null or p_limit not between 1 and 1000 then
     perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
@@ -47,14 +39,11 @@ comment on function tock.schedules is 'Schedules by name, of one queue or all, a
 create or replace function tock.schedule_history(
   p_schedule text, p_limit integer default 20, p_before bigint default null)
 returns table (number bigint, fire_at timestamptz, until_at timestamptz, fired_at timestamptz, outcome text,
-  task_id bigint, error text)
-language plpgsql
-volatile
-security definer
+  task_id bigint, error text) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
-set enable_bitmapscan = off
-as $$
+set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
   if p_limit is null or p_limit not between 1 and 1000 then

@@ -1,8 +1,5 @@
 create or replace function tock.next_fire(p_schedule tock.schedules, p_after timestamptz)
-returns timestamptz
-language plpgsql
-stable
-as $$
+returns timestamptz language plpgsql stable as $$
 declare
   v_after timestamptz := greatest(p_after, p_schedule.starts_at - interval '1 microsecond');
   v_next timestamptz;
@@ -22,10 +19,7 @@ comment on function tock.next_fire is
 -- Bisects the time between a fire and p_upto, so that a fire each second for a month takes about twenty
 -- steps.
 create or replace function tock.last_fire(p_schedule tock.schedules, p_from timestamptz, p_upto timestamptz)
-returns timestamptz
-language plpgsql
-stable
-as $$
+returns timestamptz language plpgsql stable as $$
 declare
   v_fire timestamptz := p_from;
   v_end timestamptz := p_upto;
@@ -51,10 +45,7 @@ comment on function tock.last_fire is 'The last fire of a schedule up to an inst
 
 -- A hash, so that a fire has the same jitter whenever it is computed.
 create or replace function tock.due_of(p_schedule tock.schedules, p_fire_at timestamptz)
-returns timestamptz
-language sql
-stable
-as $$
+returns timestamptz language sql stable as $$
   select p_fire_at + interval '1 millisecond' * case p_schedule.jitter_seconds when 0 then 0 else
     ((pg_catalog.hashtextextended(p_schedule.name,
       extract(epoch from p_fire_at)::bigint) & 9223372036854775807)
@@ -68,10 +59,7 @@ comment on function tock.due_of is
 -- that are due then; skip: no fire for the missed ones; all: the oldest missed_limit of them.
 create or replace function tock.plan_firing(
   p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
-returns tock.firing_plan
-language plpgsql
-stable
-as $$
+returns tock.firing_plan language plpgsql stable as $$
 declare
   v_late timestamptz := p_now - interval '1 second'
     * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds);
@@ -121,12 +109,8 @@ comment on function tock.plan_firing is
 create or replace function tock.next_fires(
   p_schedule text default null, p_cron text default null, p_time_zone text default null,
   p_count integer default 5, p_after timestamptz default null)
-returns table (fire_at timestamptz, local_time text)
-language plpgsql
-stable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns table (fire_at timestamptz, local_time text) language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
   v_schedule tock.schedules;

@@ -2,16 +2,12 @@
 -- skips it if it is locked. A schedule that an open transaction is changing is therefore not fired until that
 -- ends, and blocks no other.
 create or replace function tock.put_schedule(p_schedule text, p_settings jsonb)
-returns tock.shown_schedule
-language plpgsql
-volatile
-security definer
+returns tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_row tock.schedules := tock.check_schedule(p_schedule, p_settings);
   v_old tock.schedules;
@@ -72,10 +68,7 @@ comment on function tock.put_schedule is
   'invalid setting.';
 
 create or replace function tock.schedule_is_held()
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   perform tock.refuse(503, 'an open transaction is firing or changing this schedule',
     'schedule', 'try again');
@@ -85,10 +78,7 @@ comment on function tock.schedule_is_held is 'Raises TK503 after waiting in vain
 
 -- Reads the newest row; if a firing replaces it meanwhile, takes the new one.
 create or replace function tock.remove_next_fire(p_schedule text)
-returns tock.schedule_next_fires
-language plpgsql
-volatile
-as $$
+returns tock.schedule_next_fires language plpgsql volatile as $$
 declare
   v_fire tock.schedule_next_fires;
 begin
@@ -106,10 +96,7 @@ comment on function tock.remove_next_fire is
   'Deletes the row of the next fire of a schedule and returns it; the caller writes the next row.';
 
 create or replace function tock.store_next_fire(p_schedule text, p_fire tock.schedule_next_fires)
-returns void
-language sql
-volatile
-as $$
+returns void language sql volatile as $$
   insert into tock.schedule_next_fires (schedule, turn, due_at, fire_at, last_fire_at,
     last_fired_at, last_outcome, last_task_id, last_error, failures)
   values (p_schedule, coalesce(p_fire.turn, 0) + 1, p_fire.due_at, p_fire.fire_at, p_fire.last_fire_at,
@@ -121,10 +108,7 @@ comment on function tock.store_next_fire is
   'Writes the row of the next fire of a schedule, with the turn after that of the deleted row.';
 
 create or replace function tock.plan_next(p_schedule tock.schedules)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_fire tock.schedule_next_fires := tock.remove_next_fire(p_schedule.name);
 begin
@@ -138,10 +122,7 @@ comment on function tock.plan_next is
   'Computes the next fire of a schedule from now; none while it is paused.';
 
 create or replace function tock.shown_schedule(p_schedule tock.schedules)
-returns tock.shown_schedule
-language plpgsql
-volatile
-as $$
+returns tock.shown_schedule language plpgsql volatile as $$
 declare
   s tock.schedules := p_schedule;
   f tock.schedule_next_fires;

@@ -1,10 +1,6 @@
 create or replace function tock.queue_of_schedule(p_schedule text)
-returns text
-language sql
-volatile
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns text language sql volatile security definer
+set search_path = pg_catalog, pg_temp as $$
   select s.queue from tock.schedules s where s.name = p_schedule
 $$;
 
@@ -12,16 +8,12 @@ comment on function tock.queue_of_schedule is
   'The queue into which a schedule fires; null if there is no such schedule.';
 
 create or replace function tock.pause_schedule(p_schedule text)
-returns setof tock.shown_schedule
-language plpgsql
-volatile
-security definer
+returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 begin
   return query select v.* from tock.set_paused(p_schedule, pg_catalog.now()) v where v.name is not null;
 end $$;
@@ -30,16 +22,12 @@ comment on function tock.pause_schedule is
   'Stops a schedule from firing until it is resumed; no row if there is none.';
 
 create or replace function tock.resume_schedule(p_schedule text)
-returns setof tock.shown_schedule
-language plpgsql
-volatile
-security definer
+returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 begin
   return query select v.* from tock.set_paused(p_schedule, null) v where v.name is not null;
 end $$;
@@ -49,10 +37,7 @@ comment on function tock.resume_schedule is
   'row if there is none.';
 
 create or replace function tock.set_paused(p_schedule text, p_paused_at timestamptz)
-returns tock.shown_schedule
-language plpgsql
-volatile
-as $$
+returns tock.shown_schedule language plpgsql volatile as $$
 declare
   v_row tock.schedules;
 begin
@@ -75,16 +60,12 @@ end $$;
 comment on function tock.set_paused is 'Pauses or resumes a schedule; null if there is none.';
 
 create or replace function tock.drop_schedule(p_schedule text)
-returns boolean
-language plpgsql
-volatile
-security definer
+returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 begin
   delete from tock.schedules s where s.name = p_schedule;
   if not found then
@@ -103,16 +84,12 @@ comment on function tock.drop_schedule is
 
 -- The plan stays: the row of the next fire is replaced by one with the same time.
 create or replace function tock.run_schedule(p_schedule text, p_request_id text default null)
-returns setof bigint
-language plpgsql
-volatile
-security definer
+returns setof bigint language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '2s'
-as $$
+set lock_timeout = '2s' as $$
 declare
   v_row tock.schedules;
   v_seen tock.requests;

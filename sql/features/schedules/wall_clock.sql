@@ -1,10 +1,7 @@
 -- A leap day on a given weekday comes again after at most 40 years (across the end of a century). A day that
 -- does not come in 50 years never comes.
 create or replace function tock.cron_wall(p_plan tock.cron_plan, p_from bigint)
-returns bigint
-language plpgsql
-immutable
-as $$
+returns bigint language plpgsql immutable as $$
 declare
   v_date date := date '1970-01-01' + (p_from / 86400)::integer;
   v_day integer := pg_catalog.date_part('day', v_date);
@@ -39,10 +36,7 @@ comment on function tock.cron_wall is
   'The first local time from p_from on that a cron expression names; null if there is none.';
 
 create or replace function tock.clock_offset(p_zone text, p_at bigint)
-returns integer
-language sql
-stable
-as $$
+returns integer language sql stable as $$
   select (pg_catalog.date_part('epoch',
     pg_catalog.to_timestamp(p_at::double precision) at time zone p_zone)::bigint - p_at)::integer
 $$;
@@ -50,10 +44,7 @@ $$;
 comment on function tock.clock_offset is 'The offset of a time zone from UTC in seconds at an instant.';
 
 create or replace function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
-returns bigint
-language plpgsql
-stable
-as $$
+returns bigint language plpgsql stable as $$
 declare
   v_offset integer := tock.clock_offset(p_zone, p_from);
   v_before bigint := p_from;

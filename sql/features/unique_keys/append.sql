@@ -6,10 +6,7 @@
 -- first round takes all keys that it or a later one needs, in order, before it touches any task. Two calls
 -- can therefore wait for each other in one direction only.
 create or replace function tock.append_unique(p_queue text, p_tasks jsonb, p_policy tock.queues)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_ids bigint[] := pg_catalog.array_fill(null::bigint, array[pg_catalog.jsonb_array_length(p_tasks)]);
   v_keyed bigint;
@@ -68,10 +65,7 @@ comment on function tock.append_unique is
 -- lock_timeout of the caller). If on_conflict is not keep, existing tasks are changed one by one, 1,000 ready
 -- ones in 5 to 14 s.
 create or replace function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy tock.queues)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_excess bigint := (
     select t.n from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t (task, n)

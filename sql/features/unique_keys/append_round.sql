@@ -1,9 +1,6 @@
 create or replace function tock.append_round(
   p_queue text, p_tasks jsonb, p_again boolean[], p_policy tock.queues)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_tasks jsonb[] := array(
     select t.task from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n) order by t.n);

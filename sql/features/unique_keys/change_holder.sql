@@ -1,8 +1,5 @@
 create or replace function tock.key_changes(p_key tock.unique_keys, p_task jsonb)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_changes jsonb := pg_catalog.jsonb_build_object('payload', p_task -> 'payload')
     || case when p_task ->> 'priority' is not null
@@ -35,11 +32,8 @@ comment on function tock.key_changes is 'The changes that a task brings to the h
 -- this call commits. Changing a ready holder needs the lock of its stream, which an open claim may hold for
 -- long: it is cancelled instead, and another task appended.
 create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
-returns boolean
-language plpgsql
-volatile
-set lock_timeout = '2s'
-as $$
+returns boolean language plpgsql volatile
+set lock_timeout = '2s' as $$
 declare
   v_policy text := tock.key_policy(p_task);
   v_changed record;
@@ -67,10 +61,7 @@ comment on function tock.change_held is
   'it.';
 
 create or replace function tock.in_its_place(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_waits tock.waiting;
 begin
@@ -91,10 +82,7 @@ end $$;
 comment on function tock.in_its_place is 'The task to append in place of the cancelled holder of its key.';
 
 create or replace function tock.payload_of(p_id bigint)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_at tock.resolved_task;
   v_payload jsonb;

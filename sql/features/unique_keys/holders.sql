@@ -2,10 +2,7 @@
 -- continued: in another queue than that of its key, or again in that one. A continued run has another id than
 -- its task.
 create or replace function tock.key_holders(p_queue text, p_ids bigint[])
-returns setof tock.resolved_task
-language plpgsql
-volatile
-as $$
+returns setof tock.resolved_task language plpgsql volatile as $$
 declare
   v_ats tock.resolved_task[] := array(select w from tock.resolve_tasks(p_ids) w);
   v_continued bigint[] := tock.continued_runs(array(
@@ -30,10 +27,7 @@ comment on function tock.key_holders is
 -- one is added.
 create or replace function tock.gives_way(
   p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb, p_left bigint)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   -- the data of its parents would be lost with it
   if p_at.current_id <> p_at.task_id and tock.options_at(p_at.current_id) ? 'gathered' then

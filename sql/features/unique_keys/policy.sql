@@ -1,8 +1,5 @@
 create or replace function tock.key_policy(p_task jsonb)
-returns text
-language sql
-immutable
-as $$
+returns text language sql immutable as $$
   select coalesce(p_task ->> 'unique_policy',
     case when coalesce(p_task ->> 'on_conflict', 'keep') = 'keep' then 'unfinished' else 'pending' end)
 $$;
@@ -12,10 +9,7 @@ comment on function tock.key_policy is
 
 create or replace function tock.counts(
   p_task jsonb, p_state text, p_created_at timestamptz, p_now timestamptz)
-returns boolean
-language sql
-immutable
-as $$
+returns boolean language sql immutable as $$
   select coalesce(p_state in ('waiting', 'ready')
     or (tock.key_policy(p_task) in ('unfinished', 'period') and p_state = 'running')
     or (tock.key_policy(p_task) = 'period' and coalesce(p_state, '') not in ('cancelled', 'expired')
@@ -28,10 +22,7 @@ comment on function tock.counts is
   'True if the last task of a key, with this state, still counts for a new task.';
 
 create or replace function tock.continued_runs(p_ids bigint[])
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_continued bigint[];
   v_runs bigint[];
@@ -71,10 +62,7 @@ comment on function tock.continued_runs is
   'spawned tasks.';
 
 create or replace function tock.options_at(p_id bigint)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_options jsonb;
 begin

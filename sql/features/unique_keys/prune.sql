@@ -2,12 +2,9 @@
 -- task is unfinished or its period lasts. Such a row is checked again only after the same time, so that it
 -- does not delay others.
 create or replace function tock.prune_unique_keys(p_limit integer)
-returns integer
-language plpgsql
-volatile
+returns integer language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_queue text := '';

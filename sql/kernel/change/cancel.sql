@@ -4,17 +4,13 @@
 -- Both take effect from their commit. An attempt that ends at that moment, unseen by the second look, may
 -- still be followed by one more: that one sees the override on the first run of the task.
 create or replace function tock.cancel(p_ids bigint[])
-returns table (id bigint, state text, changed boolean)
-language plpgsql
-volatile
-security definer
+returns table (id bigint, state text, changed boolean) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set lock_timeout = '2s'
-set plan_cache_mode = auto
-as $$
+set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);

@@ -1,15 +1,11 @@
 create or replace function tock.change(p_ids bigint[], p_changes jsonb)
-returns table (id bigint, state text, changed boolean)
-language plpgsql
-volatile
-security definer
+returns table (id bigint, state text, changed boolean) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
 set lock_timeout = '2s'
-set plan_cache_mode = auto
-as $$
+set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
@@ -64,10 +60,7 @@ comment on function tock.change is
   'outside read committed.';
 
 create or replace function tock.reprioritize(p_ids bigint[], p_priority integer)
-returns table (id bigint, state text, changed boolean)
-language sql
-volatile
-as $$
+returns table (id bigint, state text, changed boolean) language sql volatile as $$
   select c.id, c.state, c.changed
   from tock.change(p_ids, pg_catalog.jsonb_build_object('priority', p_priority)) c
 $$;
@@ -76,10 +69,7 @@ comment on function tock.reprioritize is
   'Gives tasks another priority, 0 (first) to 9: change() with scalar arguments.';
 
 create or replace function tock.reschedule(p_ids bigint[], p_run_at timestamptz)
-returns table (id bigint, state text, changed boolean)
-language sql
-volatile
-as $$
+returns table (id bigint, state text, changed boolean) language sql volatile as $$
   select c.id, c.state, c.changed from tock.change(p_ids, pg_catalog.jsonb_build_object('run_at', p_run_at)) c
 $$;
 

@@ -1,9 +1,6 @@
 -- The answer has run_at as an instant, and the bytes of a payload, so that they are computed only once.
 create or replace function tock.check_changes(p_changes jsonb)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_error text[];
   v_other text;
@@ -42,10 +39,7 @@ comment on function tock.check_changes is
   'The changes in the form in which they are stored; TK422 names an invalid field.';
 
 create or replace function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 declare
   v_max integer := (tock.policy(p_queue)).max_payload_bytes;
 begin

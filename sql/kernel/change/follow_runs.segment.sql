@@ -1,9 +1,6 @@
 -- Follows all chains at once, step by step, as far as they stay within the segment.
 create or replace function tock.follow_runs_{segment}(p_open tock.resolved_task[])
-returns setof tock.resolved_task
-language sql
-stable
-as $$
+returns setof tock.resolved_task language sql stable as $$
   with recursive walk as (
     select o.n, o.current_id as next_id, 0 as steps, null::bigint as id, null::bigint as task_id,
       null::text as state, null::text collate "C" as queue

@@ -1,8 +1,5 @@
 create or replace function tock.pending_changes_{suffix}(p_ids bigint[])
-returns tock.pending_change[]
-language plpgsql
-volatile
-as $$
+returns tock.pending_change[] language plpgsql volatile as $$
 begin
   return array(
     select row(i.id, m.cancelled, m.changes)::tock.pending_change from unnest(p_ids) i (id)

@@ -3,10 +3,7 @@
 -- run may be ending at this moment.) Later changes are merged into earlier ones, so each override has all
 -- changes. A payload belongs to one stage: "at" is the run that was current when it was changed.
 create or replace function tock.add_pending_changes(p_found tock.resolved_task[], p_changes jsonb)
-returns void
-language sql
-volatile
-as $$
+returns void language sql volatile as $$
   insert into tock.run_overrides (stream, position, kind, changes)
   select tock.stream_of(i.id), tock.position_of(i.id), 'amended', p_changes
     || case when p_changes ? 'bytes' then pg_catalog.jsonb_build_object('at', i.current_id) else '{}' end
@@ -23,10 +20,7 @@ comment on function tock.add_pending_changes is
   'Stores changes for the next attempts of tasks; p_found has their first and current runs.';
 
 create or replace function tock.pending_changes(p_ids bigint[])
-returns tock.pending_change[]
-language plpgsql
-volatile
-as $$
+returns tock.pending_change[] language plpgsql volatile as $$
 declare
   v_pending tock.pending_change[] := tock.pending_changes_in_use(p_ids);
   v_segment integer;
@@ -58,10 +52,7 @@ comment on function tock.pending_changes is
   'what is changed (of a payload only its bytes). Ids without any are left out.';
 
 create or replace function tock.changed_payload(p_id bigint)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_payload jsonb;
 begin
@@ -76,10 +67,7 @@ end $$;
 comment on function tock.changed_payload is 'The payload of a task or run from its next attempt on.';
 
 create or replace function tock.is_run_cancelled(p_id bigint)
-returns boolean
-language sql
-volatile
-as $$
+returns boolean language sql volatile as $$
   select coalesce(bool_or(w.cancelled), false) from unnest(tock.pending_changes(array[p_id])) w
 $$;
 

@@ -1,8 +1,5 @@
 create or replace function tock.pending_changes_in_use(p_ids bigint[])
-returns tock.pending_change[]
-language plpgsql
-volatile
-as $$
+returns tock.pending_change[] language plpgsql volatile as $$
 begin
   return (
     select case when min(tock.position_of(i)) >= {first_position}

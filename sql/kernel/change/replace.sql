@@ -1,10 +1,7 @@
 -- The run stays in the log with an override, and a new one takes its place: a run at the end of a stream, or
 -- a waiting task.
 create or replace function tock.replace_runs_anywhere(p_found tock.resolved_task[], p_changes jsonb)
-returns tock.resolved_task[]
-language plpgsql
-volatile
-as $$
+returns tock.resolved_task[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_due timestamptz := coalesce((p_changes ->> 'run_at')::timestamptz, v_now);

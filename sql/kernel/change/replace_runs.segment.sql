@@ -2,11 +2,8 @@
 -- more. Of this function and a concurrent cancel, the primary key of run_overrides lets only one insert.
 create or replace function tock.replace_runs_{segment}(
   p_found tock.resolved_task[], p_changes jsonb, p_due timestamptz, p_slot integer)
-returns tock.resolved_task[]
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+returns tock.resolved_task[] language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 declare
   v_runs tock.next_attempt[];
   v_replaced tock.resolved_task[];

@@ -1,12 +1,9 @@
 -- The state of a task is that of the last link of its chain: its newest run, or its waiting task. All ids are
 -- followed at once, step by step.
 create or replace function tock.resolve_tasks(p_ids bigint[])
-returns setof tock.resolved_task
-language plpgsql
-volatile
+returns setof tock.resolved_task language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 declare
   v_open tock.resolved_task[] := array(
     select row(i.n, i.id, i.id, null, null)::tock.resolved_task from unnest(p_ids) with ordinality i (id, n));
@@ -67,10 +64,7 @@ comment on function tock.resolve_tasks is
 -- Two ids of one task may be resolved in two steps, between which the task may continue: then the later link
 -- counts.
 create or replace function tock.resolve_each_task(p_ids bigint[])
-returns tock.resolved_task[]
-language plpgsql
-volatile
-as $$
+returns tock.resolved_task[] language plpgsql volatile as $$
 begin
   return array(
     select t.w from (
@@ -83,10 +77,7 @@ comment on function tock.resolve_each_task is
   'resolve_tasks() with one row per task, in the order of the newest runs and waiting rows.';
 
 create or replace function tock.check_ids(p_ids bigint[])
-returns bigint[]
-language plpgsql
-immutable
-as $$
+returns bigint[] language plpgsql immutable as $$
 begin
   if coalesce(pg_catalog.cardinality(p_ids), 0) not between 1 and 10000 or pg_catalog.array_ndims(p_ids) > 1
     or pg_catalog.array_position(p_ids, null) is not null
@@ -101,10 +92,7 @@ comment on function tock.check_ids is
   'or too many.';
 
 create or replace function tock.first_id(p_id bigint)
-returns bigint
-language plpgsql
-stable
-as $$
+returns bigint language plpgsql stable as $$
 declare
   v_run_id bigint := case when tock.stream_of(p_id) <> 0 then p_id
     else (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id)) end;
@@ -124,10 +112,7 @@ comment on function tock.first_id is
 
 -- A generic plan compares 10,000 ids with 10,000 rows one by one (1.4 s of 2.4); a custom plan hashes them.
 create or replace function tock.plan_for(p_ids integer)
-returns void
-language sql
-volatile
-as $$
+returns void language sql volatile as $$
   select pg_catalog.set_config('plan_cache_mode', case when p_ids > 100 then 'force_custom_plan'
     else 'auto' end, true)
 $$;

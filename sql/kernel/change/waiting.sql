@@ -1,8 +1,5 @@
 create or replace function tock.change_waiting(p_found tock.resolved_task[], p_changes jsonb)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_positions bigint[] := array(
     select w.position from tock.waiting w

@@ -2,10 +2,7 @@
 -- path.
 create or replace function tock.streams_in_any_segment(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer)
-returns tock.candidate[]
-language plpgsql
-volatile
-as $$
+returns tock.candidate[] language plpgsql volatile as $$
 begin
   return array(
     select row(s.number, s.priority, null)::tock.candidate
@@ -22,10 +19,7 @@ end $$;
 comment on function tock.streams_in_any_segment is 'Streams of a queue with unread runs, in any segment.';
 
 create or replace function tock.unread_stream(p_queue text)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_scan tock.stream_scan := tock.find_streams(p_queue, 0, '{}', 1, false);
 begin
@@ -43,10 +37,7 @@ comment on function tock.unread_stream is
 -- Another claim does not: it would keep the row lock until its transaction ends and block writers with old
 -- snapshots.
 create or replace function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
-returns tock.stream_cursor
-language plpgsql
-volatile
-as $$
+returns tock.stream_cursor language plpgsql volatile as $$
 declare
   v_at tock.stream_cursor;
   v_first bigint;
@@ -76,10 +67,7 @@ comment on function tock.resolve_cursor is
   'The segment of the next run of a stream and the cursor to claim it from; null if nothing is unread.';
 
 create or replace function tock.next_cursor(p_stream integer, p_current integer, p_own_transaction boolean)
-returns tock.stream_cursor
-language plpgsql
-volatile
-as $$
+returns tock.stream_cursor language plpgsql volatile as $$
 declare
   v_cursor tock.stream_cursor := case when p_current is not null then tock.current_cursor(p_stream) end;
 begin
@@ -92,10 +80,7 @@ comment on function tock.next_cursor is
   'current segment, or null.';
 
 create or replace function tock.pass_overridden(p_range tock.claim_range, p_most integer)
-returns tock.passed
-language plpgsql
-volatile
-as $$
+returns tock.passed language plpgsql volatile as $$
 declare
   v_passed tock.passed := tock.pass_overridden_current(p_range, p_most);
 begin
@@ -109,10 +94,7 @@ end $$;
 comment on function tock.pass_overridden is 'pass_overridden_N() for the segment of the range.';
 
 create or replace function tock.lease_overridden_range(p_range tock.claim_range, p_passed tock.passed)
-returns setof tock.claimed
-language plpgsql
-volatile
-as $$
+returns setof tock.claimed language plpgsql volatile as $$
 declare
   v_timeout timestamptz := pg_catalog.clock_timestamp() + p_passed.timeout_seconds * interval '1 second';
 begin

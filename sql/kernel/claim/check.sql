@@ -1,9 +1,6 @@
 create or replace function tock.check_claim(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   perform tock.check_queue_name(p_queue);
   if p_limit is null or p_limit not between 1 and 10000 then
@@ -20,10 +17,7 @@ end $$;
 comment on function tock.check_claim is 'Raises TK422 for invalid arguments of claim().';
 
 create or replace function tock.lease_has_ended()
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
     'claim again with a new request_id');

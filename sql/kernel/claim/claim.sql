@@ -10,16 +10,12 @@ create or replace function tock.claim(
   p_queue text, p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null,
   p_own_transaction boolean default false, p_bytes integer default 4194304)
-returns setof tock.claimed
-language plpgsql
-volatile
-security definer
+returns setof tock.claimed language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_context text;
   v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
@@ -82,10 +78,7 @@ comment on function tock.claim is
 create or replace function tock.begin_claim(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer,
   p_late boolean)
-returns tock.claiming
-language plpgsql
-volatile
-as $$
+returns tock.claiming language plpgsql volatile as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
   v_seconds integer := coalesce(p_lease_seconds, v_policy.lease_seconds);

@@ -5,10 +5,7 @@
 -- position, for claim_streams().
 create or replace function tock.claim_one(
   p_queue text, p_seed integer, p_worker text, p_seconds integer, p_own_transaction boolean)
-returns tock.claimed
-language plpgsql
-volatile
-as $$
+returns tock.claimed language plpgsql volatile as $$
 declare
   v_next record;
 begin

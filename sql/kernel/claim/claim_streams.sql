@@ -9,10 +9,7 @@
 create or replace function tock.claim_streams(
   p_queue text, p_seed integer, p_worker text, p_request_id text, p_own_transaction boolean,
   p_claim tock.claiming)
-returns setof tock.claimed
-language plpgsql
-volatile
-as $$
+returns setof tock.claimed language plpgsql volatile as $$
 declare
   v_first boolean := p_claim.bytes >= 4194304;
   v_scan tock.stream_scan;
@@ -120,10 +117,7 @@ comment on function tock.claim_streams is
 
 create or replace function tock.streams_to_claim(
   p_queue text, p_seed integer, p_seen integer[], p_late boolean)
-returns tock.stream_scan
-language plpgsql
-volatile
-as $$
+returns tock.stream_scan language plpgsql volatile as $$
 declare
   v_first boolean := p_seen = '{}';
   v_most integer := 2 + pg_catalog.cardinality(p_seen);
@@ -150,10 +144,7 @@ comment on function tock.streams_to_claim is
 
 create or replace function tock.finish_claim(
   p_queue text, p_claim tock.claiming, p_token uuid, p_runs integer, p_request_id text)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if (p_claim.limiter_state).allowed is not null then
     perform tock.after_claim(p_queue, tock.policy(p_queue), p_claim.limiter_state, p_token, p_runs);

@@ -1,8 +1,5 @@
 create or replace function tock.current_cursor(p_stream integer)
-returns tock.stream_cursor
-language plpgsql
-volatile
-as $$
+returns tock.stream_cursor language plpgsql volatile as $$
 begin
   return (
     select row({segment}, c.after_position)::tock.stream_cursor

@@ -6,10 +6,7 @@
 -- function takes no locks.
 create or replace function tock.find_streams(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_own_transaction boolean)
-returns tock.stream_scan
-language plpgsql
-volatile
-as $$
+returns tock.stream_scan language plpgsql volatile as $$
 begin
   return (
     select case when {is_current} then row({segment},

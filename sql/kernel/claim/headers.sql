@@ -1,8 +1,5 @@
 create or replace function tock.headers_of(p_lease uuid, p_segment integer)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_told jsonb := tock.run_headers_current(p_lease, p_segment);
 begin
@@ -19,15 +16,11 @@ comment on function tock.headers_of is
 -- Only runs with options have headers or a push_url, and the token of their lease says so. Other leases read
 -- no row and need no planner settings.
 create or replace function tock.lease_headers(p_lease uuid)
-returns jsonb
-language plpgsql
-volatile
-security definer
+returns jsonb language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_segment integer;
 begin

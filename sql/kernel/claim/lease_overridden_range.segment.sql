@@ -1,10 +1,7 @@
 -- Like lease_range(), for a range with skipped runs or runs with a time limit.
 create or replace function tock.lease_overridden_range_{suffix}(
   p_range tock.claim_range, p_passed tock.passed)
-returns setof tock.claimed
-language plpgsql
-volatile
-as $$
+returns setof tock.claimed language plpgsql volatile as $$
 begin
   if p_range.segment <> {segment} then
     return;

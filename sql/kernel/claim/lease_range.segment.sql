@@ -2,10 +2,7 @@
 -- nor start_after is above the cursor: another claim may have leased since the cursor was read, or the stream
 -- may have been deactivated and activated. It also checks that no run in the range has an override.
 create or replace function tock.lease_range_{suffix}(p_range tock.claim_range)
-returns setof tock.claimed
-language plpgsql
-volatile
-as $$
+returns setof tock.claimed language plpgsql volatile as $$
 begin
   if p_range.segment <> {segment} then
     return;

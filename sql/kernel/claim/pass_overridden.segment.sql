@@ -2,10 +2,7 @@
 -- this claim may lease. A closed lease covers up to p_most cancelled or expired runs at the cursor. Up to
 -- 1,000 such runs further on stay inside the next lease, which lists them as skipped.
 create or replace function tock.pass_overridden_{suffix}(p_range tock.claim_range, p_most integer)
-returns tock.passed
-language plpgsql
-volatile
-as $$
+returns tock.passed language plpgsql volatile as $$
 declare
   v_run record;
   v_taken integer := 0;

@@ -1,9 +1,6 @@
 -- A separate statement from the one that leases, in the same transaction: the headers of a run never change.
 create or replace function tock.run_headers_{suffix}(p_lease uuid, p_segment integer)
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 begin
   if p_segment <> {segment} then
     return null;

@@ -1,11 +1,8 @@
 -- The caller holds the row locks. A waiting task that is cancelled becomes a run too, with an override that
 -- makes claims skip it, so that its history is in the log like all history.
 create or replace function tock.make_ready(p_positions bigint[], p_cancelled boolean default false)
-returns void
-language plpgsql
-volatile
-set plan_cache_mode = force_generic_plan
-as $$
+returns void language plpgsql volatile
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_slot integer := tock.take_slot();
   v_queues text[];

@@ -3,16 +3,12 @@
 -- it. A task with a concurrency key waits even if it is due at once, so promotion starts a little lower for
 -- these (late_from()).
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_from timestamptz := '-infinity';
@@ -92,10 +88,7 @@ comment on function tock.promote is
 -- Each promotion stands for up to ten entries that are dead now. Promotion reads so many again and no more,
 -- even while an old transaction is open. It does so only if there are concurrency keys.
 create or replace function tock.late_from()
-returns timestamptz
-language plpgsql
-volatile
-as $$
+returns timestamptz language plpgsql volatile as $$
 begin
   return (
     select min(n.due_at) from (

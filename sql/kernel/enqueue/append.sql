@@ -1,8 +1,5 @@
 create or replace function tock.append_plain(p_queue text, p_tasks jsonb, p_policy tock.queues)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_stream integer := tock.open_stream(p_queue, 5, 0, tock.take_slot());
   v_ids bigint[];
@@ -32,10 +29,7 @@ comment on function tock.append_plain is
 -- thousand tasks in one call gets a separate lane, so that other tenants of its lane do not wait behind them.
 -- Tasks that are due now never enter tock.waiting.
 create or replace function tock.append_any(p_queue text, p_tasks jsonb, p_policy tock.queues)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_count integer := pg_catalog.jsonb_array_length(p_tasks);

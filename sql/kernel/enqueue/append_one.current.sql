@@ -1,8 +1,5 @@
 create or replace function tock.append_one(p_queue text, p_payload jsonb)
-returns bigint
-language plpgsql
-volatile
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_slot integer := 0;
   v_bytes integer := coalesce(pg_catalog.octet_length(p_payload::text), 0);

@@ -1,9 +1,6 @@
 -- Checks the options that need no look at other tasks; null if they are valid.
 create or replace function tock.option_error(p_options jsonb)
-returns text[]
-language plpgsql
-stable
-as $$
+returns text[] language plpgsql stable as $$
 declare
   v_key text;
   v_value jsonb;
@@ -51,10 +48,7 @@ end $$;
 comment on function tock.option_error is 'The error in the options of a task: {field, message}, or null.';
 
 create or replace function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
-returns void
-language plpgsql
-stable
-as $$
+returns void language plpgsql stable as $$
 declare
   v_n integer;
   v_task jsonb;
@@ -86,10 +80,7 @@ comment on function tock.refuse_bad_tasks is
   'Raises TK422 for the first invalid task; DETAIL is like tasks[3].priority.';
 
 create or replace function tock.refuse_named_keys(p_tasks jsonb, p_field text)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 begin
   if pg_catalog.jsonb_path_exists(p_tasks, '$[*].name ? (@ != null)')
     or pg_catalog.jsonb_path_exists(p_tasks, '$[*].depends_on[*] ? (@ == "*")')

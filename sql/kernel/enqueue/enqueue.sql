@@ -1,12 +1,8 @@
 -- Atomic: all tasks of a call are added, or none.
 create or replace function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text default null)
-returns bigint[]
-language plpgsql
-volatile
-security definer
+returns bigint[] language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_id bigint;
 begin
@@ -29,13 +25,10 @@ comment on function tock.enqueue is
 
 -- The planner settings are here because on enqueue() they would cost the commonest call some microseconds.
 create or replace function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)
-returns bigint[]
-language plpgsql
-volatile
+returns bigint[] language plpgsql volatile
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
   v_digest bigint;
@@ -88,10 +81,7 @@ create or replace function tock.enqueue_task(
   p_queue text, p_payload jsonb default null, p_delay_seconds double precision default null,
   p_run_at timestamptz default null, p_priority integer default null, p_tenant text default null,
   p_max_attempts integer default null, p_request_id text default null)
-returns bigint
-language sql
-volatile
-as $$
+returns bigint language sql volatile as $$
   select (tock.enqueue(p_queue, pg_catalog.jsonb_build_array(pg_catalog.jsonb_strip_nulls(
     pg_catalog.jsonb_build_object('delay_seconds', p_delay_seconds::numeric,
       'run_at', (pg_catalog.to_jsonb(p_run_at at time zone 'UTC') #>> '{}') || '+00:00',

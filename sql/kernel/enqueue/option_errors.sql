@@ -1,8 +1,5 @@
 create or replace function tock.extended_option_error(p_key text, p_value jsonb, p_options jsonb)
-returns text[]
-language plpgsql
-stable
-as $$
+returns text[] language plpgsql stable as $$
 declare
   v_type text := pg_catalog.jsonb_typeof(p_value);
   v_option record;
@@ -96,10 +93,7 @@ comment on function tock.extended_option_error is
   'The error in an option that option_error() does not check itself: {field, message}, or null.';
 
 create or replace function tock.backoff_error(p_backoff jsonb)
-returns text[]
-language plpgsql
-immutable
-as $$
+returns text[] language plpgsql immutable as $$
 declare
   v_part record;
 begin
@@ -130,10 +124,7 @@ comment on function tock.backoff_error is 'The error in the backoff of a task: {
 
 -- They may become headers of an HTTP request, so only characters allowed there are valid.
 create or replace function tock.headers_error(p_headers jsonb)
-returns text[]
-language plpgsql
-immutable
-as $$
+returns text[] language plpgsql immutable as $$
 declare
   v_name text;
 begin

@@ -1,9 +1,7 @@
 -- runs.options stores the options that matter for claims and outcomes; enqueue() uses up the others. They are
 -- a table because one loop checks them all.
 create or replace function tock.extended_options()
-returns table (name text, kind text, low numeric, high numeric, words text[])
-language sql
-immutable
+returns table (name text, kind text, low numeric, high numeric, words text[]) language sql immutable
 as $$
   values ('concurrency_key', 'text', 1::numeric, 200::numeric, null::text[]),
     ('expires_at', 'instant', null, null, null),
@@ -26,10 +24,7 @@ comment on function tock.extended_options is
   'The options of a task that option_error() does not check itself, with their kind and range.';
 
 create or replace function tock.kin_kept(p_task jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select pg_catalog.jsonb_build_object('depends_on', nullif(p_task -> 'depends_on', '[]'),
     'on_parent_failure', case when p_task ->> 'on_parent_failure' <> 'cancel'
       then p_task -> 'on_parent_failure' end,
@@ -44,10 +39,7 @@ comment on function tock.kin_kept is
 -- A key with on_conflict rerun has its own concurrency key: a task that comes during the run waits for its
 -- end. Callers cannot use that name.
 create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
-returns jsonb
-language sql
-stable
-as $$
+returns jsonb language sql stable as $$
   select nullif(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(
     'concurrency_key', coalesce(p_task ->> 'concurrency_key', case p_task ->> 'on_conflict'
       when 'rerun' then 'key:' || (p_task ->> 'unique_key') end),

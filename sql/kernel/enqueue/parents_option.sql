@@ -1,10 +1,7 @@
 -- p_ids has the ids of all tasks of the call in order, p_names the ids of the tasks with a name.
 create or replace function tock.with_parents(
   p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select p_options || pg_catalog.jsonb_build_object(
     'depends_on', coalesce(pg_catalog.jsonb_agg(d.id order by d.m, d.k), '[]'))
     || case when p_options ? 'include_results' and pg_catalog.count(d.name) > 0

@@ -3,10 +3,7 @@
 -- like a wrapper by chance. A payload without the expected shape counts as not wrapped. Nothing here can
 -- fail: an error in one task would stop promotion and reaping for all.
 create or replace function tock.is_whole(p_payload jsonb, p_options jsonb)
-returns boolean
-language sql
-immutable
-as $$
+returns boolean language sql immutable as $$
   select coalesce(p_options ?| array['gathered', 'resume'] and pg_catalog.jsonb_typeof(p_payload) = 'object'
     and p_payload ? 'payload', false)
 $$;
@@ -15,10 +12,7 @@ comment on function tock.is_whole is
   'True if the payload of a task is wrapped with the data of its parents or children.';
 
 create or replace function tock.own_payload(p_payload jsonb, p_options jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select case when tock.is_whole(p_payload, p_options) then nullif(p_payload -> 'payload', 'null')
     else p_payload end
 $$;
@@ -26,10 +20,7 @@ $$;
 comment on function tock.own_payload is 'The payload of a task without the data of its parents or children.';
 
 create or replace function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select case when tock.is_whole(p_payload, p_options)
     then pg_catalog.jsonb_set(p_payload, '{payload}', coalesce(p_own, 'null')) else nullif(p_own, 'null') end
 $$;

@@ -1,9 +1,6 @@
 -- A stage is a queue: its workers do the work of the stage, and its policy applies.
 create or replace function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
-returns text[]
-language plpgsql
-immutable
-as $$
+returns text[] language plpgsql immutable as $$
 declare
   v_stage record;
 begin
@@ -35,10 +32,7 @@ comment on function tock.pipeline_error is 'The error in the pipeline of a task:
 
 -- stage has the task's own options only, since the next stage has another queue with other defaults.
 create or replace function tock.stages_kept(p_task jsonb, p_due_at timestamptz)
-returns jsonb
-language plpgsql
-stable
-as $$
+returns jsonb language plpgsql stable as $$
 begin
   return case when p_task ->> 'pipeline' is null then '{}' else pg_catalog.jsonb_build_object(
     'pipeline', p_task -> 'pipeline',

@@ -1,10 +1,7 @@
 -- A header of the task itself wins. The trace is left out if it makes the headers too large: tracing never
 -- makes a valid task invalid.
 create or replace function tock.task_with_trace(p_task jsonb, p_trace jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select case
     when pg_catalog.jsonb_typeof(p_task) <> 'object' then p_task
     when coalesce(p_task -> 'headers', 'null') in ('null', '{}')
@@ -19,12 +16,8 @@ comment on function tock.task_with_trace is
   'A task with the trace context of the request that enqueues it, unless it has its own.';
 
 create or replace function tock.with_trace(p_body jsonb, p_trace jsonb)
-returns jsonb
-language sql
-immutable
-security definer
-set search_path = pg_catalog, pg_temp
-as $$
+returns jsonb language sql immutable security definer
+set search_path = pg_catalog, pg_temp as $$
   select case
     when pg_catalog.jsonb_typeof(p_body -> 'tasks') = 'array'
       then pg_catalog.jsonb_set(p_body, '{tasks}', pg_catalog.to_jsonb(array(
@@ -39,10 +32,7 @@ comment on function tock.with_trace is
 
 -- A client that traces its attempts sends another span with each.
 create or replace function tock.without_trace(p_tasks jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select pg_catalog.to_jsonb(array(
     select case
       when h.own is null then t.task

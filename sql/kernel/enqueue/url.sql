@@ -1,10 +1,7 @@
 -- The Worker checks for private addresses: it has TOCK_PUSH_PRIVATE and resolves the name. It does so when a
 -- URL is set over HTTP, and before each delivery.
 create or replace function tock.url_error(p_url jsonb)
-returns text
-language sql
-immutable
-as $$
+returns text language sql immutable as $$
   select case when pg_catalog.jsonb_typeof(p_url) = 'string' and pg_catalog.length(p_url #>> '{}') <= 2000
       and p_url #>> '{}' ~* '^https?://([^][/?#@:\\[:space:][:cntrl:]]+|\[[0-9a-f:.]+\])(:[0-9]{0,5})?'
         '([/?][^#\\[:space:][:cntrl:]]*)?$'

@@ -1,8 +1,5 @@
 create or replace function tock.close_ended_{suffix}(p_lease uuid, p_segment integer)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   if p_segment <> {segment} then
     return null;

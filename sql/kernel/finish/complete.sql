@@ -1,14 +1,10 @@
 create or replace function tock.complete(p_lease uuid, p_results jsonb default null)
-returns table (completed integer, refused bigint[])
-language plpgsql
-volatile
-security definer
+returns table (completed integer, refused bigint[]) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 begin
   if coalesce(p_results, 'null') <> 'null' then
@@ -37,10 +33,7 @@ comment on function tock.complete is
 
 -- p_done is the answer of end_lease_current().
 create or replace function tock.end_lease_again(p_lease uuid, p_done integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_segment integer := tock.lease_segment(p_lease);
   v_done integer := p_done;

@@ -1,9 +1,6 @@
 -- Completes all remaining runs of a lease (p_results null), or the named ones.
 create or replace function tock.complete_runs(p_lease uuid, p_results jsonb)
-returns table (completed integer, refused bigint[])
-language plpgsql
-volatile
-as $$
+returns table (completed integer, refused bigint[]) language plpgsql volatile as $$
 declare
   v_segment integer := tock.token_segment(p_lease);
   v_has_options boolean := tock.lease_has_options(p_lease);
@@ -54,10 +51,7 @@ end $$;
 comment on function tock.complete_runs is 'complete() for a lease whose runs are ended one by one.';
 
 create or replace function tock.completion_of(p_runs tock.leased_run[], p_results jsonb, p_options jsonb)
-returns tock.completion
-language plpgsql
-volatile
-as $$
+returns tock.completion language plpgsql volatile as $$
 declare
   v_spawns boolean := pg_catalog.jsonb_path_exists(p_results, '$[*].spawn');
   v_features boolean := v_spawns or pg_catalog.jsonb_path_exists(p_results, '$[*].stage');
@@ -120,10 +114,7 @@ comment on function tock.completion_of is
 
 -- Only the first outcome of a run is stored, so the tasks that the second one spawns would be lost.
 create or replace function tock.refuse_twice(p_runs tock.leased_run[])
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_n bigint := (
     select max(r.n) from unnest(p_runs) r group by r.stream, r.position having count(*) > 1

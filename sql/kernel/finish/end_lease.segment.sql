@@ -2,10 +2,7 @@
 -- condition is not 'closed_at is null': the planner would then walk the index of open leases with all its
 -- dead entries.
 create or replace function tock.end_lease_{suffix}(p_lease uuid, p_segment integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_row record;
   v_runs integer;

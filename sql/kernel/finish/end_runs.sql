@@ -6,11 +6,8 @@
 -- are committed.
 create or replace function tock.end_runs(
   p_segment integer, p_ended tock.ending[], p_fields text[] default null)
-returns integer
-language plpgsql
-volatile
-set plan_cache_mode = force_generic_plan
-as $$
+returns integer language plpgsql volatile
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_again tock.next_attempt[];
@@ -88,10 +85,7 @@ comment on function tock.end_runs is
   'unchanged payload of the task, which is then checked.';
 
 create or replace function tock.apply_pending_changes(p_again tock.next_attempt[])
-returns tock.next_attempt[]
-language plpgsql
-volatile
-as $$
+returns tock.next_attempt[] language plpgsql volatile as $$
 declare
   v_pending tock.pending_change[] := tock.pending_changes(array(
     select a.task_id from unnest(p_again) a where a.cancelled is null

@@ -1,15 +1,12 @@
 create or replace function tock.extend(
   p_lease uuid, p_seconds integer default null, p_progress jsonb default null)
 returns table (leased_until timestamptz, runs integer, cancel bigint[], refused bigint[])
-language plpgsql
-volatile
-security definer
+language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   v_segment integer := tock.lease_segment(p_lease);

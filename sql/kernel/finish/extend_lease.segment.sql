@@ -1,9 +1,7 @@
 -- All rows of the lease get one deadline, so that it expires as a whole.
 create or replace function tock.extend_lease_{suffix}(
   p_lease uuid, p_until timestamptz, out leased_until timestamptz, out runs integer, out cancel bigint[])
-language plpgsql
-volatile
-as $$
+language plpgsql volatile as $$
 #variable_conflict use_column
 declare
   v_rows tock.lease_span[];

@@ -1,14 +1,11 @@
 create or replace function tock.fail(p_lease uuid, p_failures jsonb default null)
-returns table (failed integer, dead integer, refused bigint[])
-language plpgsql
-volatile
+returns table (failed integer, dead integer, refused bigint[]) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   v_segment integer := tock.token_segment(p_lease);
@@ -96,10 +93,7 @@ comment on function tock.fail is
   'is dead. refused are the ids that the lease could not fail; no row if the lease has ended.';
 
 create or replace function tock.check_failures(p_failures jsonb, p_all boolean)
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_retry jsonb;
   v_fatal jsonb;

@@ -1,10 +1,7 @@
 -- The first statements of every verb that ends part of a lease. They lock its rows against reaping and
 -- closing; the next statement reads them.
 create or replace function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[])
-returns tock.leased_run[]
-language plpgsql
-volatile
-as $$
+returns tock.leased_run[] language plpgsql volatile as $$
 declare
   v_runs tock.leased_run[] := tock.lock_lease_runs_current(p_lease, p_segment, p_ids);
 begin
@@ -24,10 +21,7 @@ comment on function tock.lock_lease_runs is
   'running); none if there is no such lease.';
 
 create or replace function tock.is_open(p_lease uuid, p_segment integer)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 declare
   v_open boolean;
 begin
@@ -44,12 +38,9 @@ comment on function tock.is_open is 'True if a lease has runs that have not ende
 -- Two concurrent completions of the last runs may not see each other's results, or may lock the row against
 -- each other. Then the lease stays open and the reaper closes it.
 create or replace function tock.close_lease(p_lease uuid, p_segment integer)
-returns void
-language plpgsql
-volatile
+returns void language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 begin
   if tock.close_ended_current(p_lease, p_segment) is null then
     execute pg_catalog.format('select tock.close_ended_%s($1, $2)', p_segment) using p_lease, p_segment;
@@ -59,10 +50,7 @@ end $$;
 comment on function tock.close_lease is 'Closes the rows of a lease whose runs have all ended.';
 
 create or replace function tock.dedupe_outcomes(p_ended tock.ending[])
-returns tock.ending[]
-language plpgsql
-immutable
-as $$
+returns tock.ending[] language plpgsql immutable as $$
 begin
   if pg_catalog.cardinality(p_ended) < 2 then
     return p_ended;
@@ -81,10 +69,7 @@ comment on function tock.dedupe_outcomes is
   'the first outcome counts.';
 
 create or replace function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
-returns void
-language plpgsql
-immutable
-as $$
+returns void language plpgsql immutable as $$
 declare
   v_large integer;
 begin
@@ -117,16 +102,12 @@ comment on function tock.check_rows is
   'Raises TK422 unless p_rows is an array of objects with only these keys and within the size limits.';
 
 create or replace function tock.queue_of_lease(p_lease uuid)
-returns text
-language plpgsql
-stable
-security definer
+returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_segment integer := tock.lease_segment(p_lease);
   v_queue text;
@@ -142,10 +123,7 @@ comment on function tock.queue_of_lease is
   'The queue from which a lease was claimed; null if there is no such lease.';
 
 create or replace function tock.lock_lease(p_lease uuid)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_segment integer := tock.lease_segment(p_lease);
 begin

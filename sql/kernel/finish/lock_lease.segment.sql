@@ -1,8 +1,5 @@
 create or replace function tock.lock_lease_{suffix}(p_lease uuid)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if tock.is_of_one(p_lease) then
     perform from tock.leases_{segment} l

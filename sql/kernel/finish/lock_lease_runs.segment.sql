@@ -5,10 +5,7 @@
 -- the retried runs of the lease. The materialized lease and the laterals with offset 0 are fences: with poor
 -- statistics the planner would start with all runs or all leases of a stream.
 create or replace function tock.lock_lease_runs_{suffix}(p_lease uuid, p_segment integer, p_ids bigint[])
-returns tock.leased_run[]
-language plpgsql
-volatile
-as $$
+returns tock.leased_run[] language plpgsql volatile as $$
 declare
   v_runs tock.leased_run[];
   v_found bigint[];

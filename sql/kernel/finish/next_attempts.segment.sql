@@ -3,10 +3,7 @@
 -- offset 0 are fences: the planner must not look up by the stream alone, nor start with all streams. A run
 -- that continues in another queue waits for its concurrency key there, so it is due later than now.
 create or replace function tock.next_attempts_{suffix}(p_segment integer, p_ended tock.ending[])
-returns tock.next_attempt[]
-language plpgsql
-volatile
-as $$
+returns tock.next_attempt[] language plpgsql volatile as $$
 begin
   if p_segment <> {segment} then
     return null;

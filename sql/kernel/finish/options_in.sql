@@ -1,10 +1,7 @@
 -- A task keeps its concurrency key, which means the key of that name in the other queue. It keeps expires_at
 -- only if the task itself has it.
 create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
-returns jsonb
-language plpgsql
-stable
-as $$
+returns jsonb language plpgsql stable as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
   v_own jsonb := p_options -> 'stage';

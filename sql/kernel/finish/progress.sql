@@ -1,8 +1,5 @@
 create or replace function tock.check_progress(p_progress jsonb)
-returns bigint[]
-language plpgsql
-immutable
-as $$
+returns bigint[] language plpgsql immutable as $$
 declare
   v_all boolean := pg_catalog.jsonb_typeof(p_progress) = 'object';
   v_rows jsonb := case when v_all then pg_catalog.jsonb_build_array(p_progress) else p_progress end;
@@ -49,10 +46,7 @@ comment on function tock.check_progress is
 -- runs meanwhile, and this statement sees all runs that had ended.
 create or replace function tock.record_progress(
   p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
-returns bigint[]
-language plpgsql
-volatile
-as $$
+returns bigint[] language plpgsql volatile as $$
 declare
   v_runs tock.leased_run[];
 begin
@@ -83,10 +77,7 @@ comment on function tock.record_progress is
 -- Runs after the drop and not before it: archiving may be turned on meanwhile, and the segment is then
 -- archived first.
 create or replace function tock.delete_progress(p_limit integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_oldest bigint := (select min(e.first_position) from tock.segments e);
   v_forgotten integer;

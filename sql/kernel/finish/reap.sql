@@ -4,16 +4,12 @@
 -- dead entries. A claim that commits after its deadline lies below that point. A sweep finds it: once a
 -- minute, and for at most a twentieth of the time.
 create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set plan_cache_mode = force_generic_plan
-as $$
+set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_job tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'reap');
@@ -47,10 +43,7 @@ comment on function tock.reap is
 -- statement_timeout has no effect in pg_cron's background workers, and a function can set it only for the
 -- next statement. The jobs therefore supervise each other.
 create or replace function tock.cancel_overdue(p_seconds integer default 60)
-returns integer
-language sql
-volatile
-as $$
+returns integer language sql volatile as $$
   select count(pg_catalog.pg_cancel_backend(o.pid))::integer
   from (
     select distinct a.pid

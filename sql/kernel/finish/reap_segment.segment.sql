@@ -1,9 +1,6 @@
 create or replace function tock.reap_segment_{segment}(p_from timestamptz, p_now timestamptz, p_limit integer)
-returns tock.reaped
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+returns tock.reaped language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 declare
   v_expired tock.leases[];
   v_last uuid;

@@ -2,10 +2,7 @@
 -- good, even if it is none. ended_at cannot tell whether a run had ended before: it is the start of a
 -- transaction.
 create or replace function tock.record_lease_progress_{suffix}(p_lease uuid, p_progress jsonb)
-returns void
-language sql
-volatile
-as $$
+returns void language sql volatile as $$
   insert into tock.progress (position, stream, of_all, progress, note, reported_at)
   select e.position, l.stream, false, w.progress, w.note, 'infinity'
   from tock.leases_{segment} l

@@ -1,8 +1,5 @@
 create or replace function tock.next_queue_of(p_next_id bigint)
-returns text
-language sql
-stable
-as $$
+returns text language sql stable as $$
   select coalesce(
     (select s.queue from tock.streams s where s.number = tock.stream_of(p_next_id)),
     (select w.queue from tock.waiting w where w.position = tock.position_of(p_next_id)),
@@ -14,10 +11,7 @@ comment on function tock.next_queue_of is
   'The queue of the next run or waiting task with this id; null if there is none.';
 
 create or replace function tock.was_ended_so(p_run tock.leased_run, p_stages boolean, p_stage text)
-returns boolean
-language plpgsql
-stable
-as $$
+returns boolean language plpgsql stable as $$
 begin
   return case
     when not p_stages then p_run.state = 'done' and p_run.next_id is null
@@ -31,10 +25,7 @@ comment on function tock.was_ended_so is
 
 create or replace function tock.unchanged_fields(
   p_ended tock.ending[], p_runs tock.leased_run[], p_all boolean)
-returns text[]
-language plpgsql
-immutable
-as $$
+returns text[] language plpgsql immutable as $$
 begin
   return array(
     select case when e.queue is null or e.payload is not null then null

@@ -1,8 +1,5 @@
 create or replace function tock.backoff_seconds(p_policy tock.queues, p_failures integer)
-returns double precision
-language sql
-volatile
-as $$
+returns double precision language sql volatile as $$
   select least(p_policy.backoff_cap_seconds, p_policy.backoff_base_seconds * case p_policy.backoff_kind
       when 'fixed' then 1
       when 'linear' then p_failures
@@ -15,10 +12,7 @@ comment on function tock.backoff_seconds is
   '(exponential), capped, minus a random share of up to the jitter.';
 
 create or replace function tock.own_policy(p_policy tock.queues, p_options jsonb)
-returns tock.queues
-language plpgsql
-stable
-as $$
+returns tock.queues language plpgsql stable as $$
 begin
   if p_options -> 'backoff' is null then
     return p_policy;
@@ -34,10 +28,7 @@ end $$;
 comment on function tock.own_policy is 'The policy of a queue with the backoff of a task that has its own.';
 
 create or replace function tock.is_paused_concurrency_key(p_queue text, p_concurrency_key text)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   return coalesce((select g.paused from tock.concurrency_keys g
     where g.queue = p_queue and g.concurrency_key = p_concurrency_key), false);
@@ -47,10 +38,7 @@ comment on function tock.is_paused_concurrency_key is 'True if a concurrency key
 
 -- The runs of a call follow each other within a second, and all must be later than the last of them.
 create or replace function tock.ready_again_at(p_queue text, p_options jsonb)
-returns timestamptz
-language sql
-volatile
-as $$
+returns timestamptz language sql volatile as $$
   select case when p_options ->> 'concurrency_key' is not null
     and tock.is_paused_concurrency_key(p_queue, p_options ->> 'concurrency_key')
     then pg_catalog.clock_timestamp() + interval '1 second' else '-infinity' end
@@ -65,10 +53,7 @@ comment on function tock.ready_again_at is
 create or replace function tock.next_attempt_at(
   p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer,
   p_seconds double precision default null)
-returns timestamptz
-language sql
-volatile
-as $$
+returns timestamptz language sql volatile as $$
   select case when p_attempt - p_lost < coalesce(p_max_attempts, p_policy.max_attempts) then
     greatest(tock.ready_again_at(p_policy.name, p_options),
       pg_catalog.clock_timestamp() + interval '1 second' * greatest(
@@ -83,10 +68,7 @@ comment on function tock.next_attempt_at is
   'attempt.';
 
 create or replace function tock.options_of(p_segment integer, p_runs tock.leased_run[])
-returns jsonb
-language plpgsql
-volatile
-as $$
+returns jsonb language plpgsql volatile as $$
 declare
   v_options jsonb;
 begin

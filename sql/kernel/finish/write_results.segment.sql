@@ -5,10 +5,7 @@
 create or replace function tock.write_results_{suffix}(
   p_segment integer, p_ended tock.ending[], p_again tock.next_attempt[],
   p_streams integer[])
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_count integer;
 begin

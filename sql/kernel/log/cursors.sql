@@ -2,10 +2,7 @@
 -- where the previous one ended, and lies in the partition of the position after its start. The loop therefore
 -- goes up from start_after partition by partition, usually only one.
 create or replace function tock.cursor_of(p_stream integer)
-returns bigint
-language plpgsql
-volatile
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_after bigint := (select s.start_after from tock.streams s where s.number = p_stream);
   v_segment integer := tock.segment_of(v_after + 1);
@@ -29,11 +26,8 @@ comment on function tock.cursor_of is 'The position after which the next claim o
 -- visible runs of a stream are a prefix, but a later statement could see a run below one that an earlier one
 -- saw.
 create or replace function tock.first_unread(p_stream integer, p_after bigint)
-returns bigint
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+returns bigint language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 declare
   v_segment integer := tock.segment_of(p_after + 1);
   v_first bigint;
@@ -56,10 +50,7 @@ comment on function tock.first_unread is
 -- over the same gap ends its skip lease there, so the fence keeps its number. A writer with an old snapshot
 -- locks the row of its stream until it ends; advance_start() leaves that row for a later call.
 create or replace function tock.advance_start(p_limit integer default 1000)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_hot tock.segments;
   v_stream record;
@@ -113,10 +104,7 @@ comment on function tock.advance_start is
   'Moves start_after of streams up to the segment of their next run; returns the number moved.';
 
 create or replace function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   insert into tock.leases (stream, after_position, last_position, runs, skipped, token, leased_until,
     closed_at, outcome)

@@ -1,9 +1,6 @@
 create or replace function tock.deactivate_idle_streams_{segment}(p_slot integer, p_limit integer)
-returns integer
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+returns integer language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 declare
   v_rested integer;
 begin

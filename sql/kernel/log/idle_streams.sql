@@ -4,15 +4,11 @@
 -- others. It waits a moment for a busy slot: writers that see a waiter take another slot. start_after keeps
 -- the end of the stream for the guard.
 create or replace function tock.deactivate_streams(p_limit integer default 20000)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_hot tock.segments;
   v_slot integer;

@@ -1,8 +1,5 @@
 create or replace function tock.is_above_runs(p_stream integer, p_position bigint)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   return (
     select s.last_value >= p_position and s.last_value >= {first_position} and s.last_value < {valid_until}

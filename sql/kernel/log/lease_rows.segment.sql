@@ -1,9 +1,6 @@
 -- PostgreSQL inlines this function into the statement that selects from it.
 create or replace function tock.lease_rows_{suffix}(p_lease uuid)
-returns setof tock.leases
-language sql
-stable
-as $$
+returns setof tock.leases language sql stable as $$
   select l.* from tock.leases_{segment} l
   where l.token = p_lease and l.alone is null and not tock.is_of_one(p_lease)
   union all

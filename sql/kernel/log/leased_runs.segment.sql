@@ -1,8 +1,5 @@
 create or replace function tock.leased_runs_{suffix}(p_lease uuid)
-returns setof tock.claimed
-language sql
-volatile
-as $$
+returns setof tock.claimed language sql volatile as $$
   with leased as materialized (
     select l.* from tock.lease_rows_{segment}(p_lease) l
     where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp())

@@ -1,8 +1,5 @@
 create or replace function tock.leased_runs(p_lease uuid)
-returns setof tock.claimed
-language plpgsql
-volatile
-as $$
+returns setof tock.claimed language plpgsql volatile as $$
 declare
   v_segment integer := tock.lease_segment(p_lease);
 begin

@@ -1,8 +1,5 @@
 create or replace function tock.check_sequence(p_taken bigint)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if p_taken > (select s.last_value from tock.positions s)
     or (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size <> 1
@@ -20,10 +17,7 @@ comment on function tock.check_sequence is
 -- The id of a waiting task is a position without a stream. tock.promotions keeps the promoted ones; it is
 -- append-only.
 create or replace function tock.check_waiting_ids()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   perform tock.check_sequence(
     coalesce((select p.position from tock.promotions p order by p.position desc limit 1), 0));
@@ -37,10 +31,7 @@ comment on function tock.check_waiting_ids is
 -- committed by now. Usually the newest promotion lies below all new ids, and nothing more is read. Next
 -- attempts need no check: there the position is not the id of a task.
 create or replace function tock.check_new_ids(p_ids bigint[])
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_least bigint := (select min(tock.position_of(i)) from unnest(p_ids) i where tock.stream_of(i) = 0);
   v_taken bigint;

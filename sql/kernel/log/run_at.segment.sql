@@ -1,8 +1,5 @@
 create or replace function tock.run_at_{segment}(p_id bigint)
-returns setof tock.found_run
-language sql
-stable
-as $$
+returns setof tock.found_run language sql stable as $$
   select p_id, coalesce(r.task_id, p_id), s.queue, s.priority, r.tenant, r.attempt, r.max_attempts, r.lost,
     r.created_at, r.payload, d.state, d.worker, d.claimed_at, d.ended_at, d.result, nullif(d.error, 'null'),
     d.next_id, d.cancel_requested, r.options, d.leased_until, g.progress, g.note

@@ -1,8 +1,5 @@
 create or replace function tock.run_at(p_id bigint)
-returns tock.found_run
-language plpgsql
-volatile
-as $$
+returns tock.found_run language plpgsql volatile as $$
 declare
   v_segment integer := tock.segment_of(tock.position_of(p_id));
   v_run tock.found_run;
@@ -17,10 +14,7 @@ end $$;
 comment on function tock.run_at is 'A run and its state by its id; null if there is none.';
 
 create or replace function tock.cancelled_for(p_options jsonb)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select pg_catalog.jsonb_build_object('name', case p_options -> 'cancelled_for' ->> 'state'
     when 'waiting for it' then 'WaitsForItself'
     else 'ParentFailed' end, 'message',

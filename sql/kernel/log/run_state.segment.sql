@@ -5,10 +5,8 @@
 create or replace function tock.run_state_{segment}(p_stream integer, p_position bigint, p_options jsonb)
 returns table (
   state text, next_id bigint, ended_at timestamptz, cancel_requested boolean, result jsonb, error jsonb,
-  worker text, claimed_at timestamptz, leased_until timestamptz, lease_after bigint)
-language sql
-stable
-as $$
+  worker text, claimed_at timestamptz, leased_until timestamptz, lease_after bigint) language sql
+stable as $$
   select coalesce(e.state, l.outcome,
       case when l.stream is not null then 'running' when n.other_id > 0 then 'superseded'
         when c.stream is not null then 'cancelled'

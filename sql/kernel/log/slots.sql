@@ -1,10 +1,7 @@
 -- The lowest free slot keeps the number of streams small. A transaction that already has a slot starts at its
 -- own. tock.slot is only a hint, since a session may set it to any value: the call always takes the lock.
 create or replace function tock.take_slot(p_from integer default null)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_hint text := pg_catalog.current_setting('tock.slot', true);
   v_first integer := coalesce(p_from, case when v_hint ~ '^\d{1,3}$' then v_hint::integer end, 0);

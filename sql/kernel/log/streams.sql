@@ -3,10 +3,7 @@
 -- position must be above the newest run of its stream. Otherwise it lies below a cursor or in a leased range,
 -- and no claim would return it.
 create or replace function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_number integer;
   v_awake boolean;
@@ -47,10 +44,7 @@ comment on function tock.open_stream is
   'sequence is behind it.';
 
 create or replace function tock.newest_run(p_stream integer)
-returns bigint
-language plpgsql
-volatile
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_segment integer;
   v_newest bigint;
@@ -68,10 +62,7 @@ comment on function tock.newest_run is
   'Null if there is none.';
 
 create or replace function tock.stream_has_options(p_stream integer)
-returns boolean
-language plpgsql
-stable
-as $$
+returns boolean language plpgsql stable as $$
 begin
   return (select s.lane >= 1024 from tock.streams s where s.number = p_stream);
 end $$;

@@ -1,8 +1,5 @@
 create or replace function tock.drop_segment_tables(p_segment integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_table text;
 begin
@@ -33,16 +30,12 @@ comment on function tock.drop_segment_tables is
 -- the time. After a failure the next try is a minute later, then two, four ... an hour. The locks last until
 -- the transaction ends, so the drop is its last statement.
 create or replace function tock.drop_expired_segments()
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '10ms'
-as $$
+set lock_timeout = '10ms' as $$
 declare
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '5 seconds';
   v_segment tock.segments;
@@ -90,10 +83,7 @@ comment on function tock.drop_expired_segments is
   'only a segment that lies there verified. Returns 1 if it did anything.';
 
 create or replace function tock.postpone_drop(p_segment tock.segments)
-returns void
-language sql
-volatile
-as $$
+returns void language sql volatile as $$
   update tock.segments e set drop_tries = e.drop_tries + 1,
     drop_after = pg_catalog.now() + least(interval '1 hour', interval '1 minute' * 2 ^ least(e.drop_tries, 6))
   where e.number = p_segment.number

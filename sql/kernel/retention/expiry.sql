@@ -1,8 +1,5 @@
 create or replace function tock.is_archiving()
-returns boolean
-language plpgsql
-stable
-as $$
+returns boolean language plpgsql stable as $$
 begin
   return coalesce((select a.enabled from tock.archive a), false);
 end $$;
@@ -12,10 +9,7 @@ comment on function tock.is_archiving is 'True if history is kept until it is in
 -- Uses the present retention of the queues, since the drop does too. A segment that was ended early, for the
 -- archive, has no retention while the archive is on.
 create or replace function tock.is_past_retention(p_segment tock.segments)
-returns boolean
-language sql
-stable
-as $$
+returns boolean language sql stable as $$
   select p_segment.closed_at is not null and p_segment.verified_at is not null
     and (p_segment.early and tock.is_archiving() and not exists (
         select from tock.dependency_waits x
@@ -33,10 +27,7 @@ comment on function tock.is_past_retention is
 -- Applies while the archive is on. If it is turned off, a segment that is partly archived is dropped as it
 -- is.
 create or replace function tock.may_be_dropped(p_segment integer)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   -- one snapshot: the archive may have been turned off since an early-ended segment was chosen
   return exists (select from tock.archives a where a.segment = p_segment and a.state = 'verified')
@@ -50,10 +41,7 @@ comment on function tock.may_be_dropped is
 -- While the archive is on, history is visible in the database until it is visible in the archive, without a
 -- gap.
 create or replace function tock.visible_since(p_queue text)
-returns timestamptz
-language plpgsql
-stable
-as $$
+returns timestamptz language plpgsql stable as $$
 begin
   return case when tock.is_archiving() then '-infinity'
     else pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second' end;

@@ -3,16 +3,12 @@
 -- the lane of its tasks with options, 1024 higher, count as one: a tenant that fills either gets both. The
 -- function checks the streams with a backlog among a thousand in random order.
 create or replace function tock.isolate_tenants(p_streams integer default 1000)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '100ms'
-as $$
+set lock_timeout = '100ms' as $$
 declare
   v_stream record;
   v_heavy text;
@@ -58,10 +54,7 @@ comment on function tock.isolate_tenants is
 -- Checks both ends: the first runs may be from other tenants, but new runs would still wait behind the heavy
 -- one.
 create or replace function tock.heaviest_tenant(p_stream integer)
-returns text
-language plpgsql
-volatile
-as $$
+returns text language plpgsql volatile as $$
 declare
   v_after bigint := tock.cursor_of(p_stream);
   v_segments integer[] := array[tock.segment_of(v_after + 1), tock.newest_segment()];

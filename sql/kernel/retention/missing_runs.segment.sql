@@ -2,10 +2,7 @@
 -- ones are those that began after the claim. If that is not decisive, all of its runs without a result run
 -- again. A run that was superseded before it was claimed continues as its replacement.
 create or replace function tock.missing_runs_{segment}(p_stream integer)
-returns table (missing tock.ending[], in_leases bigint)
-language sql
-stable
-as $$
+returns table (missing tock.ending[], in_leases bigint) language sql stable as $$
   with covered as materialized (
     select r.position, r.attempt, r.lost, l.after_position, l.runs + l.skipped as counted,
       (select e.position from tock.results_{segment} e

@@ -1,9 +1,6 @@
 -- Each call does one of the two steps, the first with rows left.
 create or replace function tock.prepare_segment_drop(p_segment integer, p_limit integer default 100000)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_done integer;
 begin
@@ -17,10 +14,7 @@ comment on function tock.prepare_segment_drop is
 -- Redirects a promotion to the run that its run became, or deletes it for good. A promotion to a task that
 -- still waits stays.
 create or replace function tock.delete_promotions(p_segment integer, p_limit integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_done integer;
 begin

@@ -2,11 +2,8 @@
 -- Promotions then map the old run to its successor, as for a waiting task. Works in the order of the key:
 -- verify_stream and verify_position, unused after the verification, store the progress.
 create or replace function tock.redirect_run_ids_{segment}(p_limit integer)
-returns integer
-language plpgsql
-volatile
-set plan_cache_mode = force_custom_plan
-as $$
+returns integer language plpgsql volatile
+set plan_cache_mode = force_custom_plan as $$
 declare
   v_at tock.segments := (select e from tock.segments e where e.number = {segment});
   v_stream integer := coalesce(v_at.verify_stream, 0);

@@ -1,15 +1,11 @@
 -- Guards against every bug that could lose a run. When a segment is closed, the number of runs in each stream
 -- must equal the number that its leases claimed and skipped. Missing runs are made ready again.
 create or replace function tock.verify_segments(p_limit integer default 1000000)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_segment tock.segments;
   v_left integer := p_limit;
@@ -73,10 +69,7 @@ comment on function tock.verify_segments is
 
 create or replace function tock.requeue_missing_runs(
   p_segment integer, p_stream integer, p_runs bigint, p_leased bigint)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_missing tock.ending[];
   v_in_leases integer;

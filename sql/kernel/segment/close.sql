@@ -2,10 +2,7 @@
 -- then. (A prepared transaction appears as -1/xid.) The check for unread runs comes after that, because an
 -- older snapshot does not show them.
 create or replace function tock.close_segments()
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_reached bigint := (select s.last_value from tock.positions s);
   v_writers text[] := tock.writers();
@@ -45,10 +42,7 @@ comment on function tock.close_segments is
   'number.';
 
 create or replace function tock.writers()
-returns text[]
-language sql
-stable
-as $$
+returns text[] language sql stable as $$
   select array(
     select distinct l.virtualtransaction from pg_catalog.pg_locks l
     where l.locktype = 'advisory' and l.classid = 'tock'::regnamespace and l.granted

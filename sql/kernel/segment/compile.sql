@@ -15,12 +15,9 @@
 create or replace function tock.compile_template(
   p_template tock.segment_templates, p_segment tock.segments, p_suffix text, p_valid_until bigint,
   p_is_current text)
-returns void
-language plpgsql
-volatile
+returns void language plpgsql volatile
 -- the templates call each other; the migrator checks their bodies
-set check_function_bodies = off
-as $$
+set check_function_bodies = off as $$
 declare
   v_body text := p_template.body;
   v_pair text[];
@@ -47,10 +44,7 @@ end $$;
 comment on function tock.compile_template is 'Makes one function of a segment from its template.';
 
 create or replace function tock.compile_segment(p_segment integer)
-returns void
-language sql
-volatile
-as $$
+returns void language sql volatile as $$
   select tock.compile_template(t, e, e.number::text, null, null)
   from tock.segments e cross join tock.segment_templates t
   where e.number = p_segment and t.kind = 'segment'
@@ -63,10 +57,7 @@ comment on function tock.compile_segment is
 -- The functions may be replaced between two calls of a caller, so each checks that it is for the right
 -- segment.
 create or replace function tock.compile_current()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_segment tock.segments;
   v_valid_until bigint;
@@ -96,10 +87,7 @@ comment on function tock.compile_current is
   'Makes the functions of the current segment under their fixed names.';
 
 create or replace function tock.drop_segment_functions(p_segment integer)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_name text;
 begin

@@ -2,10 +2,7 @@
 -- lease starts after the position before its first run and lies in the same segment, so its ranges are one
 -- lower.
 create or replace function tock.create_segment(p_first bigint, p_end bigint)
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_number integer := (select max(e.number) + 1 from tock.segments e);
   v_leaf record;
@@ -41,11 +38,8 @@ comment on function tock.create_segment is
 -- and reads again in a new snapshot. It waits 50 ms for that lock, since a segment takes a few, and 2 s for
 -- any other.
 create or replace function tock.create_segments_to(p_position bigint)
-returns void
-language plpgsql
-volatile
-set lock_timeout = '2s'
-as $$
+returns void language plpgsql volatile
+set lock_timeout = '2s' as $$
 declare
   v_newest tock.segments;
 begin

@@ -1,8 +1,5 @@
 create or replace function tock.current_segment()
-returns integer
-language plpgsql
-stable
-as $$
+returns integer language plpgsql stable as $$
 begin
   return (select case when {is_current} then {segment} end from tock.positions s);
 end $$;

@@ -1,10 +1,7 @@
 -- A copy of the files has the same system identifier, but its timeline changes when it is promoted or
 -- restored to a point in time. A dump creates a new schema. On Neon, the timeline id identifies the branch.
 create or replace function tock.server_identity()
-returns bigint
-language sql
-volatile
-as $$
+returns bigint language sql volatile as $$
   select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ',
     (select c.system_identifier from pg_catalog.pg_control_system() c),
     pg_catalog.left(pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn()), 8),
@@ -18,10 +15,7 @@ comment on function tock.server_identity is
 -- right segment. If it returns null, this function checks more closely. A plain restart passes; everything
 -- else runs the guard at once.
 create or replace function tock.guard_before_use()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if tock.server_identity() = (select i.last_value from tock.identity i)
     and not exists (
@@ -44,10 +38,7 @@ comment on function tock.guard_before_use is
   'transaction does.';
 
 create or replace function tock.guard_unless_current()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 begin
   if tock.current_segment() is null then
     perform tock.guard_before_use();
@@ -59,10 +50,7 @@ comment on function tock.guard_unless_current is 'guard_before_use() if current_
 -- The maintenance job makes segments ahead of time. Without any tick, a writer near the end of the last
 -- segment makes the next.
 create or replace function tock.create_next_segment()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_last tock.segments;
   v_left bigint;
@@ -86,15 +74,11 @@ comment on function tock.create_next_segment is
 -- setval() takes effect at once and is never rolled back. The jump is long, so that no position assigned
 -- meanwhile lies above it, and no id of a lost tail is assigned again.
 create or replace function tock.guard()
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_seen bigint := (select i.last_value from tock.identity i);
   v_identity bigint := tock.server_identity();
@@ -148,10 +132,7 @@ comment on function tock.guard is
   'report to tock.reports and returns 1.';
 
 create or replace function tock.highest_position(p_all boolean default true)
-returns bigint
-language plpgsql
-volatile
-as $$
+returns bigint language plpgsql volatile as $$
 declare
   v_segment integer;
   v_run bigint;

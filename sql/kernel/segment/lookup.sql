@@ -1,10 +1,7 @@
 -- The position after the last one of a dropped segment belongs to no segment: null, as for positions beyond
 -- the newest segment.
 create or replace function tock.segment_of(p_position bigint)
-returns integer
-language plpgsql
-stable
-as $$
+returns integer language plpgsql stable as $$
 begin
   return (
     select n.number from (
@@ -17,10 +14,7 @@ comment on function tock.segment_of is
   'The number of the segment of a position; null if there is none, or not any more.';
 
 create or replace function tock.newest_segment()
-returns integer
-language plpgsql
-stable
-as $$
+returns integer language plpgsql stable as $$
 begin
   return coalesce(tock.segment_of((select s.last_value from tock.positions s)),
     (select e.number from tock.segments e order by e.number desc limit 1));
@@ -31,10 +25,7 @@ comment on function tock.newest_segment is
   'may exist by the time the number is used: what a reader sees of a stream without them is a prefix.';
 
 create or replace function tock.lease_segment(p_lease uuid)
-returns integer
-language plpgsql
-stable
-as $$
+returns integer language plpgsql stable as $$
 begin
   return (
     select e.number from tock.segments e
@@ -46,10 +37,7 @@ comment on function tock.lease_segment is
   'segment.';
 
 create or replace function tock.open_segments()
-returns integer[]
-language plpgsql
-stable
-as $$
+returns integer[] language plpgsql stable as $$
 begin
   return array(
     select e.number from tock.segments e
@@ -60,10 +48,7 @@ end $$;
 comment on function tock.open_segments is 'The segments with unread or running runs, oldest first.';
 
 create or replace function tock.dead_in_segment(p_segment integer)
-returns jsonb
-language plpgsql
-stable
-as $$
+returns jsonb language plpgsql stable as $$
 declare
   v_dead jsonb;
 begin

@@ -1,9 +1,6 @@
 -- A segment that waits for a day has had 1,440 steps of a trigger by the minute.
 create or replace function tock.doctor_of_archive()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'the archive fails', 'critical',
     pg_catalog.format('%s in a row, the last at %s: %s', tock.some(a.failures, 'step'),
       tock.utc(a.failed_at), a.last_error),

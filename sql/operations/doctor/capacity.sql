@@ -1,8 +1,5 @@
 create or replace function tock.stores_elsewhere()
-returns boolean
-language sql
-stable
-as $$
+returns boolean language sql stable as $$
   select pg_catalog.current_setting('neon.timeline_id', true) is not null
     or pg_catalog.to_regproc('pg_catalog.aurora_version') is not null
 $$;
@@ -14,10 +11,7 @@ comment on function tock.stores_elsewhere is
 -- transactions even where their time is hidden. 5 million are a tenth of what vacuum_freeze_min_age is unless
 -- somebody sets it.
 create or replace function tock.doctor_of_horizon(p_transactions integer default 5000000)
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'vacuum is held back', 'warning',
     pg_catalog.format('%s, over the last %s transactions', h.who, h.transactions), h.hint
   from (
@@ -47,10 +41,7 @@ comment on function tock.doctor_of_horizon is
   'for the most transactions.';
 
 create or replace function tock.doctor_of_slots()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with slots as (
     select s.*, pg_catalog.format('%s (%s)', s.slot_name, coalesce(s.database, s.slot_type)) as slot,
       case when not pg_catalog.pg_is_in_recovery()
@@ -81,10 +72,7 @@ comment on function tock.doctor_of_slots is
 
 -- The highest position comes first, the sequence is read after it: writers go on meanwhile.
 create or replace function tock.doctor_of_positions()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with sequence as materialized (
     select h.highest, s.last_value, q.seqcache, e.end_position,
       (select count(*) from tock.segments a where a.first_position > s.last_value) as ahead

@@ -1,9 +1,6 @@
 -- What is inside may take as long as it likes; after an hour with others behind it somebody should know.
 create or replace function tock.doctor_of_concurrency_keys()
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
   v_queue text;
 begin

@@ -1,9 +1,6 @@
 -- As sql/cron/ declares them; a database just migrated that has a finding shows where they differ.
 create or replace function tock.cron_jobs()
-returns table (job text, command text)
-language sql
-immutable
-as $$
+returns table (job text, command text) language sql immutable as $$
   values ('tock:tick', 'select tock.tick()'), ('tock:reap', 'select tock.run_maintenance(''reap'')'),
     ('tock:create_segments', 'select tock.run_maintenance(''create_segments'')'),
     ('tock:verify_segments', 'select tock.run_maintenance(''verify_segments'')'),
@@ -16,10 +13,7 @@ comment on function tock.cron_jobs is 'The jobs that pg_cron has to have, and wh
 -- The setting is for superusers and pg_read_all_settings: to others it is refused where pg_cron is loaded.
 -- But everybody sees where its launcher is, which a superuser started (10 is who initdb made).
 create or replace function tock.cron_home()
-returns text
-language plpgsql
-volatile
-as $$
+returns text language plpgsql volatile as $$
 begin
   return coalesce((
     select a.datname from pg_catalog.pg_stat_activity a
@@ -34,10 +28,7 @@ comment on function tock.cron_home is
 
 -- Of jobs this sees the owner's own, as pg_cron shows no others.
 create or replace function tock.doctor_of_cron_jobs()
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 begin
   if pg_catalog.to_regclass('cron.job') is null
     or not pg_catalog.has_schema_privilege('cron', 'usage')
@@ -86,10 +77,7 @@ comment on function tock.doctor_of_cron_jobs is
 
 -- What it noted is read as long as that is not too much: prune() keeps a day of it.
 create or replace function tock.doctor_of_cron_notes(p_bytes bigint default 67108864)
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
   v_notes regclass := pg_catalog.to_regclass('cron.job_run_details');
 begin
@@ -129,10 +117,7 @@ comment on function tock.doctor_of_cron_notes is
 -- a note only: no job of Tock's has an hour. At least two have to run at once, as they watch over each other
 -- (cancel_overdue()); and the two launchers, pg_cron's and that of logical replication, are workers too.
 create or replace function tock.doctor_of_cron()
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
   v_home text := tock.cron_home();
   v_version text := tock.cron_version();

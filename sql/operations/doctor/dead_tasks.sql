@@ -1,9 +1,6 @@
 -- By the index of dead results: which streams have any, in the two newest segments that are in use.
 create or replace function tock.queues_with_dead()
-returns text[]
-language plpgsql
-volatile
-as $$
+returns text[] language plpgsql volatile as $$
 declare
   v_segment integer;
   v_part text[];
@@ -32,10 +29,7 @@ comment on function tock.queues_with_dead is
   'Up to 20 queues in which tasks have died lately, by 200 streams of the two newest segments.';
 
 create or replace function tock.doctor_of_dead_tasks()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'tasks die of the same error', 'warning',
     pg_catalog.format('%s%s of queue %s, the newest %s: %s', case when not d.counted_all then 'at least ' end,
       d.tasks, d.queue, d.newest_id, coalesce(d.error, 'without an error')),

@@ -1,10 +1,7 @@
 -- Who is held up is on record with its watch, so tasks whose parents are at work cost nothing here,
 -- however many wait.
 create or replace function tock.doctor_of_parents()
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
   v_stream integer := 0;
   v_position bigint := 0;
@@ -54,10 +51,7 @@ comment on function tock.doctor_of_parents is
 -- The maintenance job looks at each within ten seconds: who is past its end
 -- for as long as a maintenance job may be late was not looked at.
 create or replace function tock.workers_past_deadline(p_pool text)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_late timestamptz := pg_catalog.clock_timestamp() - (
     select 3 * d.every_seconds + 120 from tock.maintenance_jobs d where d.name = 'reap_pools')

@@ -1,10 +1,7 @@
 create or replace function tock.has_open_lease(p_queue text)
-returns boolean
-language plpgsql
-volatile
+returns boolean language plpgsql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
 declare
   v_segment integer;
   v_found boolean;
@@ -29,10 +26,7 @@ comment on function tock.has_open_lease is
 
 -- A later attempt was made ready by promotion, whose newest 10,000 are those of the last minutes.
 create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   return exists (
     select from (select p.run_id, p.promoted_at from tock.promotions p order by p.due_at desc limit 10000) n

@@ -1,11 +1,8 @@
 -- The parts are all functions of that name. What one raises becomes a finding, and the others go on; once a
 -- lock was not to be had, nobody is waited for any more.
 create or replace function tock.examine()
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-set lock_timeout = '2s'
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile
+set lock_timeout = '2s' as $$
 declare
   -- half of what the edge's role is given
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '15 s';
@@ -41,15 +38,12 @@ comment on function tock.examine is
 
 -- What is wrong now, and what was reported within a day.
 create or replace function tock.doctor()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
+returns table (finding text, severity text, detail text, hint text) language sql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
   select f.finding, f.severity, f.detail, f.hint from tock.examine() f
   order by pg_catalog.array_position(array['critical', 'warning', 'note'], f.severity), f.finding, f.detail
 $$;

@@ -3,10 +3,8 @@
 -- attempt since it was due or the run before it ended.
 create or replace function tock.glance_at_stream(p_stream integer)
 returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
-  at_work boolean, lost_id bigint, lost integer)
-language plpgsql
-volatile
-as $$
+  at_work boolean, lost_id bigint, lost integer) language plpgsql
+volatile as $$
 declare
   v_after bigint := tock.cursor_of(p_stream);
   v_segment integer := tock.segment_of(coalesce(tock.first_unread(p_stream, v_after), v_after));
@@ -27,11 +25,9 @@ comment on function tock.glance_at_stream is
 create or replace function tock.glance_at_queues()
 returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer,
   tenants integer, active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
-language sql
-volatile
+language sql volatile
 set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
+set enable_mergejoin = off as $$
   with recursive awake (queue, n) as (
     (select s.queue, 1 from tock.streams s where s.awake order by s.queue limit 1)
     union all

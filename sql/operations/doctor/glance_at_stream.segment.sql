@@ -1,10 +1,8 @@
 create or replace function tock.glance_at_stream_{segment}(p_stream integer, p_after bigint)
 returns table (
   ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
-  at_work boolean, lost_id bigint, lost integer)
-language plpgsql
-volatile
-as $$
+  at_work boolean, lost_id bigint, lost integer) language plpgsql
+volatile as $$
 declare
   v_lease record;
   v_from bigint := p_after;

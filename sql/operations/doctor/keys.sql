@@ -1,9 +1,6 @@
 -- One that nobody uses any more may end unseen, and so may one that has been replaced: rotation meant it to.
 create or replace function tock.doctor_of_keys()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a key is about to expire', 'warning',
     pg_catalog.format('%s (%s) at %s; it was last used at %s', e.prefix, e.name, tock.utc(e.expires_at),
       tock.utc(e.last_used_at)),

@@ -3,10 +3,7 @@
 -- something is due, and never otherwise: where nothing has been due for two minutes it is no fault
 -- that nobody ticked.
 create or replace function tock.doctor_of_maintenance()
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 begin
   return query
   select 'a maintenance job fails', 'critical',
@@ -45,10 +42,7 @@ comment on function tock.doctor_of_maintenance is
 -- 'new' is the guard's first look at a server, no finding; 'restored' its first after a restore, a failover
 -- or a branch, where it did what it is for.
 create or replace function tock.doctor_of_reports()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select k.finding, case when n.restored then 'note' else k.severity end,
     pg_catalog.format('%s within a day, the newest: %s', tock.some(n.count, 'report'), n.detail),
     'select * from tock.reports order by reported_at desc'
@@ -68,10 +62,7 @@ $$;
 comment on function tock.doctor_of_reports is 'What doctor() says of the last day''s reports.';
 
 create or replace function tock.doctor_of_schedules()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'schedules fail', 'warning',
     pg_catalog.string_agg(f.schedule || ' (' || tock.some(f.failures, 'time') || ' in a row: '
       || pg_catalog.left(f.last_error, 200) || ')',

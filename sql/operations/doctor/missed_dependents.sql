@@ -1,8 +1,5 @@
 create or replace function tock.finding_of_missed_dependents(p_children bigint[])
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'tasks wait though their parents have ended', 'warning',
     pg_catalog.format('%s that nothing has told so, and task %s among them looks at its parents again at %s',
       tock.some_tasks(pg_catalog.cardinality(p_children), 'waits', 'wait'),

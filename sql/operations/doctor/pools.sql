@@ -1,10 +1,7 @@
 -- A worker that has not joined is in no place between two tasks: so what nobody takes is looked at three
 -- times, and whoever has taken in between has taken the oldest.
 create or replace function tock.deserted_pools()
-returns setof tock.pool_members
-language plpgsql
-volatile
-as $$
+returns setof tock.pool_members language plpgsql volatile as $$
 declare
   v_oldest tock.pool_members[];
 begin
@@ -33,10 +30,7 @@ comment on function tock.deserted_pools is
   'for over ten minutes while no worker holds any.';
 
 create or replace function tock.oldest_waiting(p_pool text)
-returns tock.pool_members
-language plpgsql
-volatile
-as $$
+returns tock.pool_members language plpgsql volatile as $$
 declare
   v_start bigint := tock.wait_list_start(p_pool, 'waiting');
   v_place tock.pool_members;
@@ -51,10 +45,7 @@ comment on function tock.oldest_waiting is
   'The task that has waited for longest in a pool, as take_task() reads them, and locks nothing.';
 
 create or replace function tock.has_working_member(p_pool text)
-returns boolean
-language plpgsql
-volatile
-as $$
+returns boolean language plpgsql volatile as $$
 begin
   return exists (
     select from (
@@ -67,10 +58,7 @@ comment on function tock.has_working_member is
   'Whether one of a pool''s workers, among the first 1,000 by name, holds a task.';
 
 create or replace function tock.doctor_of_pools()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with recursive every (pool, n) as (
     (select p.pool, 1 from tock.pool_members p where p.check_at < 'infinity' order by p.pool limit 1)
     union all

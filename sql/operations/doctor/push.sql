@@ -1,9 +1,6 @@
 -- What the Worker refuses to send to it tells by the task's error: no setting of its is known here.
 create or replace function tock.doctor_of_push()
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 begin
   return query
   with dead as materialized (

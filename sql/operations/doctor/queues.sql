@@ -1,10 +1,7 @@
 -- Who pushes comes within seconds, who claims perhaps by the minute; and with a rate both may have to wait
 -- for it. One tenant alone in its lane harms nobody, and needs no other lane.
 create or replace function tock.doctor_of_queues()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with looked as materialized (
     select * from tock.glance_at_queues()
   ), queues as materialized (

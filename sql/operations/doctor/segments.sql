@@ -1,9 +1,6 @@
 -- A segment may be unsettled for as long as a task takes; but after a day it fills the disk.
 create or replace function tock.doctor_of_segments()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a segment does not settle', 'warning',
     pg_catalog.format('segment %s, over since %s, as %s; %s kept', o.number,
       pg_catalog.to_char(o.over_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), w.why,
@@ -35,10 +32,7 @@ comment on function tock.doctor_of_segments is
 
 -- Asked in the order in which close_segments() asks.
 create or replace function tock.why_not_closed(p_segment tock.segments)
-returns table (why text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (why text, hint text) language plpgsql volatile as $$
 declare
   v_writer integer;
   v_lease record;

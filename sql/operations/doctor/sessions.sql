@@ -3,10 +3,7 @@
 -- only connect can take the first and not the second. A transaction that ends lets its locks go one after the
 -- other: so what looks like a stranger's is looked at three times.
 create or replace function tock.foreign_lock_holders()
-returns table (pid integer, locks integer)
-language plpgsql
-volatile
-as $$
+returns table (pid integer, locks integer) language plpgsql volatile as $$
 declare
   v_seen text[];
   v_now text[];
@@ -40,10 +37,7 @@ comment on function tock.foreign_lock_holders is
 
 -- Words only, no values: whoever asks need not be allowed to read what others write.
 create or replace function tock.described_session(p_pid integer)
-returns text
-language sql
-volatile
-as $$
+returns text language sql volatile as $$
   select pg_catalog.concat_ws(', ',
     pg_catalog.format('process %s (%s)', a.pid,
       pg_catalog.concat_ws(' ', a.usename, 'as ' || nullif(a.application_name, ''),
@@ -58,10 +52,7 @@ comment on function tock.described_session is
   'Who a session is, what it does, and the first words of its statement, as far as the owner may see.';
 
 create or replace function tock.doctor_of_sessions(p_age interval default '10 minutes')
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   -- 4,096 are all that writers have
   select 'a stranger holds a lock', case when l.locks >= 4096 then 'critical' else 'warning' end,
     pg_catalog.format('%s of Tock''s advisory locks%s, and no call of Tock''s: %s', l.locks,

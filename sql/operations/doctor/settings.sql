@@ -2,10 +2,7 @@
 -- with: a claim sets synchronous_commit for itself; what was set for a role or a database is looked for by
 -- itself. Neon and Aurora keep the log elsewhere than on the server's disk, and their owners can't set this.
 create or replace function tock.doctor_of_settings()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a setting loses tasks in a crash', 'critical',
     pg_catalog.string_agg(s.name || ' is off', ', ' order by s.name),
     pg_catalog.string_agg(pg_catalog.format('alter system set %s = on', s.name), '; ' order by s.name)
@@ -53,10 +50,7 @@ comment on function tock.doctor_of_settings is
   'role without time limits.';
 
 create or replace function tock.doctor_of_vacuum(p_age integer default 1000000000)
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'autovacuum is off', 'warning', pg_catalog.string_agg(o.what, ', ' order by o.what),
     pg_catalog.string_agg(o.mend, '; ' order by o.what)
   from (
@@ -89,10 +83,7 @@ comment on function tock.doctor_of_vacuum is
 -- Nine in ten: what is left is what one pool opens in a moment. Of the last ones superusers keep some
 -- for themselves.
 create or replace function tock.doctor_of_connections()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'connections run out', 'warning',
     pg_catalog.format('%s of %s are taken, %s of them by %s', c.taken, c.most, c.mine, c.usename),
     'put a transaction pooler between, with pools smaller than that (PgBouncer: pool_mode = transaction), '

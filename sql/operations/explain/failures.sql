@@ -1,10 +1,7 @@
 -- What has failed twice and more, among the next thousand that wait and the newest two hundred that are ready
 -- of each stream: what is tried again at once comes to stand there.
 create or replace function tock.retried_tasks(p_queue text)
-returns table (id bigint, failed integer)
-language sql
-volatile
-as $$
+returns table (id bigint, failed integer) language sql volatile as $$
   select coalesce(n.task_id, tock.id_at(n.position, 0)), n.attempt - 1 - n.lost
   from (select * from tock.waiting o where o.queue = p_queue
     order by o.queue, o.due_at, o.position limit 1000) n
@@ -24,10 +21,7 @@ comment on function tock.retried_tasks is
   'Tasks of a queue that have failed twice and more, and are to run again.';
 
 create or replace function tock.why_of_poison(p_queue text)
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   (select 'a task fails again and again', 'warning',
     pg_catalog.format('task %s has failed %s times, the last time: %s%s', t.id, w.failed,
       coalesce((

@@ -3,10 +3,7 @@
 -- is advised only once that has been there for a minute: a look meets much that is over in a moment.
 
 create or replace function tock.how_to_end(p_since timestamptz, p_mild text, p_end text)
-returns text
-language sql
-volatile
-as $$
+returns text language sql volatile as $$
   select case when p_since < pg_catalog.clock_timestamp() - interval '60 seconds'
     then p_mild || '; or, as that has lasted for over 60 s, ' || p_end else p_mild end
 $$;
@@ -17,10 +14,7 @@ comment on function tock.how_to_end is
 -- Who has written or claims in a transaction that is still open: others see nothing of what it enqueued, and
 -- the streams that it claims from are its own until it ends.
 create or replace function tock.why_of_transactions(p_age interval default '5 seconds')
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with held as materialized (
     select l.pid, l.virtualtransaction as number from pg_catalog.pg_locks l
     join pg_catalog.pg_class c on c.oid = l.relation
@@ -65,10 +59,7 @@ comment on function tock.why_of_transactions is
 -- their locks it sees. A call of Tock's is over between two looks, on a busy machine between more: so what
 -- stays is looked at five times. For how long is not known, so nothing is said of ending it.
 create or replace function tock.why_of_hidden(p_seconds double precision default 0.3)
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
   v_looks text := $q$
     select coalesce(pg_catalog.array_agg(distinct a.pid || ' ' || l.virtualtransaction), '{}')

@@ -5,10 +5,8 @@
 -- concurrency key that is stuck from one at work.
 create or replace function tock.keys_at_limit(p_queue text, p_age interval)
 returns table (concurrency_key text, waiting bigint, concurrency_limit integer, paused boolean, id bigint,
-  since timestamptz, holders text)
-language plpgsql
-volatile
-as $$
+  since timestamptz, holders text) language plpgsql
+volatile as $$
 #variable_conflict use_column
 declare
   v_concurrency_key text := (
@@ -46,10 +44,7 @@ comment on function tock.keys_at_limit is
   'with who has been holders.';
 
 create or replace function tock.why_of_concurrency_keys(p_queue text, p_age interval default '5 seconds')
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with g as materialized (
     select * from tock.keys_at_limit(p_queue, p_age)
   ), oldest as (
@@ -95,10 +90,7 @@ comment on function tock.why_of_concurrency_keys is
   'that are inside for long.';
 
 create or replace function tock.count_parents(p_ids bigint[])
-returns table (said text, unfinished bigint, failed bigint)
-language sql
-volatile
-as $$
+returns table (said text, unfinished bigint, failed bigint) language sql volatile as $$
   with states as materialized (
     select e.state, count(*) as tasks from tock.final_states_of(p_ids, null) e group by e.state
   ), every as (
@@ -123,10 +115,7 @@ comment on function tock.count_parents is
 
 -- Of the next thousand that wait.
 create or replace function tock.why_of_parents(p_queue text)
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with next as materialized (
     select * from tock.waiting w where w.queue = p_queue order by w.queue, w.due_at, w.position limit 1000
   ), oldest as (

@@ -1,9 +1,6 @@
 -- What is due and still waits is made ready by the maintenance job promote, or by a claim on its way.
 create or replace function tock.why_of_time(p_queue text)
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with due as (
     select count(*) as tasks, min(w.due_at) as since from (
       select w.due_at from tock.waiting w
@@ -32,10 +29,7 @@ comment on function tock.why_of_time is
   'Whether tasks of a queue are due and still wait, and where pg_cron comes by the minute, that it does.';
 
 create or replace function tock.why_of_maintenance()
-returns table (finding text, severity text, detail text, hint text)
-language sql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron() d where d.severity <> 'note'
   union all
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron_jobs() d
@@ -52,16 +46,13 @@ comment on function tock.why_of_maintenance is
 -- others do not come to be ready, then what takes workers away, and last what is not as it should be but need
 -- not be the reason.
 create or replace function tock.why(p_queue text, p_sessions boolean default true)
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off
-set lock_timeout = '1s'
-as $$
+set lock_timeout = '1s' as $$
 begin
   perform tock.check_queue_name(p_queue);
   return query

@@ -1,10 +1,7 @@
 -- A worker whose claim was empty may rest for up to 30 s (retry_after_seconds) and comes by itself then; a
 -- push or a consumer of the Worker comes by its alarm, or by the minute.
 create or replace function tock.why_of_takers(p_queue text)
-returns table (finding text, severity text, detail text, hint text)
-language plpgsql
-volatile
-as $$
+returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
   v_is record;
   v_last timestamptz;

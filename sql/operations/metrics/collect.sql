@@ -4,15 +4,11 @@
 -- over says no more.
 create or replace function tock.collect_metrics(
   p_limit integer default 100000, p_seconds double precision default 2)
-returns integer
-language plpgsql
-volatile
-security definer
+returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
-set jit = off
-as $$
+set jit = off as $$
 declare
   v_until timestamptz;
   v_round tock.metrics_progress;
@@ -84,10 +80,7 @@ comment on function tock.collect_metrics is
   'What is left the next call goes on with.';
 
 create or replace function tock.pause_collection(p_round tock.metrics_progress, p_amount integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 begin
   update tock.metrics_progress g
   set open_stream = p_round.open_stream, open_after = p_round.open_after, stream = p_round.stream;
@@ -97,10 +90,7 @@ end $$;
 comment on function tock.pause_collection is 'Notes where a round is that was cut short; returns p_amount.';
 
 create or replace function tock.uncollected_streams(p_after integer, p_limit integer)
-returns integer[]
-language sql
-volatile
-as $$
+returns integer[] language sql volatile as $$
   select array(
     select s.number from tock.streams s
     left join tock.metrics_cursors c on c.stream = s.number

@@ -2,11 +2,8 @@
 -- stream: what a bulk cancelled beyond that counts as ready until it is passed over. Up to 100,000 of a
 -- queue's waiting tasks are counted.
 create or replace function tock.depths()
-returns setof tock.depth
-language plpgsql
-volatile
-set enable_hashjoin = on
-as $$
+returns setof tock.depth language plpgsql volatile
+set enable_hashjoin = on as $$
 declare
   v_dead jsonb := '[]';
   v_segment integer;
@@ -62,10 +59,7 @@ comment on function tock.depths is
 
 -- The row of '*' says that there was a round in this minute, be there anything or not.
 create or replace function tock.record_depth()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_at timestamptz := pg_catalog.clock_timestamp();
 begin
@@ -100,10 +94,7 @@ comment on function tock.record_depth is 'Keeps how much there is now, in all an
 -- An hour at a time, the oldest first, and one a call; more when one has been added to since.
 -- Depths become the highest.
 create or replace function tock.roll_up_minutes()
-returns void
-language plpgsql
-volatile
-as $$
+returns void language plpgsql volatile as $$
 declare
   v_hour timestamptz := (
     select pg_catalog.date_trunc('hour', m.at, 'UTC') from tock.queue_metrics m

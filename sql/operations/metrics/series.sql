@@ -1,10 +1,7 @@
 -- The middle of the bucket, by ratio: off by no more than the root of the ratio of its bounds, also where all
 -- that was counted there took equally long.
 create or replace function tock.percentile(p_counts bigint[], p_share double precision)
-returns double precision
-language plpgsql
-immutable
-as $$
+returns double precision language plpgsql immutable as $$
 declare
   v_bounds double precision[] := tock.bounds();
   v_rank double precision := p_share * (select sum(n) from unnest(p_counts) n);
@@ -25,10 +22,7 @@ comment on function tock.percentile is
   'the last bound (a day) where it is above that; null of nothing.';
 
 create or replace function tock.durations(p_counts bigint[], p_seconds double precision)
-returns jsonb
-language sql
-immutable
-as $$
+returns jsonb language sql immutable as $$
   select pg_catalog.jsonb_build_object('mean', p_seconds / nullif((select sum(n) from unnest(p_counts) n), 0),
     'p50', tock.percentile(p_counts, 0.5),
     'p95', tock.percentile(p_counts, 0.95), 'p99', tock.percentile(p_counts, 0.99))
@@ -40,10 +34,7 @@ comment on function tock.durations is
 -- Where minutes have become hours there is no finer step; where none is asked for it is one
 -- that 1,500 points do for.
 create or replace function tock.step_of(p_from timestamptz, p_to timestamptz, p_step_seconds integer)
-returns integer
-language plpgsql
-volatile
-as $$
+returns integer language plpgsql volatile as $$
 declare
   v_least integer := case when p_from < tock.hourly_until() then 3600 else 60 end;
   v_step integer := greatest(p_step_seconds, v_least);
@@ -82,14 +73,11 @@ create or replace function tock.series(
 returns table (
   step_seconds integer, at timestamptz, enqueued bigint, started bigint, done bigint, failed bigint,
   lost bigint, dead bigint, ready bigint, running bigint, waiting bigint,
-  oldest_ready_seconds double precision, wait jsonb, run jsonb)
-language plpgsql
-volatile
-security definer
+  oldest_ready_seconds double precision, wait jsonb, run jsonb) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_to timestamptz := coalesce(p_to, pg_catalog.clock_timestamp());
@@ -146,14 +134,11 @@ returns table (
   oldest_ready_at timestamptz, collected_at timestamptz, enqueued_per_second double precision,
   started_per_second double precision, done_per_second double precision, failed_per_second double precision,
   wait_p95 double precision, run_p95 double precision,
-  spark jsonb)
-language plpgsql
-volatile
-security definer
+  spark jsonb) language plpgsql
+volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = on
-set jit = off
-as $$
+set jit = off as $$
 #variable_conflict use_column
 declare
   v_counted timestamptz := (select g.finished_at from tock.metrics_progress g);
