@@ -15,7 +15,7 @@ function renamed(text) {
     return rename(text.replaceAll('"after": {', '"depends_on": {'), 'ts', 'functions/routes/openapi.ts');
   const qualified = text
     .replace(new RegExp(`(\\b(?:p_|OUT )\\w+ |returns (?:SETOF )?)(${types})\\b`, 'g'), '$1tock.$2')
-    .replace(/\b(\w+_pkey)\b/g, 'tock.$1')
+    .replace(/\b(\w+)_pkey\b/g, (_, table) => `${rename(`tock.${table}`, 'sql').slice(5)}_pkey`)
     .replace(/\bfired_number_seq/g, 'schedule_history_number_seq');
   return rename(qualified, 'sql')
     .replace(/(?<!spawned_field.*)\b(p_place|p_places|p_line)\b/g, (name) => folderOnly[name])
