@@ -23,15 +23,15 @@ const variants: Record<string, RegExp> = {
   'db-scheduler-polling: One-off': /\benqueue_task\b/,
   'db-scheduler-polling: Recurring': /\bput_schedule\b/,
   'massive-task-scheduling: Per-user partitions': /\bclaim_any\b/,
-  'massive-task-scheduling: Serial users': /\bgates?\b/,
+  'massive-task-scheduling: Serial users': /\bconcurrency_key\b/,
   'massive-task-scheduling: Batch runs of 10,000': /\bcomplete\b/,
   'massive-task-scheduling: History': /\btasks\b/,
-  'massive-task-scheduling: Rotation': /\brotate\b/,
+  'massive-task-scheduling: Rotation': /\bcreate_segments\b/,
   'massive-task-scheduling: Archive': /archive/,
-  'massive-task-scheduling: Parent and subtask': /\bafter\b/,
-  'task-assignment: A task elects a worker': /\bassign\b/,
-  'task-assignment: A worker takes a task': /\btake\b/,
-  'task-assignment: Neither known beforehand': /\bassign\b/,
+  'massive-task-scheduling: Parent and subtask': /\bdepends_on\b/,
+  'task-assignment: A task elects a worker': /\bassign_task\b/,
+  'task-assignment: A worker takes a task': /\btake_task\b/,
+  'task-assignment: Neither known beforehand': /\bassign_tasks\b/,
 };
 
 const path = join(checkout, 'docs/seeds.md');

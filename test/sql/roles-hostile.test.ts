@@ -109,7 +109,7 @@ const traps = `
       execute format('create function pg_temp.%I() returns boolean language sql as ''select pg_temp.sprung(1)''', v_name);
     end loop;
     for v_name in
-      select unnest(array['queues', 'streams', 'segments', 'runs', 'leases', 'results', 'marks', 'waiting', 'promotions',
+      select unnest(array['queues', 'streams', 'segments', 'runs', 'leases', 'results', 'run_overrides', 'waiting', 'promotions',
         'requests', 'maintenance_jobs', 'record_key_uses', 'migrations', 'reports', 'positions', 'pg_proc', 'pg_class', 'pg_locks',
         'pg_database', 'pg_stat_activity', 'pg_extension', 'pg_sequence', 'pg_namespace', 'one', 'candidate'])
     loop
