@@ -173,7 +173,7 @@ begin
 end $$;
 
 comment on function tock.prune is
-  'Deletes, up to p_limit of each: request ids older than a day, run details of pg_cron about jobs of Tock '
-  'older than a day, unused unique keys and concurrency keys, workers whose last claim_for_worker() is two '
-  'days old (at most 1,000), the history of schedules after seven days, and audit log entries older than a '
-  'year.';
+  'Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron '
+  'about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven '
+  'days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency '
+  'keys.';

@@ -19,9 +19,9 @@ begin
 end $$;
 
 comment on function tock.glance_at_stream is
-  'Facts about the next 200 runs of a stream, with those of its newest lease if that is open: the first '
-  'ready run and since when, the number of ready runs and of their tenants, the last claim or end, and a '
-  'run that has lost its workers.';
+  'Facts about the next 200 runs of a stream, with those of its newest lease if that is open. They are the '
+  'first ready run and since when, the number of ready runs and of their tenants, the last claim or end, '
+  'and a run that has lost its workers.';
 
 -- Reads up to 32 streams per queue, so that the cost does not depend on the backlog.
 create or replace function tock.glance_at_queues()

@@ -195,5 +195,5 @@ end $$;
 
 comment on function tock.overview is
   'Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of five '
-  'minutes, p95 of waiting and running times, and by the minute, oldest first, the ready and done tasks of '
-  'the last 30 minutes (empty if there were none).';
+  'minutes, and p95 of waiting and running times. Also the ready and done tasks of the last 30 minutes, by '
+  'the minute, oldest first (empty if there were none).';
