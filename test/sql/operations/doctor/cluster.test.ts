@@ -220,7 +220,9 @@ test('a failed pg_cron job is found, and pg_cron records that are never deleted'
   // So pg_cron notes at its start what was at work when the server ended.
   await note('failed', 'server restarted');
   expect(await named()).toEqual([]);
-  expect(await part('cron_notes(1000)')).toMatchObject([{ finding: 'the run details of pg_cron grow' }]);
+  expect(await part('cron_notes(1000)')).toMatchObject([
+    { finding: 'the run details of pg_cron grow' },
+  ]);
 });
 
 test('a missing pg_cron launcher is found, until the server has started again', async ({

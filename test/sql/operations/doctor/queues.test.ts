@@ -217,9 +217,7 @@ test('a segment that is not closed within a day is found, with its cause', async
     "update tock.segments set started_at = now() - interval '25 hours' where number = 2",
   );
   const why = async () => (await found()).map(({ finding, detail }) => [finding, detail]);
-  const unsettled = (text: string) => [
-    ['a segment does not close', expect.stringContaining(text)],
-  ];
+  const unsettled = (text: string) => [['a segment does not close', expect.stringContaining(text)]];
   expect(await why()).toEqual(unsettled('idle in transaction since'));
   await writer.query('commit');
   expect(await why()).toEqual(unsettled('tasks of queue q are not claimed'));

@@ -76,9 +76,7 @@ test('nobody claims, or nobody any more, and when somebody does it is said no mo
   expect(await why('other')).toEqual([]);
   await complete(client, leaseOf(await claim(client, 'q')));
   const slow = await why();
-  expect(slow).toMatchObject([
-    { finding: 'workers do not keep up', severity: 'note' },
-  ]);
+  expect(slow).toMatchObject([{ finding: 'workers do not keep up', severity: 'note' }]);
   await client.query(
     "update tock.leases set claimed_at = now() - interval '2 minutes', closed_at = now() - interval '2 minutes'",
   );
