@@ -8,8 +8,7 @@ as $$
   select p_position << 20 | p_stream
 $$;
 
-comment on function tock.id_at is
-  'The id for a position in a stream; waiting entries have stream 0.';
+comment on function tock.id_at is 'The id for a position in a stream; waiting tasks have stream 0.';
 
 create or replace function tock.position_of(p_id bigint)
 returns bigint
@@ -90,8 +89,8 @@ comment on function tock.parse_ids is
   'The ids of an array of {id, ...}; TK422 names an element without an id or with one given before.';
 
 -- The token begins with the cursor: leases claimed together are then neighbours in the index on token. Random
--- tokens wrote one page each after a checkpoint (see ARCHITECTURE.md). 62 bits are random, which makes a token
--- unguessable; a caller needs a role or an API key beside it. The first bit is 0.
+-- tokens wrote one page each after a checkpoint (see ARCHITECTURE.md). 62 bits are random, which makes a
+-- token unguessable; a caller needs a role or an API key beside it. The first bit is 0.
 create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
@@ -122,8 +121,8 @@ as $$
 $$;
 
 comment on function tock.new_token_of_one is
-  'A token for a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, 20 bits of '
-  'stream, 28 bits of segment.';
+  'A token for a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, 20 bits '
+  'of stream, 28 bits of segment.';
 
 create or replace function tock.is_of_one(p_lease uuid)
 returns boolean
