@@ -18,7 +18,7 @@ export async function looked(at: string, look: () => Promise<Finding[]>): Promis
   try {
     return await look();
   } catch (error) {
-    const finding = 'the doctor could not look';
+    const finding = 'a check of the doctor failed';
     const detail = `${at}: ${(error as Error).message.split('\n')[0]}`;
     const hint = 'see that its URL is right and that it answers from here';
     return [{ finding, severity: 'warning', detail, hint }];

@@ -1,6 +1,6 @@
--- Who gives work, who does it, who governs: group roles, for roles that log in to be members of; and the
--- edge's, from 0006. They belong to the cluster: another database may have made them, or be about to, and
--- a dump that was restored elsewhere came without them. So they are looked for at each deploy.
+-- Group roles for producers, workers and administrators, of which login roles become members, and the role of
+-- the HTTP server. Roles belong to the cluster: another database may have made them, or a dump was restored
+-- without them. Therefore each deploy checks them.
 do $$
 declare
   v_missing text[] := array(
@@ -17,7 +17,7 @@ begin
         alter role tock_edge set idle_in_transaction_session_timeout = '60s';
       end if;
     exception
-      when duplicate_object or unique_violation then null;  -- made meanwhile from another database
+      when duplicate_object or unique_violation then null;  -- another database made it meanwhile
     end;
   end loop;
 exception
@@ -27,9 +27,8 @@ exception
         || array_to_string(v_missing, ' nologin; create role ') || ' nologin;';
 end $$;
 
--- Who may call what, in one place and made anew every time. What stands here is a verb; everything else
--- is inner, and its owner's alone. Nothing is open to PUBLIC, and nobody has a right on a table; but
--- for the view findings.
+-- All grants in one place, made again at each deploy. The functions named here are verbs; all others belong
+-- to the owner only. PUBLIC has no rights, and no role has a right on a table, except on the view findings.
 revoke all on schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
 revoke all on all tables in schema tock from public, tock_producer, tock_worker, tock_admin,
   tock_edge cascade;
@@ -40,30 +39,30 @@ revoke all on all routines in schema tock from public, tock_producer, tock_worke
 
 grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 
--- giving work, and changing one's mind about it
+-- enqueue and change tasks
 grant execute on function
   tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule,
   tock.queue_of_task, tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive,
   tock.assign_task, tock.assign_tasks, tock.add_tasks
   to tock_producer, tock_admin, tock_edge;
 
--- doing it
+-- work on tasks
 grant execute on function
   tock.claim, tock.claim_any, tock.claim_state, tock.complete, tock.fail,
   tock.release, tock.extend, tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_for_worker,
   tock.join_pool, tock.leave_pool, tock.take_task, tock.lease_headers
   to tock_worker, tock_admin, tock_edge;
 
--- what a key hides; without a key, which is how a role asks, nothing
+-- hide what a key may not see; without a key, which is how these roles call them, they hide nothing
 grant execute on function
   tock.visible_task, tock.readable, tock.readable_links, tock.own_tenant, tock.own_request_id,
   tock.tenants_of_key, tock.queues_of_key
   to tock_producer, tock_worker, tock_admin;
 
--- a claim's answer as JSON
+-- the answer of a claim as JSON
 grant execute on function tock.http_claim, tock.http_claim_any to tock_worker, tock_admin;
 
--- asking how it went
+-- read the state of tasks
 grant execute on function tock.task, tock.parents, tock.pool,
   tock.unassign_task to tock_producer, tock_worker,
   tock_admin, tock_edge;
@@ -71,7 +70,7 @@ grant execute on function
   tock.tasks, tock.dead_groups, tock.schedule, tock.schedules, tock.schedule_history, tock.next_fires
   to tock_producer, tock_admin, tock_edge;
 
--- governing
+-- administer
 grant execute on function
   tock.put_queue, tock.queue, tock.concurrency_keys, tock.put_concurrency_key, tock.reset_concurrency_key,
   tock.limits, tock.reset_limits, tock.queue_stats, tock.series, tock.overview, tock.metrics,
@@ -83,7 +82,7 @@ grant execute on function
   tock.push_secret, tock.rotate_push_secret
   to tock_admin, tock_edge;
 
--- the archive, which the edge writes and reads
+-- the archive, which the HTTP server writes and reads
 grant execute on function
   tock.put_archive, tock.end_segment, tock.enable_archive_by_default, tock.archive,
   tock.archive_part, tock.archived, tock.record_archive_step, tock.archive_unwanted, tock.archive_deleted,
@@ -91,7 +90,7 @@ grant execute on function
   tock.archive_rewritten, tock.archive_search, tock.archive_emptied
   to tock_admin, tock_edge;
 
--- doctor(), for those who look with psql: a view may be read by whoever may call what it calls
+-- doctor() as a view for psql; reading a view needs the right to call its functions
 grant select on tock.findings to tock_admin;
 
 -- the maintenance jobs one by one
@@ -102,7 +101,7 @@ grant execute on function
   tock.collect_metrics
   to tock_admin;
 
--- letting a key in, and what the door calls most
+-- authorization, and the most frequent HTTP requests
 grant execute on function
   tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task,
   tock.queue_for_authorization, tock.readable, tock.readable_links, tock.visible_task, tock.own_tenant,

@@ -1,2 +1,2 @@
--- Counts what settled segments hold against what was handed out.
+-- Compares the runs of closed segments with their leases.
 select cron.schedule('tock:verify_segments', '* * * * *', $$select tock.run_maintenance('verify_segments')$$);

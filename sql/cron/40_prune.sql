@@ -1,2 +1,2 @@
--- Purges request ids and cron.job_run_details.
+-- Deletes old request ids, run details of pg_cron and other expired rows.
 select cron.schedule('tock:prune', '7 * * * *', $$select tock.run_maintenance('prune')$$);

@@ -66,8 +66,7 @@ comment on function tock.was_completed_so is
 create or replace function tock.after_complete(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void language sql volatile as $$ select tock.spawn_all(p_segment, p_runs, p_results) $$;
 
-comment on function tock.after_complete is
-  'Called with the runs of this completion that spawn tasks.';
+comment on function tock.after_complete is 'Called with the runs of this completion that spawn tasks.';
 
 create or replace function tock.before_next_attempts(p_again tock.next_attempt[], p_fields text[])
 returns void language sql stable as $$ select tock.check_stages_take(p_again, p_fields) $$;
@@ -79,7 +78,7 @@ create or replace function tock.on_runs_moved(p_ids bigint[])
 returns void language sql volatile as $$ select tock.notify_dependents(p_ids) $$;
 
 comment on function tock.on_runs_moved is
-  'Called when runs or waiting entries have ended or continue as other runs.';
+  'Called when runs or waiting tasks have ended or continue as other runs.';
 
 create or replace function tock.on_runs_ended(p_segment integer, p_ended tock.ending[])
 returns void language plpgsql volatile as $$
@@ -165,7 +164,7 @@ returns bigint[] language sql volatile
 as $$ select tock.waiting_behind_others(p_positions, p_from) $$;
 
 comment on function tock.held_back is
-  'Due entries that must stay on the wait list of their concurrency key until a later promotion.';
+  'Due tasks that must stay on the wait list of their concurrency key until a later promotion.';
 
 create or replace function tock.on_dependents_due(p_positions bigint[])
 returns integer language plpgsql volatile as $$
@@ -177,13 +176,13 @@ begin
 end $$;
 
 comment on function tock.on_dependents_due is
-  'Called with due entries that must check whether their parents have ended; returns how many became ready.';
+  'Called with due tasks that must check whether their parents have ended; returns how many became ready.';
 
 create or replace function tock.on_concurrency_keys_due(p_positions bigint[])
 returns void language sql volatile as $$ select tock.join_wait_lists(p_positions) $$;
 
 comment on function tock.on_concurrency_keys_due is
-  'Called with due entries that have a concurrency key; makes ready those that the key admits.';
+  'Called with due tasks that have a concurrency key; makes ready those that the key admits.';
 
 create or replace function tock.on_made_ready(
   p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
@@ -196,7 +195,8 @@ begin
 end $$;
 
 comment on function tock.on_made_ready is
-  'Called when waiting entries have become runs; p_queues and p_concurrency_keys are those of cancelled ones.';
+  'Called when waiting tasks have become runs; p_queues and p_concurrency_keys are those of cancelled '
+  'ones.';
 
 create or replace function tock.after_sweep()
 returns integer language sql volatile as $$ select tock.sweep_wait_lists() $$;

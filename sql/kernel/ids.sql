@@ -5,8 +5,7 @@ returns bigint language sql immutable as $$
   select p_position << 20 | p_stream
 $$;
 
-comment on function tock.id_at is
-  'The id for a position in a stream; waiting entries have stream 0.';
+comment on function tock.id_at is 'The id for a position in a stream; waiting tasks have stream 0.';
 
 create or replace function tock.position_of(p_id bigint)
 returns bigint language sql immutable as $$
@@ -72,8 +71,8 @@ comment on function tock.parse_ids is
   'The ids of an array of {id, ...}; TK422 names an element without an id or with one given before.';
 
 -- The token begins with the cursor: leases claimed together are then neighbours in the index on token. Random
--- tokens wrote one page each after a checkpoint (see ARCHITECTURE.md). 62 bits are random, which makes a token
--- unguessable; a caller needs a role or an API key beside it. The first bit is 0.
+-- tokens wrote one page each after a checkpoint (see ARCHITECTURE.md). 62 bits are random, which makes a
+-- token unguessable; a caller needs a role or an API key beside it. The first bit is 0.
 create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
 returns uuid language sql volatile as $$
   select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
@@ -98,8 +97,8 @@ returns uuid language sql volatile as $$
 $$;
 
 comment on function tock.new_token_of_one is
-  'A token for a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, 20 bits of '
-  'stream, 28 bits of segment.';
+  'A token for a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, 20 bits '
+  'of stream, 28 bits of segment.';
 
 create or replace function tock.is_of_one(p_lease uuid)
 returns boolean language sql immutable as $$

@@ -16,12 +16,13 @@ returns integer language sql immutable as $$
 $$;
 
 comment on function tock.named_key is
-  'Second key of a named lock: a maintenance job, making a queue or a concurrency key, a queue limit, or the '
-  'rate window of an API key (p_kind). Each kind has its own range, so no queue name blocks a maintenance job.';
+  'Second key of a named lock: a maintenance job, making a queue or a concurrency key, a queue limit, or '
+  'the rate window of an API key (p_kind). Each kind has its own range, so no queue name blocks a '
+  'maintenance job.';
 
--- A session outside of any transaction cannot be claiming. Its lock on a stream is foreign, or was leaked by a
--- pooler. Claims then take a second key instead. If the first key comes free and two claims meet, the primary
--- key of leases rejects one of them.
+-- A session outside of any transaction cannot be claiming. Its lock on a stream is foreign, or was leaked by
+-- a pooler. Claims then take a second key instead. If the first key comes free and two claims meet, the
+-- primary key of leases rejects one of them.
 create or replace function tock.take_stream(p_stream integer)
 returns boolean language plpgsql volatile as $$
 begin

@@ -50,7 +50,8 @@ begin
       when v_setting.type = 'null' then v_setting.nullable
       when v_setting.kind = 'push' then true  -- checked by check_push_policy() and check_dead_webhook()
       when v_setting.kind = 'flag' then v_setting.type = 'boolean'
-      when v_setting.kind = 'word' then v_setting.type = 'string' and v_setting.value #>> '{}' = any (v_setting.words)
+      when v_setting.kind = 'word'
+        then v_setting.type = 'string' and v_setting.value #>> '{}' = any (v_setting.words)
       when v_setting.type <> 'number' then false
       else v_setting.value::numeric between v_setting.low and v_setting.high
         and (v_setting.kind = 'number' or v_setting.value::numeric % 1 = 0) end;

@@ -62,8 +62,8 @@ begin
 end $$;
 
 comment on function tock.lane_of is
-  'The lane of a tenant: hashed to one of the lanes of the queue; 64 higher for each lane that another tenant '
-  'fills; 512 higher for tasks that come in bulk.';
+  'The lane of a tenant: hashed to one of the lanes of the queue; 64 higher for each lane that another '
+  'tenant fills; 512 higher for tasks that come in bulk.';
 
 create or replace function tock.is_paused(p_policy tock.queues)
 returns boolean language sql volatile as $$

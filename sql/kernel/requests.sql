@@ -24,8 +24,8 @@ comment on function tock.request_seen is
   'from the first call.';
 
 -- The caller's word counts unless it is plainly wrong: the call comes from a function, the transaction has
--- already written, or the isolation level differs. PostgreSQL cannot say what the transaction will write later.
--- An asynchronous commit would weaken those writes, so the default is false.
+-- already written, or the isolation level differs. PostgreSQL cannot say what the transaction will write
+-- later. An asynchronous commit would weaken those writes, so the default is false.
 create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
 returns boolean language sql volatile as $$
   select p_own_transaction

@@ -1,6 +1,6 @@
--- The role of the HTTP edge: it calls verbs and touches no table. Roles belong to the cluster, so
--- another database may have made it already. Each deploy makes the roles that are missing, so the
--- group roles of producers, workers and admins need no migration.
+-- The role of the HTTP server: it calls verbs and touches no table. Roles belong to the cluster, so another
+-- database may have made it already. Each deploy makes missing roles, so the group roles of producers,
+-- workers and administrators need no migration.
 do $$
 begin
   if not exists (select from pg_catalog.pg_roles r where r.rolname = 'tock_edge') then
@@ -10,9 +10,9 @@ exception
   when duplicate_object or unique_violation then null;  -- another database made it meanwhile
 end $$;
 
--- A transaction pooler sets nothing at connect, so the role itself carries the time limits. The
--- edge sends single statements: a transaction left open is a mistake, and holds a connection of the
--- pool, writer slots and keys. Waiting calls must not fill the pool either.
+-- A transaction pooler sets nothing at connect, so the role itself has the time limits. The HTTP server sends
+-- single statements: an open transaction is a mistake, and holds a connection of the pool, writer slots and
+-- keys. Blocked calls must not fill the pool either.
 do $$
 begin
   alter role tock_edge set statement_timeout = '30s';

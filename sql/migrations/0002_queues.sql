@@ -1,6 +1,6 @@
--- A queue is a policy under a name: how its tasks are claimed, retried, limited, pushed and kept.
--- The row '*' holds the defaults: the first use of a name copies it. A call that cannot see that
--- copy yet follows the defaults.
+-- A queue is a named policy: how its tasks are claimed, retried, limited, pushed and kept. The row '*' holds
+-- the defaults, and the first use of a name copies it. A call that cannot see that copy yet uses the
+-- defaults.
 create table tock.queues (
   name text collate "C" primary key,
   lease_seconds integer not null default 60,
@@ -16,11 +16,11 @@ create table tock.queues (
   created_at timestamptz not null default now(),
   retention_seconds integer not null default 604800,
 
-  -- After a restore such a queue is paused until its policy is resumed: home is the server where
-  -- that happened, as the sequence tock.identity names it.
+  -- After a restore such a queue stays paused until its policy is resumed. home is the server where it was
+  -- last resumed, as in the sequence tock.identity.
   pause_after_restore boolean not null default false,
   home bigint,
-  -- The tenants that have a lane of their own, by lane.
+  -- The tenants that have a lane to themselves, by lane.
   heavy jsonb not null default '{}',
 
   backoff_kind text not null default 'exponential',
@@ -38,13 +38,13 @@ create table tock.queues (
   limited_at timestamptz,  -- since when max_running holds
   keep_results boolean not null default true,
 
-  -- Push sends the tasks to an endpoint: {url, timeout_seconds}. No table holds the secret that
-  -- signs: the Worker derives it from its own secret, the queue's name and this generation. The
-  -- generation before signs too, until push_previous_until.
+  -- Push sends the tasks to an endpoint: {url, timeout_seconds}. No table holds the secret that signs: the
+  -- Worker derives it from its own secret, the name of the queue and this generation. Until
+  -- push_previous_until, the previous generation signs too.
   push jsonb,
   push_generation integer not null default 1,
   push_previous_until timestamptz,
-  -- The endpoint that hears of the queue's dead tasks: {url}.
+  -- The endpoint for dead task events of the queue: {url}.
   dead_webhook jsonb,
 
   constraint name_is_short_and_plain check (name = '*' or name ~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$'),

@@ -1,19 +1,18 @@
--- The log: runs are appended and never changed, leases say which ranges of them claims took, and
--- results say how single runs ended. A run's state follows from these rows and is stored nowhere.
--- The log goes by segments, so that history is dropped as whole partitions.
+-- The log: runs are appended and never changed, leases record which ranges of them were claimed, and results
+-- record how single runs ended. The state of a run follows from these rows and is stored nowhere. The log
+-- consists of segments, so that history is dropped as whole partitions.
 
--- Positions grow within every stream in the order of commits. The cache stays 1 and the sequence is
--- never set back: a cached or repeated position would land inside a range already leased.
+-- Positions grow within every stream in the order of commits. The cache must stay 1, and the sequence must
+-- never be set back: a cached or repeated position would land in a range that is already leased.
 create sequence tock.positions cache 1 maxvalue 8796093022207;
 
--- A stream's number is the low 20 bits of every id in it; 0 is for tasks that start out waiting.
--- The sequence cycles, so that numbers burnt by rollbacks come round again. The primary key of
--- streams passes over the numbers in use.
+-- The number of a stream is the low 20 bits of every id in it; 0 means a waiting task. The sequence cycles,
+-- so that numbers lost to rollbacks are used again. An insert that meets a number in use tries the next one.
 create sequence tock.stream_numbers as integer maxvalue 1048575 cycle;
 
--- A segment is a range of positions, and one partition each of runs, leases, results and marks.
--- It is settled once it has ended, the transactions that were writing then are over, no run in it
--- is unread and no lease is open. Then the audit counts it, and retention drops it.
+-- A segment is a range of positions, with one partition each of runs, leases, results and run_overrides. It
+-- is closed when it has ended, the transactions that were writing then have ended, no run in it is unread and
+-- no lease is open. Then it is verified, and dropped after its retention.
 create table tock.segments (
   number integer primary key,
   first_position bigint not null unique,
@@ -23,15 +22,15 @@ create table tock.segments (
   closed_at timestamptz,
   started_at timestamptz,
   verified_at timestamptz,
-  verify_stream integer,  -- how far the audit has come
+  verify_stream integer,  -- the progress of the verification
   verify_position bigint,
   verify_runs bigint,
-  queues text[] not null default '{}',  -- whose longest retention keeps it
+  queues text[] not null default '{}',  -- the longest retention of these keeps it
   dead jsonb not null default '{}',  -- how many dead tasks it holds, by queue
   drop_after timestamptz,  -- a drop that met a lock is tried again then
   drop_tries integer not null default 0,
-  counted boolean not null default false,  -- the statistics have all of it
-  early boolean not null default false,  -- ended on demand: it goes as soon as the archive has it
+  counted boolean not null default false,  -- all of it is in the metrics
+  early boolean not null default false,  -- ended on demand: dropped as soon as it is archived
   constraint segment_has_a_number check (number > 0 and first_position >= 0),
   constraint segment_is_a_range check (end_position > first_position),
   constraint segments_do_not_overlap exclude using gist (int8range(first_position, end_position) with &&),
@@ -40,9 +39,9 @@ create table tock.segments (
   constraint drops_are_counted check (drop_tries >= 0)
 );
 
--- The directory of streams. A row commits with the stream's first run, so every visible run has a
--- visible stream. A stream is asleep when nothing lies above its cursor, and claims skip it. The
--- writer that wakes it moves start_after up, so that no claim reads far back.
+-- The directory of streams. A row commits with the first run of its stream, so every visible run has a
+-- visible stream. An inactive stream (awake is false) has nothing above its cursor, and claims skip it. The
+-- writer that activates it moves start_after up, so that no claim reads far back.
 create table tock.streams (
   number integer primary key,
   queue text collate "C" not null,
@@ -57,8 +56,8 @@ create table tock.streams (
 
 create index streams_awake on tock.streams (queue, priority) where awake;
 
--- PostgreSQL parses every check of a table anew for each statement that writes it. On leases four
--- checks took a fifth of a claim and half of a completion, so the hot tables below have few.
+-- PostgreSQL parses every check of a table again for each statement that writes it. On leases, four checks
+-- took a fifth of a claim and half of a completion, so the hot tables below have few.
 
 -- A run is inserted once, and neither updated nor deleted. The first run is the task itself: its
 -- task_id is null. Most runs have no options.
@@ -77,9 +76,9 @@ create table tock.runs (
   primary key (stream, position)
 ) partition by range (position);
 
--- A lease is the claim, the stream's cursor and, once closed, the outcome of every run in its range
--- that has no result of its own. Its primary key is the fence: two claims from one cursor cannot
--- both commit. No lease crosses a segment.
+-- A lease is the claim, the cursor of the stream and, once closed, the outcome of every run in its range
+-- without a result. Its primary key is the fence: two claims from one cursor cannot both commit. No lease
+-- crosses a segment.
 create table tock.leases (
   after_position bigint not null,
   last_position bigint not null,
@@ -92,16 +91,16 @@ create table tock.leases (
   worker text,
   outcome text,
   skipped integer not null default 0,
-  skips bigint[],  -- runs in the range that the claim passed over
-  timeout_at timestamptz,  -- its time is up then, however often it is extended
-  alone boolean,  -- true: one run, and the token says where it lies; else null
+  skips bigint[],  -- runs in the range that the claim skipped
+  timeout_at timestamptz,  -- the time limit, which no extension moves
+  alone boolean,  -- true: one run, found through the token; otherwise null
   primary key (stream, after_position)
 ) partition by range (after_position);
 
 create index open_leases_by_deadline on tock.leases (leased_until) where closed_at is null;
 create index leases_by_token on tock.leases (token) where alone is null;
 
--- A run has a result only when the lease does not say all: its own state, value, error or next run.
+-- A run has a result only if the lease does not say everything: its own state, value, error or next run.
 create table tock.results (
   position bigint not null,
   next_id bigint,
@@ -120,9 +119,9 @@ create table tock.results (
 create index dead_results on tock.results (stream, position)
   where next_id is null and state in ('failed', 'lost');
 
--- A mark asks something of a run: cancel it (without a lock), let another run replace it (with the
--- stream's claim lock), or change its next attempt. The claim passes over cancelled and replaced
--- runs, and its lease says which. A cancel that comes later asks the worker.
+-- A run override changes a run: it cancels it (without a lock), replaces it with another run (with the claim
+-- lock of the stream), or holds changes for its next attempt. Claims skip cancelled and replaced runs, and
+-- the lease lists them. A later cancel is a request to the worker.
 create table tock.run_overrides (
   position bigint not null,
   other_id bigint,
@@ -136,10 +135,9 @@ create table tock.run_overrides (
   constraint pending_change_has_changes check (changes is not null or kind <> 'amended')
 ) partition by range (position);
 
--- How far runs are, as their workers say when they extend a lease. A row is about one run, or
--- (of_all) about all runs of a lease, under the position after its cursor. The newer of the two
--- counts. No index holds a column that changes, so an update stays on its page. The rows of a segment
--- go with it.
+-- The progress of runs, which workers report when they extend a lease. A row is for one run, or (of_all) for
+-- all runs of a lease, under the position after its cursor. The newer of the two counts. No index holds a
+-- column that changes, so an update stays on its page. The rows of a segment are deleted after it is dropped.
 create table tock.progress (
   position bigint not null,
   reported_at timestamptz not null default clock_timestamp(),
@@ -151,8 +149,8 @@ create table tock.progress (
   constraint progress_is_0_to_100 check (progress between 0 and 100)
 ) with (fillfactor = 50);
 
--- The first three segments; the maintenance job rotate makes the next ones ahead of need. A lease begins at
--- the position before its first run, so leases_N is bounded one lower than runs_N.
+-- The first three segments; the maintenance job create_segments makes further ones ahead of time. A lease
+-- starts at the position before its first run, so the bounds of leases_N are one lower than those of runs_N.
 insert into tock.segments (number, first_position, end_position)
   values (1, 0, 16777216), (2, 16777216, 33554432), (3, 33554432, 50331648);
 
@@ -175,32 +173,32 @@ create table tock.run_overrides_1 partition of tock.run_overrides for values fro
 create table tock.run_overrides_2 partition of tock.run_overrides for values from (16777216) to (33554432);
 create table tock.run_overrides_3 partition of tock.run_overrides for values from (33554432) to (50331648);
 
--- Functions on the hot path name the tables of one segment. Each stands once, as a template, from
--- which compile_segment() makes the function of each segment. A deploy replaces the templates.
+-- Functions on the hot path name the tables of one segment. Each is stored once, as a template, from which
+-- compile_segment() makes the function of each segment. A deploy replaces the templates.
 create table tock.segment_templates (
   name text primary key,
-  kind text not null,  -- current: only for the segment in use, under a fixed name
+  kind text not null,  -- current: only for the current segment, under a fixed name
   file text not null,
   body text not null,
   constraint template_is_of_a_kind check (kind in ('segment', 'current'))
 );
 
--- The rows that functions of the log hand to each other.
+-- Row types of the functions of the log.
 
--- Where a stream's cursor is.
+-- The cursor of a stream.
 create type tock.stream_cursor as (segment integer, after_position bigint);
 
--- A stream to draw from.
+-- A stream to claim from.
 create type tock.candidate as (stream integer, priority smallint, after_position bigint);
 
--- What a claim sees before it draws: the current segment, whether a waiting entry is due, and streams.
+-- What a claim reads first: the current segment, whether a waiting task is due, and streams.
 create type tock.stream_scan as (segment integer, due boolean, streams tock.candidate[]);
 
--- How far a claim comes past marked runs, and the time limit of the runs that it takes together.
+-- How far a claim skips runs with overrides, and the time limit of the runs that it leases together.
 create type tock.passed as (
   after_position bigint, skips bigint[], upto bigint, timeout_seconds integer, passed integer);
 
--- What a claim leases from one stream: up to `most` runs and `bytes` of payload above a cursor, or `one` run
+-- What a claim leases from one stream: up to "most" runs and "bytes" of payload above a cursor, or "one" run
 -- of any size.
 create type tock.claim_range as (
   segment integer, stream integer, after_position bigint, most integer, bytes integer,
@@ -223,24 +221,24 @@ create type tock.leased_run as (
 -- A part of a lease, in one stream.
 create type tock.lease_span as (stream integer, after_position bigint, last_position bigint, skips bigint[]);
 
--- A run that ends: when its task goes on, in which queue (null: the same) and with which payload
--- (null: the same; a JSON null: none).
+-- An ended run: when its task continues, in which queue (null: the same) and with which payload (null: the
+-- same; JSON null: none).
 create type tock.ending as (
   stream integer, position bigint, state text, result jsonb, error jsonb, again_at timestamptz,
   attempt smallint, lost smallint, queue text, payload jsonb);
 
--- A task's next run or waiting entry. A payload that was changed at a run up to stage_after belongs
--- to an earlier stage of the pipeline.
+-- The next run or waiting row of a task. A payload change up to the run stage_after belongs to an earlier
+-- stage of the pipeline.
 create type tock.next_attempt as (
   n bigint, stream integer, position bigint, task_id bigint, attempt smallint, max_attempts smallint,
   tenant text, created_at timestamptz, bytes integer, payload_of bigint, queue text,
   priority smallint, lane smallint, due_at timestamptz, cancelled boolean, lost smallint,
   stage_after bigint);
 
--- What marks ask of a task.
+-- The pending changes of a task.
 create type tock.pending_change as (id bigint, cancelled boolean, changes jsonb);
 
--- How many runs a reaping took back, and how far it came.
+-- The number of runs that a call reaped, and how far it came.
 create type tock.reaped as (runs integer, reached_at timestamptz);
 
 -- A run with its state, as reads show it.
@@ -251,14 +249,13 @@ create type tock.found_run as (
   next_id bigint, cancel_requested boolean, options jsonb, leased_until timestamptz, progress real,
   note text);
 
--- Where a task is: its newest run or waiting entry.
+-- The present place of a task: its newest run or waiting row.
 create type tock.resolved_task as (n bigint, task_id bigint, current_id bigint, state text, queue text);
 
--- Where a task goes on whose run is done. One that waits goes on once those have ended that the run
--- spawned.
+-- How a task continues after its run is done. With waits, it continues when the spawned tasks have ended.
 create type tock.continuation as (queue text, waits boolean, payload jsonb, unchanged boolean);
 
--- What a completion makes of runs: the places of those that it counts, what ends now, which of these
--- spawn tasks, and the fields to name where a payload is too large for its next queue.
+-- The effect of a completion: the places of the runs that count as done, the ones that end now, those of them
+-- that spawn tasks, and the fields to name if a payload is too large for its next queue.
 create type tock.completion as (
   good bigint[], ended tock.ending[], spawning tock.leased_run[], fields text[]);

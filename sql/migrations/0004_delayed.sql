@@ -1,7 +1,7 @@
--- Tasks that are not ready yet. Promotion deletes the entry once it is due, and appends a run.
+-- Tasks that are not ready yet. Promotion deletes the row when it is due, and appends a run.
 
--- An entry is delayed, backs off, stands at a concurrency key, or waits for its parents. Its id is a position
--- of its own with stream 0.
+-- A task is delayed, backs off, waits for a concurrency key, or waits for its parents. Its id is a position
+-- with stream 0.
 create table tock.waiting (
   position bigint primary key,
   task_id bigint,
@@ -18,11 +18,11 @@ create table tock.waiting (
   payload jsonb,
   options jsonb,
   concurrency_key text collate "C",
-  -- The place in the line of a concurrency key. Such an entry is due at no time: the concurrency key makes it
-  -- due.
+  -- The place in the wait list of a concurrency key. Such a row is due at infinity until the key admits the
+  -- task.
   ticket bigint,
-  -- When an entry is due once its parents have ended; null: it waits for none. Until then due_at is
-  -- when it checks them by itself.
+  -- When a row is due after its parents have ended; null: it waits for none. Until then due_at is the time of
+  -- the next recheck.
   due_after_parents timestamptz,
   constraint run_was_lost_less_often_than_begun check (lost >= 0 and attempt > lost),
   constraint ticket_is_for_a_concurrency_key check (ticket is null or concurrency_key is not null),
@@ -35,10 +35,10 @@ create index waiting_by_task on tock.waiting (task_id) where task_id is not null
 create index waiting_at_concurrency_keys on tock.waiting (queue, concurrency_key, ticket)
   where ticket is not null;
 create index waiting_by_queue on tock.waiting (queue, due_at, position);
--- Lists show the newest first.
+-- Listings show the newest first.
 create index waiting_by_position on tock.waiting (queue, position);
 
--- Append-only: which run an entry became. Promotion reads on from the newest due_at.
+-- Append-only: the run that a waiting row became. Promotion reads from the newest due_at.
 create table tock.promotions (
   position bigint primary key,
   run_id bigint not null,
@@ -47,5 +47,5 @@ create table tock.promotions (
 );
 
 create index promotions_by_due on tock.promotions (due_at);
--- Runs come nearly in the order of their ids, so this index is tiny. It finds those of a segment.
+-- Runs are appended nearly in the order of their ids, so this index is tiny. It finds those of a segment.
 create index promotions_by_run on tock.promotions using brin (run_id);

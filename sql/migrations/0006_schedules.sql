@@ -1,9 +1,9 @@
--- Schedules enqueue tasks at times. What a schedule is, its next fire, and what became of each fire
--- lie in three tables, so that no fire updates a schedule.
+-- Schedules enqueue tasks at given times. A schedule, its next fire and its history are in three tables, so
+-- that no fire updates a schedule.
 
--- A cron expression as sets of bits: bit n is set where the field has n. A weekday (Sunday is 0, at
--- index 1) has a bit for each of its days in the month, the first to the fifth. 32 is the last one,
--- and 63 is each.
+-- A cron expression as bit sets: bit n is set if the field has n. A weekday (Sunday is 0, at index 1) has a
+-- bit for each of its occurrences in the month, the first to the fifth; 32 means the last one, and 63 all of
+-- them.
 create type tock.cron_plan as (
   seconds bigint, minutes bigint, hours bigint, days bigint, months bigint, nearest bigint,
   weekdays smallint[], last_day boolean, last_workday boolean, any_day boolean, any_weekday boolean,
@@ -25,7 +25,7 @@ create table tock.schedules (
   missed text not null default 'one',
   missed_limit integer not null default 100,
   missed_after_seconds integer not null default 60,
-  fire_as text,  -- the payload's key for the time of the fire
+  fire_as text,  -- the key of the payload for the fire
   paused_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
@@ -45,9 +45,9 @@ create table tock.schedules (
 
 create index schedules_by_queue on tock.schedules (queue, name);
 
--- The next fire of each schedule, and how the last one went. due_at is infinity when no fire comes:
--- the schedule is paused or over. A fire deletes the row and inserts the next turn, so that beside
--- a transaction held open the newest row is found first.
+-- The next fire of each schedule, and the outcome of the last one. due_at is infinity if there is no next
+-- fire: the schedule is paused or over. A fire deletes the row and inserts the next turn, so that the newest
+-- row is found first while an old transaction is open.
 create table tock.schedule_next_fires (
   turn bigint not null,
   due_at timestamptz not null,
@@ -72,8 +72,8 @@ create table tock.schedule_next_fires (
 create index schedule_next_fires_by_due on tock.schedule_next_fires (due_at, schedule);
 create index failing_schedules on tock.schedule_next_fires (schedule) where failures > 0;
 
--- Append-only: what became of each fire. Firing reads on from the newest due_at, which one row of
--- each firing has.
+-- Append-only: the outcome of each fire. Firing reads from the newest due_at, which one row of each firing
+-- has.
 create table tock.schedule_history (
   number bigint generated always as identity primary key,
   fire_at timestamptz not null,
@@ -95,13 +95,13 @@ create table tock.schedule_history (
 create index schedule_history_by_due on tock.schedule_history (due_at, schedule) where due_at is not null;
 create index schedule_history_by_schedule on tock.schedule_history (schedule, number);
 
--- What a schedule comes to at an instant: the fires that become tasks, oldest first, the range of
--- those left out, and the next fire.
+-- What a schedule has to fire at an instant: the fires that become tasks, oldest first, the range of the
+-- missed ones, and the next fire.
 create type tock.firing_plan as (
   fires timestamptz[], missed_from timestamptz, missed_until timestamptz, next_fire_at timestamptz,
   next_due_at timestamptz);
 
--- A schedule as its verbs show it.
+-- A schedule as its verbs return it.
 create type tock.shown_schedule as (
   name text, state text, queue text, payload jsonb, options jsonb, cron text, every_seconds integer,
   run_at timestamptz, time_zone text, jitter_seconds integer, starts_at timestamptz,

@@ -1,8 +1,7 @@
--- How Tock is run: the maintenance jobs that time brings, repeated calls, reports, keys, the record of who
--- changed what, dead tasks to tell of, and statistics.
+-- The operation of Tock: maintenance jobs, request ids, reports, API keys, the audit log, dead task events
+-- and metrics.
 
--- A maintenance job is what time must do, and how it last went. Its row, not cron.job, tells whether the
--- clockwork is healthy.
+-- Maintenance jobs and their last runs. Health checks read this table, not cron.job.
 create table tock.maintenance_jobs (
   name text primary key,
   every_seconds integer not null,
@@ -12,11 +11,11 @@ create table tock.maintenance_jobs (
   last_amount integer,
   last_error text,
   failures integer not null default 0,
-  -- How far the maintenance job has come; rows that commit late below it are left to a sweep.
+  -- How far the job has come; a sweep finds rows that commit late below this point.
   reached_at timestamptz,
   swept_at timestamptz,
   reached_key text[],
-  writers text[] not null default '{}',  -- the transactions that wrote to waiting during the last sweep
+  writers text[] not null default '{}',  -- the transactions that were writing during the last sweep
   constraint job_comes_again check (every_seconds > 0 and failures >= 0)
 );
 
@@ -27,8 +26,8 @@ insert into tock.maintenance_jobs (name, every_seconds) values
   ('fire_schedules', 1), ('record_key_uses', 60),
   ('collect_metrics', 10), ('send_dead_task_events', 10);
 
--- What a call with a request id returned, kept for 24 hours so that a repeated call returns the same.
--- An answer stands where ids alone do not say it.
+-- What a call with a request id returned, kept for 24 hours so that a repeated call returns the same. answer
+-- is used if ids are not enough.
 create table tock.requests (
   verb text not null,
   queue text collate "C" not null,
@@ -45,11 +44,11 @@ create table tock.requests (
 
 create index requests_by_age on tock.requests (created_at);
 
--- Not a counter: the value stands for the server as last seen (system identifier, timeline). It is
--- a sequence because a sequence keeps its value even when the transaction rolls back.
+-- Not a counter: its value identifies the server as last seen (system identifier, timeline). It is a sequence
+-- because a sequence keeps its value when the transaction rolls back.
 create sequence tock.identity minvalue -9223372036854775808 maxvalue 9223372036854775807 start 0;
 
--- What the audit found, and when the guard moved the positions: for people, and for doctor().
+-- What verification found, and when the guard moved the positions: for people, and for doctor().
 create table tock.reports (
   number bigint generated always as identity primary key,
   reported_at timestamptz not null default clock_timestamp(),
@@ -60,8 +59,8 @@ create table tock.reports (
 
 create index reports_by_time on tock.reports (reported_at);
 
--- Bearer keys of the HTTP API. The table keeps a SHA-256 only: a key is 244 random bits, so it
--- needs no salt. No request updates the row.
+-- API keys of the HTTP server. The table has only a SHA-256: a key has 244 random bits, so it needs no salt.
+-- No request updates the row.
 create table tock.keys (
   prefix text collate "C" primary key,
   hash bytea not null unique,
@@ -72,7 +71,7 @@ create table tock.keys (
   revoked_at timestamptz,
   tenants text[],  -- null: all
   expires_at timestamptz,
-  lifetime interval,  -- how long a key lasts that replaces this one
+  lifetime interval,  -- the lifetime of a key that replaces this one
   rate_limit integer,
   rate_seconds integer,
   replaces text collate "C" references tock.keys (prefix),
@@ -84,7 +83,7 @@ create table tock.keys (
   constraint key_with_tenants_enqueues_and_reads check (
     tenants is null or scopes <@ array['enqueue', 'read']),
   constraint key_rate_is_whole check ((rate_limit is null) = (rate_seconds is null)),
-  -- A count has 20 bits, some of them for the calls that look at the same moment.
+  -- A count has 20 bits, which include the calls that check at the same moment.
   constraint key_rate_is_in_range check (
     rate_limit between 1 and 1000000 and rate_seconds between 1 and 86400)
 );
@@ -92,8 +91,8 @@ create table tock.keys (
 create index keys_by_replaced on tock.keys (replaces);
 create unique index keys_replaced_by_one on tock.keys (replaces) where revoked_at is null;
 
--- When a key was last used. Each key counts its uses in a sequence of its own; seen is the value of
--- that sequence when the maintenance job keys last read it.
+-- The uses of each key. A sequence per key counts them; seen is its value when the maintenance job
+-- record_key_uses last read it.
 create table tock.key_uses (
   prefix text collate "C" primary key references tock.keys (prefix),
   uses bigint not null default 0,
@@ -101,7 +100,7 @@ create table tock.key_uses (
   last_used_at timestamptz
 );
 
--- Append-only: who changed queues, keys, schedules and what else is governed.
+-- Append-only: the changes of queues, keys, schedules and other settings.
 create sequence tock.audit_log_numbers cache 1;
 
 create table tock.audit_log (
@@ -118,8 +117,8 @@ create index audit_log_by_key on tock.audit_log (key, number);
 create index audit_log_by_verb on tock.audit_log (verb, number);
 create index audit_log_by_object on tock.audit_log (object, number);
 
--- Dead tasks of queues with a dead_webhook that the endpoint has not heard of yet. A row stands for
--- one call and error, with the first ten tasks.
+-- Dead task events of queues with a dead_webhook that were not sent yet. A row stands for one call and error,
+-- with the first ten tasks.
 create sequence tock.dead_task_event_numbers cache 1;
 
 create table tock.dead_task_events (
@@ -132,8 +131,8 @@ create table tock.dead_task_events (
   constraint dead_tasks_are_counted check (deaths > 0)
 );
 
--- What happened by the minute, and how much there was then. The maintenance job minutes counts it from the
--- log. The queue '*' is all queues. After two days minutes become hours. The arrays are histograms.
+-- Metrics by the minute: events, and depths. The maintenance job collect_metrics counts them from the log.
+-- The queue '*' is all queues. After two days minutes are merged into hours. The arrays are histograms.
 create table tock.queue_metrics (
   queue text collate "C" not null,
   at timestamptz not null,
@@ -161,7 +160,7 @@ create table tock.queue_metrics (
 
 create index queue_metrics_by_time on tock.queue_metrics (width_seconds, at);
 
--- The same without an end: counters that never go back, and how much there was at the last round.
+-- The same over all time: counters that never decrease, and the depths at the last round.
 create table tock.totals (
   queue text collate "C" primary key,
   enqueued bigint not null default 0,
@@ -185,7 +184,7 @@ create table tock.totals (
   run bigint[]
 ) with (fillfactor = 50);
 
--- How far a stream's runs and leases are counted, and how many of its runs no lease covers.
+-- How far the runs and leases of a stream are counted, and how many of its runs no lease covers.
 create table tock.metrics_cursors (
   stream integer primary key,
   runs_to bigint not null,
@@ -193,7 +192,7 @@ create table tock.metrics_cursors (
   ready bigint not null
 ) with (fillfactor = 50);
 
--- Leases that were open when they were counted, and the runs of theirs whose ends are counted since.
+-- Leases that were open when they were counted, and those of their runs whose ends are counted.
 create table tock.metrics_open_leases (
   stream integer not null,
   after_position bigint not null,
@@ -202,8 +201,8 @@ create table tock.metrics_open_leases (
   primary key (stream, after_position)
 );
 
--- Where the round of counting is, and when the last whole round began. Nothing below from_position
--- is counted. The segments in settled have received nothing since the round began.
+-- The position of the round of counting, and the start of the last complete round. Nothing below
+-- from_position is counted. The segments in settled have received nothing since the round began.
 create table tock.metrics_progress (
   id boolean primary key default true,
   from_position bigint not null,
@@ -217,7 +216,7 @@ create table tock.metrics_progress (
 
 insert into tock.metrics_progress (from_position) values (-1);
 
--- How much a queue holds at a moment.
+-- The depths of a queue at a moment.
 create type tock.depth as (
   queue text, ready bigint, running bigint, waiting bigint, dead bigint, leases bigint,
   oldest_ready_at timestamptz);

@@ -1,22 +1,21 @@
--- Pools pair workers with tasks, each task with one worker at a time. A worker that claims one task
--- at a time from a queue gets its own task again.
+-- Pools assign tasks to workers, each task to one worker at a time. A worker that claims one task at a time
+-- from a queue gets its own task again.
 
--- A worker has one place in a pool, and so has a task: alone in a line, or together in a pair. The
--- two unique indexes make that exactly one. A pair made from a line gets a new number, which fences
--- what the pair holds. A heartbeat updates leased_until, which no index holds, so the update stays on
--- its page; check_at follows once it has passed.
+-- A worker has one row in a pool, and so has a task: alone in a wait list, or together as an assignment. The
+-- two unique indexes guarantee that. An assignment gets a new number, the fencing token. A heartbeat updates
+-- leased_until, which no index holds, so the update stays on its page; check_at follows once it has passed.
 create sequence tock.pool_member_numbers;
 
--- It has no checks, for the same reason as leases: three took 42,000 of the 562,000 instructions of
--- a take.
+-- The table has no checks, for the same reason as leases: three checks took 42,000 of the 562,000
+-- instructions of a take.
 create table tock.pool_members (
   number bigint primary key,
   pool text collate "C" not null,
   worker text collate "C",
   task text collate "C",
-  joined boolean not null default false,  -- the worker stays when its task is over
-  offered boolean not null default false,  -- the task stays when its worker is gone
-  turn bigint,  -- in line
+  joined boolean not null default false,  -- the worker stays after its task
+  offered boolean not null default false,  -- the task stays after its worker
+  turn bigint,  -- the place in a wait list
   lease_seconds integer not null default 60,
   since timestamptz not null default now(),
   leased_until timestamptz not null default 'infinity',
@@ -29,8 +28,8 @@ create index free_workers on tock.pool_members (pool, turn) where task is null;
 create index waiting_tasks on tock.pool_members (pool, turn) where worker is null;
 create index pool_members_by_check on tock.pool_members (pool, check_at) where check_at < 'infinity';
 
--- How far a line has come. Below that lie dead rows, for as long as an old snapshot keeps them. The
--- maintenance job pools deletes the rows of a pool that has been empty.
+-- How far a wait list has been read. Below that lie dead rows, for as long as an old snapshot keeps them. The
+-- maintenance job reap_pools deletes the rows of a pool that has been empty.
 create table tock.wait_list_cursors (
   pool text collate "C",
   line text collate "C",

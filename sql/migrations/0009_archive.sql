@@ -1,7 +1,8 @@
--- History that goes to object storage before its segment is dropped. The Worker writes the files, and
--- these tables say which there are and which tasks they hold.
+-- The archive stores history in object storage before its segment is dropped. The Worker writes the files;
+-- these tables list them and the tasks that they hold.
 
--- Whether history is archived, and how the last step went: one row, once that was asked for.
+-- Whether history is archived, and the outcome of the last step: one row, after the archive was first turned
+-- on or off.
 create table tock.archive (
   single boolean primary key default true,
   enabled boolean not null default false,
@@ -16,8 +17,8 @@ create table tock.archive (
     prefix ~ '^[A-Za-z0-9_.-]{1,100}(/[A-Za-z0-9_.-]{1,100}){0,4}$' and prefix !~ '(^|/)\.\.?(/|$)')
 );
 
--- A segment that is being archived, or is gone since. stream and position say how far its parts have
--- come.
+-- A segment that is being archived, or was dropped afterwards. stream and position are the progress of its
+-- parts.
 create table tock.archives (
   segment integer primary key,
   first_position bigint not null unique,
@@ -36,7 +37,8 @@ create table tock.archives (
 
 create index archives_waiting on tock.archives (segment) where state <> 'dropped';
 
--- A file holds the runs of one segment from one (stream, position) to another. digest is of its rows.
+-- A file holds the runs of one segment from one (stream, position) to another. digest is the digest of its
+-- rows.
 create table tock.archived_files (
   number bigint generated always as identity primary key,
   segment integer not null,
@@ -61,9 +63,9 @@ create table tock.archived_files (
 
 create index archived_files_by_queue on tock.archived_files using gin (queues);
 
--- Which files hold later runs of tasks: of those that were retried, and of those that started out
--- waiting. The filter holds the positions where these tasks began, within a range; null stands for
--- all positions of the range.
+-- The files that hold later runs of tasks: of tasks that were retried or that started as waiting. The Bloom
+-- filter has the positions at which these tasks began, within a range; null stands for all positions of the
+-- range.
 create table tock.archived_tasks (
   file bigint not null references tock.archived_files (number) on delete cascade,
   first_position bigint not null,
@@ -72,15 +74,15 @@ create table tock.archived_tasks (
   primary key (file, first_position)
 );
 
--- A filter does not compress. create table can say so from PostgreSQL 16 on only.
+-- A filter does not compress. PostgreSQL has this in create table only from version 16 on.
 alter table tock.archived_tasks alter column filter set storage external;
 
 create index archived_tasks_by_position on tock.archived_tasks
   using gist (int8range(first_position, last_position, '[]'));
 
--- Objects in the store that are no file of the archive. A path is noted before the object is put, so
--- that an object which no file records is found and deleted. A deleted one stays noted for an
--- hour, as a put that was given up may still arrive. The row has what the part's rows come to.
+-- Objects in the store that are not files of the archive. A path is recorded before the upload, so that an
+-- object which never became a file is found and deleted. A deleted one stays recorded for an hour, because an
+-- upload that was given up may still arrive. The row has the count and digest of the part.
 create table tock.archive_objects (
   path text collate "C" primary key,
   state text not null default 'writing',
@@ -96,8 +98,8 @@ create table tock.archive_objects (
 
 create index archive_objects_by_time on tock.archive_objects (noted_at);
 
--- Tasks whose contents are erased from the archive too; erased_at is set when no file holds more.
--- tried_at orders them, and file is the last file that was searched.
+-- Tasks to erase from the archive too; erased_at is set when no file holds their data any more. tried_at
+-- orders them, and file is the last file that was searched.
 create table tock.archive_erasures (
   task_id bigint primary key,
   queue text not null,
@@ -110,8 +112,8 @@ create table tock.archive_erasures (
 create index archive_erasures_pending on tock.archive_erasures (tried_at nulls first, task_id)
   where erased_at is null;
 
--- Some runs of a segment: texts is a JSON array of arrays, begun the positions where their tasks began
--- when that is elsewhere.
+-- Some runs of a segment: texts is a JSON array of arrays; begun has the positions where their tasks began,
+-- if that is another run.
 create type tock.archive_rows as (
   count integer, digest text, texts text, last_stream integer, last_position bigint,
   first_created_at timestamptz, last_created_at timestamptz, queues text[], begun bigint[]);

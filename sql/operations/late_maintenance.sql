@@ -1,6 +1,6 @@
--- Due work is promoted on the way; the sweeps belong to pg_cron and are done here only when late. None of it
--- may fail the claim or hold it up for long: what goes wrong here goes wrong in the maintenance jobs too, and
--- is on record there. A cancelled claim ends, as nobody waits for what it would hand out.
+-- Promotes due tasks; the sweeps belong to pg_cron and run here only if they are late. Nothing here may make
+-- the claim fail or block it for long: an error here also occurs in the maintenance jobs, which record it. If
+-- the claim is cancelled, it ends, since no worker waits for it any more.
 create or replace function tock.run_late_maintenance()
 returns boolean language plpgsql volatile as $$
 declare
@@ -47,12 +47,12 @@ begin
       if sqlstate = '57014' and not tock.is_out_of_time() then
         raise;
       end if;
-      raise warning 'tock: firing schedules on the way of a claim failed: % %', sqlstate, sqlerrm;
+      raise warning 'tock: firing schedules during a claim failed: % %', sqlstate, sqlerrm;
     end;
   end if;
   if v_due and not tock.is_out_of_time() then
     begin
-      -- in growing batches, for a twentieth of a second
+      -- in growing batches, for 50 ms
       while tock.promote(v_limit) > 0 and pg_catalog.clock_timestamp() < v_now + interval '0.05 s' loop
         v_limit := least(1000, v_limit * 3);
       end loop;
@@ -60,14 +60,13 @@ begin
       if sqlstate = '57014' and not tock.is_out_of_time() then
         raise;
       end if;
-      raise warning 'tock: promotion on the way of a claim failed: % %', sqlstate, sqlerrm;
+      raise warning 'tock: promotion during a claim failed: % %', sqlstate, sqlerrm;
     end;
   end if;
   return v_due or v_fires or pg_catalog.cardinality(v_late) > 0;
 end $$;
 
 comment on function tock.run_late_maintenance is
-  'What a claim does for everybody before it looks for itself: fire and promote what is due, and do '
-  'maintenance jobs '
-  'that are late: the sweep of waiting after 5 s, reaping and segments after 15 times their interval, the '
-  'sweep of schedules after 75 s. Whether there was anything to do.';
+  'The maintenance that a claim does before it reads: fires due schedules, promotes due tasks, and runs '
+  'late maintenance jobs: the sweep of tock.waiting after 5 s, reaping and segments after 15 times their '
+  'interval, the sweep of schedules after 75 s. Returns whether there was anything to do.';

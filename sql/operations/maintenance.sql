@@ -1,5 +1,5 @@
--- Bounded by its limits, guarded by a try-lock, and on record. What the maintenance job did is undone when it
--- fails or is canceled; the record of that stays.
+-- Bounded by limits and guarded by a try-lock. If the job fails or is cancelled, its work is rolled back, but
+-- the record of the failure stays.
 create or replace function tock.run_maintenance(p_job text, p_seconds integer default 5)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -19,8 +19,8 @@ begin
         from tock.maintenance_jobs d));
   end if;
   perform tock.cancel_overdue();
-  -- The row of a maintenance job may be held for long, by a transaction that has called reap() itself, or
-  -- changes the interval: then nothing could be recorded, and a claim may be waiting.
+  -- Another transaction may hold the row of the job for long, because it has called reap() itself or changes
+  -- the interval. Then nothing could be recorded, and a claim may be waiting.
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', p_job))
     or (select d.name from tock.maintenance_jobs d where d.name = p_job for update skip locked) is null
   then
@@ -47,15 +47,15 @@ begin
       when 'prune' then tock.prune()
     end;
     v_amount := v_amount + v_done;
-    -- by the minute (pg_cron 1.4) a single batch would be all that comes back in a minute; but nobody
-    -- sees what comes back before the end, and a claim on its way must not wait for more than one
+    -- With pg_cron 1.4 a job runs once a minute, so one batch would be too little. But the work is invisible
+    -- until the end, and a claim must not wait for more than one batch.
     exit when v_done = 0 or p_job not in ('verify_segments', 'reap_pools', 'promote', 'reap',
       'fire_schedules', 'prune')
       or pg_catalog.clock_timestamp() >= v_started + p_seconds * interval '1 second';
   end loop;
   update tock.maintenance_jobs d set
     reached_at = case p_job when 'promote' then v_started else d.reached_at end,
-    -- cut short, it has not passed all: as if somebody had been there who has ended
+    -- cut short before the end: as if a writer had been active and has ended
     writers = case when p_job = 'fire_schedules' then d.writers
       else v_writers || case when p_job = 'promote' and v_done > 0 then array['cut short'] end end,
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
@@ -66,7 +66,7 @@ begin
 exception
   when sqlstate 'TK422' then raise;
   when others or query_canceled then
-    -- it is the claim that was cancelled
+    -- the claim itself was cancelled
     if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then
       raise;
     end if;
@@ -79,13 +79,12 @@ exception
 end $$;
 
 comment on function tock.run_maintenance is
-  'Does one maintenance job now, in batches for up to p_seconds (0: one batch), and records how it went in '
-  'tock.maintenance_jobs; '
-  'returns how much it did, null when it failed or is being done elsewhere.';
+  'Runs one maintenance job now, in batches for up to p_seconds (0: one batch), and records the outcome in '
+  'tock.maintenance_jobs. Returns the amount of work, null if it failed or is running in another session.';
 
--- Who had locked a row may leave it as it is; who writes another may have made it due when its transaction
--- began. (Those of other roles have no age for an owner without pg_read_all_stats, and prepared ones none for
--- anybody: they are old.)
+-- A transaction with a locked row may leave it unchanged. A transaction that writes a row may have made it
+-- due at its own start. (The age of other roles' transactions is hidden from an owner without
+-- pg_read_all_stats, and that of prepared ones always: they count as old.)
 create or replace function tock.writers_of_waiting(p_age interval default '0 s')
 returns text[] language sql volatile as $$
   select array(
@@ -100,8 +99,8 @@ returns text[] language sql volatile as $$
 $$;
 
 comment on function tock.writers_of_waiting is
-  'The virtual ids of other transactions that have rows of waiting locked, or have written there '
-  'and are so old.';
+  'The virtual transaction ids of other transactions that have locked rows of tock.waiting, or have written '
+  'to it and are older than p_age.';
 
 create or replace function tock.sweep_may_be_late(p_writers text[])
 returns boolean language plpgsql volatile as $$
@@ -110,7 +109,7 @@ begin
 end $$;
 
 comment on function tock.sweep_may_be_late is
-  'Whether some of those who were writing to waiting at its last sweep have ended since.';
+  'True if a transaction that was writing to tock.waiting at its last sweep has ended since.';
 
 create or replace function tock.prune(p_limit integer default 10000)
 returns integer language plpgsql volatile security definer
@@ -125,9 +124,9 @@ declare
   v_oldest bigint := (select e.first_position from tock.segments e order by e.number limit 1);
 begin
   if p_limit < 0 then
-    perform tock.refuse(422, 'p_limit is not negative', 'p_limit');
+    perform tock.refuse(422, 'p_limit must not be negative', 'p_limit');
   end if;
-  -- what is named by them lies in segments that are gone, or in the archive
+  -- except reruns whose tasks are in the archive
   delete from tock.reruns r where r.id = any (array(
     select o.id from tock.reruns o
     where o.id < tock.id_at(v_oldest, 0) and not tock.is_archiving()
@@ -160,7 +159,7 @@ begin
 end $$;
 
 comment on function tock.prune is
-  'Deletes request ids older than a day, what pg_cron noted about Tock''s jobs a day ago, unique keys and '
-  'concurrency keys that nobody has used for long, workers that have claimed nothing of their own for two '
-  'days (1,000 '
-  'at most), what became of fires seven days ago, and acts older than a year, up to p_limit of each.';
+  'Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron '
+  'about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven '
+  'days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency '
+  'keys.';

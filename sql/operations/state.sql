@@ -5,7 +5,7 @@ returns table (
   failures integer) language sql
 stable security definer
 set search_path = pg_catalog, pg_temp as $$
-  -- late is what doctor() calls so: by the minute, as pg_cron 1.4 has it, nothing comes sooner
+  -- late means the same as in doctor(): pg_cron 1.4 runs jobs once a minute at best
   select d.name, d.every_seconds, d.last_started_at, d.last_ok_at,
     nullif(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - coalesce(d.last_ok_at,
       (select max(m.applied_at) from tock.migrations m)))
@@ -15,8 +15,8 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 comment on function tock.maintenance_jobs_list is
-  'Each maintenance job: when it was last done and how that went; late_seconds where it should have been '
-  'done long ago.';
+  'Each maintenance job: when it last ran and with what outcome; late_seconds if it should have run long '
+  'ago.';
 
 create or replace function tock.cron_jobs_list()
 returns table (jobname text, schedule text, active boolean, last_status text, last_at timestamptz)
@@ -26,7 +26,7 @@ begin
   if pg_catalog.to_regclass('cron.job') is null then
     return;
   end if;
-  -- its notes have no index by job: the newest two thousand say how each went last
+  -- the run details have no index by job: the newest two thousand show the last run of each
   return query execute $q$
     with lately as (
       select d.jobid, d.status, d.start_time from (
@@ -39,7 +39,7 @@ begin
 end $$;
 
 comment on function tock.cron_jobs_list is
-  'Tock''s jobs of pg_cron and how each went last; none where it isn''t in this database.';
+  'The pg_cron jobs of Tock with their last run; none if pg_cron is not in this database.';
 
 create or replace function tock.segments_list(p_limit integer default 100)
 returns table (
@@ -63,4 +63,4 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 comment on function tock.segments_list is
-  'Segments, the newest first: their state, size, and about how many runs are stored in each.';
+  'Segments, the newest first: their state, their size, and about how many runs each stores.';

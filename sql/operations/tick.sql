@@ -9,16 +9,15 @@ declare
 begin
   for v_job in
     select d.name from tock.maintenance_jobs d
-    -- A maintenance job that looks long and finds nothing does so less often: a twentieth of the time is
-    -- enough. It rests for a minute at most, or last_ok_at would stand still for twelve minutes after one
-    -- look of 36 s. Schedules see to that themselves, as whoever comes when next_wake_at() said is to find
-    -- them fired
+    -- A job that searches long and finds nothing runs less often, for a twentieth of the time. It rests for
+    -- at most a minute: otherwise last_ok_at would not change for twelve minutes after a search of 36 s.
+    -- fire_schedules limits itself, since a call at next_wake_at() must find the schedules fired.
     where d.last_started_at > pg_catalog.clock_timestamp()  -- the clock was set back
       or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(case when tock.sweep_may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
           case when d.last_amount = 0 and d.name <> 'fire_schedules' then least(60, 20 * d.last_seconds) end)
           * interval '1 second'
-      -- cut short: it goes on
+      -- an unfinished round continues
       or (d.name = 'collect_metrics' and (select g.started_at is not null from tock.metrics_progress g))
     -- these three hold locks until the end
     order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'reap_pools',
@@ -30,14 +29,13 @@ begin
 end $$;
 
 comment on function tock.tick is
-  'Does every maintenance job that is due and returns next_wake_at(): what pg_cron calls, and an external '
-  'wake can.';
+  'Runs every due maintenance job and returns next_wake_at(); for pg_cron and external alarms.';
 
--- What the last sweep has passed is read no more: dead entries may lie there. It was all that had been
--- committed then; what comes after is due later, or ten seconds before if its call took so long. Whoever had
--- begun earlier and was still at it then may leave something below: as soon as one of them has ended, it is
--- time for another sweep. Pools wake nobody: who asks for a task, or for a worker, lets go itself of those
--- that have vanished.
+-- Reads only above the point that the last sweep has passed, since dead entries may lie below. The sweep
+-- passed everything committed by then. A later transaction writes a later due time, or one up to ten seconds
+-- earlier if it is slow. A transaction that was active at the last sweep may leave rows below: when one of
+-- them has ended, another sweep is due at once. Pools need no wake-up: a call that asks for a task or a
+-- worker removes vanished workers itself.
 create or replace function tock.next_wake_at()
 returns timestamptz language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -73,12 +71,11 @@ begin
 end $$;
 
 comment on function tock.next_wake_at is
-  'When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has '
-  'passed yet, at once where a sweep may have passed one that was committed late; null '
-  'when nothing is pending.';
+  'The next time for tick(): the earliest waiting task, lease deadline or schedule that no sweep has passed '
+  'yet, now if a sweep may have missed one that was committed late; null if nothing is pending.';
 
--- What SQL enqueues with a concurrency key or a due time tells no alarm, and pg_cron 1.4 comes by the minute
--- only. Its jobs keep the database awake anyway.
+-- Tasks that SQL enqueues with a concurrency key or a due time wake no alarm, and pg_cron 1.4 runs jobs only
+-- once a minute. Its jobs keep the database awake anyway.
 create or replace function tock.tick_by()
 returns timestamptz language sql volatile security definer
 set search_path = pg_catalog, pg_temp as $$
@@ -87,8 +84,8 @@ set search_path = pg_catalog, pg_temp as $$
 $$;
 
 comment on function tock.tick_by is
-  'By when an alarm ticks even if nothing that it knows of is due: five seconds from now '
-  'where pg_cron knows no seconds, else null.';
+  'The time by which an alarm ticks even if it knows of nothing due: five seconds from now if pg_cron has '
+  'no intervals in seconds, otherwise null.';
 
 create or replace function tock.cron_interval(p_seconds integer)
 returns text language plpgsql stable as $$
@@ -101,12 +98,12 @@ begin
 end $$;
 
 comment on function tock.cron_interval is
-  'A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.';
+  'A pg_cron schedule for every p_seconds (under 60): in seconds from pg_cron 1.5 on, otherwise every '
+  'minute.';
 
 create or replace function tock.cron_version()
 returns text language sql stable as $$
   select x.extversion from pg_catalog.pg_extension x where x.extname = 'pg_cron'
 $$;
 
-comment on function tock.cron_version is
-  'The version of pg_cron in this database; null where it is not there.';
+comment on function tock.cron_version is 'The version of pg_cron in this database; null without it.';

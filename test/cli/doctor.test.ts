@@ -49,7 +49,7 @@ test('a pooler that is out of reach is a finding beside the others', async () =>
   const lost = 'postgres://tock_edge:secret@127.0.0.1:1/tock';
   const { code, out } = await ask({ DATABASE_URL: db.url, POOLED_DATABASE_URL: lost }, '--json');
   expect(code).toBe(1);
-  expect(named(out)).toEqual(['the sequence is cached', 'the doctor could not look']);
+  expect(named(out)).toEqual(['the sequence is cached', 'a check of the doctor failed']);
   expect(out).toContain('the pooler: ');
   expect(out).not.toContain('secret');
   await client.query('alter sequence tock.positions cache 1');

@@ -93,9 +93,9 @@ test('a poison task', async () => {
   await age('images', '10 minutes');
   const page = await made.open(key);
   const why = await whyOf(page, 'images');
-  await expectReason(why, [/a task ends its workers/, /3 runs/, /memory/]);
+  await expectReason(why, [/a task kills its workers/, /3 runs/, /memory/]);
   await why
-    .filter({ hasText: 'a task ends its workers' })
+    .filter({ hasText: 'a task kills its workers' })
     .getByRole('link', { name: /task \d+/ })
     .click();
   await page.getByRole('heading', { name: /^Task/ }).waitFor();
@@ -135,13 +135,13 @@ test('a concurrency key that is stuck', async () => {
   const page = await made.open(key);
   const health = page.getByRole('region', { name: 'Health' }).getByRole('listitem');
 
-  await expectReason(health, [/a concurrency_key lets nobody in/, /acct-17/]);
+  await expectReason(health, [/a concurrency key admits no task/, /acct-17/]);
   await health.getByRole('link', { name: 'queue payments' }).click();
   await expectReason(reasons(page), [
-    /concurrency-keys hold tasks back/,
-    /concurrency_key acct-17 lets 1 in at a time/,
-    new RegExp(`task ${holders?.id} is inside: running for 2 h`),
-    /7 tasks wait at 1 concurrency_key/,
+    /concurrency keys hold tasks back/,
+    /concurrency key acct-17 admits 1 at a time/,
+    new RegExp(`task ${holders?.id} holds it: running for 2 h`),
+    /7 tasks wait at 1 concurrency key/,
     new RegExp(`tock cancel ${holders?.id}`),
   ]);
 });
@@ -171,8 +171,8 @@ test('a dead pg_cron', async ({ skip }) => {
   await expectReason(health, [/Critical/, /pg_cron does not run/, /restart|shared_preload/]);
   await page.getByRole('link', { name: 'reminders' }).click();
   await expectReason(reasons(page), [
-    /what is due is not made ready/,
-    /4 tasks wait though due/,
+    /due tasks are not made ready/,
+    /4 tasks wait although due/,
     /pg_cron runs/,
   ]);
   await expectReason(reasons(page), [/pg_cron does not run/]);

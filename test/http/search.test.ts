@@ -143,7 +143,7 @@ test('whose transaction holds tasks back only a key for all queues is told', asy
   await somebody.query(`select tock.enqueue('q', '[{}]')`);
   const reasons = async (own?: string) =>
     (await get('/v1/queues/other/why', own)).body.reasons.filter(
-      ({ finding }: { finding: string }) => finding !== 'workers may be at rest',
+      ({ finding }: { finding: string }) => finding !== 'workers may be waiting',
     );
   await expect.poll(reasons).toMatchObject([
     {
@@ -157,7 +157,7 @@ test('whose transaction holds tasks back only a key for all queues is told', asy
       finding: 'an open transaction holds tasks back',
       severity: 'warning',
       detail: 'a session has written to Tock in a transaction that stays open',
-      hint: 'have it commit: a key for all queues is told whose it is',
+      hint: 'have it commit: a key for all queues sees which session it is',
     },
   ]);
   await somebody.query('rollback');

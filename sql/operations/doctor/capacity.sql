@@ -4,12 +4,11 @@ returns boolean language sql stable as $$
     or pg_catalog.to_regproc('pg_catalog.aurora_version') is not null
 $$;
 
-comment on function tock.stores_elsewhere is
-  'Whether this is a server whose log is kept elsewhere: Neon''s, or Aurora.';
+comment on function tock.stores_elsewhere is 'True on a server that keeps its log elsewhere: Neon or Aurora.';
 
--- What one session, slot or standby still might read can't be cleaned: sessions of other roles have an age in
--- transactions even where their time is hidden. 5 million are a tenth of what vacuum_freeze_min_age is unless
--- somebody sets it.
+-- Vacuum cannot remove rows that a session, slot or standby may still read. The age of sessions of other
+-- roles is visible in transactions even if their time is hidden. 5 million is a tenth of the default of
+-- vacuum_freeze_min_age.
 create or replace function tock.doctor_of_horizon(p_transactions integer default 5000000)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'vacuum is held back', 'warning',
@@ -37,8 +36,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_horizon is
-  'What doctor() says of whoever keeps old rows from being cleaned: the one that does so '
-  'for the most transactions.';
+  'A finding about the session, slot or prepared transaction that holds back vacuum for the most '
+  'transactions.';
 
 create or replace function tock.doctor_of_slots()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
@@ -48,15 +47,15 @@ returns table (finding text, severity text, detail text, hint text) language sql
         then pg_catalog.pg_size_pretty(pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(),
           s.restart_lsn)) end as kept
     from pg_catalog.pg_replication_slots s
-    -- Neon's own
+    -- the slot of Neon itself
     where not s.temporary and not (s.slot_name = 'wal_proposer_slot' and tock.stores_elsewhere()))
   (select 'a replication slot has lost its log', 'warning', pg_catalog.format('%s: %s', s.slot, s.wal_status),
     pg_catalog.format(
-      'whoever reads it can''t go on and has to be made anew; then select pg_drop_replication_slot(%L)',
+      'its reader cannot continue and has to be set up again; then select pg_drop_replication_slot(%L)',
       s.slot_name)
   from slots s where s.wal_status = 'lost' order by s.slot_name limit 5)
   union all
-  (select 'nobody reads a replication slot', 'warning',
+  (select 'a replication slot has no reader', 'warning',
     pg_catalog.concat_ws(' and ', pg_catalog.format('%s keeps %s of the log', s.slot, s.kept),
       case when coalesce(s.xmin, s.catalog_xmin) is not null then 'old rows' end),
     pg_catalog.format(
@@ -68,9 +67,9 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_slots is
-  'What doctor() says of replication slots: those that nobody reads, and those whose log is gone.';
+  'Findings about replication slots without a reader, or with lost log.';
 
--- The highest position comes first, the sequence is read after it: writers go on meanwhile.
+-- Reads the highest position before the sequence, because writers continue meanwhile.
 create or replace function tock.doctor_of_positions()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with sequence as materialized (
@@ -82,23 +81,23 @@ returns table (finding text, severity text, detail text, hint text) language sql
     join pg_catalog.pg_sequence q on q.seqrelid = 'tock.positions'::regclass
   )
   select 'the sequence is behind', 'critical',
-    pg_catalog.format('tock.positions is at %s, and position %s is stored', s.last_value, s.highest),
-    'select tock.run_maintenance(''guard''); then find out who set it back: a restore of data alone, '
+    pg_catalog.format('tock.positions is at %s, but position %s is stored', s.last_value, s.highest),
+    'select tock.run_maintenance(''guard''); then find out what set it back: a restore of data only, '
     'replication, '
     'setval'
   from sequence s where s.highest > s.last_value
   union all
   select 'the sequence is cached', 'critical',
-    pg_catalog.format('each session takes %s positions at once, so they are not used in their order',
+    pg_catalog.format('each session takes %s positions at a time, so they are used out of order',
       s.seqcache),
     'alter sequence tock.positions cache 1'
   from sequence s where s.seqcache <> 1
   union all
-  select 'no segment is ahead', case when s.end_position - s.last_value < 200000 then 'critical'
+  select 'no segment lies ahead', case when s.end_position - s.last_value < 200000 then 'critical'
     else 'warning' end,
     pg_catalog.format('%s positions are left', greatest(s.end_position - s.last_value, 0)),
-    'select tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why it was not done'
+    'select tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why it did not run'
   from sequence s where s.ahead = 0
 $$;
 
-comment on function tock.doctor_of_positions is 'What doctor() says of the sequence and the segments.';
+comment on function tock.doctor_of_positions is 'Findings about the sequence and the segments.';

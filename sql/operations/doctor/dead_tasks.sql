@@ -1,4 +1,4 @@
--- By the index of dead results: which streams have any, in the two newest segments that are in use.
+-- Uses the index of dead results: the streams with dead tasks in the two newest open segments.
 create or replace function tock.queues_with_dead()
 returns text[] language plpgsql volatile as $$
 declare
@@ -26,14 +26,14 @@ begin
 end $$;
 
 comment on function tock.queues_with_dead is
-  'Up to 20 queues in which tasks have died lately, by 200 streams of the two newest segments.';
+  'Up to 20 queues with recently dead tasks, from 200 streams of the two newest segments.';
 
 create or replace function tock.doctor_of_dead_tasks()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'tasks die of the same error', 'warning',
     pg_catalog.format('%s%s of queue %s, the newest %s: %s', case when not d.counted_all then 'at least ' end,
       d.tasks, d.queue, d.newest_id, coalesce(d.error, 'without an error')),
-    pg_catalog.format('tock task %s says more; when it is mended: tock redrive %s', d.newest_id, d.queue)
+    pg_catalog.format('see tock task %s; once that is fixed: tock redrive %s', d.newest_id, d.queue)
   from (
     select q as queue, g.* from unnest(tock.queues_with_dead()) q
     cross join lateral tock.dead_groups(q, 3, 1000) g
@@ -42,4 +42,4 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_dead_tasks is
-  'What doctor() says of ten dead tasks or more with one error, the newest of them within the hour.';
+  'Findings about ten or more dead tasks with the same error, the newest within the hour.';

@@ -1,5 +1,5 @@
--- Who is held up is on record with its watch, so tasks whose parents are at work cost nothing here,
--- however many wait.
+-- A blocked child is marked in dependency_waits, so children of unfinished parents cost nothing here, however
+-- many wait.
 create or replace function tock.doctor_of_parents()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -23,8 +23,8 @@ begin
     v_parent := tock.run_at(tock.id_at(v_position, v_stream));
     continue when v_children = '{}' or v_parent.task_id is null;
     v_found := v_found + 1;
-    return query select 'tasks wait for one that ended otherwise', 'warning',
-      pg_catalog.format('%s until task %s of queue %s, which is %s, is run again and done%s',
+    return query select 'tasks wait for a failed parent', 'warning',
+      pg_catalog.format('%s until task %s of queue %s, which is %s, is rerun and done%s',
         case pg_catalog.cardinality(v_children) when 1 then pg_catalog.format('task %s waits', v_children[1])
           else pg_catalog.format('%s%s tasks, %s among them, wait', case pg_catalog.cardinality(v_children)
             when 1000 then 'at least ' end,
@@ -37,7 +37,7 @@ begin
             from tock.task(v_children[1]) t) i
           cross join lateral tock.count_parents(i.ids) p where pg_catalog.cardinality(i.ids) > 1)),
       pg_catalog.format(
-        'tock rerun %1$s, or select * from tock.rerun(array[%1$s]); to give up one that waits: tock cancel '
+        'tock rerun %1$s, or select * from tock.rerun(array[%1$s]); to give up a waiting task: tock cancel '
         '%2$s',
         v_parent.task_id, v_children[1]);
   end loop;
@@ -45,11 +45,11 @@ begin
 end $$;
 
 comment on function tock.doctor_of_parents is
-  'What doctor() says of tasks with on_parent_failure wait whose parent died, was cancelled or expired: of '
-  'up to five parents, up to 1,000 tasks each.';
+  'Findings about tasks with on_parent_failure wait whose parent is dead, cancelled or expired: up to five '
+  'parents, each with up to 1,000 tasks.';
 
--- The maintenance job looks at each within ten seconds: who is past its end
--- for as long as a maintenance job may be late was not looked at.
+-- The maintenance job checks each member within ten seconds. A member past its deadline for longer than a job
+-- may be late was not checked.
 create or replace function tock.workers_past_deadline(p_pool text)
 returns integer language plpgsql volatile as $$
 declare
@@ -65,5 +65,5 @@ begin
 end $$;
 
 comment on function tock.workers_past_deadline is
-  'How many workers of a pool, of the first 1,000 to be looked at, are past their end '
-  'and have not been let go.';
+  'The number of workers of a pool, among the first 1,000 to check, that are past their deadline and were '
+  'not removed.';

@@ -22,9 +22,9 @@ begin
 end $$;
 
 comment on function tock.has_open_lease is
-  'Whether a queue has an open lease, among the next 1,000 of each segment to end.';
+  'True if a queue has an open lease, among the next 1,000 of each segment to expire.';
 
--- A later attempt was made ready by promotion, whose newest 10,000 are those of the last minutes.
+-- Promotion made a later attempt ready; its newest 10,000 promotions are those of the last minutes.
 create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)
 returns boolean language plpgsql volatile as $$
 begin
@@ -33,4 +33,5 @@ begin
     where n.run_id = p_run and n.promoted_at > p_since);
 end $$;
 
-comment on function tock.just_promoted is 'Whether a run waited before and has been ready only since then.';
+comment on function tock.just_promoted is
+  'True if a run waited before and has been ready only since p_since.';

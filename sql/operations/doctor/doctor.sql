@@ -1,10 +1,10 @@
--- The parts are all functions of that name. What one raises becomes a finding, and the others go on; once a
--- lock was not to be had, nobody is waited for any more.
+-- Runs all functions named doctor_of_*. An error in one becomes a finding, and the others continue. After the
+-- first lock timeout, the others wait only 50 ms for a lock.
 create or replace function tock.examine()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile
 set lock_timeout = '2s' as $$
 declare
-  -- half of what the edge's role is given
+  -- half the statement_timeout of tock_edge
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '15 s';
   v_part name;
 begin
@@ -14,29 +14,29 @@ begin
   loop
     begin
       if pg_catalog.clock_timestamp() > v_until then
-        raise lock_not_available using message = 'the others took too long';
+        raise lock_not_available using message = 'the other checks took too long';
       end if;
       return query execute pg_catalog.format(
         'select d.finding, d.severity, d.detail, d.hint from tock.%I() d', v_part);
     exception when others then
       perform pg_catalog.set_config('lock_timeout', '50ms', true);
-      return query select 'the doctor could not look', 'warning',
+      return query select 'a check of the doctor failed', 'warning',
         pg_catalog.format('%s: %s %s', pg_catalog.substr(v_part, 11), sqlstate, sqlerrm),
-        'ask again in a moment; when it stays so, ' || case sqlstate
+        'try again in a moment; if it fails again, ' || case sqlstate
           when '55P03'
-            then 'see who has the lock: select pid, relation::regclass from pg_locks where granted and mode '
-              '= ''AccessExclusiveLock'' and database = (select oid from pg_database where datname = '
-              'current_database())'
-          else 'mend what it says' end;
+            then 'find the session with the lock: select pid, relation::regclass from pg_locks where granted '
+              'and mode = ''AccessExclusiveLock'' and database = (select oid from pg_database where datname '
+              '= current_database())'
+          else 'fix the reported error' end;
     end;
   end loop;
 end $$;
 
 comment on function tock.examine is
-  'What each part of doctor() says, in no order; bounded by 2 s for the first lock, 50 ms for the next, '
-  'and 15 s in all.';
+  'The findings of each doctor_of_*(), in any order; bounded by 2 s for the first lock, 50 ms for the next '
+  'ones, and 15 s in all.';
 
--- What is wrong now, and what was reported within a day.
+-- Includes reports of the last day.
 create or replace function tock.doctor()
 returns table (finding text, severity text, detail text, hint text) language sql volatile
 security definer
@@ -49,10 +49,10 @@ set jit = off as $$
 $$;
 
 comment on function tock.doctor is
-  'What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do '
-  'about each. No row when all is well.';
+  'All findings: critical ones first, then warnings, then notes, which can wait; each with what to do. No '
+  'row if all is well.';
 
 create or replace view tock.findings as
   select d.severity, d.finding, d.detail, d.hint from tock.doctor() d;
 
-comment on view tock.findings is 'doctor(), for whoever looks with psql.';
+comment on view tock.findings is 'doctor() as a view.';

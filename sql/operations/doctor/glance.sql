@@ -1,6 +1,6 @@
--- A stream and how it is read: up to 200 of the next runs, from the open lease on. The first of those that
--- nobody has has been ready for longest; one that waited before has been so since it was promoted, a later
--- attempt since it was due or the run before it ended.
+-- Reads up to 200 next runs of a stream, from the open lease on. The first unleased run has been ready for
+-- longest. A run that waited before has been ready since its promotion, a later attempt since it was due or
+-- since the run before it ended.
 create or replace function tock.glance_at_stream(p_stream integer)
 returns table (ready_run bigint, ready_at timestamptz, ready integer, tenants integer, active_at timestamptz,
   at_work boolean, lost_id bigint, lost integer) language plpgsql
@@ -17,11 +17,11 @@ begin
 end $$;
 
 comment on function tock.glance_at_stream is
-  'Of a stream''s next 200 runs, those of its newest lease while that is open among them: the first that is '
-  'ready and since when, how many, of how many tenants, when last claimed or ended, and one '
-  'that has lost its workers.';
+  'Facts about the next 200 runs of a stream, with those of its newest lease if that is open. They are the '
+  'first ready run and since when, the number of ready runs and of their tenants, the last claim or end, '
+  'and a run that has lost its workers.';
 
--- Of each queue up to 32 streams: so it costs the same with any backlog.
+-- Reads up to 32 streams per queue, so that the cost does not depend on the backlog.
 create or replace function tock.glance_at_queues()
 returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer,
   tenants integer, active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
@@ -46,5 +46,5 @@ set enable_mergejoin = off as $$
 $$;
 
 comment on function tock.glance_at_queues is
-  'glance_at_stream() of up to 2,000 streams of the first 1,000 queues that have any awake, with their queue '
-  'and lane.';
+  'glance_at_stream() of up to 2,000 streams of the first 1,000 queues with active streams, with queue and '
+  'lane.';

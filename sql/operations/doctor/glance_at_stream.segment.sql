@@ -42,4 +42,4 @@ begin
 end $$;
 
 comment on function tock.glance_at_stream_{segment} is
-  'glance_at_stream() for one segment and the stream''s cursor.';
+  'glance_at_stream() for one segment and the cursor of the stream.';

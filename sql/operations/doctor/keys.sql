@@ -1,11 +1,11 @@
--- One that nobody uses any more may end unseen, and so may one that has been replaced: rotation meant it to.
+-- No warning for a key that is no longer used, nor for a key that was rotated: that one is meant to end.
 create or replace function tock.doctor_of_keys()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a key is about to expire', 'warning',
-    pg_catalog.format('%s (%s) at %s; it was last used at %s', e.prefix, e.name, tock.utc(e.expires_at),
+    pg_catalog.format('%s (%s) at %s; last used at %s', e.prefix, e.name, tock.utc(e.expires_at),
       tock.utc(e.last_used_at)),
     pg_catalog.format(
-      'tock key rotate %s makes one that replaces it, tock key change %s --expires-in gives it longer',
+      'tock key rotate %s makes a replacement, tock key change %s --expires-in extends it',
       e.prefix, e.prefix)
   from (
     select k.prefix, k.name, k.expires_at, u.last_used_at
@@ -20,8 +20,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
     pg_catalog.format('%s %s without a rate: %s', n.keys, case when n.keys = 1 then 'key is'
       else 'keys are' end, n.named),
     pg_catalog.format(
-      'tock key change %s --rate-limit 50: one tenant''s calls then leave the others their share of the '
-      'database', n.first)
+      'tock key change %s --rate-limit 50: then the calls of one tenant leave the other tenants their '
+      'share of the database', n.first)
   from (
     select count(*) as keys, min(k.prefix) as first,
       pg_catalog.string_agg(pg_catalog.format('%s (%s)', k.prefix, k.name), ', ' order by k.prefix)
@@ -34,5 +34,4 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_keys is
-  'What doctor() says of keys: those in use that end within seven days, and those for tenants '
-  'that have no rate.';
+  'Findings about keys in use that expire within seven days, and about keys for tenants without a rate.';

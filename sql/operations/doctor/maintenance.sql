@@ -1,30 +1,29 @@
--- By the minute (pg_cron 1.4) nothing comes sooner; what was installed just now has its time, and so has
--- pg_cron where the server has just started, as after a sleep. The alarm of a database that sleeps ticks when
--- something is due, and never otherwise: where nothing has been due for two minutes it is no fault
--- that nobody ticked.
+-- With pg_cron 1.4 jobs run once a minute at best. The grace period also starts at a fresh installation, and
+-- for pg_cron at a start of the server. The alarm of a suspended database ticks only when something is due.
+-- If nothing has been due for two minutes, late jobs are only a note.
 create or replace function tock.doctor_of_maintenance()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 begin
   return query
   select 'a maintenance job fails', 'critical',
     pg_catalog.format('%s, %s in a row: %s', d.name, tock.some(d.failures, 'time'), d.last_error),
-    pg_catalog.format('mend what it says; select tock.run_maintenance(%L) tries again', d.name)
+    pg_catalog.format('fix the reported error; select tock.run_maintenance(%L) tries again', d.name)
   from tock.maintenance_jobs d where d.failures > 0
   union all
   select 'maintenance jobs are late', case when c.runs
     or tock.next_wake_at() < pg_catalog.clock_timestamp() - interval '2 minutes'
       then 'warning' else 'note' end,
-    pg_catalog.string_agg(d.name || ' (' || coalesce('last done at '
-      || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never done')
+    pg_catalog.string_agg(d.name || ' (' || coalesce('last run at '
+      || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never run')
       || ')', ', ' order by d.name),
     case when pg_catalog.to_regclass('cron.job') is not null
-        then 'see that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job'
+        then 'check that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job'
       when tock.cron_home() <> pg_catalog.current_database()
         then pg_catalog.format(
           'pg_cron works in database %s: set cron.database_name to this one, restart, create extension '
           'pg_cron, '
           'tock migrate; or call POST /v1/tick', coalesce(nullif(tock.cron_home(), '?'), 'of another name'))
-      else 'without pg_cron somebody has to call select tock.tick() or POST /v1/tick' end
+      else 'without pg_cron, call select tock.tick() or POST /v1/tick regularly' end
   from tock.maintenance_jobs d
   cross join (select pg_catalog.to_regclass('cron.job') is not null as runs) c
   where d.failures = 0
@@ -35,12 +34,11 @@ begin
 end $$;
 
 comment on function tock.doctor_of_maintenance is
-  'What doctor() says of the maintenance jobs: those that fail, and those that are late, a note while '
-  'nothing waits '
+  'Findings about maintenance jobs: those that fail, and those that are late, as a note if nothing waits '
   'for them.';
 
--- 'new' is the guard's first look at a server, no finding; 'restored' its first after a restore, a failover
--- or a branch, where it did what it is for.
+-- The guard reports 'new' for its first look at a server, which is no finding. It reports 'restored' for the
+-- first one after a restore, a failover or a branch, where it did its job.
 create or replace function tock.doctor_of_reports()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select k.finding, case when n.restored then 'note' else k.severity end,
@@ -54,12 +52,12 @@ returns table (finding text, severity text, detail text, hint text) language sql
     where r.reported_at > pg_catalog.clock_timestamp() - interval '1 day'
       and coalesce(r.detail ->> 'found', '') <> 'new') n
   join (values
-    ('verify_segments', 'the audit found runs that nobody was handed', 'critical'),
+    ('verify_segments', 'the verification found runs that no claim leased', 'critical'),
     ('guard', 'the guard had to act', 'warning')) k (kind, finding, severity) on k.kind = n.kind
   where n.place = 1
 $$;
 
-comment on function tock.doctor_of_reports is 'What doctor() says of the last day''s reports.';
+comment on function tock.doctor_of_reports is 'Findings from the reports of the last day.';
 
 create or replace function tock.doctor_of_schedules()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
@@ -67,9 +65,9 @@ returns table (finding text, severity text, detail text, hint text) language sql
     pg_catalog.string_agg(f.schedule || ' (' || tock.some(f.failures, 'time') || ' in a row: '
       || pg_catalog.left(f.last_error, 200) || ')',
       ', ' order by f.schedule),
-    'mend what it says, or drop_schedule(); schedule_history() has what was not fired'
+    'fix the reported error, or drop_schedule(); schedule_history() lists the failed fires'
   from (select n.* from tock.schedule_next_fires n where n.failures > 0 order by n.schedule limit 5) f
   having count(*) > 0
 $$;
 
-comment on function tock.doctor_of_schedules is 'What doctor() says of schedules: the first five that fail.';
+comment on function tock.doctor_of_schedules is 'A finding about schedules that fail, with the first five.';

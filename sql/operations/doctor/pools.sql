@@ -1,5 +1,5 @@
--- A worker that has not joined is in no place between two tasks: so what nobody takes is looked at three
--- times, and whoever has taken in between has taken the oldest.
+-- A worker that has not joined is in no row of the pool between two tasks. So the oldest task is checked
+-- three times: a worker that took a task in between has taken the oldest.
 create or replace function tock.deserted_pools()
 returns setof tock.pool_members language plpgsql volatile as $$
 declare
@@ -26,8 +26,8 @@ begin
 end $$;
 
 comment on function tock.deserted_pools is
-  'The oldest tasks of pools, among the first 1,000, where it has waited '
-  'for over ten minutes while no worker holds any.';
+  'The oldest tasks of pools, among the first 1,000, that have waited for over ten minutes while no worker '
+  'holds a task.';
 
 create or replace function tock.oldest_waiting(p_pool text)
 returns tock.pool_members language plpgsql volatile as $$
@@ -42,7 +42,7 @@ begin
 end $$;
 
 comment on function tock.oldest_waiting is
-  'The task that has waited for longest in a pool, as take_task() reads them, and locks nothing.';
+  'The task that has waited for longest in a pool, in the order of take_task(), without a lock.';
 
 create or replace function tock.has_working_member(p_pool text)
 returns boolean language plpgsql volatile as $$
@@ -55,7 +55,7 @@ begin
 end $$;
 
 comment on function tock.has_working_member is
-  'Whether one of a pool''s workers, among the first 1,000 by name, holds a task.';
+  'True if a worker of a pool, among the first 1,000 by name, holds a task.';
 
 create or replace function tock.doctor_of_pools()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
@@ -68,23 +68,23 @@ returns table (finding text, severity text, detail text, hint text) language sql
     from every e where e.pool is not null and e.n < 1000
   ), late as (
     select e.pool, tock.workers_past_deadline(e.pool) as workers from every e where e.pool is not null)
-  (select 'nobody takes from a pool', 'warning',
+  (select 'no worker takes from a pool', 'warning',
     pg_catalog.format('task %s of pool %s has waited since %s, and no worker of the pool holds any',
       d.task, d.pool, pg_catalog.to_char(d.since at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
     pg_catalog.format(
-      'a worker that has joined has to take as well: tock pool take %s WORKER; to take the task out: select '
+      'a joined worker has to take tasks too: tock pool take %s WORKER; to remove the task: select '
       'tock.unassign_task(%L, %L)',
       d.pool, d.pool, d.task)
   from tock.deserted_pools() d order by d.since limit 5)
   union all
-  select 'workers that have vanished are not let go', 'warning',
+  select 'vanished workers are not removed', 'warning',
     pg_catalog.string_agg(pg_catalog.format('%s%s of pool %s',
       case when l.workers = 1000 then 'at least ' end, l.workers, l.pool), ', ' order by l.pool),
-    'select tock.run_maintenance(''reap_pools''), and see in tock.maintenance_jobs why it was not done'
+    'select tock.run_maintenance(''reap_pools''), and see in tock.maintenance_jobs why it did not run'
   from late l where l.workers > 0
   having count(*) > 0
 $$;
 
 comment on function tock.doctor_of_pools is
-  'What doctor() says of pools, the first 1,000: where a task waits and nobody takes, and whose workers are '
-  'past their end for longer than the maintenance job should need.';
+  'Findings about pools, the first 1,000: a task waits and no worker takes it, or workers have been past '
+  'their deadline for longer than the maintenance job should need.';

@@ -1,4 +1,5 @@
--- What the Worker refuses to send to it tells by the task's error: no setting of its is known here.
+-- The error of a dead task shows what the Worker refuses to push: SQL does not know the settings of the
+-- Worker.
 create or replace function tock.doctor_of_push()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 begin
@@ -16,7 +17,7 @@ begin
   select 'endpoints are gone', 'warning',
     pg_catalog.string_agg(pg_catalog.format('%s (%s, the newest %s)', g.queue,
       tock.some(g.tasks::bigint, 'task'), g.newest_id), ', ' order by g.queue),
-    'they answered 410: mend push in the queue''s policy, then redrive what is dead'
+    'they answered 410: correct push in the policy of the queue, then redrive the dead tasks'
   from (select * from dead d where d.gone order by d.queue limit 5) g
   having count(*) > 0
   union all
@@ -24,11 +25,11 @@ begin
     pg_catalog.string_agg(pg_catalog.format('%s (%s, the newest %s%s)', r.queue,
       tock.some(r.tasks::bigint, 'task'), r.newest_id,
       pg_catalog.substr(r.error, pg_catalog.length('push refused') + 1)), ', ' order by r.queue),
-    'give push in the queue''s policy, or dead_webhook, a public https URL, then redrive what is dead; a '
-    'task keeps its own push_url: enqueue it anew'
+    'set push or dead_webhook of the queue to a public https URL, then redrive the dead tasks; a '
+    'task keeps its own push_url: enqueue it again'
   from (select * from dead d where not d.gone order by d.queue limit 5) r
   having count(*) > 0;
 end $$;
 
 comment on function tock.doctor_of_push is
-  'What doctor() says of queues with push whose endpoints are gone, or which the Worker refuses to push to.';
+  'Findings about queues with push whose endpoints are gone, or to which the Worker refuses to push.';

@@ -1,5 +1,5 @@
--- Who pushes comes within seconds, who claims perhaps by the minute; and with a rate both may have to wait
--- for it. One tenant alone in its lane harms nobody, and needs no other lane.
+-- A push takes seconds, a worker may claim once a minute, and with a rate both may have to wait for it. A
+-- single tenant in a lane delays no other tenant and needs no more lanes.
 create or replace function tock.doctor_of_queues()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with looked as materialized (
@@ -19,26 +19,26 @@ returns table (finding text, severity text, detail text, hint text) language sql
       where not q.paused and not q.at_work and q.ready_at < q.since and coalesce(q.active_at < q.since, true)
       order by q.ready_at limit 20) q
     where not tock.has_open_lease(q.queue) and not tock.just_promoted(q.ready_run, q.since))
-  (select 'nobody claims from a queue', 'warning',
-    pg_catalog.format('a task of queue %s is ready since %s, and none was claimed since %s', d.queue,
+  (select 'no worker claims from a queue', 'warning',
+    pg_catalog.format('a task of queue %s has been ready since %s, and none was claimed since %s', d.queue,
       tock.utc(d.ready_at),
-      coalesce(tock.utc(d.active_at), 'it is there')),
+      coalesce(tock.utc(d.active_at), 'then')),
     pg_catalog.format(
-      'start a worker for it, or, where the Worker consumes it, see that its alarm, its scheduled handler '
+      'start a worker for it, or, if the Worker consumes it, check that its alarm, its scheduled handler '
       'or POST /v1/tick is called; '
-      'if it is no longer wanted: tock drop %s --force', d.queue)
+      'if the queue is no longer needed: tock drop %s --force', d.queue)
   from deserted d where not d.pushed order by d.ready_at limit 5)
   union all
-  select 'nobody pushes', 'warning',
+  select 'tasks are not pushed', 'warning',
     pg_catalog.string_agg(pg_catalog.format('%s (%s%s ready, the oldest since %s)', d.queue,
       case when d.ready >= 200 then 'at least ' end, d.ready, tock.utc(d.ready_at)), ', '
     order by d.ready_at),
-    'give the Worker its TOCK_PUSH_SECRET, and see that its scheduled handler or POST /v1/tick is called'
+    'set TOCK_PUSH_SECRET of the Worker, and check that its scheduled handler or POST /v1/tick is called'
   from (select * from deserted d where d.pushed order by d.ready_at limit 5) d
   having count(*) > 0
   union all
-  (select 'a paused queue keeps tasks', 'warning',
-    pg_catalog.format('queue %s is paused, and a task in it is ready since %s', q.queue,
+  (select 'a paused queue has ready tasks', 'warning',
+    pg_catalog.format('queue %s is paused, and one of its tasks has been ready since %s', q.queue,
       tock.utc(q.ready_at)),
     pg_catalog.format('select tock.put_queue(%L, ''{"paused": false}''), or tock purge %s', q.queue, q.queue)
   from queues q
@@ -48,16 +48,16 @@ returns table (finding text, severity text, detail text, hint text) language sql
   (select 'tasks lose their workers again and again', 'warning',
     pg_catalog.format('task %s of queue %s: %s runs whose worker vanished', l.lost_id, l.queue, l.lost),
     pg_catalog.format(
-      'see whether it ends its worker (memory, a crash) or takes longer than its lease: tock task %1$s; to '
-      'give it up: tock cancel %1$s', l.lost_id)
+      'check whether it kills its worker (memory, a crash) or takes longer than its lease: tock task %1$s; '
+      'to give it up: tock cancel %1$s', l.lost_id)
   from looked l where l.lost_id is not null order by l.lost desc, l.lost_id limit 5)
   union all
-  (select 'a lane has nearly all of a queue', 'warning',
+  (select 'a lane has nearly all tasks of a queue', 'warning',
     pg_catalog.format(
-      'lane %s of queue %s has at least %s tasks ready of several tenants, all the others together %s',
+      'lane %s of queue %s has at least %s ready tasks of several tenants, all other lanes together %s',
       l.lane, l.queue, l.ready, l.others),
     pg_catalog.format(
-      'tenants that share a lane wait for each other: select tock.put_queue(%L, ''{"lanes": %s}'')', l.queue,
+      'tenants in one lane wait for each other: select tock.put_queue(%L, ''{"lanes": %s}'')', l.queue,
       least(64, 4 * (l.policy).lanes))
   from (
     select l.queue, l.lane, sum(l.ready) as ready, max(l.tenants) as tenants,
@@ -69,5 +69,4 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_queues is
-  'What doctor() says of queues with tasks that nobody takes, be it to claim or to push them, of tasks that '
-  'end their workers, and of lanes.';
+  'Findings about queues whose tasks are not claimed or pushed, tasks that lose their workers, and lanes.';

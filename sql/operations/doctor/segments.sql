@@ -1,8 +1,8 @@
--- A segment may be unsettled for as long as a task takes; but after a day it fills the disk.
+-- A segment may stay open for as long as a task takes, but after a day it fills the disk.
 create or replace function tock.doctor_of_segments()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
-  select 'a segment does not settle', 'warning',
-    pg_catalog.format('segment %s, over since %s, as %s; %s kept', o.number,
+  select 'a segment does not close', 'warning',
+    pg_catalog.format('segment %s, ended at %s, waits for: %s; %s kept', o.number,
       pg_catalog.to_char(o.over_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), w.why,
       tock.some(o.segments, 'segment is', 'segments are')), w.hint
   from (
@@ -14,10 +14,10 @@ returns table (finding text, severity text, detail text, hint text) language sql
   cross join lateral tock.why_not_closed(o.segment) w
   union all
   (select 'history is not dropped', 'warning',
-    pg_catalog.format('segment %s, settled since %s, tried %s', e.number,
+    pg_catalog.format('segment %s was closed at %s, and its drop was tried %s', e.number,
       pg_catalog.to_char(e.closed_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
       tock.some(e.drop_tries, 'time')),
-    'somebody reads Tock''s tables all the time, in long transactions: find out who in pg_locks, then '
+    'long transactions read the tables of Tock all the time: find them in pg_locks, then '
     'select tock.run_maintenance(''drop_expired_segments'')'
   from tock.segments e
   where e.closed_at is not null and tock.may_be_dropped(e.number)
@@ -27,10 +27,10 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_segments is
-  'What doctor() says of segments behind: the oldest that is over for a day and not settled, and the oldest '
-  'that is not dropped a day past its retention, or by eight tries.';
+  'Findings about the oldest segment that ended a day ago and is not closed, and the oldest one that is not '
+  'dropped a day after its retention, or after eight tries.';
 
--- Asked in the order in which close_segments() asks.
+-- Checks in the order of close_segments().
 create or replace function tock.why_not_closed(p_segment tock.segments)
 returns table (why text, hint text) language plpgsql volatile as $$
 declare
@@ -60,7 +60,7 @@ begin
         coalesce(v_lease.worker, 'unknown'),
         (select s.queue from tock.streams s where s.number = v_lease.stream),
         pg_catalog.to_char(v_lease.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-      'let it end its task; when that time is past: select tock.run_maintenance(''reap'')';
+      'let it end its task; after that time: select tock.run_maintenance(''reap'')';
     return;
   end if;
   select s.* into v_stream from tock.streams s
@@ -76,8 +76,8 @@ begin
     select 'nothing',
       'select tock.run_maintenance(''deactivate_streams''), then select '
       'tock.run_maintenance(''create_segments''), and see in tock.maintenance_jobs why '
-      'they were not done';
+      'they did not run';
 end $$;
 
 comment on function tock.why_not_closed is
-  'Who or what keeps a segment that is over from being settled, the first there is, and what to do.';
+  'The first reason why an ended segment is not closed, and what to do.';

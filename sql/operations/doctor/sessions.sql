@@ -1,7 +1,7 @@
--- Tock's keys are of two numbers, and clash with none of 64 bits. A call of Tock's that has one of these
--- locks is in a transaction, and has read a table of Tock's in it, whose lock it keeps too; a role that may
--- only connect can take the first and not the second. A transaction that ends lets its locks go one after the
--- other: so what looks like a stranger's is looked at three times.
+-- The advisory locks of Tock have two-part keys, so they clash with none of 64 bits. A call of Tock with one
+-- of these locks is in a transaction that has read a table of Tock, and holds the lock of that table too. A
+-- role that may only connect can take the advisory lock but not the table lock. A transaction that ends
+-- releases its locks one by one, so a suspicious lock is checked three times.
 create or replace function tock.foreign_lock_holders()
 returns table (pid integer, locks integer) language plpgsql volatile as $$
 declare
@@ -32,10 +32,10 @@ begin
 end $$;
 
 comment on function tock.foreign_lock_holders is
-  'Processes that hold advisory locks of Tock''s outside of any transaction, or in one that has read no '
-  'table of Tock''s, and how many.';
+  'Processes that hold advisory locks of Tock outside a transaction, or in one that has read no table of '
+  'Tock, and how many.';
 
--- Words only, no values: whoever asks need not be allowed to read what others write.
+-- Shows only words, no values: the caller may not be allowed to read the data of other roles.
 create or replace function tock.described_session(p_pid integer)
 returns text language sql volatile as $$
   select pg_catalog.concat_ws(', ',
@@ -49,40 +49,40 @@ returns text language sql volatile as $$
 $$;
 
 comment on function tock.described_session is
-  'Who a session is, what it does, and the first words of its statement, as far as the owner may see.';
+  'A session: its role, its state and the first words of its statement, as far as the owner may see.';
 
 create or replace function tock.doctor_of_sessions(p_age interval default '10 minutes')
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
-  -- 4,096 are all that writers have
-  select 'a stranger holds a lock', case when l.locks >= 4096 then 'critical' else 'warning' end,
-    pg_catalog.format('%s of Tock''s advisory locks%s, and no call of Tock''s: %s', l.locks,
+  -- writers have 4,096 slots in all
+  select 'a foreign session holds a lock', case when l.locks >= 4096 then 'critical' else 'warning' end,
+    pg_catalog.format('%s of Tock''s advisory locks%s, without a call of Tock: %s', l.locks,
       case when a.xact_start is not null then ', in a transaction for ' || tock.ago(a.xact_start)
         when a.state is not null then ' outside of any transaction' end, tock.described_session(l.pid)),
     pg_catalog.format(
-      'where it still has them in a minute: select pg_terminate_backend(%s). A pooler must not let session '
-      'locks leak; and only who works here '
-      'should be let in: revoke connect, temporary on database %I from public, then grant connect on it to '
+      'if it still has them in a minute: select pg_terminate_backend(%s). A pooler must not leak session '
+      'locks. Only roles that use this database should connect: '
+      'revoke connect, temporary on database %I from public, then grant connect on it to '
       'those roles',
       l.pid, pg_catalog.current_database())
   from tock.foreign_lock_holders() l
   left join pg_catalog.pg_stat_activity a on a.pid = l.pid
   union all
-  select 'a transaction is open for long', 'warning',
+  select 'a transaction has been open for long', 'warning',
     pg_catalog.format('%s, since %s', tock.described_session(a.pid),
       pg_catalog.to_char(a.xact_start at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    pg_catalog.format('end it, or select pg_terminate_backend(%s): until then vacuum cleans nothing newer',
+    pg_catalog.format('end it, or select pg_terminate_backend(%s): until then vacuum removes no newer rows',
       a.pid)
   from (
     select a.* from pg_catalog.pg_stat_activity a
     where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
-      and a.backend_type <> 'autovacuum worker'  -- it is what cleans
+      and a.backend_type <> 'autovacuum worker'  -- it does the cleaning
       and a.xact_start < pg_catalog.clock_timestamp() - p_age
     order by a.xact_start limit 1) a
   union all
-  select 'a prepared transaction is open for long', 'warning',
+  select 'a prepared transaction has been open for long', 'warning',
     pg_catalog.format('%s (%s), since %s', p.gid, p.owner,
       pg_catalog.to_char(p.prepared at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-    pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no segment is settled',
+    pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no segment is closed',
       p.gid)
   from (
     select p.* from pg_catalog.pg_prepared_xacts p
@@ -92,5 +92,5 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_sessions is
-  'What doctor() says of sessions: who holds locks of Tock''s without a call of Tock''s, and the oldest open '
-  'transactions, where they are of such an age.';
+  'Findings about foreign sessions with locks of Tock, and the oldest transactions open for longer than '
+  'p_age.';

@@ -1,6 +1,7 @@
--- What endangers a promise; data checksums endanger none. reset_val is what a session of this role begins
--- with: a claim sets synchronous_commit for itself; what was set for a role or a database is looked for by
--- itself. Neon and Aurora keep the log elsewhere than on the server's disk, and their owners can't set this.
+-- Settings that break a guarantee; data checksums do not. reset_val is the value with which a session of this
+-- role starts, because a claim sets synchronous_commit itself. Values set for a role or a database are
+-- checked separately. Neon and Aurora keep the log outside the disk of the server, and owners there cannot
+-- set this.
 create or replace function tock.doctor_of_settings()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a setting loses tasks in a crash', 'critical',
@@ -31,7 +32,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
       and (o.oid is null or pg_catalog.has_schema_privilege(o.oid, 'tock', 'usage'))) r
   having count(*) > 0
   union all
-  select 'the edge''s role has no time limit', 'warning',
+  select 'the role tock_edge has no time limit', 'warning',
     pg_catalog.string_agg(l.setting, ', ' order by l.setting),
     pg_catalog.string_agg(pg_catalog.format('alter role tock_edge set %s = %L', l.setting, l.value), '; '
       order by l.setting)
@@ -46,8 +47,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_settings is
-  'What doctor() says of settings that lose what was accepted when the server crashes, and of the edge''s '
-  'role without time limits.';
+  'Findings about settings that lose accepted tasks if the server crashes, and about the role tock_edge '
+  'without time limits.';
 
 create or replace function tock.doctor_of_vacuum(p_age integer default 1000000000)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
@@ -66,11 +67,11 @@ returns table (finding text, severity text, detail text, hint text) language sql
     order by c.relname limit 5)) o
   having count(*) > 0
   union all
-  (select 'transaction numbers run out', 'critical',
+  (select 'transaction ids run out', 'critical',
     pg_catalog.format(
       'tock.%s was frozen %s transactions ago; at 2,147 million nothing can be written any more',
       t.relname, t.age),
-    pg_catalog.format('end whatever holds vacuum back, then vacuum (freeze) tock.%I', t.relname)
+    pg_catalog.format('end what holds back vacuum, then vacuum (freeze) tock.%I', t.relname)
   from (
     select c.relname, greatest(age(c.relfrozenxid), pg_catalog.mxid_age(c.relminmxid)) as age
     from pg_catalog.pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r') t
@@ -78,15 +79,14 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_vacuum is
-  'What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.';
+  'Findings about vacuum: where it is off, and tables frozen more than p_age transactions ago.';
 
--- Nine in ten: what is left is what one pool opens in a moment. Of the last ones superusers keep some
--- for themselves.
+-- Nine in ten: one pool may open the rest in a moment. Some of the last ones are reserved for superusers.
 create or replace function tock.doctor_of_connections()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'connections run out', 'warning',
-    pg_catalog.format('%s of %s are taken, %s of them by %s', c.taken, c.most, c.mine, c.usename),
-    'put a transaction pooler between, with pools smaller than that (PgBouncer: pool_mode = transaction), '
+    pg_catalog.format('%s of %s are in use, %s of them by %s', c.taken, c.most, c.mine, c.usename),
+    'use a transaction pooler with pools smaller than that (PgBouncer: pool_mode = transaction), '
     'or raise max_connections'
   from (
     select sum(count(*)) over () as taken, count(*) as mine, a.usename,
@@ -100,4 +100,4 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.doctor_of_connections is
-  'What doctor() says when nearly all connections are taken, and by whom most.';
+  'A finding if nearly all connections are in use, with the role that has the most.';

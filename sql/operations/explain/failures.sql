@@ -1,5 +1,5 @@
--- What has failed twice and more, among the next thousand that wait and the newest two hundred that are ready
--- of each stream: what is tried again at once comes to stand there.
+-- Tasks that have failed at least twice, among the next thousand waiting ones and the newest two hundred
+-- ready ones of each stream: immediate retries are there.
 create or replace function tock.retried_tasks(p_queue text)
 returns table (id bigint, failed integer) language sql volatile as $$
   select coalesce(n.task_id, tock.id_at(n.position, 0)), n.attempt - 1 - n.lost
@@ -18,7 +18,7 @@ returns table (id bigint, failed integer) language sql volatile as $$
 $$;
 
 comment on function tock.retried_tasks is
-  'Tasks of a queue that have failed twice and more, and are to run again.';
+  'Tasks of a queue that have failed at least twice and will run again.';
 
 create or replace function tock.why_of_poison(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
@@ -29,19 +29,20 @@ returns table (finding text, severity text, detail text, hint text) language sql
         from pg_catalog.jsonb_array_elements(t.runs) with ordinality r(run, n)
         where r.run ->> 'state' = 'failed' order by r.n desc limit 1),
         'without an error'),
-      case when w.others > 0 then pg_catalog.format('; %s, too', tock.some(w.others, 'other')) else '' end),
-    tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'mend what it says',
+      case when w.others > 0 then pg_catalog.format('; %s too', tock.some(w.others, 'other')) else '' end),
+    tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'fix the reported error',
       pg_catalog.format('give it up: tock cancel %s', t.id))
   from (
     select a.*, count(*) over () - 1 as others from tock.retried_tasks(p_queue) a
     order by a.failed desc, a.id limit 1) w
   cross join lateral tock.task(w.id) t where t.state in ('ready', 'waiting', 'running'))
   union all
-  (select 'a task ends its workers', 'warning',
-    pg_catalog.format('%s runs of task %s were lost: its worker vanished, or its lease ran out',
+  (select 'a task kills its workers', 'warning',
+    pg_catalog.format('%s runs of task %s were lost: its worker vanished, or its lease expired',
       l.lost, l.lost_id),
     tock.how_to_end((select (t.runs -> 0 ->> 'started_at')::timestamptz from tock.task(l.lost_id) t),
-      pg_catalog.format('see whether it takes more memory or time than its worker or lease has: tock task %s',
+      pg_catalog.format(
+        'check whether it needs more memory or time than its worker or lease has: tock task %s',
         l.lost_id),
       pg_catalog.format('give it up: tock cancel %s', l.lost_id))
   from (
@@ -53,11 +54,11 @@ returns table (finding text, severity text, detail text, hint text) language sql
   (select 'tasks die', 'warning',
     pg_catalog.format('%s%s died, the last %s ago, of: %s', case when not g.counted_all then 'at least ' end,
       tock.some_tasks(g.tasks, 'has', 'have'), tock.ago(g.newest_at), coalesce(g.error, 'no error')),
-    pg_catalog.format('tock task %s says more; when it is mended run them again: tock redrive %s',
+    pg_catalog.format('see tock task %s; once that is fixed, run them again: tock redrive %s',
       g.newest_id, p_queue)
   from tock.dead_groups(p_queue, 1, 1000) g where g.tasks > 0
     and g.newest_at > pg_catalog.clock_timestamp() - interval '1 hour')
 $$;
 
 comment on function tock.why_of_poison is
-  'Tasks of a queue that fail, end their workers or die, again and again.';
+  'Tasks of a queue that fail, lose their workers or die, again and again.';

@@ -1,18 +1,18 @@
--- Why tasks of one queue are late, as of now: without doctor()'s patience, as somebody looks at this very
--- queue. Each part asks as much as a page that is open may ask again and again. What ends a session or a task
--- is advised only once that has been there for a minute: a look meets much that is over in a moment.
+-- Explains why tasks of one queue are late now, with shorter thresholds than doctor(), because a person is
+-- looking at this queue. Each part is cheap enough for an open page that repeats it. A hint advises to end a
+-- session or a task only after a minute: much of what a look finds is over in a moment.
 
 create or replace function tock.how_to_end(p_since timestamptz, p_mild text, p_end text)
 returns text language sql volatile as $$
   select case when p_since < pg_catalog.clock_timestamp() - interval '60 seconds'
-    then p_mild || '; or, as that has lasted for over 60 s, ' || p_end else p_mild end
+    then p_mild || '; or, as it has lasted for over 60 s, ' || p_end else p_mild end
 $$;
 
 comment on function tock.how_to_end is
-  'A hint, with what would end a session or a task only where that has lasted for over 60 seconds.';
+  'A hint that advises to end a session or a task only if the problem has lasted for over 60 seconds.';
 
--- Who has written or claims in a transaction that is still open: others see nothing of what it enqueued, and
--- the streams that it claims from are its own until it ends.
+-- Open transactions that have written or claimed: other sessions do not see the tasks that they enqueued, and
+-- no other claim gets their streams until they end.
 create or replace function tock.why_of_transactions(p_age interval default '5 seconds')
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with held as materialized (
@@ -28,8 +28,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
     pg_catalog.format('%s has been in a transaction for %s, and has written to Tock in it',
       tock.described_session(a.pid), tock.ago(a.xact_start)),
     tock.how_to_end(a.xact_start,
-      'have it commit: what it has enqueued is seen by no other until then, and what it has claimed or '
-      'completed is held',
+      'have it commit: until then no other session sees what it has enqueued, and what it has claimed or '
+      'completed stays locked',
       pg_catalog.format('end it: select pg_terminate_backend(%s)', a.pid))
   from pg_catalog.pg_stat_activity a
   where a.pid in (select h.pid from held h) and a.pid <> pg_catalog.pg_backend_pid()
@@ -37,11 +37,11 @@ returns table (finding text, severity text, detail text, hint text) language sql
     and a.xact_start < pg_catalog.clock_timestamp() - p_age
   order by a.xact_start limit 3)
   union all
-  -- its locks have no process, but one is on its number
+  -- the locks of a prepared transaction have no process, but one of them is on its transaction id
   (select 'a prepared transaction holds tasks back', 'warning',
     pg_catalog.format('%s has been prepared for %s, and has written to Tock', x.gid, tock.ago(x.prepared)),
     tock.how_to_end(x.prepared,
-      pg_catalog.format('have who prepared it end it; in this database: commit prepared %L', x.gid),
+      pg_catalog.format('end it where it was prepared; in this database: commit prepared %L', x.gid),
       pg_catalog.format('rollback prepared %L', x.gid))
   from pg_catalog.pg_prepared_xacts x
   where x.database = pg_catalog.current_database() and x.prepared < pg_catalog.clock_timestamp() - p_age
@@ -53,11 +53,11 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.why_of_transactions is
-  'Transactions that have written to Tock and have been open, or prepared, for so long.';
+  'Transactions that have written to Tock and have been open, or prepared, for longer than p_age.';
 
--- Of other roles' sessions the owner sees when their transaction began only as a member of pg_read_all_stats;
--- their locks it sees. A call of Tock's is over between two looks, on a busy machine between more: so what
--- stays is looked at five times. For how long is not known, so nothing is said of ending it.
+-- The owner sees the start of transactions of other roles only as a member of pg_read_all_stats, but it sees
+-- their locks. A call of Tock usually ends between two looks, so a lock counts if it is there in five looks.
+-- How long it has been there is unknown, so the hint does not advise to end it.
 create or replace function tock.why_of_hidden(p_seconds double precision default 0.3)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -87,10 +87,10 @@ begin
       pg_catalog.format('%s has written to Tock in a transaction that stays open',
         tock.described_session(pg_catalog.split_part(n, ' ', 1)::integer)),
       pg_catalog.format(
-        'have it commit. For how long it has been open is seen after: grant pg_read_all_stats to %I',
+        'have it commit. To see for how long it has been open: grant pg_read_all_stats to %I',
         current_user)
     from unnest(v_seen) n order by n limit 3;
 end $$;
 
 comment on function tock.why_of_hidden is
-  'why_of_transactions() for those whose beginning the owner may not see: by several looks.';
+  'why_of_transactions() for transactions whose start the owner may not see, by several looks.';

@@ -1,8 +1,7 @@
--- What tasks wait for that is another task's to end: concurrency keys and parents, each summed up in one
--- note.
+-- Tasks that wait for other tasks to end: at concurrency keys and for parents, each summed up in one note.
 
--- What is inside a concurrency key may take as long as it likes: for how long it has been there tells a
--- concurrency key that is stuck from one at work.
+-- A holder may take as long as it needs: the time for which it has held the key tells a stuck key from a busy
+-- one.
 create or replace function tock.keys_at_limit(p_queue text, p_age interval)
 returns table (concurrency_key text, waiting bigint, concurrency_limit integer, paused boolean, id bigint,
   since timestamptz, holders text) language plpgsql
@@ -23,7 +22,7 @@ begin
       from (select 1) one
       left join lateral (
         select t.id, s.since,
-          pg_catalog.format('task %s is inside: %s for %s, attempt %s%s', t.id, t.state,
+          pg_catalog.format('task %s holds it: %s for %s, attempt %s%s', t.id, t.state,
             tock.ago(s.since), t.attempt,
           coalesce(' (' || tock.error_text(t.error) || ')', '')) as said
         from tock.task(v_is.holders[1]) t
@@ -39,9 +38,8 @@ begin
 end $$;
 
 comment on function tock.keys_at_limit is
-  'Of the first twenty concurrency keys of a queue that tasks wait at those that are paused, or full for so '
-  'long, '
-  'with who has been holders.';
+  'The paused concurrency keys, and those full for longer than p_age with their oldest holder, among the '
+  'first twenty of a queue with waiters.';
 
 create or replace function tock.why_of_concurrency_keys(p_queue text, p_age interval default '5 seconds')
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
@@ -61,33 +59,33 @@ returns table (finding text, severity text, detail text, hint text) language sql
     pg_catalog.concat_ws('; ',
       pg_catalog.format('%s at %s%s (%s)', tock.some_tasks(e.tasks, 'waits', 'wait'), case e.concurrency_keys
         when 20 then 'the first ' end,
-        tock.some(e.concurrency_keys, 'concurrency_key'),
+        tock.some(e.concurrency_keys, 'concurrency key'),
         pg_catalog.concat_ws(', ', nullif(e.full, 0) || ' full', nullif(s.concurrency_keys, 0) || ' paused')),
       case when o.id is not null
-        then pg_catalog.format('concurrency key %s lets %s in at a time, and %s', o.concurrency_key,
+        then pg_catalog.format('concurrency key %s admits %s at a time, and %s', o.concurrency_key,
           o.concurrency_limit, o.holders) end,
       case when s.concurrency_keys > 0
-        then pg_catalog.format('concurrency key %s is paused and lets none in', s.first) end),
+        then pg_catalog.format('concurrency key %s is paused and admits none', s.first) end),
     pg_catalog.concat_ws('; ',
       case when s.concurrency_keys > 0
         then pg_catalog.format(
-          'open the one that is paused: tock concurrency-key %s %s --resume, or the button at the '
+          'resume the paused one: tock concurrency-key %s %s --resume, or the button at the '
           'concurrency key', p_queue,
         case when s.first ~ '^[A-Za-z0-9._:/-]+$' then s.first
           else pg_catalog.quote_literal(s.first) end) end,
       case when o.id is not null then tock.how_to_end(o.since,
         pg_catalog.format(
-          'a concurrency key is there to hold tasks back: see what that task does (tock task %s), or raise '
-          'the concurrency key''s '
-          'limit', o.id),
-        pg_catalog.format('give it up to let the next in: tock cancel %s', o.id)) end)
+          'a concurrency key is meant to hold tasks back: see what that task does (tock task %s), or raise '
+          'the limit of the concurrency '
+          'key', o.id),
+        pg_catalog.format('cancel it to admit the next: tock cancel %s', o.id)) end)
   from every e cross join shut s left join oldest o on true
   where e.concurrency_keys > 0
 $$;
 
 comment on function tock.why_of_concurrency_keys is
-  'One note of all concurrency keys of a queue that tasks wait at because they are paused, or full of tasks '
-  'that are inside for long.';
+  'One note about all concurrency keys of a queue with waiters that are paused, or that their holders have '
+  'kept for long.';
 
 create or replace function tock.count_parents(p_ids bigint[])
 returns table (said text, unfinished bigint, failed bigint) language sql volatile as $$
@@ -110,10 +108,10 @@ returns table (said text, unfinished bigint, failed bigint) language sql volatil
 $$;
 
 comment on function tock.count_parents is
-  'How tasks stand that others come after, in words: 1,372 of 2,000 done, 3 dead, 625 ready; how many have '
-  'not ended, and how many did not end well.';
+  'The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and '
+  'how many failed.';
 
--- Of the next thousand that wait.
+-- Looks at the next thousand waiting tasks.
 create or replace function tock.why_of_parents(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with next as materialized (
@@ -128,9 +126,9 @@ returns table (finding text, severity text, detail text, hint text) language sql
   select 'tasks wait for their parents', 'note',
     pg_catalog.format('%s; task %s has waited for %s for its own: %s',
       tock.some_tasks(c.tasks, 'waits', 'wait'), c.id, tock.ago(c.created_at), p.said),
-    pg_catalog.format('it goes on when they have ended: tock parents %s shows which', c.id)
+    pg_catalog.format('it continues when they have ended: tock parents %s lists them', c.id)
       || case when p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
-        then '; those that ended otherwise have to be run again and done: tock rerun ID' else '' end
+        then '; failed ones have to be rerun and done: tock rerun ID' else '' end
   from oldest c
   cross join lateral tock.count_parents(array(
     select a::bigint from pg_catalog.jsonb_array_elements_text(c.options -> 'depends_on') a)) p
@@ -141,5 +139,5 @@ returns table (finding text, severity text, detail text, hint text) language sql
 $$;
 
 comment on function tock.why_of_parents is
-  'One note of the tasks of a queue that wait for their parents: how many, and how the parents stand of the '
-  'one that has waited for longest.';
+  'One note about the tasks of a queue that wait for their parents: how many, and the states of the parents '
+  'of the oldest.';

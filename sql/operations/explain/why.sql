@@ -1,4 +1,4 @@
--- What is due and still waits is made ready by the maintenance job promote, or by a claim on its way.
+-- The maintenance job promote makes due tasks ready, or a claim does.
 create or replace function tock.why_of_time(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with due as (
@@ -9,42 +9,41 @@ returns table (finding text, severity text, detail text, hint text) language sql
       order by w.queue, w.due_at, w.position limit 1000) w
   ), said as (
     select d.since < pg_catalog.clock_timestamp() - interval '70 seconds' as late,
-      pg_catalog.format('%s%s though due, the first for %s', case d.tasks when 1000 then 'at least ' end,
+      pg_catalog.format('%s%s although due, the first for %s', case d.tasks when 1000 then 'at least ' end,
         tock.some_tasks(d.tasks, 'waits', 'wait'), tock.ago(d.since)) as detail
     from due d where d.tasks > 0
   )
-  select 'what is due is not made ready', 'critical',
-    s.detail || ': no call does the maintenance jobs of time',
-    'see that pg_cron runs, or that something calls POST /v1/tick; at once: tock tick, or select tock.tick()'
+  select 'due tasks are not made ready', 'critical',
+    s.detail || ': no call runs the maintenance jobs',
+    'check that pg_cron runs, or that something calls POST /v1/tick; now: tock tick, or select tock.tick()'
   from said s where s.late
   union all
-  select 'pg_cron knows no seconds', 'note',
-    pg_catalog.format('%s: pg_cron %s comes by the minute', s.detail, tock.cron_version()),
-    'a claim makes them ready before, as do the Worker''s alarm and POST /v1/tick; or install pg_cron 1.5 '
-    'or newer, alter extension pg_cron update, tock migrate'
+  select 'pg_cron has no intervals in seconds', 'note',
+    pg_catalog.format('%s: pg_cron %s runs jobs once a minute', s.detail, tock.cron_version()),
+    'a claim makes them ready earlier, as do the alarm of the Worker and POST /v1/tick; or install pg_cron '
+    '1.5 or newer, alter extension pg_cron update, tock migrate'
   from said s where not s.late and tock.cron_version() is not null and tock.cron_interval(5) = '* * * * *'
 $$;
 
 comment on function tock.why_of_time is
-  'Whether tasks of a queue are due and still wait, and where pg_cron comes by the minute, that it does.';
+  'A finding if due tasks of a queue still wait, or a note if that is because pg_cron runs jobs once a '
+  'minute.';
 
 create or replace function tock.why_of_maintenance()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron() d where d.severity <> 'note'
   union all
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_cron_jobs() d
-  where d.finding = 'a job of pg_cron is not as it should be'
+  where d.finding = 'a job of pg_cron is wrong'
   union all
   select d.finding, d.severity, d.detail, d.hint from tock.doctor_of_maintenance() d
   where d.severity <> 'note'
 $$;
 
-comment on function tock.why_of_maintenance is
-  'Whether time does what it must: pg_cron, and late maintenance jobs.';
+comment on function tock.why_of_maintenance is 'Findings about pg_cron and late maintenance jobs.';
 
--- In the order of how well each explains that tasks are late: first why ready ones are not taken, then why
--- others do not come to be ready, then what takes workers away, and last what is not as it should be but need
--- not be the reason.
+-- Ordered by how well each finding explains late tasks: first why ready ones are not claimed, then why others
+-- do not become ready, then what costs workers, and last general problems.
 create or replace function tock.why(p_queue text, p_sessions boolean default true)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile
 security definer
@@ -58,8 +57,8 @@ begin
   return query
     select r.* from (
       select 'there is no queue of this name' as finding, 'warning' as severity,
-        'nobody has made it, or enqueued to it' as detail,
-        'look how it is spelt: tock queue list' as hint, 1 as n
+        'it was never made, and no task was enqueued into it' as detail,
+        'check the spelling: tock queue list' as hint, 1 as n
       where not exists (select from tock.queues q where q.name = p_queue)
       union all select t.*, 1 from tock.why_of_takers(p_queue) t
       union all select d.*, 2 from tock.why_of_time(p_queue) d
@@ -68,7 +67,7 @@ begin
         union all select h.*, 3 from tock.why_of_hidden() h) s where p_sessions
       union all select distinct o.finding, o.severity,
         'a session has written to Tock in a transaction that stays open',
-        'have it commit: a key for all queues is told whose it is', 3
+        'have it commit: a key for all queues sees which session it is', 3
       from (select * from tock.why_of_transactions() union all select * from tock.why_of_hidden()) o
       where p_sessions is not true
       union all select p.*, 4 from tock.why_of_parents(p_queue) p
@@ -80,8 +79,7 @@ begin
 end $$;
 
 comment on function tock.why is
-  'Why tasks of a queue are late at this moment, what explains it best first, and what to do about each: '
-  'paused, no worker, a limit, what is due and not made ready, an open transaction, parents, concurrency '
-  'keys, tasks '
-  'that fail, or time that stands still. No row when nothing holds it up. '
-  'Without p_sessions whose sessions those are is left out.';
+  'Why tasks of a queue are late now, the best explanation first, and what to do: the queue is paused, no '
+  'worker, a limit, due tasks that are not made ready, an open transaction, parents, concurrency keys, '
+  'failing tasks, or maintenance that does not run. No row if nothing holds them up. Without p_sessions, '
+  'sessions are not identified.';

@@ -1,5 +1,5 @@
--- A worker whose claim was empty may rest for up to 30 s (retry_after_seconds) and comes by itself then; a
--- push or a consumer of the Worker comes by its alarm, or by the minute.
+-- A worker whose claim was empty may wait for up to 30 s (retry_after_seconds) before it claims again. A push
+-- or a consumer of the Worker runs at its alarm, or once a minute.
 create or replace function tock.why_of_takers(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -16,16 +16,16 @@ begin
   v_ready := pg_catalog.format('%s ready, the oldest for %s', tock.some_tasks(v_is.ready, 'is', 'are'),
     tock.ago(v_is.oldest_ready_at));
   if v_is.paused then
-    return query select 'the queue is paused', 'warning', v_ready || ', and none is handed out',
+    return query select 'the queue is paused', 'warning', v_ready || ', and claims return none',
       pg_catalog.format('resume it: the button Resume, or tock queue resume %s', p_queue);
     return;
   end if;
   select l.* into v_limits from tock.limits(p_queue) l;
   if v_limits.running >= v_limits.max_running then
-    return query select 'as many run as may', 'note',
+    return query select 'max_running is reached', 'note',
       pg_catalog.format('%s, which is max_running; ready: %s',
         tock.some_tasks(v_limits.running, 'runs', 'run'), v_is.ready),
-      'have the tasks end sooner, or raise max_running';
+      'make the tasks shorter, or raise max_running';
     return;
   elsif v_limits.level < 1 then
     return query select 'the rate holds tasks back', 'note',
@@ -34,7 +34,7 @@ begin
         case when v_limits.rate_burst <> v_limits.rate_limit
           then pg_catalog.format(', and %s at once', v_limits.rate_burst) end,
         ceil((1 - v_limits.level) * v_limits.rate_seconds / v_limits.rate_limit), v_is.ready),
-      'that is what the rate is for; raise rate_limit if it is too low';
+      'this is the effect of the rate; raise rate_limit if it is too low';
     return;
   end if;
   if v_is.oldest_ready_at > pg_catalog.clock_timestamp() - interval '15 seconds' then
@@ -47,35 +47,34 @@ begin
     cross join lateral tock.glance_at_stream(s.number) l);
   if v_is.running > 0 or v_last >= pg_catalog.clock_timestamp() - interval '15 seconds' then
     return query
-      select case when v_pushed then 'pushes don''t keep up' else 'workers don''t keep up' end, 'note',
+      select case when v_pushed then 'pushes do not keep up' else 'workers do not keep up' end, 'note',
       pg_catalog.format('%s; %s', v_ready, tock.some(v_is.running, 'runs', 'run')),
       case when v_pushed
-        then 'have the endpoint answer sooner, or take more at once: the Worker sends several at a time'
-        else 'start more workers, have each claim more at once, or make the tasks shorter' end;
+        then 'make the endpoint answer faster, or accept more at once: the Worker sends several at a time'
+        else 'start more workers, let each claim more at once, or make the tasks shorter' end;
   elsif v_is.oldest_ready_at > pg_catalog.clock_timestamp() - interval '60 seconds' then
-    return query select 'workers may be at rest', 'note', v_ready,
+    return query select 'workers may be waiting', 'note', v_ready,
       case when v_pushed
-        then 'a Worker that pushes comes when its alarm or its scheduled handler calls it, at the latest by '
-          'the minute'
-        else 'a worker whose claim was empty rests for its retry_after_seconds, up to 30, unless it claims '
+        then 'the Worker pushes when its alarm or its scheduled handler calls it, at least once '
+          'a minute'
+        else 'a worker whose claim was empty waits for its retry_after_seconds, up to 30, unless it claims '
           'with wait_seconds; a consumer of the '
-          'Worker comes when its alarm or its scheduled handler calls it' end;
+          'Worker runs when its alarm or its scheduled handler calls it' end;
   elsif v_pushed then
     return query
-      select 'nobody pushes', 'warning',
+      select 'tasks are not pushed', 'warning',
         v_ready || coalesce(', and none was sent for ' || tock.ago(v_last), ', and none has been sent yet'),
-      'give the Worker its TOCK_PUSH_SECRET, and see that its scheduled handler or POST /v1/tick is called';
+      'set TOCK_PUSH_SECRET of the Worker, and check that its scheduled handler or POST /v1/tick is called';
   else
     return query select 'no worker claims from this queue', 'warning',
       v_ready || coalesce(', and none was claimed for ' || tock.ago(v_last),
         ', and none has been claimed yet'),
       pg_catalog.format(
-        'start a worker for it, or see why the one there is doesn''t claim (POST /v1/queues/%s/claim); '
-        'where the Worker consumes it, see that '
+        'start a worker for it, or check why the present one does not claim (POST /v1/queues/%s/claim); '
+        'if the Worker consumes it, check that '
         'its alarm, its scheduled handler or POST /v1/tick is called', p_queue);
   end if;
 end $$;
 
 comment on function tock.why_of_takers is
-  'Why ready tasks of a queue are not handed out: paused, a limit, no worker, or too few; '
-  'or why they are not pushed.';
+  'Why ready tasks of a queue are not claimed or pushed: paused, a limit, no worker, or too few.';

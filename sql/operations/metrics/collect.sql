@@ -1,7 +1,7 @@
--- Streams are looked at that are awake, or were since they were counted last. A call that is cut short leaves
--- its round to the next call. What happens behind the round's place is the next round's: all that was
--- committed before counting.finished_at is counted, which is when the last whole round began; that a round is
--- over says no more.
+-- Reads the streams that are active, or were active since they were counted last. A call that is cut short
+-- leaves its round to the next call. What happens behind the position of the round belongs to the next round.
+-- Everything committed before metrics_progress.finished_at, the start of the last complete round, is counted;
+-- the end of a round guarantees no more.
 create or replace function tock.collect_metrics(
   p_limit integer default 100000, p_seconds double precision default 2)
 returns integer language plpgsql volatile security definer
@@ -19,9 +19,9 @@ declare
   v_amount integer := 0;
 begin
   if p_limit is null or p_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'p_limit is a whole number from 1 to 1000000', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 1000000', 'p_limit');
   elsif p_seconds is null or p_seconds not between 0 and 60 then
-    perform tock.refuse(422, 'p_seconds is a number from 0 to 60', 'p_seconds');
+    perform tock.refuse(422, 'p_seconds must be a number from 0 to 60', 'p_seconds');
   elsif not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(),
     tock.named_key('maintenance_job', 'collect_metrics'))
   then
@@ -45,7 +45,7 @@ begin
       return tock.pause_collection(v_round, v_amount);
     end if;
   end loop;
-  -- those that come to stand there from now on are the next round's
+  -- leases that are added from now on belong to the next round
   v_round.open_stream := 2147483647;
   loop
     v_streams := tock.uncollected_streams(v_round.stream, 200);
@@ -75,9 +75,8 @@ end $$;
 
 comment on function tock.collect_metrics is
   'Counts what has happened since the last call into tock.queue_metrics and tock.totals, in batches of '
-  'p_limit for '
-  'up to p_seconds; returns how many runs, leases and open leases it read. '
-  'What is left the next call goes on with.';
+  'p_limit for up to p_seconds. Returns how many runs, leases and open leases it read. The next call '
+  'continues with the rest.';
 
 create or replace function tock.pause_collection(p_round tock.metrics_progress, p_amount integer)
 returns integer language plpgsql volatile as $$
@@ -87,7 +86,7 @@ begin
   return p_amount;
 end $$;
 
-comment on function tock.pause_collection is 'Notes where a round is that was cut short; returns p_amount.';
+comment on function tock.pause_collection is 'Stores the position of an unfinished round; returns p_amount.';
 
 create or replace function tock.uncollected_streams(p_after integer, p_limit integer)
 returns integer[] language sql volatile as $$
@@ -98,5 +97,4 @@ returns integer[] language sql volatile as $$
     order by s.number limit p_limit)
 $$;
 
-comment on function tock.uncollected_streams is
-  'The next streams in which something may have happened since they were counted.';
+comment on function tock.uncollected_streams is 'The next streams that may have uncounted runs or leases.';

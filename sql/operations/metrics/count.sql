@@ -1,8 +1,8 @@
--- One statement, so that all is of one snapshot: what is visible of a stream's runs, and of its leases, is a
--- prefix, and a closed lease's results are all visible. What is read once is never read again: next time it
--- begins behind that. It goes by the parents of runs, leases and results, as a round may have to go on in
--- another segment than it began in, and asks of each stream and lease by the primary key alone. Of a claim
--- its first run tells for all how long it waited.
+-- One statement, so that everything is in one snapshot. The visible runs of a stream are a prefix, and so are
+-- its leases; the results of a closed lease are all visible. Nothing is read twice: the next call starts
+-- behind what this one has read. It reads the parent tables of runs, leases and results, because a round may
+-- have to continue in another segment, and looks up streams and leases by primary key only. The first run of
+-- a claim stands for the waiting time of all its runs.
 create or replace function tock.collect_batch(
   p_streams integer[], p_open tock.metrics_open_leases[], p_limit integer, out unfinished integer[],
   out amount integer)
@@ -167,8 +167,7 @@ begin
       select n.stream as number, count(*) as n, max(n.last_position) as upto, sum(n.runs + n.skipped) as over
       from new_leases n group by n.stream) l using (number)
   ), moved as (
-    -- where all was read the cursors are as far as start_after at least: a stream
-    -- that sleeps is not looked at again
+    -- if everything was read, the cursors reach at least start_after: an inactive stream is not read again
     insert into tock.metrics_cursors as c (stream, runs_to, leases_to, ready)
     select r.number, case when r.whole then greatest(r.next_run, r.start_after) else r.next_run end,
       case when r.whole then greatest(r.next_lease, r.start_after) else r.next_lease end, r.next_ready
@@ -197,5 +196,5 @@ begin
 end $$;
 
 comment on function tock.collect_batch is
-  'Counts up to p_limit new runs and leases of each of some streams, and what has ended of leases that were '
-  'open; says which streams have more, and how much it read.';
+  'Counts up to p_limit new runs and leases of each of these streams, and the ends in open leases; returns '
+  'the streams with more, and how many rows it read.';

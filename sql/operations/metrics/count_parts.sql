@@ -1,6 +1,6 @@
--- The upper bounds of the histograms' buckets, in seconds; one more bucket holds what lies above the last.
--- Each is at most 1.6 times the one before, for the sake of percentile(). The arrays in minutes and totals
--- are of this length: a change of it needs a migration that converts them, as in 0033.
+-- The upper bounds of the histogram buckets, in seconds; one more bucket holds the values above the last
+-- bound. Each bound is at most 1.6 times the previous one, for the accuracy of percentile(). The arrays in
+-- tock.queue_metrics and tock.totals have this length: a change needs a migration that converts them.
 create or replace function tock.bounds()
 returns double precision[] language sql immutable as $$
   select array[
@@ -11,16 +11,16 @@ returns double precision[] language sql immutable as $$
 $$;
 
 comment on function tock.bounds is
-  'The upper bounds of the buckets in which waits and runs are counted, in seconds; what is above the last '
-  'has a bucket of its own.';
+  'The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound '
+  'have their own bucket.';
 
--- A value that equals a bound lies below it, as Prometheus's `le` says; width_bucket() counts it above.
+-- A value that equals a bound lies below it, like "le" of Prometheus; width_bucket() puts it above.
 create or replace function tock.bucket_of(p_seconds double precision)
 returns integer language sql immutable as $$
   select 1 + pg_catalog.width_bucket(p_seconds, tock.bounds()) - (p_seconds = any (tock.bounds()))::integer
 $$;
 
-comment on function tock.bucket_of is 'The number of the bucket for so many seconds, from 1.';
+comment on function tock.bucket_of is 'The number of the bucket of a duration in seconds, from 1.';
 
 create or replace function tock.histogram(p_buckets integer[], p_counts bigint[])
 returns bigint[] language sql immutable as $$
@@ -31,7 +31,7 @@ returns bigint[] language sql immutable as $$
     group by g.bucket order by g.bucket) end
 $$;
 
-comment on function tock.histogram is 'Counts by bucket as one array; null when there are none.';
+comment on function tock.histogram is 'Counts by bucket as one array; null if there are none.';
 
 create or replace function tock.add_counts(p_one bigint[], p_other bigint[])
 returns bigint[] language sql immutable as $$
@@ -39,12 +39,12 @@ returns bigint[] language sql immutable as $$
     select a.one + a.other from unnest(p_one, p_other) with ordinality a(one, other, n) order by a.n) end
 $$;
 
-comment on function tock.add_counts is 'Two arrays of counts added up; null is none.';
+comment on function tock.add_counts is 'The sum of two arrays of counts; null counts as none.';
 
--- created_at is the task's. A run that goes on with one came by a promotion, which says when it was due (or,
--- where a concurrency key let it in or its last parent ended, when it was promoted), or at once, when the run
--- before ended; so its task is followed from its first run, 16 steps at most. Changed and run beyond that:
--- unknown.
+-- created_at belongs to the task. A later run came from a promotion, which has its due time (or the time of
+-- promotion, if a concurrency key admitted it or its last parent ended), or it came at once when the run
+-- before it ended. So this follows the task from its first run, at most 16 steps. For a run that was changed,
+-- or beyond 16 steps, the time is unknown.
 create or replace function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
 returns timestamptz language plpgsql volatile as $$
 declare
@@ -69,10 +69,9 @@ begin
 end $$;
 
 comment on function tock.ready_since is
-  'Since when a run of a task that waited, or that goes on, has been ready or due; null when '
-  'that can''t be seen.';
+  'Since when a later run of a task, or one that waited, has been ready or due; null if that is unknown.';
 
--- As arrays of one length make one of two dimensions, what adds them up takes them apart by its row.
+-- array_agg() turns arrays of one length into one array of two dimensions; unnest() flattens it again.
 create or replace function tock.sum_counts(p_counts bigint[])
 returns bigint[] language sql immutable as $$
   select case when pg_catalog.cardinality(p_counts) > 0 then array(
@@ -82,7 +81,7 @@ returns bigint[] language sql immutable as $$
 $$;
 
 comment on function tock.sum_counts is
-  'Arrays of counts, one after the other in one, added up; null when there are none.';
+  'The sum of arrays of counts that were aggregated into one; null if there are none.';
 
 create or replace function tock.hourly_until()
 returns timestamptz language sql volatile as $$
@@ -90,4 +89,4 @@ returns timestamptz language sql volatile as $$
 $$;
 
 comment on function tock.hourly_until is
-  'Up to when what happened is kept by the hour; from then on by the minute.';
+  'The time before which metrics are kept by the hour; after it, by the minute.';

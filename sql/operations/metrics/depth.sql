@@ -1,6 +1,6 @@
--- What has been counted and not handed out, less what is marked above the cursor, up to 10,000 marks a
--- stream: what a bulk cancelled beyond that counts as ready until it is passed over. Up to 100,000 of a
--- queue's waiting tasks are counted.
+-- The counted runs that were not leased, minus the cancelled or replaced ones above the cursor, up to 10,000
+-- of them per stream: beyond that, a cancelled run counts as ready until a claim skips it. Counts up to
+-- 100,000 waiting tasks per queue.
 create or replace function tock.depths()
 returns setof tock.depth language plpgsql volatile
 set enable_hashjoin = on as $$
@@ -54,10 +54,9 @@ begin
 end $$;
 
 comment on function tock.depths is
-  'How much there is of each queue as far as it has been counted: a look at each stream that has something, '
-  'and at each open lease.';
+  'The depth of each queue as of the last count, from each stream with ready runs and each open lease.';
 
--- The row of '*' says that there was a round in this minute, be there anything or not.
+-- The row of '*' records that there was a round in this minute, even if it counted nothing.
 create or replace function tock.record_depth()
 returns void language plpgsql volatile as $$
 declare
@@ -89,10 +88,10 @@ begin
     waiting = excluded.waiting, oldest_ready_seconds = excluded.oldest_ready_seconds;
 end $$;
 
-comment on function tock.record_depth is 'Keeps how much there is now, in all and for this minute.';
+comment on function tock.record_depth is 'Stores the present depths, in totals and for this minute.';
 
--- An hour at a time, the oldest first, and one a call; more when one has been added to since.
--- Depths become the highest.
+-- Handles one hour a call, the oldest first; an hour again if a minute was added to it since. For depths the
+-- maximum counts.
 create or replace function tock.roll_up_minutes()
 returns void language plpgsql volatile as $$
 declare
@@ -141,4 +140,4 @@ begin
 end $$;
 
 comment on function tock.roll_up_minutes is
-  'Makes an hour of the oldest minutes that are past two days, and deletes hours older than 400 days.';
+  'Merges the oldest minutes beyond two days into an hour, and deletes hours older than 400 days.';

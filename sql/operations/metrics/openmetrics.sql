@@ -4,7 +4,7 @@ returns text language sql immutable as $$
     e'\n', '\n') || '"'
 $$;
 
-comment on function tock.label is 'A label''s value as OpenMetrics has it.';
+comment on function tock.label is 'The value of a label in OpenMetrics text.';
 
 create or replace function tock.metric(p_name text, p_type text, p_help text, p_samples text)
 returns text language sql immutable as $$
@@ -13,10 +13,11 @@ returns text language sql immutable as $$
     || coalesce(p_samples, '')
 $$;
 
-comment on function tock.metric is 'A family of metrics: its description, type and unit before its samples.';
+comment on function tock.metric is 'A family of metrics: its description, type and unit, then its samples.';
 
--- In OpenMetrics a bucket holds all up to its bound, and bounds have a point. One format() makes a whole
--- histogram: with one for each of its 48 buckets the metrics of 2,000 queues took 360 ms instead of 240.
+-- In OpenMetrics a bucket counts everything up to its bound, and bounds have a decimal point. One format()
+-- makes a whole histogram: with one call for each of its 48 buckets, the metrics of 2,000 queues took 360 ms
+-- instead of 240.
 create or replace function tock.histogram_form(p_name text)
 returns text language sql immutable as $$
   select pg_catalog.string_agg(pg_catalog.format(e'%s_bucket{queue=%%1$s,le="%s"} %%%s$s\n', p_name,
@@ -29,8 +30,7 @@ returns text language sql immutable as $$
 $$;
 
 comment on function tock.histogram_form is
-  'The samples of a histogram as format() takes them: of the queue, what is counted up to each bound, '
-  'and the sum.';
+  'The samples of a histogram as a format() string: for the queue, the count up to each bound, and the sum.';
 
 create or replace function tock.histogram_samples(
   p_form text, p_queue text, p_counts bigint[], p_sum double precision)
@@ -45,12 +45,13 @@ begin
   return pg_catalog.format(p_form, variadic p_queue || v_upto::text[] || p_sum::text);
 end $$;
 
-comment on function tock.histogram_samples is 'The samples of a histogram of one queue, by histogram_form().';
+comment on function tock.histogram_samples is
+  'The samples of a histogram of one queue, with histogram_form().';
 
 create or replace function tock.maintenance_metrics()
 returns text language sql volatile as $$
   select tock.metric('tock_maintenance_job_late_seconds', 'gauge',
-    'How much later than its interval a maintenance job was done last.',
+    'How much longer ago than its interval a maintenance job last ran.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_maintenance_job_late_seconds{maintenance_job=%s} %s\n',
         tock.label(d.name), greatest(0, extract(epoch from pg_catalog.clock_timestamp()
           - coalesce(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))) - d.every_seconds)), ''
@@ -64,8 +65,8 @@ $$;
 
 comment on function tock.maintenance_metrics is 'The metrics of maintenance jobs.';
 
--- Totals and a few small tables: what there is in a queue is not looked at. The text of 2,000 queues is 10
--- MB, and sorted: with a work_mem of 4 MB, PostgreSQL's default, by way of files.
+-- Reads totals and a few small tables, not the queues themselves. The text of 2,000 queues has 10 MB and is
+-- sorted: with the default work_mem of 4 MB, PostgreSQL would use files.
 create or replace function tock.metrics()
 returns text language sql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -83,12 +84,12 @@ set work_mem = '64MB' as $$
     from tock.queues q left join tock.totals t on t.queue = q.name
     where q.name <> '*'
   ), families as (
-    select 1 as n, tock.metric('tock_queue_ready', 'gauge', 'Tasks that are ready.',
+    select 1 as n, tock.metric('tock_queue_ready', 'gauge', 'Ready tasks.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_ready{queue=%s} %s\n', t.queue, t.ready), ''
         order by t.queue)) as text
     from totals t
     union all
-    select 2, tock.metric('tock_queue_running', 'gauge', 'Runs that a worker has.',
+    select 2, tock.metric('tock_queue_running', 'gauge', 'Runs that a worker holds.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_running{queue=%s} %s\n', t.queue, t.running), ''
         order by t.queue))
     from totals t
@@ -99,24 +100,24 @@ set work_mem = '64MB' as $$
         order by t.queue))
     from totals t
     union all
-    select 4, tock.metric('tock_queue_dead', 'gauge', 'Tasks that are dead and kept.',
+    select 4, tock.metric('tock_queue_dead', 'gauge', 'Dead tasks that are kept.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_dead{queue=%s} %s\n', t.queue, t.dead_now), ''
         order by t.queue))
     from totals t
     union all
     select 5, tock.metric('tock_queue_oldest_ready_age_seconds', 'gauge',
-      'For how long the oldest ready task has been so.',
+      'How long the oldest ready task has been ready.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_oldest_ready_age_seconds{queue=%s} %s\n', t.queue,
         coalesce(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - t.oldest_ready_at)), 0)), ''
       order by t.queue))
     from totals t
     union all
-    select 6, tock.metric('tock_queue_paused', 'gauge', 'Whether a queue is paused.',
+    select 6, tock.metric('tock_queue_paused', 'gauge', '1 if a queue is paused.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_paused{queue=%s} %s\n', t.queue, t.paused), ''
         order by t.queue))
     from totals t
     union all
-    select 7, tock.metric('tock_leases_open', 'gauge', 'Leases that workers have, by stream.',
+    select 7, tock.metric('tock_leases_open', 'gauge', 'Open leases, by stream.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_leases_open{queue=%s} %s\n', t.queue, t.leases), ''
         order by t.queue))
     from totals t
@@ -137,12 +138,12 @@ set work_mem = '64MB' as $$
     from totals t
     union all
     select 11, tock.metric('tock_runs_passed', 'counter',
-      'Runs that no worker was given: cancelled, replaced, expired or purged.',
+      'Runs that no worker got: cancelled, replaced, expired or purged.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_passed_total{queue=%s} %s\n', t.queue, t.passed), ''
         order by t.queue))
     from totals t
     union all
-    select 12, tock.metric('tock_runs_finished', 'counter', 'Runs that ended, by how.',
+    select 12, tock.metric('tock_runs_finished', 'counter', 'Ended runs, by outcome.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_finished_total{queue=%s,outcome=%s} %s\n',
         t.queue, tock.label(o.name), o.n), '' order by t.queue, o.name))
     from totals t
@@ -150,30 +151,30 @@ set work_mem = '64MB' as $$
       ('cancelled', t.cancelled),
       ('returned', t.returned)) o(name, n)
     union all
-    select 13, tock.metric('tock_runs_lost', 'counter', 'Runs whose lease ran out.',
+    select 13, tock.metric('tock_runs_lost', 'counter', 'Runs whose lease expired.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_lost_total{queue=%s} %s\n', t.queue, t.lost), ''
         order by t.queue))
     from totals t
     union all
     select 14, tock.metric('tock_run_wait_seconds', 'histogram',
-      'How long runs were ready before they were claimed: since they were enqueued or due, let in by their '
+      'How long runs were ready before they were claimed: since they were enqueued, due or admitted by their '
       'concurrency key, or since their last parent ended.',
       pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_wait_seconds'), t.queue,
         t.wait, t.wait_seconds), '' order by t.queue))
     from totals t
     union all
     select 15, tock.metric('tock_run_duration_seconds', 'histogram',
-      'How long it took from the claim until a run was done or failed.',
+      'The time from the claim of a run until it was done or failed.',
       pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_duration_seconds'), t.queue,
         t.run, t.run_seconds), '' order by t.queue))
     from totals t
     union all
     select 16, tock.maintenance_metrics()
     union all
-    select 17, tock.metric('tock_segments', 'gauge', 'Segments that are kept, those ahead among them.',
+    select 17, tock.metric('tock_segments', 'gauge', 'Segments, with those ahead.',
       pg_catalog.format(e'tock_segments %s\n', (select count(*) from tock.segments)))
     union all
-    select 18, tock.metric('tock_metrics_age_seconds', 'gauge', 'How old the figures of queues are.',
+    select 18, tock.metric('tock_metrics_age_seconds', 'gauge', 'The age of the metrics of queues.',
       (select pg_catalog.format(e'tock_metrics_age_seconds %s\n',
         greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
       from tock.metrics_progress g where g.finished_at is not null))
@@ -182,6 +183,5 @@ set work_mem = '64MB' as $$
 $$;
 
 comment on function tock.metrics is
-  'What Prometheus reads, in OpenMetrics text: every queue as of the last round of the maintenance job '
-  'minutes, '
-  'and maintenance jobs as they are.';
+  'The metrics for Prometheus, in OpenMetrics text: every queue as of the last round of the maintenance job '
+  'collect_metrics, and maintenance jobs as they are.';

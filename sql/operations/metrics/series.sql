@@ -1,5 +1,5 @@
--- The middle of the bucket, by ratio: off by no more than the root of the ratio of its bounds, also where all
--- that was counted there took equally long.
+-- The geometric middle of the bucket: off by at most the root of the ratio of its bounds, even if all values
+-- in it are equal.
 create or replace function tock.percentile(p_counts bigint[], p_share double precision)
 returns double precision language plpgsql immutable as $$
 declare
@@ -18,8 +18,8 @@ begin
 end $$;
 
 comment on function tock.percentile is
-  'What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and '
-  'the last bound (a day) where it is above that; null of nothing.';
+  'A percentile of a histogram, to about a quarter: the middle of its bucket, or the last bound (a day) if '
+  'it lies above that; null for an empty histogram.';
 
 create or replace function tock.durations(p_counts bigint[], p_seconds double precision)
 returns jsonb language sql immutable as $$
@@ -29,10 +29,10 @@ returns jsonb language sql immutable as $$
 $$;
 
 comment on function tock.durations is
-  'The mean, p50, p95 and p99 of what a histogram counts, which took p_seconds in all.';
+  'The mean, p50, p95 and p99 of a histogram whose values add up to p_seconds.';
 
--- Where minutes have become hours there is no finer step; where none is asked for it is one
--- that 1,500 points do for.
+-- At least an hour where minutes have been merged into hours. The default is the smallest step that needs at
+-- most 1,500 points.
 create or replace function tock.step_of(p_from timestamptz, p_to timestamptz, p_step_seconds integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -40,15 +40,15 @@ declare
   v_step integer := greatest(p_step_seconds, v_least);
 begin
   if not pg_catalog.isfinite(p_from) or not pg_catalog.isfinite(p_to) then
-    perform tock.refuse(422, 'from and to are instants', 'from');
+    perform tock.refuse(422, 'from and to must be instants', 'from');
   elsif p_to < '1970-01-02T00:00:00Z' then
-    perform tock.refuse(422, 'to is later than 1970 began', 'to');
+    perform tock.refuse(422, 'to must not be before 1970-01-02', 'to');
   elsif p_from < '1970-01-01T00:00:00Z' then
-    perform tock.refuse(422, 'from is not before 1970', 'from');
+    perform tock.refuse(422, 'from must not be before 1970', 'from');
   elsif p_to <= p_from then
-    perform tock.refuse(422, 'to is later than from', 'to');
+    perform tock.refuse(422, 'to must be later than from', 'to');
   elsif p_step_seconds not between 60 and 31536000 or p_step_seconds % 60 <> 0 then
-    perform tock.refuse(422, 'step_seconds is a multiple of 60, up to a year', 'step_seconds');
+    perform tock.refuse(422, 'step_seconds must be a multiple of 60, up to a year', 'step_seconds');
   end if;
   if p_step_seconds is null then
     v_step := coalesce((
@@ -58,15 +58,15 @@ begin
   end if;
   v_step := ((v_step + v_least - 1) / v_least) * v_least;
   if (extract(epoch from p_to) - extract(epoch from p_from)) / v_step > 1499 then
-    perform tock.refuse(422, 'these are more than 1,500 points', 'step_seconds',
-      'a longer step, or a shorter time');
+    perform tock.refuse(422, 'the series has more than 1,500 points', 'step_seconds',
+      'use a longer step, or a shorter period');
   end if;
   return v_step;
 end $$;
 
 comment on function tock.step_of is 'The seconds between the points of a series.';
 
--- What was not looked at isn't known: of a time without a round, how much there was is null.
+-- In a period without a round of counting, the depths are unknown: null.
 create or replace function tock.series(
   p_queue text default null, p_from timestamptz default null, p_to timestamptz default null,
   p_step_seconds integer default null)
@@ -81,7 +81,7 @@ set jit = off as $$
 #variable_conflict use_column
 declare
   v_to timestamptz := coalesce(p_to, pg_catalog.clock_timestamp());
-  -- what is earlier is refused below, and may have nothing before it
+  -- an earlier p_to is rejected below, and an hour before it may be out of range
   v_from timestamptz := coalesce(p_from, case when v_to < '1970-01-02T00:00:00Z' then v_to
     else v_to - interval '1 hour' end);
   v_step integer;
@@ -123,11 +123,11 @@ begin
 end $$;
 
 comment on function tock.series is
-  'What happened in a queue, or in all together, from p_from (an hour ago) to before p_to, in points of '
-  'p_step_seconds: up to 1,500, by the hour where it is more than two days ago. Depths are the highest in '
-  'each, null where nobody counted.';
+  'The metrics of a queue, or of all together, from p_from (default: an hour ago) until before p_to, in '
+  'points of p_step_seconds: up to 1,500, by the hour for times more than two days ago. Depths are the '
+  'maximum of each point, null without a count.';
 
--- Rates are of the five minutes before the one of the last round, which is not over when it is counted.
+-- Rates cover the five minutes before the minute of the last round, which was not over when it was counted.
 create or replace function tock.overview()
 returns table (
   name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
@@ -179,7 +179,6 @@ begin
 end $$;
 
 comment on function tock.overview is
-  'Each queue as of the last round of the maintenance job minutes: how much there is, rates of five '
-  'minutes, p95 of '
-  'waits and runs, and by the minute, oldest first, what was ready and done in the last 30 (nothing '
-  'where nothing was).';
+  'Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of five '
+  'minutes, and p95 of waiting and running times. Also the ready and done tasks of the last 30 minutes, by '
+  'the minute, oldest first (empty if there were none).';

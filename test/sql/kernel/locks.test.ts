@@ -113,7 +113,7 @@ test('doctor() names the holder of a foreign lock, until that has ended', async 
   const found = () =>
     rows<{ finding: string; detail: string; hint: string }>(
       client,
-      "select * from tock.doctor() where finding = 'a stranger holds a lock'",
+      "select * from tock.doctor() where finding = 'a foreign session holds a lock'",
     );
   const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
   expect(await found()).toEqual([]);

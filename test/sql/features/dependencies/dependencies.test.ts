@@ -141,11 +141,7 @@ for (const [bad, message, field] of [
     'name must be a string of 1 to 200 characters, not only digits and not *',
     'tasks[0].name',
   ],
-  [
-    [{ include_results: true }],
-    'include_results needs depends_on',
-    'tasks[0].include_results',
-  ],
+  [[{ include_results: true }], 'include_results needs depends_on', 'tasks[0].include_results'],
 ] as const) {
   test(`refused: ${JSON.stringify(bad)}`, async () => {
     const queue = newQueue();

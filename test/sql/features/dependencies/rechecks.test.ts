@@ -132,8 +132,8 @@ describe('a child becomes ready when its parent is done, though', () => {
     await watchedFor50Minutes('later');
     for (const verb of ['tock.doctor()', "tock.why('q')"])
       expect(await rows(client, `select finding, detail from ${verb}`)).toContainEqual({
-        finding: 'tasks wait though their parents have ended',
-        detail: expect.stringMatching(`^1 task waits .* task ${child} among them looks`),
+        finding: 'tasks wait although their parents have ended',
+        detail: expect.stringMatching(`^1 task waits .* task ${child}, one of them, rechecks`),
       });
     await sweep();
     await becomesReady(child);

@@ -210,11 +210,7 @@ describe('refused', () => {
     [1, 'results[0].spawn', 'spawn must be an object of queue, tasks, wait, on_failure'],
     [{ tasks: [] }, 'results[0].spawn.tasks', 'tasks must be an array of one task or more'],
     [{ tasks: [{}], wait: 1 }, 'results[0].spawn.wait', 'wait must be true or false'],
-    [
-      { tasks: [{}], on_failure: 'run' },
-      'results[0].spawn.on_failure',
-      'on_failure needs wait',
-    ],
+    [{ tasks: [{}], on_failure: 'run' }, 'results[0].spawn.on_failure', 'on_failure needs wait'],
     [
       { tasks: [{}, { priority: 11 }] },
       'results[0].spawn.tasks[1].priority',

@@ -278,7 +278,7 @@ test('doctor() names webhooks that no pusher sends', async () => {
   await client.query(`update tock.runs r ${late} ${of}`);
   const found = await rows(
     client,
-    "select detail from tock.doctor() where finding = 'nobody pushes'",
+    "select detail from tock.doctor() where finding = 'tasks are not pushed'",
   );
   expect(found).toMatchObject([{ detail: expect.stringMatching(/^tock-webhooks \(1 ready/) }]);
 });

@@ -159,7 +159,7 @@ test('doctor() names queues whose tasks nobody sends, and endpoints that are gon
   await enqueue(client, 'alone', [{}, {}]);
   const findings = async () =>
     (await rows<{ finding: string; detail: string }>(client, 'select * from tock.doctor()'))
-      .filter(({ finding }) => ['nobody pushes', 'endpoints are gone'].includes(finding))
+      .filter(({ finding }) => ['tasks are not pushed', 'endpoints are gone'].includes(finding))
       .map(({ finding, detail }) => `${finding}: ${detail}`);
   expect(await findings()).toEqual([]);
   await client.query(
@@ -167,7 +167,7 @@ test('doctor() names queues whose tasks nobody sends, and endpoints that are gon
      where s.number = r.stream and s.queue = 'alone'`,
   );
   expect(await findings()).toEqual([
-    expect.stringMatching(/^nobody pushes: alone \(2 ready, the oldest since 20/),
+    expect.stringMatching(/^tasks are not pushed: alone \(2 ready, the oldest since 20/),
   ]);
   const [taken] = await rows<{ lease: string }>(client, "select lease from tock.claim('alone')");
   await client.query('select tock.complete($1)', [taken?.lease]);

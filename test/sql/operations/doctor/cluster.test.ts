@@ -56,7 +56,7 @@ test('an unused replication slot is found, and one whose WAL is lost', async () 
   await superuser.query("select pg_create_physical_replication_slot('left', true)");
   expect(await found()).toMatchObject([
     {
-      finding: 'nobody reads a replication slot',
+      finding: 'a replication slot has no reader',
       detail: expect.stringMatching(/^left \(physical\) keeps \d+ \w+ of the log$/),
       hint: expect.stringContaining("pg_drop_replication_slot('left')"),
     },
@@ -84,7 +84,7 @@ test('the oldest open transaction is found with its session, and the oldest prep
   const [open, ...others] = await part("sessions('0 s')");
   expect(others).toEqual([]);
   expect(open).toMatchObject({
-    finding: 'a transaction is open for long',
+    finding: 'a transaction has been open for long',
     detail: expect.stringMatching(
       /^process \d+ \(tock as report from 127.0.0.1\), idle in transaction since 20.*, since 20/,
     ),
@@ -95,7 +95,7 @@ test('the oldest open transaction is found with its session, and the oldest prep
   await client.query("begin; create table held (a integer); prepare transaction 'it''s held'");
   const [prepared] = await part("sessions('0 s')");
   expect(prepared).toMatchObject({
-    finding: 'a prepared transaction is open for long',
+    finding: 'a prepared transaction has been open for long',
     detail: expect.stringMatching(/^it's held \(tock\), since 20/),
   });
   await client.query(prepared?.hint.match(/rollback prepared '.*'/)?.[0] as string);
@@ -142,12 +142,12 @@ test('pg_cron jobs that are missing, inactive, changed or surplus are found, and
   const [jobs, extra, ...others] = await found();
   expect(others).toEqual([]);
   expect(jobs).toMatchObject({
-    finding: 'a job of pg_cron is not as it should be',
+    finding: 'a job of pg_cron is wrong',
     severity: 'critical',
     detail:
       'tock:verify_segments runs in database postgres, tock:reap is switched off, tock:create_segments calls something else, tock:tick runs by @hourly, tock:prune is missing',
   });
-  expect(extra).toMatchObject({ finding: 'pg_cron has a job too many' });
+  expect(extra).toMatchObject({ finding: 'pg_cron has an extra job' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
   // One too many holds nothing up.
   await client.query("select tock.put_queue('q', '{}')");
@@ -187,7 +187,7 @@ test('a pg_cron without schedules in seconds is found', async ({ skip }) => {
   await superuser.query(version, ['1.4-1']);
   expect(await part('cron()')).toMatchObject([
     {
-      finding: 'pg_cron knows no seconds',
+      finding: 'pg_cron has no intervals in seconds',
       severity: 'note',
       detail: expect.stringContaining('1.4-1'),
     },
@@ -210,7 +210,7 @@ test('a failed pg_cron job is found, and pg_cron records that are never deleted'
   await note('failed', 'connection failed');
   expect(await found()).toMatchObject([
     {
-      finding: "pg_cron can't run its jobs",
+      finding: 'pg_cron cannot run its jobs',
       detail: 'tock:prune: connection failed',
       hint: expect.stringContaining('use_background_workers'),
     },
@@ -220,7 +220,9 @@ test('a failed pg_cron job is found, and pg_cron records that are never deleted'
   // So pg_cron notes at its start what was at work when the server ended.
   await note('failed', 'server restarted');
   expect(await named()).toEqual([]);
-  expect(await part('cron_notes(1000)')).toMatchObject([{ finding: 'what pg_cron notes grows' }]);
+  expect(await part('cron_notes(1000)')).toMatchObject([
+    { finding: 'the run details of pg_cron grow' },
+  ]);
 });
 
 test('a missing pg_cron launcher is found, until the server has started again', async ({
@@ -295,8 +297,8 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   expect(of('autovacuum is off')?.detail).toBe(
     'autovacuum is off, for tock.maintenance_jobs, track_counts is off',
   );
-  expect(of('connections run out')?.detail).toMatch(/^\d of 7 are taken, \d of them by tock$/);
-  expect(of("the edge's role has no time limit")?.detail).toBe('statement_timeout');
+  expect(of('connections run out')?.detail).toMatch(/^\d of 7 are in use, \d of them by tock$/);
+  expect(of('the role tock_edge has no time limit')?.detail).toBe('statement_timeout');
   if (await hasCron()) {
     expect(of('pg_cron may run too few jobs at once')).toBeUndefined();
     expect(of('pg_cron works in another database')?.detail).toContain('in postgres,');
@@ -309,8 +311,8 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   }
   const launching = (await part('cron()')).map(({ finding, severity }) => [finding, severity]);
   const unlaunched = [
-    ['pg_cron launches nothing', 'critical'],
-    ['pg_cron goes by another time zone', 'note'],
+    ['pg_cron launches no jobs', 'critical'],
+    ['pg_cron uses another time zone', 'note'],
   ];
   if (modern) expect(launching).toEqual(expect.arrayContaining(unlaunched));
   await client.query("set neon.timeline_id = 'x'");
@@ -327,5 +329,5 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   ]);
   await restart(Object.fromEntries(Object.keys(harmful).map((name) => [name, null])));
   expect(await named()).toEqual([]);
-  expect(await part('vacuum(10)')).toMatchObject([{ finding: 'transaction numbers run out' }]);
+  expect(await part('vacuum(10)')).toMatchObject([{ finding: 'transaction ids run out' }]);
 });

@@ -76,7 +76,7 @@ test('missing segments are found before they are needed', async () => {
   );
   expect(await doctor()).toMatchObject([
     {
-      finding: 'no segment is ahead',
+      finding: 'no segment lies ahead',
       severity: 'warning',
       detail: expect.stringMatching(/^\d+ positions/),
     },
@@ -97,7 +97,7 @@ test('a maintenance job that is late or fails is found, with its error', async (
   expect(await doctor()).toMatchObject([
     {
       finding: 'maintenance jobs are late',
-      detail: expect.stringMatching(/^reap \(last done at 2.*\)$/),
+      detail: expect.stringMatching(/^reap \(last run at 2.*\)$/),
       severity: 'note',
       hint: expect.stringMatching(/in database tock_cron.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
     },
@@ -128,7 +128,7 @@ test("a lock of Tock's that another session holds is found, in a transaction too
   const pid = await pidOf(stranger);
   const found = (severity: string, detail: RegExp) => [
     {
-      finding: 'a stranger holds a lock',
+      finding: 'a foreign session holds a lock',
       severity,
       detail: expect.stringMatching(detail),
       hint: expect.stringMatching(
@@ -181,7 +181,7 @@ test('the reports of verification are critical', async () => {
   await client.query(`insert into tock.reports (kind, detail) values ('audit', '{"segment": 1}')`);
   expect(await doctor()).toMatchObject([
     {
-      finding: 'the audit found runs that nobody was handed',
+      finding: 'the verification found runs that no claim leased',
       severity: 'critical',
       detail: '1 report within a day, the newest: {"segment": 1}',
     },
@@ -195,9 +195,9 @@ test('a check that doctor() cannot run is a finding, and the others run', async 
   const found = await doctor();
   expect(found.map(({ finding }) => finding)).toEqual([
     'the sequence is cached',
-    'the doctor could not look',
+    'a check of the doctor failed',
   ]);
-  expect(found[1]?.detail).toMatch(/^maintenance_jobs: 55P03 /);
+  expect(found[1]?.detail).toMatch(/^maintenance: 55P03 /);
   const [lock] = await rows(client, found[1]?.hint.match(/select .*/)?.[0] as string);
   expect(lock).toEqual({
     pid: await pidOf(owner),

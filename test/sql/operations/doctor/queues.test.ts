@@ -22,7 +22,7 @@ type Finding = { finding: string; severity: string; detail: string; hint: string
 
 /** Nobody ticks here, so maintenance jobs are late once the databases' template is two minutes old. */
 const found = () =>
-  rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance_jobs are late'");
+  rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance jobs are late'");
 const named = async () => (await found()).map(({ finding }) => finding);
 const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
@@ -34,9 +34,9 @@ test('a queue without claims for ten minutes is found, and not once it is claime
   await old('11 minutes');
   expect(await found()).toMatchObject([
     {
-      finding: 'nobody claims from a queue',
+      finding: 'no worker claims from a queue',
       detail: expect.stringMatching(
-        /^a task of queue q is ready since 20.*Z, and none was claimed since it is there$/,
+        /^a task of queue q has been ready since 20.*Z, and none was claimed since then$/,
       ),
       hint: expect.stringContaining('tock drop q --force'),
     },
@@ -50,14 +50,14 @@ test('a queue without claims for ten minutes is found, and not once it is claime
   // Whoever has just ended one is about to claim the next.
   expect(await named()).toEqual([]);
   await client.query("update tock.leases set closed_at = now() - interval '11 minutes'");
-  expect(await named()).toEqual(['nobody claims from a queue']);
+  expect(await named()).toEqual(['no worker claims from a queue']);
   await client.query(`select tock.put_queue('q', '{"rate_limit": 1, "rate_seconds": 3600}')`);
   expect(await named()).toEqual([]);
   await old('2 hours');
   await client.query(
     "update tock.leases set claimed_at = now() - interval '71 minutes', closed_at = now() - interval '71 minutes'",
   );
-  expect(await named()).toEqual(['nobody claims from a queue']);
+  expect(await named()).toEqual(['no worker claims from a queue']);
 });
 
 test('a queue at its limit without claims is found, but not while a run is leased in any stream', async () => {
@@ -69,7 +69,7 @@ test('a queue at its limit without claims is found, but not while a run is lease
   await client.query(`update tock.streams set awake = false where priority = 5`);
   expect(await named()).toEqual([]);
   await complete(client, lease);
-  expect(await named()).toEqual(['nobody claims from a queue']);
+  expect(await named()).toEqual(['no worker claims from a queue']);
 });
 
 test('a task that waited long is ready since its promotion, at any attempt', async () => {
@@ -95,7 +95,7 @@ test('a task that waited long is ready since its promotion, at any attempt', asy
   await client.query(
     "update tock.promotions set (due_at, promoted_at) = (select t, t from (select now() - interval '11 minutes') a(t))",
   );
-  expect(await named()).toEqual(['nobody claims from a queue']);
+  expect(await named()).toEqual(['no worker claims from a queue']);
 });
 
 test('a task that is retried at once is ready since its last run ended', async () => {
@@ -109,14 +109,14 @@ test('a task that is retried at once is ready since its last run ended', async (
     `update tock.results set ended_at = ${ended} returning tock.utc(ended_at)`,
   );
   expect(await found()).toMatchObject([
-    { detail: expect.stringContaining(`is ready since ${at?.utc}, and none`) },
+    { detail: expect.stringContaining(`has been ready since ${at?.utc}, and none`) },
   ]);
 });
 
 test('cancelled tasks do not count as ready', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
   await old('1 day');
-  expect(await named()).toEqual(['nobody claims from a queue']);
+  expect(await named()).toEqual(['no worker claims from a queue']);
   await client.query('select tock.cancel($1::bigint[])', [ids]);
   expect(await named()).toEqual([]);
 });
@@ -128,7 +128,7 @@ test('a paused queue is found when a task in it has waited for a day', async () 
   expect(await named()).toEqual([]);
   await old('25 hours');
   const [finding] = await found();
-  expect(finding?.finding).toBe('a paused queue keeps tasks');
+  expect(finding?.finding).toBe('a paused queue has ready tasks');
   await client.query((finding as Finding).hint.split(', or')[0] as string);
   await claim(client, 'q');
   expect(await named()).toEqual([]);
@@ -193,7 +193,7 @@ test('a tenant bucket that several tenants fill is found, with a higher number o
   for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: two }));
   const [finding] = await found();
   expect(finding).toMatchObject({
-    finding: 'a lane has nearly all of a queue',
+    finding: 'a lane has nearly all tasks of a queue',
     detail: expect.stringMatching(/^lane 0 of queue q has at least 200 .* together 0$/),
   });
   expect(finding?.hint).toContain('"lanes": 8');
@@ -217,9 +217,7 @@ test('a segment that is not closed within a day is found, with its cause', async
     "update tock.segments set started_at = now() - interval '25 hours' where number = 2",
   );
   const why = async () => (await found()).map(({ finding, detail }) => [finding, detail]);
-  const unsettled = (text: string) => [
-    ['a segment does not settle', expect.stringContaining(text)],
-  ];
+  const unsettled = (text: string) => [['a segment does not close', expect.stringContaining(text)]];
   expect(await why()).toEqual(unsettled('idle in transaction since'));
   await writer.query('commit');
   expect(await why()).toEqual(unsettled('tasks of queue q are not claimed'));
@@ -228,7 +226,7 @@ test('a segment that is not closed within a day is found, with its cause', async
   await complete(client, lease);
   const rest = await claim(client, 'q', { limit: 10 });
   if (rest.length > 0) await complete(client, leaseOf(rest));
-  expect(await why()).toEqual(unsettled('as nothing'));
+  expect(await why()).toEqual(unsettled('waits for: nothing'));
   await client.query(
     "select tock.run_maintenance('deactivate_streams'), tock.run_maintenance('create_segments')",
   );
@@ -255,7 +253,7 @@ test('a segment whose drop is blocked is found after eight attempts', async () =
   expect(await found()).toMatchObject([
     {
       finding: 'history is not dropped',
-      detail: expect.stringMatching(/^segment 1, .* tried 8 times$/),
+      detail: expect.stringMatching(/^segment 1 .* tried 8 times$/),
     },
   ]);
   await reader.query('commit');

@@ -27,7 +27,7 @@ type Finding = { finding: string; severity: string; detail: string; hint: string
 
 /** Nobody ticks here, so maintenance jobs are late once the databases' template is two minutes old. */
 const doctor = () =>
-  rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance_jobs are late'");
+  rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance jobs are late'");
 
 /** A task of the queue q that is dead, with so many that wait for it. */
 async function deadParent(children: number): Promise<[parent: string, child: string]> {
@@ -49,9 +49,9 @@ const blocked = () =>
 test('a task that waits for a dead one is found, with the task to rerun, until that is done', async () => {
   const [parent, child] = await deadParent(1);
   const found = {
-    finding: 'tasks wait for one that ended otherwise',
+    finding: 'tasks wait for a failed parent',
     severity: 'warning',
-    detail: `task ${child} waits until task ${parent} of queue q, which is dead, is run again and done`,
+    detail: `task ${child} waits until task ${parent} of queue q, which is dead, is rerun and done`,
     hint: expect.stringMatching(`^tock rerun ${parent},.*tock cancel ${child}$`),
   };
   expect(await doctor()).toEqual([found]);
@@ -130,7 +130,7 @@ test('a pool task without a worker is found after ten minutes, where no worker h
   await waited('shards');
   const found = [
     {
-      finding: 'nobody takes from a pool',
+      finding: 'no worker takes from a pool',
       severity: 'warning',
       detail: expect.stringMatching(
         /^task s1 of pool shards has waited since 20\d\d-.*Z, and no worker of the pool holds any$/,
@@ -173,7 +173,7 @@ test('expired workers that were not removed are found, and the maintenance job r
   );
   expect(await doctor()).toEqual([
     {
-      finding: 'workers that have vanished are not let go',
+      finding: 'vanished workers are not removed',
       severity: 'warning',
       detail: '1 of pool gone',
       hint: expect.stringContaining("run_maintenance('reap_pools')"),

@@ -44,7 +44,7 @@ const put = (policy: object) => client.query("select tock.put_queue('q', $1)", [
 
 test('nothing is said of a queue that is empty, at work, or waits for its time, and of one that is unknown, that it is', async () => {
   expect(await why('unknown')).toEqual([
-    says('there is no queue of this name', 'warning', /nobody has made it/, /tock queue list$/),
+    says('there is no queue of this name', 'warning', /never made/, /tock queue list$/),
   ]);
   expect(await why()).toEqual([]);
   const ids = await enqueue(client, 'q', numberedTasks(20));
@@ -76,9 +76,7 @@ test('nobody claims, or nobody any more, and when somebody does it is said no mo
   expect(await why('other')).toEqual([]);
   await complete(client, leaseOf(await claim(client, 'q')));
   const slow = await why();
-  expect(slow).toMatchObject([
-    { finding: 'workers don’t keep up'.replace('’', "'"), severity: 'note' },
-  ]);
+  expect(slow).toMatchObject([{ finding: 'workers do not keep up', severity: 'note' }]);
   await client.query(
     "update tock.leases set claimed_at = now() - interval '2 minutes', closed_at = now() - interval '2 minutes'",
   );
@@ -97,7 +95,7 @@ test('workers that are too few are told from none', async () => {
   await old('10 minutes');
   expect(await why()).toEqual([
     says(
-      "workers don't keep up",
+      'workers do not keep up',
       'note',
       /^28 tasks are ready, the oldest for 10 min; 2 run$/,
       /^start more workers/,
@@ -114,7 +112,7 @@ test('a pause is named as soon as something is ready, and nothing else', async (
     says(
       'the queue is paused',
       'warning',
-      /^2 tasks are ready.*none is handed out$/,
+      /^2 tasks are ready.*claims return none$/,
       /tock queue resume q/,
     ),
   ]);
@@ -130,7 +128,7 @@ test('limits that are reached are named: of what runs, and of the rate', async (
   expect(runs).toHaveLength(2);
   expect(await why()).toEqual([
     says(
-      'as many run as may',
+      'max_running is reached',
       'note',
       /^2 tasks run, which is max_running; ready: 7$/,
       /raise max_running/,
@@ -169,13 +167,13 @@ test('all concurrency keys that hold tasks back are one note, and nothing is to 
   const note = (severity: string, detail: RegExp, hint: RegExp) =>
     says('concurrency keys hold tasks back', severity, detail, hint);
   const all =
-    /^20 tasks wait at 10 concurrency_keys \(10 full\); concurrency_key g\d lets 1 in at a time, and task \d+ is holders: running for 3\d s, attempt 1$/;
+    /^20 tasks wait at 10 concurrency keys \(10 full\); concurrency key g\d admits 1 at a time, and task \d+ holds it: running for 3\d s, attempt 1$/;
   const [young] = await why();
   expect(young).toEqual(note('note', all, /tock task \d+/));
   expect(young?.hint).not.toMatch(/cancel/);
   await claimed('4 minutes');
   expect(await why()).toEqual([
-    note('note', /running for 4 min/, /over 60 s, give it up to let the next in: tock cancel \d+$/),
+    note('note', /running for 4 min/, /over 60 s, cancel it to admit the next: tock cancel \d+$/),
   ]);
   await claimed('2 hours');
   expect(await why()).toMatchObject([{ severity: 'warning' }]);
@@ -189,7 +187,7 @@ test('all concurrency keys that hold tasks back are one note, and nothing is to 
   expect(await why()).toEqual([
     note(
       'warning',
-      /^2 tasks wait at 1 concurrency_key \(1 paused\); concurrency_key shut is paused and lets none in$/,
+      /^2 tasks wait at 1 concurrency key \(1 paused\); concurrency key shut is paused and admits none$/,
       /tock concurrency-key q shut --resume/,
     ),
   ]);
@@ -208,7 +206,7 @@ test('of very many concurrency keys the first twenty are counted, and it is said
   await claimed('30 seconds');
   expect(await why()).toMatchObject([
     {
-      detail: expect.stringMatching(/^20 tasks wait at the first 20 concurrency_keys \(20 full\)/),
+      detail: expect.stringMatching(/^20 tasks wait at the first 20 concurrency keys \(20 full\)/),
     },
   ]);
 });
@@ -237,7 +235,7 @@ test('a queue with push is told who pushes, and a worker that may rest is given 
   await old('30 seconds');
   expect(await why()).toEqual([
     says(
-      'workers may be at rest',
+      'workers may be waiting',
       'note',
       /^2 tasks are ready, the oldest for 3\d s$/,
       /retry_after_seconds/,
@@ -247,7 +245,7 @@ test('a queue with push is told who pushes, and a worker that may rest is given 
   await old('5 minutes');
   expect(await why()).toEqual([
     says(
-      'nobody pushes',
+      'tasks are not pushed',
       'warning',
       /^2 tasks are ready, the oldest for 5 min, and none has been sent yet$/,
       /TOCK_PUSH_SECRET.*POST \/v1\/tick/,
@@ -272,7 +270,7 @@ test('parents that are waited for are counted by how they stand, not named', asy
       new RegExp(
         `^2 tasks wait; task ${child} has waited for 3 min for its own: 997 of 1,372 done, 3 dead, 372 ready$`,
       ),
-      new RegExp(`tock parents ${child} shows which$`),
+      new RegExp(`tock parents ${child} lists them$`),
     ),
   ]);
   await complete(client, leaseOf(await claim(client, 'other', { limit: 1000 })));
@@ -290,10 +288,10 @@ test('where pg_cron comes by the minute that is said while tasks are due, and no
   );
   expect(await rows(client, "select * from tock.why_of_time('q')")).toEqual([
     says(
-      'pg_cron knows no seconds',
+      'pg_cron has no intervals in seconds',
       'note',
-      /^1 task waits though due, the first for 2\d s: pg_cron 1.4 comes by the minute$/,
-      /claim makes them ready before.*pg_cron 1.5/,
+      /^1 task waits although due, the first for 2\d s: pg_cron 1.4 runs jobs once a minute$/,
+      /claim makes them ready earlier.*pg_cron 1.5/,
     ),
   ]);
   await client.query('rollback');
@@ -330,7 +328,7 @@ test('a poison task is named that fails and is retried, with its error, and one 
   await claimed('2 minutes');
   expect((await why()).slice(-1)).toEqual([
     says(
-      'a task ends its workers',
+      'a task kills its workers',
       'warning',
       new RegExp(`^3 runs of task ${killer} were lost`),
       new RegExp(`tock task ${killer}; .*over 60 s.*tock cancel ${killer}`),
@@ -348,7 +346,7 @@ test('a task that fails at once again and again is named while it is ready, too,
       'a task fails again and again',
       'warning',
       new RegExp(`^task ${poison} has failed 4 times, the last time: no$`),
-      /^mend what it says$/,
+      /^fix the reported error$/,
     ),
   ]);
 });
@@ -393,7 +391,7 @@ test('a transaction that has written and stays open is named, and one that reads
   const how = (age: string) =>
     value(client, "select tock.how_to_end(now() - $1::interval, 'a', 'b')", [age]);
   expect(await how('59 s')).toBe('a');
-  expect(await how('61 s')).toBe('a; or, as that has lasted for over 60 s, b');
+  expect(await how('61 s')).toBe('a; or, as it has lasted for over 60 s, b');
   // It is said from five seconds on.
   expect(await why()).toEqual([]);
   await other.query('commit');
@@ -443,12 +441,12 @@ test('what is due and is not made ready is named, and that maintenance jobs are 
   const late = await why('q', false);
   expect(late).toEqual([
     says(
-      'what is due is not made ready',
+      'due tasks are not made ready',
       'critical',
-      /^2 tasks wait though due, the first for 5 min/,
+      /^2 tasks wait although due, the first for 5 min/,
       /pg_cron runs.*POST \/v1\/tick.*tock tick/,
     ),
-    says('maintenance jobs are late', 'warning', /promote \(never done\)/, /tick/),
+    says('maintenance jobs are late', 'warning', /promote \(never run\)/, /tick/),
   ]);
   await client.query(
     "update tock.maintenance_jobs set failures = 3, last_error = 'it broke' where name = 'reap'",
@@ -476,8 +474,8 @@ test('of what explains it as well the worst stands first', async () => {
     ({ finding }) => finding !== 'maintenance jobs are late',
   );
   expect(found.map(({ finding }) => finding)).toEqual([
-    "workers don't keep up",
-    'what is due is not made ready',
+    'workers do not keep up',
+    'due tasks are not made ready',
     'tasks die',
   ]);
   await makeDue(client, 'q');
