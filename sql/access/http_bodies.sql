@@ -66,7 +66,7 @@ comment on function tock.refuse_large_payloads is
 create or replace function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
 returns void language plpgsql volatile as $$
 begin
-  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].after') then
+  if pg_catalog.jsonb_path_exists(p_tasks, '$[*].depends_on') then
     perform tock.check_parents_key(p_key, p_tasks, p_field);
   end if;
   perform tock.authorize(p_key, 'enqueue', s.stage #>> '{}', true)

@@ -43,7 +43,7 @@ declare
 begin
   options := p_options; error := p_error; rerun_of := p_rerun_of; reruns := p_reruns;
   if p_key is null or p_rerun_of is null and p_reruns = '[]'
-    and (p_options ?| '{after,parent,cancelled_for}') is not true
+    and (p_options ?| '{depends_on,parent,cancelled_for}') is not true
   then
     return;
   elsif exists (

@@ -54,7 +54,7 @@ create table tock.reports (
   reported_at timestamptz not null default clock_timestamp(),
   kind text not null,
   detail jsonb not null,
-  constraint kind_is_known check (kind in ('audit', 'guard'))
+  constraint kind_is_known check (kind in ('verify_segments', 'guard'))
 );
 
 create index reports_by_time on tock.reports (reported_at);

@@ -14,7 +14,7 @@ begin
     perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
   elsif p_after is null or p_after < 0 then
     perform tock.refuse(422, 'after must be a whole number from 0: the last n of the previous page',
-      'depends_on');
+      'after');
   end if;
   select t.options into v_options from tock.task(p_id) t;
   v_names := v_options -> 'names';

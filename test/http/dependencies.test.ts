@@ -41,8 +41,8 @@ test('tasks of one call run in the order they name, and the last is given all re
 
 for (const [task, field, detail] of [
   [{ depends_on: 'a' }, 'depends_on', 'an array of up to 10,000 ids of tasks'],
-  [{ depends_on: [{}] }, 'after[0]', 'an id of a task, the name of one in this call, or *'],
-  [{ depends_on: ['a'] }, 'after[0]', 'no task of this call is named a'],
+  [{ depends_on: [{}] }, 'depends_on[0]', 'an id of a task, the name of one in this call, or *'],
+  [{ depends_on: ['a'] }, 'depends_on[0]', 'no task of this call is named a'],
   [{ name: '12' }, 'name', 'not only digits'],
   [{ depends_on: [1], on_parent_failure: 'no' }, 'on_parent_failure', 'cancel or run or wait'],
 ] as const) {

@@ -272,7 +272,7 @@ export const constraintViolations: ConstraintViolation[] = [
   },
   {
     table: 'reports',
-    row: { number: 999, reported_at: at, kind: 'audit', detail: {} },
+    row: { number: 999, reported_at: at, kind: 'verify_segments', detail: {} },
     broken: { kind_is_known: { kind: 'news' } },
   },
   {

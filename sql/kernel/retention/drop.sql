@@ -3,17 +3,17 @@ returns void language plpgsql volatile as $$
 declare
   v_table text;
 begin
-  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+  foreach v_table in array array['runs', 'leases', 'results', 'run_overrides'] loop
     execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_segment);
   end loop;
   if not tock.may_be_dropped(p_segment) then
     raise lock_not_available using message = 'the archive was turned on while the segment was being dropped';
   end if;
   -- from here on other sessions queue behind this one, so it waits only for the locks below
-  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+  foreach v_table in array array['runs', 'leases', 'results', 'run_overrides'] loop
     execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
   end loop;
-  foreach v_table in array array['runs', 'leases', 'results', 'marks'] loop
+  foreach v_table in array array['runs', 'leases', 'results', 'run_overrides'] loop
     execute pg_catalog.format('drop table tock.%s_%s', v_table, p_segment);
   end loop;
   perform tock.drop_segment_functions(p_segment);

@@ -80,7 +80,7 @@ begin
   for v_n in 1 .. pg_catalog.cardinality(v_missing) by 10000 loop
     v_requeued := v_requeued + tock.end_runs(p_segment, v_missing[v_n : v_n + 9999]);
   end loop;
-  insert into tock.reports (kind, detail) values ('audit', pg_catalog.jsonb_build_object(
+  insert into tock.reports (kind, detail) values ('verify_segments', pg_catalog.jsonb_build_object(
     'segment', p_segment, 'stream', p_stream, 'queue',
     (select s.queue from tock.streams s where s.number = p_stream),
     'runs', p_runs, 'leased', p_leased, 'requeued', v_requeued, 'in_leases', v_in_leases));

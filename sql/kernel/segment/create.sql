@@ -13,7 +13,7 @@ begin
   end if;
   for v_leaf in
     select t.name, p_first - t.less as first, p_end - t.less as last, t.fillfactor
-    from (values ('runs', 0, 100), ('results', 0, 100), ('marks', 0, 100), ('leases', 1, 70)) t (name,
+    from (values ('runs', 0, 100), ('results', 0, 100), ('run_overrides', 0, 100), ('leases', 1, 70)) t (name,
       less, fillfactor)
   loop
     execute pg_catalog.format(

@@ -85,7 +85,7 @@ test.each(plannerStatistics)(
         );
         await on.query("select tock.take_task('empty', 'me')");
       },
-      { tables: /places|wait_list_cursors/, most: 1200, least: 40 },
+      { tables: /pool_members|wait_list_cursors/, most: 1200, least: 40 },
     );
     expect(bad).toEqual([]);
   },

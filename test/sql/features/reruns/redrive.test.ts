@@ -216,5 +216,5 @@ test('invalid arguments are refused with their field', async () => {
   expect(await fields(redrive(client, q, { limit: 10_001 }))).toEqual(['TK422', 'limit']);
   expect(await fields(redrive(client, q, { cursor: 'zz' }))).toEqual(['TK422', 'cursor']);
   expect(await fields(deadGroups(client, q, 0))).toEqual(['TK422', 'limit']);
-  expect(await fields(deadGroups(client, q, 1, 0))).toEqual(['TK422', 'look']);
+  expect(await fields(deadGroups(client, q, 1, 0))).toEqual(['TK422', 'scan_limit']);
 });

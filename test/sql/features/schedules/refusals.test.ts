@@ -70,7 +70,7 @@ test.each<[string, object, RegExp]>([
     { ...daily, options: { expires_at: '2030-01-01T00:00:00Z' } },
     /no expires_at/,
   ],
-  ['options.after', { ...daily, options: { depends_on: ['1'] } }, /no after/],
+  ['options.depends_on', { ...daily, options: { depends_on: ['1'] } }, /depends_on/],
   ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /not a stage/],
   ['nonsense', { ...daily, nonsense: 1 }, /no setting nonsense/],
 ])('what a schedule can not have is refused by name: %s', async (field, settings, message) => {

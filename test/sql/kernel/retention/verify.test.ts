@@ -67,7 +67,7 @@ async function overAndAudited(): Promise<Record<string, unknown>[]> {
   await verifySegments(client);
   const found = await rows<{ detail: Record<string, unknown> }>(
     client,
-    "select detail from tock.reports where kind = 'audit' order by number",
+    "select detail from tock.reports where kind = 'verify_segments' order by number",
   );
   return found.map((one) => one.detail);
 }
@@ -223,7 +223,7 @@ test('verification in parts resumes where it stopped, also after a rollback', as
   expect(looked).toBeGreaterThanOrEqual(32);
   const [report, ...more] = await rows<{ detail: object }>(
     client,
-    "select detail from tock.reports where kind = 'audit'",
+    "select detail from tock.reports where kind = 'verify_segments'",
   );
   expect(report?.detail).toMatchObject({ queue: 'q', runs: 9, leased: 8, requeued: 1 });
   expect(more).toEqual([]);

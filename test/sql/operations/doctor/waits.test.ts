@@ -201,7 +201,7 @@ test.each(plannerStatistics)(
       async () => {
         await on.query('select * from tock.doctor()');
       },
-      { tables: /places|dependency_waits|waiting/, most: 1200, least: 5 },
+      { tables: /pool_members|dependency_waits|waiting/, most: 1200, least: 5 },
     );
     expect(bad).toEqual([]);
   },
