@@ -90,8 +90,9 @@ comment on function tock.parse_ids is
   'The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.';
 
 -- It begins with the cursor, so that what is claimed together lies together in the index on token (random
--- tokens wrote a page each after a checkpoint, see docs/decisions/0005). 62 bits are random, as many as it
--- takes that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit is 0.
+-- tokens wrote a page each after a checkpoint, see docs/decisions/0005). 62 bits are random, as many as
+-- it takes that nobody guesses a lease: a token alone lets in nobody without a role or a key. The first bit
+-- is 0.
 create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
 returns uuid
 language sql
