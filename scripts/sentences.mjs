@@ -15,7 +15,12 @@ function paragraphs(markdown) {
     .replace(/^(#|\s*\||\[[^\]]+\]: ).*$/gm, '');
   return text
     .split(/\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )/)
-    .map((part) => part.replace(/^\s*(?:[-*>]|\d+\.) /, '').replace(/\s+/g, ' ').trim())
+    .map((part) =>
+      part
+        .replace(/^\s*(?:[-*>]|\d+\.) /, '')
+        .replace(/\s+/g, ' ')
+        .trim(),
+    )
     .filter((part) => part !== '');
 }
 
