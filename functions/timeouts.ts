@@ -1,4 +1,4 @@
-// Timeouts of network operations. ARCHITECTURE.md lists them, and what limits the rest.
+// Timeouts of network operations. docs/decisions/0023-every-wait-ends.md lists them, and what limits the rest.
 
 /** A connection: TCP, TLS and login. */
 export const CONNECT_MS = 5_000;

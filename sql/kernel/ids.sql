@@ -71,7 +71,7 @@ comment on function tock.parse_ids is
   'The ids of an array of {id, ...}; TK422 names an element without an id or with one given before.';
 
 -- The token begins with the cursor: leases claimed together are then neighbours in the index on token. Random
--- tokens wrote one page each after a checkpoint (see ARCHITECTURE.md). 62 bits are random, which makes a
+-- tokens wrote one page each after a checkpoint (see docs/decisions/0005). 62 bits are random, which makes a
 -- token unguessable; a caller needs a role or an API key beside it. The first bit is 0.
 create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
 returns uuid language sql volatile as $$

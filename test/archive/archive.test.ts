@@ -115,8 +115,8 @@ test('tasks are found in the files, the newest segment first, part by part', asy
       .tasks;
   expect(await between(at, next)).toMatchObject([{ id: ids.done, created_at }]);
   expect(await between(at, at)).toEqual([]);
-  const by = async (queue: string, wish: string) =>
-    (await tock.send(`GET /v1/archive/tasks?queue=${queue}&${wish}`)).body.tasks;
+  const by = async (queue: string, filter: string) =>
+    (await tock.send(`GET /v1/archive/tasks?queue=${queue}&${filter}`)).body.tasks;
   expect(await by('later', 'unique_key=k-1')).toMatchObject([{ id: ids.delayed }]);
   expect(await by('later', 'unique_key=k-2')).toEqual([]);
   expect(await by('shop', 'worker=w-shop&tenant=acme')).toMatchObject([{ id: ids.done }]);

@@ -91,7 +91,7 @@ async function goOn(random: (n: number) => number, kindly: boolean) {
   return runs.length;
 }
 
-async function wish(random: (n: number) => number, known: string[]): Promise<void> {
+async function changeTask(random: (n: number) => number, known: string[]): Promise<void> {
   const id = known[random(known.length)];
   const verbs = [
     ['select tock.cancel(array[$1::bigint])', [id]],
@@ -114,7 +114,7 @@ test.each(seeds)('lives over several segments read as before, to the letter: %i'
     for (let n = 0; n < 25; n++) {
       const what = known.length === 0 ? 0 : random(9);
       if (what < 3) await make(random, known);
-      else if (what < 5) await wish(random, known);
+      else if (what < 5) await changeTask(random, known);
       else await goOn(random, false);
     }
     await startNextSegment(tock.owner);

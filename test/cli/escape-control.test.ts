@@ -21,8 +21,8 @@ beforeAll(async () => {
   });
   await enqueue(client, 'evil', [{ payload: hostile, tenant: hostile }]);
   leaseOf(await claim(client, 'evil', { worker }));
-  const gated = { payload: hostile, concurrency_key: hostile };
-  await enqueue(client, 'evil', [gated, gated]);
+  const limited = { payload: hostile, concurrency_key: hostile };
+  await enqueue(client, 'evil', [limited, limited]);
   await promote(client);
 });
 

@@ -123,7 +123,7 @@ test('settings that are not set are shown, and rates say of which time they are'
 
 test('the concurrency keys page opens on a queue that has concurrency keys', async () => {
   await enqueue(made.client, 'aa-none', numberedTasks(1));
-  await enqueue(made.client, 'zz-gated', numberedTasks(2, 0, { concurrency_key: 'acct' }));
+  await enqueue(made.client, 'zz-limited', numberedTasks(2, 0, { concurrency_key: 'acct' }));
   await made.client.query('select tock.promote()');
   await made.client.query('select tock.collect_metrics()');
   const page = await made.open(all);

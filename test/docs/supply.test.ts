@@ -22,7 +22,7 @@ test('every package is locked to bytes, and what users get runs nothing when it 
 });
 
 test('every dependency of users has its reason, and every other that is not a fixed choice', () => {
-  const table = read('ARCHITECTURE.md').split('## Dependencies')[1]?.split('\n## ')[0] ?? '';
+  const table = read('docs/decisions/0037-packages.md');
   const reasons = table.split('\n').flatMap((row) => row.split('|')[1]?.split(/[,\s]+/) ?? []);
   for (const name of Object.keys(dependencies)) expect(reasons).toContain(name);
   const plain = /^@types\/|^(@biomejs\/biome|typescript|vitest|testcontainers|wrangler)$/;

@@ -39,10 +39,10 @@ test('dead tasks are grouped, redriven by error to another queue, and say where 
     ],
     counted_all: true,
   });
-  const wish = { error: 'timeout', request_id: 'r', to_queue: 'elsewhere', reason: 'mended' };
-  const first = await post(`${at}/redrive`, wish);
+  const options = { error: 'timeout', request_id: 'r', to_queue: 'elsewhere', reason: 'mended' };
+  const first = await post(`${at}/redrive`, options);
   expect(first).toMatchObject({ status: 200, body: { redriven: 2, cursor: null } });
-  expect((await post(`${at}/redrive`, wish)).body).toEqual(first.body);
+  expect((await post(`${at}/redrive`, options)).body).toEqual(first.body);
   expect(await claim()).toEqual([]);
   const { tasks } = (await post('/v1/queues/elsewhere/claim', { limit: 9 })).body;
   expect(tasks).toHaveLength(2);

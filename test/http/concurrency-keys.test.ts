@@ -14,13 +14,13 @@ const claim = async (queue: string) =>
 const concurrencyKeyOf = async (path: string) => (await tock.send(`GET /v1/queues/${path}`)).body;
 
 test('of tasks with one concurrency key one is claimed at a time, and the concurrency key says who', async () => {
-  const ids = await add('gated', [
+  const ids = await add('limited', [
     { concurrency_key: 'user 1/2' },
     { concurrency_key: 'user 1/2' },
   ]);
-  const { tasks, lease } = await claim('gated');
+  const { tasks, lease } = await claim('limited');
   expect(tasks).toMatchObject([{ id: ids[0] }]);
-  expect(await claim('gated')).toMatchObject({ tasks: [], state: 'empty' });
+  expect(await claim('limited')).toMatchObject({ tasks: [], state: 'empty' });
   const concurrency_key = {
     concurrency_key: 'user 1/2',
     paused: false,
@@ -31,14 +31,14 @@ test('of tasks with one concurrency key one is claimed at a time, and the concur
     holders: [ids[0]],
     waiting: 1,
   };
-  expect(await concurrencyKeyOf('gated/concurrency-keys/user%201%2F2')).toEqual(concurrency_key);
-  expect(await concurrencyKeyOf('gated/concurrency-keys')).toEqual({
+  expect(await concurrencyKeyOf('limited/concurrency-keys/user%201%2F2')).toEqual(concurrency_key);
+  expect(await concurrencyKeyOf('limited/concurrency-keys')).toEqual({
     concurrency_keys: [concurrency_key],
   });
   expect((await tock.send(`POST /v1/leases/${lease}/complete`)).body).toMatchObject({
     completed: 1,
   });
-  expect((await claim('gated')).tasks).toMatchObject([{ id: ids[1] }]);
+  expect((await claim('limited')).tasks).toMatchObject([{ id: ids[1] }]);
 });
 
 test('a concurrency key is resized, paused and reset; who may not, and what may not be, is refused', async () => {

@@ -134,13 +134,13 @@ test('a key is judged before the verb does anything', async () => {
 
   const { body } = await tock.send('POST /v1/queues/judged/tasks', { body: {} });
   const [id] = body.ids;
-  for (const [route, wish] of [
+  for (const [route, request] of [
     ['POST /v1/queues/judged/claim', {}],
     [`PATCH /v1/tasks/${id}`, { payload: 1 }],
     [`POST /v1/tasks/${id}/cancel`, {}],
     ['POST /v1/tasks/cancel', { ids: [id] }],
   ] as const) {
-    expect(await tock.send(route, { key, body: wish }), route).toMatchObject({ status: 403 });
+    expect(await tock.send(route, { key, body: request }), route).toMatchObject({ status: 403 });
   }
   const task = await tock.send(`GET /v1/tasks/${id}`);
   expect(task.body).toMatchObject({ state: 'ready', payload: null, runs: [{ state: 'ready' }] });

@@ -188,12 +188,12 @@ test("a request id, a unique key and a concurrency key are each tenant's own", a
     if (on_conflict === 'keep') expect(idOf(await put(acme, keyed))).toBe(first);
   }
 
-  const gated = [acme, evil].map((key) => put(key, { concurrency_key: 'g' }, 'gated'));
-  await Promise.all(gated);
-  await put(acme, { concurrency_key: 'g' }, 'gated');
+  const limited = [acme, evil].map((key) => put(key, { concurrency_key: 'g' }, 'limited'));
+  await Promise.all(limited);
+  await put(acme, { concurrency_key: 'g' }, 'limited');
   const holders: string[] = [];
   for (let n = 0; n < 3; n++) {
-    const { body } = await tock.send('POST /v1/queues/gated/claim', { body: { limit: 9 } });
+    const { body } = await tock.send('POST /v1/queues/limited/claim', { body: { limit: 9 } });
     holders.push(...body.tasks.map(({ tenant }: { tenant: string }) => tenant));
   }
   expect(holders.sort()).toEqual(['acme', 'evil']);

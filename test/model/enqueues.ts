@@ -75,7 +75,9 @@ const counts = (policy: unknown, { state }: Task) =>
 
 function merged(holder: Task, task: Given): unknown {
   const before =
-    holder.state === 'running' && 'payload' in holder.wish ? holder.wish.payload : holder.payload;
+    holder.state === 'running' && 'payload' in holder.pending
+      ? holder.pending.payload
+      : holder.payload;
   const both = task.on_conflict === 'merge' && Array.isArray(before) && Array.isArray(task.payload);
   return both ? [...(before as unknown[]), ...(task.payload as unknown[])] : task.payload;
 }

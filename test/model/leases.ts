@@ -170,7 +170,7 @@ export async function doLease(
       'select runs, cancel from tock.extend(p_lease => $1, p_seconds => 7200)',
       [token],
     );
-    const cancelled = running.filter(({ wish }) => wish.cancelled).map(({ id }) => id);
+    const cancelled = running.filter(({ pending }) => pending.cancelled).map(({ id }) => id);
     // Of a part that ended, those that it was claimed with are counted until all have.
     expect(answer?.runs).toBeGreaterThanOrEqual(running.length);
     if (!lease.touched) expect(answer?.runs).toBe(running.length);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
-import * as wishes from './changes.ts';
+import * as changes from './changes.ts';
 import { compareWithModel, expectConsistent, settings } from './compare.ts';
 import { doEnqueue } from './enqueues.ts';
 import { doClaim, doComplete, doFail, doLease, doStale, lostLeases, pickLease } from './leases.ts';
@@ -37,23 +37,23 @@ async function take(model: Model, step: Step): Promise<void> {
     case 'stale':
       return doStale(model, real, step);
     case 'cancel':
-      return wishes.doCancel(model, real, step);
+      return changes.doCancel(model, real, step);
     case 'rerun':
-      return wishes.doRerun(model, real, step);
+      return changes.doRerun(model, real, step);
     case 'change':
-      return wishes.doChange(model, real, step);
+      return changes.doChange(model, real, step);
     case 'expire':
-      return wishes.doExpire(model, real, step);
+      return changes.doExpire(model, real, step);
     case 'purge':
-      return wishes.doPurge(model, real, step);
+      return changes.doPurge(model, real, step);
     case 'limit':
-      return wishes.doLimit(model, real, step);
+      return changes.doLimit(model, real, step);
     case 'segment':
-      return wishes.doSegment(real);
+      return changes.doSegment(real);
     case 'maintenance_jobs':
-      return wishes.doMaintenanceJobs(real);
+      return changes.doMaintenanceJobs(real);
     default:
-      return wishes.doQueue(model, real, step);
+      return changes.doQueue(model, real, step);
   }
 }
 

@@ -16,7 +16,7 @@ export type Task = {
   lost: number;
   runs: { queue: string; attempt: number; state: string }[];
   concurrency_key: string | null;
-  holders: boolean;
+  admitted: boolean;
   /** The place in the concurrency key's line, where that is known. */
   ticket: number | null;
   expires: boolean;
@@ -29,7 +29,7 @@ export type Task = {
   delayed: boolean;
   pipeline: string[] | null;
   /** What was wished for the next attempt. */
-  wish: { cancelled: boolean; payload?: unknown; priority?: number; later: boolean };
+  pending: { cancelled: boolean; payload?: unknown; priority?: number; later: boolean };
   lease: string | null;
   reruns: string[];
 };
@@ -86,7 +86,7 @@ export function fresh(id: string, queue: string): Task {
     lost: 0,
     runs: [],
     concurrency_key: null,
-    holders: false,
+    admitted: false,
     ticket: null,
     expires: false,
     late: false,
@@ -95,7 +95,7 @@ export function fresh(id: string, queue: string): Task {
     onFailure: 'cancel',
     delayed: false,
     pipeline: null,
-    wish: { cancelled: false, later: false },
+    pending: { cancelled: false, later: false },
     lease: null,
     reruns: [],
   };
@@ -112,7 +112,7 @@ export function ready(task: Task): void {
   task.state = 'ready';
   task.waits = null;
   task.ticket = null;
-  task.holders = task.concurrency_key !== null;
+  task.admitted = task.concurrency_key !== null;
   task.runs.push({ queue: task.queue, attempt: task.attempt, state: 'ready' });
 }
 
@@ -120,7 +120,7 @@ export function ready(task: Task): void {
 export function come(model: Model, task: Task): void {
   task.state = 'waiting';
   if (task.delayed) task.waits = 'time';
-  else if (task.concurrency_key && !task.holders) {
+  else if (task.concurrency_key && !task.admitted) {
     task.waits = 'concurrency_key';
     task.ticket = ++model.tickets;
   } else ready(task);
@@ -129,23 +129,23 @@ export function come(model: Model, task: Task): void {
 export function end(task: Task, state: 'done' | 'dead' | 'cancelled' | 'expired'): void {
   task.state = state;
   task.waits = null;
-  task.holders = false;
+  task.admitted = false;
   task.lease = null;
 }
 
 /** A run ended and the task goes on, unless somebody wanted otherwise. */
 export function goOn(task: Task, ended: string, later: boolean, counts: Partial<Task>): void {
-  if (task.wish.cancelled) {
+  if (task.pending.cancelled) {
     endRun(task, 'cancelled');
     end(task, 'cancelled');
     return;
   }
   endRun(task, ended);
   Object.assign(task, counts);
-  if ('payload' in task.wish) task.payload = task.wish.payload;
-  task.priority = task.wish.priority ?? task.priority;
-  if (task.wish.later) task.holders = false;
-  if (later || task.wish.later) {
+  if ('payload' in task.pending) task.payload = task.pending.payload;
+  task.priority = task.pending.priority ?? task.priority;
+  if (task.pending.later) task.admitted = false;
+  if (later || task.pending.later) {
     task.state = 'waiting';
     task.waits = 'time';
   } else ready(task);
@@ -171,7 +171,7 @@ export function complete(task: Task, result: unknown): void {
   const stage = task.pipeline?.[task.pipeline.indexOf(task.queue) + 1];
   if (stage) {
     const payload = result ?? task.payload;
-    if (task.wish.cancelled) task.result = result;
+    if (task.pending.cancelled) task.result = result;
     goOn(task, 'done', false, { queue: stage, attempt: 1, lost: 0, payload });
   } else {
     endRun(task, 'done');
@@ -183,8 +183,8 @@ export function complete(task: Task, result: unknown): void {
 /** Whether this changed anything. */
 export function cancel(task: Task): boolean {
   if (task.state === 'running') {
-    const first = !task.wish.cancelled;
-    task.wish.cancelled = true;
+    const first = !task.pending.cancelled;
+    task.pending.cancelled = true;
     return first;
   }
   if (!isUnended(task)) return false;
@@ -201,9 +201,9 @@ export type Change = { payload?: unknown; priority?: number; later?: boolean };
 export function change(task: Task, changes: Change): boolean {
   if (!isUnended(task)) return false;
   const { payload, priority, later } = changes;
-  task.wish = { ...task.wish, ...('payload' in changes && { payload }) };
-  task.wish.priority = priority ?? task.wish.priority;
-  task.wish.later = later ?? task.wish.later;
+  task.pending = { ...task.pending, ...('payload' in changes && { payload }) };
+  task.pending.priority = priority ?? task.pending.priority;
+  task.pending.later = later ?? task.pending.later;
   if (task.state === 'running') return true;
   if ('payload' in changes) task.payload = payload;
   task.priority = priority ?? task.priority;
@@ -212,13 +212,13 @@ export function change(task: Task, changes: Change): boolean {
     if (later) {
       task.state = 'waiting';
       task.waits = 'time';
-      task.holders = false;
+      task.admitted = false;
     } else ready(task);
   } else if (task.waits === 'parents') task.delayed = later ?? task.delayed;
   else if (later) {
     task.waits = 'time';
     task.ticket = null;
-    task.holders = false;
+    task.admitted = false;
   } else if (later === false && task.waits === 'time') {
     if (task.concurrency_key) task.waits = 'concurrency_key';
     else ready(task);

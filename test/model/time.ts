@@ -49,7 +49,7 @@ async function lookAtConcurrencyKeys(model: Model, { client }: ModelDatabase): P
     const left = here.filter(({ id }) => !inNow.has(id));
     for (const task of came) ready(task);
     const holders = tasksOf(model).filter(
-      (task) => task.holders && concurrencyKeyOf(task) === concurrency_key,
+      (task) => task.admitted && concurrencyKeyOf(task) === concurrency_key,
     ).length;
     const limit = model.limits.get(concurrency_key) ?? 1;
     if (came.length > 0) expect(holders, `inside ${concurrency_key}`).toBeLessThanOrEqual(limit);

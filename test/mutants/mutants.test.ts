@@ -36,14 +36,13 @@ test('no two mutants have one name', () => {
 });
 
 const words: [RegExp, string][] = [
-  [/(?<!extract\()segment/g, 'segment'],
-  [/concurrency_key/g, 'concurrency_key'],
-  [/draw/g, 'lease_range'],
-  [/asked/g, 'extended'],
-  [/hot/g, 'current'],
-  [/marks/g, 'run_overrides'],
-  [/wishes/g, 'pending_changes'],
-  [/dut(?:y|ies)/g, 'maintenance_job'],
+  [/segment/g, 'chunk'],
+  [/concurrency_key/g, 'mutex'],
+  [/lease_range/g, 'take_range'],
+  [/extended/g, 'further'],
+  [/run_overrides/g, 'run_edits'],
+  [/pending_changes/g, 'open_edits'],
+  [/maintenance_job/g, 'chore'],
 ];
 const changes: [string, (text: string) => string][] = [
   [

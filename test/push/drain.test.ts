@@ -204,7 +204,7 @@ test("a queue's rate holds for its pushes", async () => {
 test('a queue that is limited to one running, or has concurrency keys, is pushed one by one', async () => {
   let most = 0;
   const open = new Set<string>();
-  for (const path of ['/single', '/gated']) {
+  for (const path of ['/single', '/limited']) {
     there.on(path, (response, { headers }) => {
       open.add(headers['webhook-id'] as string);
       most = Math.max(most, open.size);
@@ -219,11 +219,11 @@ test('a queue that is limited to one running, or has concurrency keys, is pushed
   expect(await drained()).toMatchObject({ done: 2 });
   expect(most).toBe(1);
   await pushed(
-    'gated',
+    'limited',
     [1, 2].map((payload) => ({ payload, concurrency_key: 'one' })),
   );
   await drained();
-  while (there.at('/gated').length < 2) await drained();
+  while (there.at('/limited').length < 2) await drained();
   expect(most).toBe(1);
 });
 

@@ -29,7 +29,7 @@ const delayed: Kind = (task, request, random) => {
   request.due = request.sent + seconds * 1000;
 };
 
-const gated: Kind = (task, request, random) => {
+const limited: Kind = (task, request, random) => {
   request.concurrency_key = `concurrency_key-${random(4)}`;
   task.concurrency_key = request.concurrency_key;
   if (random(6) === 0) task.priority = random(10);
@@ -84,9 +84,9 @@ const brief: Kind = (task, request, random) => {
 const kinds: [share: number, [queue: string, kind: Kind]][] = [
   [12, ['plain', plain]],
   [5, ['plain', delayed]],
-  [6, ['one', gated]],
-  [4, ['three', gated]],
-  [3, ['yielding', gated]],
+  [6, ['one', limited]],
+  [4, ['three', limited]],
+  [3, ['yielding', limited]],
   [5, ['keyed', keyed]],
   [10, ['family', family]],
   [6, ['first', pipeline]],

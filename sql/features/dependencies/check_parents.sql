@@ -59,7 +59,7 @@ create or replace function tock.release_dependents(p_children bigint[])
 returns void language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_gated bigint[];
+  v_keyed bigint[];
   v_ready bigint[];
 begin
   if pg_catalog.cardinality(p_children) = 0 then
@@ -89,12 +89,12 @@ begin
     where w.position = any (p_children) and w.options ? 'expires_at'));
   select pg_catalog.array_agg(w.position) filter (where w.due_at = 'infinity'),
       pg_catalog.array_agg(w.position) filter (where w.concurrency_key is not null and w.due_at <= v_now)
-        into v_ready, v_gated
+        into v_ready, v_keyed
   from tock.waiting w where w.position = any (p_children);
   if v_ready is not null then
     perform tock.make_ready(v_ready);
   end if;
-  perform tock.join_wait_lists(coalesce(v_gated, '{}'));
+  perform tock.join_wait_lists(coalesce(v_keyed, '{}'));
 end $$;
 
 comment on function tock.release_dependents is

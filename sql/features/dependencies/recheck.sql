@@ -41,7 +41,7 @@ returns void language plpgsql volatile as $$
 declare
   v_children bigint[];
 begin
-  with nudged as (
+  with rechecks as (
     delete from tock.dependency_rechecks n
     where n.number = any (array(
       select o.number from tock.dependency_rechecks o
@@ -50,7 +50,7 @@ begin
       order by o.number limit case when p_sweep then 10000 else 1000 end for update skip locked))
     returning n.*)
   select pg_catalog.array_agg(distinct coalesce(n.child, x.child)) into v_children
-  from nudged n
+  from rechecks n
   left join lateral (
     select x.child from tock.dependency_waits x
     where x.stream = n.stream and x.position > n.after_position and x.position <= n.upto offset 0) x on true

@@ -13,7 +13,7 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_from timestamptz := '-infinity';
   v_due bigint[];
-  v_gated bigint[];
+  v_keyed bigint[];
   v_children bigint[];
   v_count integer;
   v_tasks bigint[];
@@ -33,14 +33,14 @@ begin
       pg_catalog.array_agg(d.position)
         filter (where d.concurrency_key is not null and d.due_after_parents is null),
       pg_catalog.array_agg(d.position) filter (where d.due_after_parents is not null)
-    into v_due, v_gated, v_children
+    into v_due, v_keyed, v_children
   from (
     select w.position, w.concurrency_key, w.due_after_parents from tock.waiting w
     where w.due_at <= v_now and w.due_at >= v_from
     order by w.due_at, w.position limit p_limit for update skip locked) d;
-  v_behind := tock.held_back(v_gated, v_from);
+  v_behind := tock.held_back(v_keyed, v_from);
   if v_behind <> '{}' then
-    v_gated := array(select unnest(v_gated) except select unnest(v_behind));
+    v_keyed := array(select unnest(v_keyed) except select unnest(v_behind));
     -- while another transaction is open, these may be all rows that were found
     v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
       select w.position from tock.waiting w
@@ -68,10 +68,10 @@ begin
     perform tock.make_ready(v_off, true);
   end if;
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));
-  if v_gated is not null then
-    v_gated := array(select g from unnest(v_gated) g where g <> all (v_off));
-    v_due := array(select unnest(v_due) except select unnest(v_gated));
-    perform tock.on_concurrency_keys_due(v_gated);
+  if v_keyed is not null then
+    v_keyed := array(select g from unnest(v_keyed) g where g <> all (v_off));
+    v_due := array(select unnest(v_due) except select unnest(v_keyed));
+    perform tock.on_concurrency_keys_due(v_keyed);
   end if;
   if pg_catalog.cardinality(v_due) > 0 then
     perform tock.make_ready(v_due);

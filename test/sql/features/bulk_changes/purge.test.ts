@@ -174,11 +174,11 @@ test('what cannot be purged is refused with its field', async () => {
 
 test('a purge of what is ready opens its concurrency keys for who stands there', async () => {
   const q = queue();
-  const gated = ['a', 'b', 'a', 'b', 'b'].map((concurrency_key, n) => ({
+  const limited = ['a', 'b', 'a', 'b', 'b'].map((concurrency_key, n) => ({
     payload: n,
     concurrency_key,
   }));
-  const ids = await enqueue(client, q, gated);
+  const ids = await enqueue(client, q, limited);
   await promote(client);
   expect(await purge(client, q, 'ready')).toEqual({ ready: '2', waiting: 0, busy: 0, more: false });
   const runs = (await drain(client, q)).flat();
@@ -193,8 +193,8 @@ test('a purge of what is ready opens its concurrency keys for who stands there',
 
 test('a purge opens no concurrency key for more than it holds, nor one that is paused', async () => {
   const q = queue();
-  const gated = (concurrency_key: string, n: number) => numberedTasks(n, 0, { concurrency_key });
-  await enqueue(client, q, [...gated('running', 3), ...gated('paused', 3)]);
+  const limited = (concurrency_key: string, n: number) => numberedTasks(n, 0, { concurrency_key });
+  await enqueue(client, q, [...limited('running', 3), ...limited('paused', 3)]);
   await promote(client);
   const [run] = await claim(client, q);
   const other = await task(client, run?.id as string);

@@ -248,15 +248,15 @@ test('a child keeps its own delay and its own concurrency key', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const soon = new Date(Date.now() + 3_600_000).toISOString();
-  const [later = '', gated = '', behind = ''] = await enqueue(client, queue, [
+  const [later = '', limited = '', behind = ''] = await enqueue(client, queue, [
     { depends_on: [parent], run_at: soon },
     { depends_on: [parent], concurrency_key: 'g' },
     { depends_on: [parent], concurrency_key: 'g' },
   ]);
   await promote(client);
-  expect(await states([later, gated, behind])).toEqual(['waiting', 'waiting', 'waiting']);
+  expect(await states([later, limited, behind])).toEqual(['waiting', 'waiting', 'waiting']);
   await complete(client, leaseOf(await take(queue)));
-  expect(await states([later, gated, behind])).toEqual(['waiting', 'ready', 'waiting']);
+  expect(await states([later, limited, behind])).toEqual(['waiting', 'ready', 'waiting']);
   expect((await task(client, later))?.run_at?.toISOString()).toBe(soon);
   await client.query('select tock.reschedule(array[$1::bigint], now())', [later]);
   expect(await stateOf(later)).toBe('ready');

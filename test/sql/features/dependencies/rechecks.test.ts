@@ -176,7 +176,7 @@ test('promotion skips rechecks that it handled before, beside an open transactio
     await client.query('select pg_stat_force_next_flush()');
     return value<number>(
       client,
-      "select idx_tup_read::integer from pg_stat_user_indexes where indexrelname = 'nudges_pkey'",
+      "select idx_tup_read::integer from pg_stat_user_indexes where indexrelname = 'dependency_rechecks_pkey'",
     );
   };
   // Their sweeps read more.

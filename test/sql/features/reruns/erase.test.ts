@@ -99,10 +99,10 @@ test.each([
 ])(
   'an erased task that expired while it waited %s leaves none either',
   async (_, atConcurrencyKey) => {
-    const gated = { concurrency_key: mark, payload: secret, expires_in_seconds: 100 };
+    const limited = { concurrency_key: mark, payload: secret, expires_in_seconds: 100 };
     await enqueue(client, 'q', atConcurrencyKey ? [{ concurrency_key: mark }] : []);
     await promote(client);
-    const keyed = { ...gated, unique_key: mark, delay_seconds: atConcurrencyKey ? 0 : 100 };
+    const keyed = { ...limited, unique_key: mark, delay_seconds: atConcurrencyKey ? 0 : 100 };
     const [id] = (await enqueue(client, 'q', [keyed])) as [string];
     await promote(client);
     await client.query(

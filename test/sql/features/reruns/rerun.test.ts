@@ -194,10 +194,10 @@ test('a task with a concurrency key comes back by way of waiting, one with a uni
   ]);
   await cancel(client, ids);
   const again = await rerun(client, ids);
-  const [gated, keyed] = await Promise.all(
+  const [limited, keyed] = await Promise.all(
     ids.map((id) => task(client, again.find((row) => row.id === id)?.rerun_id as string)),
   );
-  expect(gated).toMatchObject({ state: 'waiting', options: { concurrency_key: 'a' } });
+  expect(limited).toMatchObject({ state: 'waiting', options: { concurrency_key: 'a' } });
   expect(keyed).toMatchObject({ state: 'ready', options: null, payload: 'u' });
 });
 

@@ -47,11 +47,11 @@ test.each(['commit', 'rollback'])(
     const worker = await begin();
     expect(await cancel(client, [elsewhere])).toMatchObject([{ changed: true }]);
     const lease = leaseOf(await claim(worker, 'q'));
-    const wish = () => change(client, [first, second, waits], { payload: 'new', priority: 7 });
-    expect(await refusal(wish())).toMatchObject({ code: 'TK503' });
+    const changeAll = () => change(client, [first, second, waits], { payload: 'new', priority: 7 });
+    expect(await refusal(changeAll())).toMatchObject({ code: 'TK503' });
     expect(await task(client, waits)).toMatchObject({ priority: 5, payload: null });
     await worker.query(end);
-    expect((await wish()).map((row) => row.changed)).toEqual([true, true, true]);
+    expect((await changeAll()).map((row) => row.changed)).toEqual([true, true, true]);
     const got = await claim(client, 'q', { limit: 9 });
     const running = end === 'commit';
     expect(got.map((run) => [run.id, run.payload, run.priority]).toSorted()).toEqual(

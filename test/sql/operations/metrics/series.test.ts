@@ -279,15 +279,15 @@ test('a child waits from the end of its last parent, and a task with a concurren
   await count();
   expect(await waits('q')).toEqual({ short: 2, long: 0 });
 
-  await enqueue(client, 'gated', [{ concurrency_key: 'g' }, { concurrency_key: 'g' }]);
+  await enqueue(client, 'limited', [{ concurrency_key: 'g' }, { concurrency_key: 'g' }]);
   await promote(client);
   await client.query(longAgo);
   for (const _ of [1, 2]) {
-    expect(await rows(client, oldest, ['gated'])).toEqual([{ fresh: true }]);
-    await complete(client, leaseOf(await claim(client, 'gated')));
+    expect(await rows(client, oldest, ['limited'])).toEqual([{ fresh: true }]);
+    await complete(client, leaseOf(await claim(client, 'limited')));
   }
   await count();
-  expect(await waits('gated')).toEqual({ short: 2, long: 0 });
+  expect(await waits('limited')).toEqual({ short: 2, long: 0 });
 });
 
 test('a percentile is within about a quarter of the exact one', async () => {

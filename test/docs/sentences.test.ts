@@ -1,0 +1,27 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/place.ts';
+
+const pages = execFileSync('git', ['ls-files', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs'], {
+  cwd: checkout,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((path) => /^[A-Z]+\.md$|^docs\/(glossary|decisions\/.*)\.md$/.test(path));
+
+test('a page has sentences of up to 45 words, and of 20 on average', () => {
+  expect(pages.length).toBeGreaterThan(30);
+  // It fails with what it prints of a page or sentence that is too long.
+  execFileSync(process.execPath, ['scripts/sentences.mjs', ...pages], { cwd: checkout });
+});
+
+test('a decision has up to 60 lines, and stands in the index', () => {
+  const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
+  const index = read('docs/decisions/README.md');
+  for (const path of pages.filter((path) => /\/\d{4}-/.test(path))) {
+    expect(read(path).trimEnd().split('\n').length, path).toBeLessThanOrEqual(60);
+    expect(index, path).toContain(`(${path.split('/').at(-1)})`);
+  }
+});
