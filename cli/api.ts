@@ -28,8 +28,8 @@ const advice: Record<number, string> = {
   401: 'Set TOCK_KEY to a key from: tock key create',
   403: 'Use a key with that scope and queue: tock key create',
   413: 'Send less at once.',
-  429: 'Try again in a moment.',
-  503: 'Try again in a moment.',
+  429: 'Retry in a moment.',
+  503: 'Retry in a moment.',
 };
 
 function exitCode(status: number): ExitCode {
