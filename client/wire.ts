@@ -459,7 +459,7 @@ export type Routes = {
       counted_all: boolean;
     };
   };
-  /** What the key of this request may */
+  /** The scopes and limits of the key of this request */
   'GET /v1/key': {
     path: unknown;
     query: unknown;
@@ -476,7 +476,7 @@ export type Routes = {
       expires_at: string | null;
     };
   };
-  /** Who runs what: open leases, the one that ends first at the top */
+  /** List open leases with their workers and tasks, earliest end first */
   'GET /v1/leases': {
     path: unknown;
     query: {
@@ -495,7 +495,7 @@ export type Routes = {
         late: boolean;
         runs: number;
         unfinished: number;
-        /** Up to ten of those that have not ended. */
+        /** Up to ten tasks that have not ended. */
         tasks: string[];
       }[];
       /** Where the next page starts; null on the last page. */
@@ -503,7 +503,7 @@ export type Routes = {
       scanned: number;
     };
   };
-  /** What goes on inside: maintenance jobs, the jobs of pg_cron, segments */
+  /** List maintenance jobs, pg_cron jobs and segments */
   'GET /v1/maintenance': {
     path: unknown;
     query: unknown;
@@ -536,12 +536,12 @@ export type Routes = {
         closed_at: string | null;
         verified_at: string | null;
         bytes: number | null;
-        /** About so many. */
+        /** An estimate. */
         runs: number | null;
       }[];
     };
   };
-  /** Why tasks of a queue are late at this moment, what explains it best first; nothing when nothing holds it up */
+  /** List the reasons why tasks of a queue are late now, most important first; empty if nothing delays them */
   'GET /v1/queues/{queue}/why': {
     path: {
       queue: string;
@@ -904,7 +904,7 @@ export type Routes = {
       leased_until: string | null;
     };
   };
-  /** Unassign a task, or let it wait for another worker; its worker is free again */
+  /** Unassign a task, or let the task wait for another worker; its worker is free again */
   'POST /v1/pools/{pool}/unassign': {
     path: {
       pool: string;
@@ -1225,7 +1225,7 @@ export type Routes = {
       updated_at: string;
     };
   };
-  /** Resume a schedule at its next fire; fires during the pause are not caught up */
+  /** Resume a schedule at its next fire; fires during the pause do not count as missed */
   'POST /v1/schedules/{schedule}/resume': {
     path: {
       schedule: string;
@@ -1394,7 +1394,7 @@ export type Routes = {
       concurrency_key: string;
     };
   };
-  /** Reset a concurrency key: the queue's settings, not paused, a full bucket; holders and waiters stay */
+  /** Reset a concurrency key: restore the queue's settings, not paused, a full bucket; holders and waiters stay */
   'DELETE /v1/queues/{queue}/concurrency-keys/{concurrency_key}': {
     path: {
       queue: string;

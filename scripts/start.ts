@@ -17,7 +17,7 @@ import { live, type Scope } from './stack/scope.ts';
 import { healthy, startWorker } from './stack/worker.ts';
 
 const usage = `Usage: npm start [-- --reset]
-  --reset   forget the local data first`;
+  --reset   delete the local data first`;
 
 async function up(scope: Scope, reset: boolean): Promise<void> {
   const started = performance.now();

@@ -176,7 +176,7 @@ function Deaths({ queue, dead }: { queue: string; dead: number | null | undefine
               label="Dead tasks by error"
               rows={groups}
               id={({ newest_id }) => newest_id}
-              none={dead ? 'No dead task is left to run again.' : 'No task is dead.'}
+              none={dead ? 'No dead task is left to rerun.' : 'No task is dead.'}
               columns={[
                 {
                   name: 'Error',

@@ -196,7 +196,7 @@ function Archive() {
       </dl>
       {failures > 0 && (
         <p class="problem">
-          {some(failures, 'step')} in a row failed, the last with: {last_error}
+          {some(failures, 'step')} failed, the latest with: {last_error}
         </p>
       )}
     </Panel>

@@ -53,7 +53,7 @@ describe.each(both)('over %s', (_name, env) => {
     expect((await json(['task', ready])).state).toBe('cancelled');
 
     const late = await cli(['cancel', done, waiting]);
-    expect(late).toMatchObject({ code: 1, err: '1 of 2 had ended before.\n' });
+    expect(late).toMatchObject({ code: 1, err: '1 of 2 tasks had already ended.\n' });
     expect(late.out).toContain(`${done} has ended: it is done\n`);
     expect(late.out).toContain(`${waiting} is cancelled\n`);
     expect(await json(['cancel', done])).toEqual({
@@ -148,7 +148,7 @@ describe.each(both)('over %s', (_name, env) => {
       [
         ['change', id, '--payload', '{oops'],
         2,
-        /^The payload is not JSON: [^\n]*\nA string needs its quotes too: '"hello"'\n$/,
+        /^The payload is not JSON: [^\n]*\nA JSON string needs double quotes: '"hello"'\n$/,
       ],
       [['change', '9223372036854775807', '--priority', '1'], 3, /^There is no task/],
       [['erase', '9223372036854775807'], 3, /^There is no task/],

@@ -29,7 +29,7 @@ test('what is not written is told, and never a success', async () => {
   expect(await shell('"$@" > /dev/full', ['tasks', 'many'], env())).toEqual({
     code: 1,
     out: '',
-    err: expect.stringContaining(`stdout can't be written: ${full}.\n`),
+    err: expect.stringContaining(`stdout cannot be written: ${full}.\n`),
   });
 });
 

@@ -18,7 +18,7 @@ test('a key is made with what limits it, listed, rotated and changed', async () 
   const made = await json(...create);
   expect(made).toMatchObject({ tenants: ['acme'], rate_limit: 100, rate_seconds: 60 });
   const rotated = await cli('key', 'rotate', made.prefix, '--overlap', '3600');
-  expect(rotated.out).toMatch(/^tock_[0-9a-f_]+\nThis key is shown this once: keep it now.\n$/);
+  expect(rotated.out).toMatch(/^tock_[0-9a-f_]+\nThis key is shown only once: store it now.\n$/);
   const next = rotated.out.slice(0, 13);
   const { out } = await cli('key', 'list');
   expect(out.split('\n')[0]).toMatch(

@@ -84,7 +84,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await json('task', third)).toMatchObject({ progress: 75, state: 'running' });
     await cli('cancel', second);
     expect((await cli('extend', lease)).out).toMatch(
-      new RegExp(`\n${second} is to be cancelled: stop work on it\n$`),
+      new RegExp(`\n${second} is cancelled: stop working on it\n$`),
     );
     expect((await cli('fail', lease, second, '--error', 'stopped')).code).toBe(0);
     expect((await cli('complete', lease, first, '--result', '{"sent": 2}')).code).toBe(0);
@@ -112,7 +112,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await cli('complete', lease, ids[0] as string, stranger)).toEqual({
       code: 1,
       out: '1 completed\n',
-      err: `1 of 2 are not this lease's, or had ended otherwise: ${stranger}.\n`,
+      err: `1 of 2 ids do not belong to this lease, or had ended differently: ${stranger}.\n`,
     });
     const { lease: lost } = await json('claim', other.queue);
     await expire(client, lost);
@@ -129,7 +129,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await cli('claim', queue)).toEqual({
       code: 0,
       out: '',
-      err: 'Nothing to claim: empty. Try again in 30 s.\n',
+      err: 'Nothing to claim: empty. Retry in 30 s.\n',
     });
     expect(await json('claim', queue)).toMatchObject({ lease: null, state: 'empty', tasks: [] });
     const client = await connect();

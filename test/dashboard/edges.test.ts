@@ -78,7 +78,7 @@ test('dead tasks that were all run again are kept, and that none is left to run 
   await page.getByRole('dialog').getByRole('heading', { name: 'Run 1 dead task again?' }).waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
   await page.getByText('1 dead task of solo runs again.').waitFor();
-  await page.getByText('No dead task is left to run again.').waitFor();
+  await page.getByText('No dead task is left to rerun.').waitFor();
   await page.getByText('1 dead task is kept. 1 of them is not counted here').waitFor();
 });
 

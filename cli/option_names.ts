@@ -34,24 +34,27 @@ const fields = new RegExp(
   'g',
 );
 
-/** Tock speaks of fields; whoever is at the command line gave options. */
-export function inOptions(said: string): string {
-  return said.replace(fields, (whole, field: string) => options[field] ?? whole);
+/** Replaces the fields of Tock's messages by command-line options. */
+export function withOptions(message: string): string {
+  return message.replace(fields, (match, field: string) => options[field] ?? match);
 }
 
-/** What is a word of its own in a sentence is an option as a field only: progress[0].note, tasks[0].backoff.kind */
+/**
+ * Fields that are ordinary words: replaced only where they name the field, as in progress[0].note or
+ * tasks[0].backoff.kind
+ */
 const words =
   /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|concurrency_key|progress|note|backoff|pipeline|stage|cron|overlap|missed)(?:\[\d+\])?(?:\.(\w+))?$/;
 
-function named(field: string): string {
-  const [, word, part] = words.exec(field) ?? [];
-  return word ? `--${word}${part ? ` ${part}` : ''}` : inOptions(field);
+function optionName(field: string): string {
+  const [, word, property] = words.exec(field) ?? [];
+  return word ? `--${word}${property ? ` ${property}` : ''}` : withOptions(field);
 }
 
-/** A refusal with the field it is about. */
-export function told(field: string | undefined, said: string): string {
-  const name = named(field ?? '');
-  const what = inOptions(said);
-  if (!name || what.startsWith(name)) return what;
-  return what.startsWith(`${name.slice(2)} is `) ? `--${what}` : `${name}: ${what}`;
+/** An error message with the option that it concerns. */
+export function withOptionName(field: string | undefined, message: string): string {
+  const name = optionName(field ?? '');
+  const text = withOptions(message);
+  if (!name || text.startsWith(name)) return text;
+  return text.startsWith(`${name.slice(2)} is `) ? `--${text}` : `${name}: ${text}`;
 }
