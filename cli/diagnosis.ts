@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { clockFindings, type Finding } from '../functions/http/clock_skew.ts';
-import { clientOf } from '../migrate/connect.ts';
+import { createClient } from '../migrate/connect.ts';
 import { readSql } from '../migrate/files.ts';
 import { isBeforeBaseline } from '../migrate/history.ts';
 
@@ -103,7 +103,7 @@ async function keepsBackend(first: pg.Client, second: pg.Client): Promise<boolea
  */
 export async function pooling(url: string, ofWorker = true): Promise<Finding[]> {
   const options = { connectionTimeoutMillis: 15_000, query_timeout: 15_000 };
-  const clients = [clientOf(url, options), clientOf(url, options)] as const;
+  const clients = [createClient(url, options), createClient(url, options)] as const;
   const [first, second] = clients;
   for (const client of clients) client.on('error', () => {});
   try {

@@ -64,7 +64,7 @@ test('an applied migration that was edited is refused by name', async () => {
   await migrate(db.url, { directory });
   addSql(directory, { [things]: `${sampleFiles[things]}-- edited\n` });
   await expect(migrate(db.url, { directory })).rejects.toThrow(
-    `sql/${things} is not what was applied as ${things}`,
+    `sql/${things} differs from ${things}`,
   );
   addSql(directory, { [things]: sampleFiles[things].replaceAll('\n', '\r\n') });
   expect((await migrate(db.url, { directory })).applied).toEqual([]);

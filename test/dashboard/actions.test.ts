@@ -123,7 +123,7 @@ test('a task is cancelled, hurried, given another priority and erased', async ()
   await goTo(page, `tasks/${id}`);
   await page.getByLabel('Priority').selectOption('1');
   await button(page, 'Change').click();
-  await told(page, 'Its priority is 1');
+  await told(page, 'The priority is 1');
   await button(page, 'Run now').click();
   await told(page, 'It is due now');
   await button(page, 'Cancel').click();
@@ -153,7 +153,7 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
   await told(page, 'nightly goes on');
   await goTo(page, 'concurrency_keys?queue=doors');
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Pause' }).click();
-  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Open' }).waitFor();
+  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Resume' }).waitFor();
   expect(
     await value(made.client, "select paused from tock.concurrency_keys('doors', 'front')"),
   ).toBe(true);
@@ -248,7 +248,7 @@ test('tasks are found by what is known of them, and more of them part by part', 
   await page.getByText('1 shown').waitFor();
   await field('Created from').fill('2099-01-01T00:00');
   await button(page, 'Search').click();
-  await page.getByText('There is no such task.').waitFor();
+  await page.getByText('There are no such tasks.').waitFor();
   await goTo(page, 'tasks');
   await field('Id').fill(keyed);
   await button(page, 'Search').click();

@@ -174,11 +174,11 @@ test('a key for one queue, or for one tenant, finds its own', async () => {
   await page.locator('.tiles').getByText('2', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Tasks', exact: true }).click();
   await page.getByText('2 shown').waitFor();
-  await page.getByRole('link', { name: 'ConcurrencyKeys' }).click();
-  await page.getByText('No task of this queue has named a concurrency key.').waitFor();
+  await page.getByRole('link', { name: 'Concurrency keys' }).click();
+  await page.getByText('No task of this queue has used a concurrency key.').waitFor();
   // What it may not see it is not sent to.
   const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
-  expect(offered).toEqual(['Overview', 'Tasks', 'ConcurrencyKeys']);
+  expect(offered).toEqual(['Overview', 'Tasks', 'Concurrency keys']);
   await goTo(page, 'leases');
   await page.getByText(/\(403\).*\. .*\.$/).waitFor();
   const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
@@ -195,7 +195,7 @@ test('what is no time is refused by its name, and a page that fails takes no oth
   await goTo(page, 'leases');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
   await goTo(page, 'concurrency_keys');
-  await page.getByRole('heading', { name: 'ConcurrencyKeys' }).waitFor();
+  await page.getByRole('heading', { name: 'Concurrency keys' }).waitFor();
   await goTo(page, 'leases');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
   await goTo(page, '');
@@ -225,7 +225,7 @@ test('a pool shows its workers, and the tasks that wait for one', async () => {
   const page = await made.open(read);
   await goTo(page, 'pools/crew');
   await page.getByRole('row', { name: /ann .*held .*first/ }).waitFor();
-  await page.getByRole('table', { name: 'Tasks that wait in crew' }).getByText('second').waitFor();
+  await page.getByRole('table', { name: 'Waiting tasks of crew' }).getByText('second').waitFor();
 });
 
 test('long lists go on: schedules, workers of a pool, who runs what in a queue', async () => {
@@ -241,13 +241,13 @@ test('long lists go on: schedules, workers of a pool, who runs what in a queue',
   await goTo(page, 'schedules');
   await button(page, 'Go on').click();
   await page.getByText('s101').waitFor();
-  await button(page, 'From the beginning').click();
+  await button(page, 'First page').click();
   await page.getByText('s001').waitFor();
   await goTo(page, 'pools/crowd');
   await button(page, 'Go on').click();
   await page.getByText('w101').waitFor();
   await goTo(page, 'queues/crowded');
-  await page.getByRole('link', { name: 'See all of them' }).click();
+  await page.getByRole('link', { name: 'List all leases' }).click();
   await page.getByRole('heading', { name: 'Leases of crowded' }).waitFor();
   const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
   await expect.poll(() => rows.count()).toBe(21);

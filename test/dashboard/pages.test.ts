@@ -111,7 +111,7 @@ test('what a screen reader says of a chart is in a table, and of a time the inst
   const page = await made.open(all);
   await goTo(page, 'queues/emails');
   const chart = page.getByRole('figure', { name: 'By the second' });
-  await chart.getByText('The same as a table').click();
+  await chart.getByText('As a table').click();
   const table = chart.getByRole('table');
   expect(await table.getByRole('columnheader').allInnerTexts()).toEqual([
     'time',

@@ -1,11 +1,11 @@
-/** The last values as a small line, for eyes only: the numbers stand beside it. */
+/** The last values as a small line; the numbers are shown beside it. */
 export function Spark({ values }: { values: readonly number[] }) {
   if (values.length < 2) return null;
-  const most = Math.max(...values, 1);
+  const max = Math.max(...values, 1);
   const points = values
     .map(
       (v, n) =>
-        `${((n / (values.length - 1)) * 78 + 1).toFixed(1)},${(19 - (v / most) * 17).toFixed(1)}`,
+        `${((n / (values.length - 1)) * 78 + 1).toFixed(1)},${(19 - (v / max) * 17).toFixed(1)}`,
     )
     .join(' ');
   return (

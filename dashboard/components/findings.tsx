@@ -4,31 +4,31 @@ import type { Finding } from '../types.ts';
 const words: Record<string, string> = { critical: 'Critical', warning: 'Warning', note: 'Note' };
 const order = ['critical', 'warning', 'note'];
 
-/** Words with links where they name a task or a queue. */
+/** Text with links for the tasks and queues that it names. */
 function Linked({ text }: { text: string }) {
-  const parts = text.split(/\b((?:task|queue) [\w.:-]*\w)/);
+  const segments = text.split(/\b((?:task|queue) [\w.:-]*\w)/);
   return (
     <>
-      {parts.map((part, n) => {
-        const [what, name = ''] = part.split(' ');
-        const found = n % 2 === 1 && (what === 'queue' || /^\d+$/.test(name));
-        return found ? (
-          <a key={part} href={href([`${what}s`, name])}>
-            {part}
+      {segments.map((segment, n) => {
+        const [kind, name = ''] = segment.split(' ');
+        const isLink = n % 2 === 1 && (kind === 'queue' || /^\d+$/.test(name));
+        return isLink ? (
+          <a key={segment} href={href([`${kind}s`, name])}>
+            {segment}
           </a>
         ) : (
-          part
+          segment
         );
       })}
     </>
   );
 }
 
-/** The server appends what it says of clocks. */
+/** The server appends its findings about clocks. */
 export const worstFirst = (findings: readonly Finding[]) =>
   [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 
-/** What is not as it should be, as it was ordered, each with what to do. */
+/** Findings in their order, each with its hint. */
 export function Findings({ findings }: { findings: readonly Finding[] }) {
   return (
     <ul class="findings">
@@ -45,7 +45,7 @@ export function Findings({ findings }: { findings: readonly Finding[] }) {
           )}
           {hint && (
             <p class="hint">
-              <span>What to do:</span> {hint}
+              <span>Hint:</span> {hint}
             </p>
           )}
         </li>

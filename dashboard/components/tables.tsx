@@ -1,11 +1,12 @@
 import { count } from '../format.ts';
-import { useAct } from '../say.tsx';
+import { useAction } from '../notifications.tsx';
 import { useMay } from '../session.tsx';
 import type { ConcurrencyKey, Lease, Listed } from '../types.ts';
-import { Ago, QueueLink, State, TaskLink } from './small.tsx';
+import { QueueLink, State, TaskLink } from './state.tsx';
 import { type Column, Table } from './table.tsx';
+import { Ago } from './times.tsx';
 
-/** Who runs what, the lease that ends first at the top. */
+/** Open leases, earliest end first. */
 export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }) {
   const columns: Column<Lease>[] = [
     ...(queues ? [{ name: 'Queue', show: ({ queue }: Lease) => <QueueLink queue={queue} /> }] : []),
@@ -19,8 +20,13 @@ export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }
         </>
       ),
     },
-    { name: 'Runs', number: true, by: (l) => l.runs, show: (l) => count(l.runs) },
-    { name: 'Unfinished', number: true, by: (l) => l.unfinished, show: (l) => count(l.unfinished) },
+    { name: 'Runs', number: true, sortKey: (l) => l.runs, show: (l) => count(l.runs) },
+    {
+      name: 'Unfinished',
+      number: true,
+      sortKey: (l) => l.unfinished,
+      show: (l) => count(l.unfinished),
+    },
     {
       name: 'Tasks',
       show: ({ tasks, runs }) => (
@@ -41,18 +47,18 @@ export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }
       rows={rows}
       columns={columns}
       id={(l) => `${l.worker} ${l.claimed_at} ${l.tasks[0]}`}
-      none="Nobody runs anything at this moment."
+      emptyText="There are no open leases."
     />
   );
 }
 
-export function TaskTable({ rows, none }: { rows: Listed[]; none: string }) {
+export function TaskTable({ rows, emptyText }: { rows: Listed[]; emptyText: string }) {
   return (
     <Table
       label="Tasks"
       rows={rows}
       id={({ id }) => id}
-      none={none}
+      emptyText={emptyText}
       columns={[
         { name: 'Task', show: ({ id }) => <TaskLink id={id} /> },
         { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
@@ -81,23 +87,23 @@ export function ConcurrencyKeyTable({
   onChange(): void;
 }) {
   const may = useMay();
-  const act = useAct();
+  const action = useAction();
   const pause = async (concurrency_key: string, paused: boolean) => {
-    const given = { path: { queue, concurrency_key }, body: { paused } };
-    const said = `The concurrency key ${concurrency_key} ${paused ? 'is paused' : 'is open'}.`;
-    await act('PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}', given, said);
+    const input = { path: { queue, concurrency_key }, body: { paused } };
+    const message = `The concurrency key ${concurrency_key} ${paused ? 'is paused' : 'is resumed'}.`;
+    await action('PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}', input, message);
     onChange();
   };
   return (
     <Table
-      label="ConcurrencyKeys"
+      label="Concurrency keys"
       rows={rows}
       id={({ concurrency_key }) => concurrency_key}
-      none="No task of this queue has named a concurrency key."
+      emptyText="No task of this queue has used a concurrency key."
       sorted="Waiting"
       columns={[
         {
-          name: 'ConcurrencyKey',
+          name: 'Concurrency key',
           show: ({ concurrency_key, paused }) => (
             <>
               {concurrency_key} {paused && <State state="paused" />}
@@ -105,7 +111,7 @@ export function ConcurrencyKeyTable({
           ),
         },
         {
-          name: 'Inside',
+          name: 'Holders',
           show: ({ holders, concurrency_limit }) => (
             <>
               {holders.length} of {concurrency_limit}{' '}
@@ -117,15 +123,15 @@ export function ConcurrencyKeyTable({
             </>
           ),
         },
-        { name: 'Waiting', number: true, by: (g) => g.waiting, show: (g) => count(g.waiting) },
+        { name: 'Waiting', number: true, sortKey: (g) => g.waiting, show: (g) => count(g.waiting) },
         ...(may('admin', queue)
           ? [
               {
                 name: 'Action',
                 show: ({ concurrency_key, paused }: ConcurrencyKey) => (
                   <button type="button" onClick={() => pause(concurrency_key, !paused)}>
-                    {paused ? 'Open' : 'Pause'}
-                    <span class="hidden"> concurrency_key {concurrency_key}</span>
+                    {paused ? 'Resume' : 'Pause'}
+                    <span class="hidden"> concurrency key {concurrency_key}</span>
                   </button>
                 ),
               },

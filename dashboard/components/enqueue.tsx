@@ -1,13 +1,13 @@
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { call, Refused } from '../api.ts';
 import { useSession } from '../session.tsx';
-import { TaskLink } from './small.tsx';
+import { TaskLink } from './state.tsx';
 
 type Props = { queue: string; onClose(): void; onDone(): void };
 
 const example = '{\n  "payload": {"hello": "world"}\n}';
 
-/** One task as JSON; what the server refuses of it stands beside the text. A repeated click adds it once. */
+/** Adds one task as JSON; refusals are shown beside the text. A repeated click adds the task once. */
 export function Enqueue({ queue, onClose, onDone }: Props) {
   const { key } = useSession();
   const dialog = useRef<HTMLDialogElement>(null);
@@ -24,9 +24,9 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
     event.preventDefault();
     setRefused(null);
     try {
-      // The text itself is sent: numbers beyond a double's digits stay as they were typed.
-      const given = { path: { queue }, body: text };
-      const answer = await call(key, 'POST /v1/queues/{queue}/tasks', given, { requestId });
+      // The text is sent unchanged, so that large numbers keep their digits.
+      const input = { path: { queue }, body: text };
+      const answer = await call(key, 'POST /v1/queues/{queue}/tasks', input, { requestId });
       setIds(answer.ids);
       setRequestId(crypto.randomUUID());
       onDone();
@@ -52,7 +52,7 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
         </label>
         <p class="hint">
           Beside payload it may have delay_seconds or run_at, priority (0 to 9), tenant,
-          max_attempts, unique_key, concurrency_key, after and more: see the README.
+          max_attempts, unique_key, concurrency_key, depends_on and more: see the README.
         </p>
         <div id={`${id}-said`} role="alert">
           {refused && (
@@ -76,9 +76,9 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
           {ids.length > 0 && (
             <p class="good">
               Enqueued:{' '}
-              {ids.slice(0, 10).map((one) => (
-                <span key={one}>
-                  <TaskLink id={one} />{' '}
+              {ids.slice(0, 10).map((taskId) => (
+                <span key={taskId}>
+                  <TaskLink id={taskId} />{' '}
                 </span>
               ))}
             </p>

@@ -3,11 +3,11 @@ import { useState } from 'preact/hooks';
 
 export type Column<Row> = {
   name: string;
-  /** Numbers stand to the right. */
+  /** Numbers are aligned to the right. */
   number?: boolean;
   show(row: Row): ComponentChildren;
-  /** Where rows can be put in this column's order. */
-  by?(row: Row): number | string;
+  /** Sort key, if rows can be sorted by this column. */
+  sortKey?(row: Row): number | string;
 };
 
 type Props<Row> = {
@@ -15,38 +15,43 @@ type Props<Row> = {
   rows: readonly Row[];
   columns: readonly Column<Row>[];
   id(row: Row): string;
-  /** Said where there are no rows. */
-  none: string;
-  /** The column that a click has not chosen yet. */
+  /** Text for an empty table. */
+  emptyText: string;
+  /** The initial sort column. */
   sorted?: string;
-  /** On a phone a row is a block, so that no column lies beyond the edge. */
+  /** On phones each row is a block, so that no column is cut off. */
   stacked?: boolean;
 };
 
-type Order = { name: string; up: boolean };
+type Order = { name: string; ascending: boolean };
 
-function inOrder<Row>(rows: readonly Row[], columns: readonly Column<Row>[], order: Order | null) {
-  const by = columns.find(({ name }) => name === order?.name)?.by;
-  if (!by || !order) return rows;
-  const sign = order.up ? 1 : -1;
+function sortRows<Row>(rows: readonly Row[], columns: readonly Column<Row>[], order: Order | null) {
+  const sortKey = columns.find(({ name }) => name === order?.name)?.sortKey;
+  if (!sortKey || !order) return rows;
+  const sign = order.ascending ? 1 : -1;
   return [...rows].sort((a, b) => {
-    const [x, y] = [by(a), by(b)];
+    const [x, y] = [sortKey(a), sortKey(b)];
     return x < y ? -sign : x > y ? sign : 0;
   });
 }
 
-/** A table that scrolls by itself where the page is narrow, and can be reached by keyboard to do so. */
-export function Table<Row>({ label, rows, columns, id, none, sorted, stacked }: Props<Row>) {
-  const [order, setOrder] = useState<Order | null>(sorted ? { name: sorted, up: false } : null);
-  if (rows.length === 0) return <p class="none">{none}</p>;
-  const turn = (name: string) =>
-    setOrder((before) => ({ name, up: before?.name === name ? !before.up : false }));
-  // Blocks of CSS are no tables any more to a screen reader: these are.
+/** A table that scrolls horizontally on narrow pages, also by keyboard. */
+export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacked }: Props<Row>) {
+  const [order, setOrder] = useState<Order | null>(
+    sorted ? { name: sorted, ascending: false } : null,
+  );
+  if (rows.length === 0) return <p class="none">{emptyText}</p>;
+  const toggleOrder = (name: string) =>
+    setOrder((previous) => ({
+      name,
+      ascending: previous?.name === name ? !previous.ascending : false,
+    }));
+  // Screen readers lose table roles when CSS displays rows as blocks, so the roles are explicit.
   const role = <R extends string>(name: R) => (stacked ? { role: name } : {});
-  const sortOf = (column: Column<Row>) =>
-    order?.name !== column.name ? 'none' : order.up ? 'ascending' : 'descending';
+  const ariaSort = (column: Column<Row>) =>
+    order?.name !== column.name ? 'none' : order.ascending ? 'ascending' : 'descending';
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls it by its focus
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it by focus
     <section class="scroll" aria-label={label} tabIndex={0}>
       <table aria-label={label} class={stacked ? 'stacked' : ''} {...role('table')}>
         <thead {...role('rowgroup')}>
@@ -57,13 +62,13 @@ export function Table<Row>({ label, rows, columns, id, none, sorted, stacked }: 
                 scope="col"
                 {...role('columnheader')}
                 class={column.number ? 'number' : ''}
-                {...(column.by && { 'aria-sort': sortOf(column) })}
+                {...(column.sortKey && { 'aria-sort': ariaSort(column) })}
               >
-                {column.by ? (
-                  <button type="button" class="sort" onClick={() => turn(column.name)}>
+                {column.sortKey ? (
+                  <button type="button" class="sort" onClick={() => toggleOrder(column.name)}>
                     {column.name}
                     <span aria-hidden="true">
-                      {order?.name !== column.name ? '' : order.up ? ' ▲' : ' ▼'}
+                      {order?.name !== column.name ? '' : order.ascending ? ' ▲' : ' ▼'}
                     </span>
                   </button>
                 ) : (
@@ -74,7 +79,7 @@ export function Table<Row>({ label, rows, columns, id, none, sorted, stacked }: 
           </tr>
         </thead>
         <tbody {...role('rowgroup')}>
-          {inOrder(rows, columns, order).map((row) => (
+          {sortRows(rows, columns, order).map((row) => (
             <tr key={id(row)} {...role('row')}>
               {columns.map((column, n) => {
                 const Cell = n === 0 ? 'th' : 'td';

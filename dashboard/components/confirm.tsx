@@ -4,17 +4,17 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks';
 type Props = {
   title: string;
   children: ComponentChildren;
-  /** What the button says. */
-  go: string;
+  /** The label of the button. */
+  buttonLabel: string;
   danger?: boolean;
-  /** To be typed first, where what follows can't be undone. */
+  /** A word that the user must type first, for actions that cannot be undone. */
   word?: string;
-  onGo(): unknown;
+  onConfirm(): unknown;
   onClose(): void;
 };
 
-/** Asks before something is done; Escape and Cancel do nothing, and the focus returns. */
-export function Confirm({ title, children, go, danger, word, onGo, onClose }: Props) {
+/** Asks before an action; Escape and Cancel close the dialog, and the focus returns. */
+export function Confirm({ title, children, buttonLabel, danger, word, onConfirm, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const [typed, setTyped] = useState('');
@@ -25,7 +25,7 @@ export function Confirm({ title, children, go, danger, word, onGo, onClose }: Pr
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
-    await onGo();
+    await onConfirm();
     onClose();
   };
   return (
@@ -35,7 +35,7 @@ export function Confirm({ title, children, go, danger, word, onGo, onClose }: Pr
         {children}
         {word && (
           <label>
-            Type <strong>{word}</strong> to go on
+            Type <strong>{word}</strong> to confirm
             <input
               value={typed}
               autocomplete="off"
@@ -53,7 +53,7 @@ export function Confirm({ title, children, go, danger, word, onGo, onClose }: Pr
             class={danger ? 'danger' : 'main'}
             disabled={busy || (word !== undefined && typed !== word)}
           >
-            {go}
+            {buttonLabel}
           </button>
         </p>
       </form>
@@ -61,8 +61,8 @@ export function Confirm({ title, children, go, danger, word, onGo, onClose }: Pr
   );
 }
 
-/** A button whose deed is confirmed first. */
-export function Asked({ label, ...props }: { label: string } & Omit<Props, 'onClose'>) {
+/** A button whose action must be confirmed. */
+export function ConfirmButton({ label, ...props }: { label: string } & Omit<Props, 'onClose'>) {
   const [open, setOpen] = useState(false);
   return (
     <>

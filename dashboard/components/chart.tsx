@@ -13,9 +13,9 @@ type Props = {
   at: readonly string[];
   lines: readonly Line[];
   show(n: number): string;
-  /** What the axis reaches at least. */
+  /** Minimum value at the top of the axis. */
   least?: number;
-  /** Of whole numbers, as counts are. */
+  /** Whether the values are whole numbers, such as counts. */
   whole?: boolean;
 };
 
@@ -25,8 +25,8 @@ const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-dig
 const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 
-/** Of one day the time, of several each day's name where it begins. */
-function timesOf(ticks: number[]): string[] {
+/** Labels of one day are times; over several days the first label of each day is its name. */
+function timeLabels(ticks: number[]): string[] {
   const days = ticks.map((n) => day.format(n * 1000));
   const several = days[0] !== days.at(-1);
   return ticks.map((n, at) =>
@@ -34,16 +34,16 @@ function timesOf(ticks: number[]): string[] {
   );
 }
 
-/** Points that no line meets, as those beside them are unknown. */
-const alone: uPlot.Series.Points.Filter = (chart, series) => {
+/** Isolated points, whose neighbours are unknown: no line connects them. */
+const isolatedPoints: uPlot.Series.Points.Filter = (chart, series) => {
   const values = Array.from(chart.data[series] ?? []);
   return values.flatMap((value, n) =>
     value != null && values[n - 1] == null && values[n + 1] == null ? [n] : [],
   );
 };
 
-/** A colour of the page's, in its present theme. */
-const colourOf = (name: string) =>
+/** A colour of the page in its current theme. */
+const cssColour = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 /** 1, 2, 5, 10 … */
@@ -52,8 +52,8 @@ const wholeSteps = Array.from(
   (_, n) => ([1, 2, 5][n % 3] as number) * 10 ** Math.floor(n / 3),
 );
 
-function optionsOf({ lines, show, whole, least = 0 }: Props, width: number): uPlot.Options {
-  const [muted, line] = [colourOf('--muted'), colourOf('--line')];
+function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): uPlot.Options {
+  const [muted, line] = [cssColour('--muted'), cssColour('--line')];
   const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
   return {
     width,
@@ -63,7 +63,7 @@ function optionsOf({ lines, show, whole, least = 0 }: Props, width: number): uPl
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, _low, high) => [0, Math.max(least, high > 0 ? high * 1.1 : 1)] } },
     axes: [
-      { ...axis, values: (_, ticks) => timesOf(ticks) },
+      { ...axis, values: (_, ticks) => timeLabels(ticks) },
       {
         ...axis,
         ...(whole && { incrs: wholeSteps }),
@@ -75,35 +75,35 @@ function optionsOf({ lines, show, whole, least = 0 }: Props, width: number): uPl
       { label: 'at', value: (_, n) => (n ? moment.format(n * 1000) : '–') },
       ...lines.map(({ name, colour, dash }) => ({
         label: name,
-        stroke: colourOf(colour),
+        stroke: cssColour(colour),
         width: 1.5,
         ...(dash && { dash }),
-        points: { filter: alone, size: 5, fill: colourOf(colour) },
+        points: { filter: isolatedPoints, size: 5, fill: cssColour(colour) },
         value: (_: uPlot, n: number | null) => (n == null ? '–' : show(n)),
       })),
     ],
   };
 }
 
-/** A chart of lines over time, and the same numbers as a table for who doesn't see it. */
+/** A line chart over time, with the same numbers as a table for screen readers. */
 export function Chart(props: Props) {
   const { title, at, lines, show } = props;
-  const place = useRef<HTMLDivElement>(null);
+  const container = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | null>(null);
   const id = useId();
   const names = lines.map(({ name }) => name).join('|');
 
-  const data = [at.map((one) => Date.parse(one) / 1000), ...lines.map(({ values }) => values)];
+  const data = [at.map((time) => Date.parse(time) / 1000), ...lines.map(({ values }) => values)];
 
   useEffect(() => {
-    const div = place.current;
+    const div = container.current;
     if (!div) return;
-    const make = () => {
+    const createChart = () => {
       chart.current?.destroy();
       const width = Math.max(200, div.clientWidth);
-      chart.current = new uPlot(optionsOf(props, width), data as uPlot.AlignedData, div);
+      chart.current = new uPlot(chartOptions(props, width), data as uPlot.AlignedData, div);
     };
-    make();
+    createChart();
     const resized = new ResizeObserver(() => {
       const width = Math.max(200, div.clientWidth);
       if (chart.current && width !== chart.current.width)
@@ -111,12 +111,12 @@ export function Chart(props: Props) {
     });
     resized.observe(div);
     const themes = matchMedia('(prefers-color-scheme: dark)');
-    themes.addEventListener('change', make);
-    addEventListener('tock-theme', make);
+    themes.addEventListener('change', createChart);
+    addEventListener('tock-theme', createChart);
     return () => {
       resized.disconnect();
-      themes.removeEventListener('change', make);
-      removeEventListener('tock-theme', make);
+      themes.removeEventListener('change', createChart);
+      removeEventListener('tock-theme', createChart);
       chart.current?.destroy();
       chart.current = null;
     };
@@ -130,9 +130,9 @@ export function Chart(props: Props) {
   return (
     <figure class="chart" aria-labelledby={id}>
       <figcaption id={id}>{title}</figcaption>
-      <div ref={place} aria-hidden="true" />
+      <div ref={container} aria-hidden="true" />
       <details>
-        <summary>The same as a table</summary>
+        <summary>As a table</summary>
         <table>
           <thead>
             <tr>
@@ -145,11 +145,11 @@ export function Chart(props: Props) {
             </tr>
           </thead>
           <tbody>
-            {at.flatMap((one, n) =>
+            {at.flatMap((time, n) =>
               n % step === 0
                 ? [
-                    <tr key={one}>
-                      <th scope="row">{moment.format(new Date(one))}</th>
+                    <tr key={time}>
+                      <th scope="row">{moment.format(new Date(time))}</th>
                       {lines.map(({ name, values }) => {
                         const value = values[n];
                         return (
