@@ -21,16 +21,16 @@ const minute = 60_000;
 const startTime = (seconds: number) =>
   new Date(Math.floor((Date.now() - seconds * 1000) / minute) * minute).toISOString();
 
-const percentiles = (points: Point[], valueOf: (point: Point) => Point['wait']) => [
-  { name: 'p50', colour: '--line-1', values: points.map((p) => valueOf(p).p50) },
-  { name: 'p95', colour: '--line-2', values: points.map((p) => valueOf(p).p95), dash: [6, 3] },
-  { name: 'p99', colour: '--line-3', values: points.map((p) => valueOf(p).p99), dash: [2, 3] },
+const percentiles = (points: Point[], select: (point: Point) => Point['wait']) => [
+  { name: 'p50', colour: '--line-1', values: points.map((p) => select(p).p50) },
+  { name: 'p95', colour: '--line-2', values: points.map((p) => select(p).p95), dash: [6, 3] },
+  { name: 'p99', colour: '--line-3', values: points.map((p) => select(p).p99), dash: [2, 3] },
 ];
 
 function Charts({ points, step }: { points: Point[]; step: number }) {
   const times = points.map((point) => point.at);
-  const perSecond = (valueOf: (point: Point) => number) =>
-    points.map((point) => valueOf(point) / step);
+  const perSecond = (select: (point: Point) => number) =>
+    points.map((point) => select(point) / step);
   return (
     <div class="charts">
       <Chart

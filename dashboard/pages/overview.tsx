@@ -103,8 +103,8 @@ function joinDepths(collected: Row[], depths: Depth[] | undefined): Row[] {
   return collected.map((row) => ({ ...row, ...depthByName.get(row.name) }));
 }
 
-const sum = (rows: Row[], valueOf: (row: Row) => number) =>
-  rows.reduce((all, row) => all + valueOf(row), 0);
+const sum = (rows: Row[], select: (row: Row) => number) =>
+  rows.reduce((all, row) => all + select(row), 0);
 
 function Totals({ rows }: { rows: Row[] }) {
   const tiles: [string, string][] = [
