@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, relative } from 'node:path';
-import { softly } from '../scripts/stack/say.ts';
+import { softly } from '../scripts/stack/step_reporter.ts';
 import { testCluster } from '../scripts/stack/test_cluster.ts';
 import { groups } from './cases/index.ts';
 import { chart } from './chart.ts';

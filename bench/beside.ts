@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { migrate } from '../migrate/migrate.ts';
 import { makeDatabase } from '../scripts/stack/roles.ts';
-import { softly } from '../scripts/stack/say.ts';
+import { softly } from '../scripts/stack/step_reporter.ts';
 import { testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { softly } from '../scripts/stack/say.ts';
+import { softly } from '../scripts/stack/step_reporter.ts';
 import { prepare, testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**

@@ -34,6 +34,7 @@ export async function install(say: (text: string) => void): Promise<void> {
   const npm = process.env.npm_execpath;
   const program = npm ? [process.execPath, npm] : ['npm'];
   const argv = [...program, 'ci', '--no-audit', '--no-fund', '--loglevel=error'];
-  const { code, out } = await attempt(argv, { cwd: here });
-  if (code !== 0) throw new Error(`npm ci in bench/ failed with code ${code}:\n${lastLines(out)}`);
+  const { code, output } = await attempt(argv, { cwd: here });
+  if (code !== 0)
+    throw new Error(`npm ci in bench/ failed with code ${code}:\n${lastLines(output)}`);
 }

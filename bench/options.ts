@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { home } from '../scripts/stack/place.ts';
+import { home } from '../scripts/stack/paths.ts';
 import type { Group, System } from './types.ts';
 
 export const usage = `usage: npm run bench -- [options]

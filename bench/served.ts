@@ -1,9 +1,9 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { checkout } from '../scripts/stack/place.ts';
+import { checkout } from '../scripts/stack/paths.ts';
 import { childrenOf } from '../scripts/stack/processes.ts';
-import { openEdge } from '../scripts/stack/roles.ts';
+import { enableEdgeLogin } from '../scripts/stack/roles.ts';
 import { run } from '../scripts/stack/run.ts';
 import { serveBundle } from '../test/worker/workerd.ts';
 import type { Place, Run } from './types.ts';
@@ -64,7 +64,7 @@ export async function serve(
   bindings: Record<string, string> = {},
 ): Promise<Served> {
   const { passwords } = stack;
-  await openEdge(place.url, passwords.edge);
+  await enableEdgeLogin(place.url, passwords.edge);
   const pooler = await stack.pool();
   try {
     const { port } = pooler;

@@ -25,7 +25,7 @@ function tokenEnd(sql: string, text: string, start: number): number {
 
 /** Splits a file at its semicolons as psql does: not in strings, bodies, comments or parentheses. */
 export function statements(sql: string): Statement[] {
-  const statements: Statement[] = [];
+  const result: Statement[] = [];
   let start = -1;
   let words: string[] = [];
   let parentheses = 0;
@@ -33,7 +33,7 @@ export function statements(sql: string): Statement[] {
   const close = (statementEnd: number) => {
     if (start >= 0) {
       const line = sql.slice(0, start).split('\n').length;
-      statements.push({ text: sql.slice(start, statementEnd).trimEnd(), line, words });
+      result.push({ text: sql.slice(start, statementEnd).trimEnd(), line, words });
     }
     start = -1;
     words = [];
@@ -61,5 +61,5 @@ export function statements(sql: string): Statement[] {
     if (words.length < 4) words.push(word);
   }
   close(sql.length);
-  return statements;
+  return result;
 }

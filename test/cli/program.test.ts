@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { program } from '../../cli/program.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { freshDatabase } from '../database.ts';
 import { waitUntil } from '../sql/verbs.ts';
 import { tock, tockProcess } from './tock.ts';

@@ -8,7 +8,7 @@ import { connect } from '../../functions/database/connect.ts';
 import { withDatabase } from '../../migrate/connect.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
-import { softly } from '../../scripts/stack/say.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
 import { waitUntil } from '../sql/verbs.ts';
 import { makeSampleSql } from './sample_sql.ts';

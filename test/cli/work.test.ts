@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { enqueue, expire, value, waitUntil } from '../sql/verbs.ts';
 import { execute, tock } from './tock.ts';
 import { transports } from './transports.ts';

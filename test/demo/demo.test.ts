@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { execute } from '../cli/tock.ts';
 import { processesOf, removeHome, temporaryHome } from '../stack/start_process.ts';

@@ -4,25 +4,25 @@ import { type Child, startChild } from '../child.ts';
 export type Worker = Child & { name: string };
 type Step = { claimed?: string[]; completed?: number };
 
-export type Crew = {
-  /** Starts a worker as a process of its own. */
+export type Workers = {
+  /** Starts a worker as a child process. */
   hire(name: string): Worker;
   completed(): number;
   stop(): Promise<void>;
 };
 
-export type CrewOptions = {
+export type WorkersOptions = {
   url: string;
   key: string;
   queue: string;
   root: string;
-  /** Called as soon as a worker has said what it claimed, before it can have completed it. */
+  /** Called as soon as a worker reports a claim, before it can have completed it. */
   onClaim(worker: Worker, ids: string[]): void;
-  /** Called for a worker that ended and was not told to. */
+  /** Called for a worker that ended without being told to. */
   onLoss(worker: Worker): void;
 };
 
-export function crew(options: CrewOptions): Crew {
+export function startWorkers(options: WorkersOptions): Workers {
   const { url, key, queue, root } = options;
   const workers = new Set<Worker>();
   let completed = 0;

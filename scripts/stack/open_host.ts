@@ -6,17 +6,17 @@ import type { Host, HostOptions } from './host.ts';
 import { machine } from './machine.ts';
 import { npmPostgres } from './npm.ts';
 import { type Installed, installedPostgres, packaged } from './packages.ts';
-import { databaseFolder, databaseParent, passingFolder } from './place.ts';
+import { databaseFolder, databaseParent, passingFolder } from './paths.ts';
+import { findPostgresSource, noDebian } from './postgres_sources.ts';
 import { type DatabaseUser, databaseUser, ownFolder } from './user.ts';
-import { noDebian, wayTo } from './ways.ts';
 
-const folderOf = ({ kept, name }: HostOptions, user: DatabaseUser) =>
+const dataFolder = ({ kept, name }: HostOptions, user: DatabaseUser) =>
   kept ? databaseFolder(name, user) : passingFolder(name, user);
 
 const systems = "from the system's packages";
 
-/** The installed PostgreSQL of the version that made the folder's data, if both are there. */
-function sameAs(folder: string): Installed | null {
+/** The installed PostgreSQL of the version that created the folder's data, if both exist. */
+function installedForData(folder: string): Installed | null {
   const path = join(folder, 'data', 'PG_VERSION');
   return existsSync(path) ? installedPostgres(Number(readFileSync(path, 'utf8'))) : null;
 }
@@ -27,10 +27,10 @@ async function inDocker(options: HostOptions): Promise<Host | null> {
 }
 
 async function inFolder(options: HostOptions, major: number): Promise<Host> {
-  const { say, signal, name } = options;
+  const { reporter, signal, name } = options;
   const cannot = noDebian(major);
   if (cannot) throw new Error(cannot);
-  const { root, debian, installed } = await debianWith(major, say, signal);
+  const { root, debian, installed } = await debianWith(major, reporter, signal);
   const user = await databaseUser();
   await makeEnterable(root, user);
   const folder = join(databasesOf(root), name);
@@ -40,43 +40,51 @@ async function inFolder(options: HostOptions, major: number): Promise<Host> {
 }
 
 async function fromNpm(options: HostOptions, major: number): Promise<Host> {
-  const { say, signal } = options;
+  const { reporter, signal } = options;
   const user = await databaseUser();
-  const installed = await npmPostgres(major, await databaseParent(user), say, signal);
-  const folder = await folderOf(options, user);
+  const installed = await npmPostgres(major, await databaseParent(user), reporter, signal);
+  const folder = await dataFolder(options, user);
   return machine({ installed, origin: 'from npm', user, folder, signal });
 }
 
-async function ofVersion(options: HostOptions, major: number): Promise<Host> {
-  const { say, signal } = options;
-  // The database user and PgBouncer are the system's, wherever PostgreSQL itself is from.
+async function hostOfVersion(options: HostOptions, major: number): Promise<Host> {
+  const { reporter, signal } = options;
+  // The database user and PgBouncer are the system's, whatever the origin of PostgreSQL.
   const mayInstall = process.getuid?.() === 0 && !(await dockerAnswers());
-  if (mayInstall) await packaged(say, signal);
-  const found = await wayTo(major);
-  if ('cannot' in found) throw new Error(found.cannot);
-  if (found.way === 'npm') return fromNpm(options, major);
-  const host = found.way === 'docker' ? await inDocker(options) : null;
+  if (mayInstall) await packaged(reporter, signal);
+  const source = await findPostgresSource(major);
+  if ('cannot' in source) throw new Error(source.cannot);
+  if (source.source === 'npm') return fromNpm(options, major);
+  const host = source.source === 'docker' ? await inDocker(options) : null;
   if (host) return host;
   const installed = installedPostgres(major);
   if (!installed) return inFolder(options, major);
   const user = await databaseUser();
-  const folder = await folderOf(options, user);
+  const folder = await dataFolder(options, user);
   return machine({ installed, origin: systems, user, folder, signal });
 }
 
 /**
- * A place to run PostgreSQL: a Docker engine's container, else the system's packages. Tests are told
- * by TOCK_TEST_POSTGRES to have another version.
+ * A host for PostgreSQL: a container of a Docker engine, otherwise the system's packages. For tests TOCK_TEST_POSTGRES
+ * sets another version.
  */
 export async function openHost(options: HostOptions): Promise<Host> {
-  const { say, signal } = options;
-  const asked = options.kept ? undefined : Number(process.env.TOCK_TEST_POSTGRES) || undefined;
-  const major = options.postgres ?? asked;
-  if (major) return ofVersion({ ...options, postgres: major }, major);
+  const { reporter, signal } = options;
+  const requestedMajor = options.kept
+    ? undefined
+    : Number(process.env.TOCK_TEST_POSTGRES) || undefined;
+  const major = options.postgres ?? requestedMajor;
+  if (major) return hostOfVersion({ ...options, postgres: major }, major);
   const host = (await dockerAnswers()) ? await inDocker(options) : null;
   if (host) return host;
-  const installed = await packaged(say, signal);
+  const installed = await packaged(reporter, signal);
   const user = await databaseUser();
-  const folder = await folderOf(options, user);
-  return machine({ installed: sameAs(folder) ?? installed, origin: systems, user, folder, signal });
+  const folder = await dataFolder(options, user);
+  return machine({
+    installed: installedForData(folder) ?? installed,
+    origin: systems,
+    user,
+    folder,
+    signal,
+  });
 }

@@ -1,36 +1,40 @@
 import type { Difference, End, Journal, TaskRequest } from '../journal.ts';
 import { type Bounds, type Delivery, endsSent, slack } from './deliveries.ts';
 
-/** An acknowledged end is final: a task is completed by one lease, and a run is ended by one verb. */
+/** An acknowledged end is final: one lease completes a task, and one verb ends a run. */
 function endedTwice(journal: Journal): Difference[] {
-  const found: Difference[] = [];
+  const differences: Difference[] = [];
   const finals = new Map<string, string>();
   const verbs = new Map<string, End['verb']>();
   for (const { acknowledged, verb, lease, runs, final } of journal.ends) {
     if (acknowledged === undefined) continue;
     for (const id of final) {
-      const other = finals.get(id);
-      const detail = `done in ${other} and in ${lease}`;
-      if (other && other !== lease) found.push({ kind: 'finished twice', task: id, detail });
+      const otherLease = finals.get(id);
+      const detail = `done in ${otherLease} and in ${lease}`;
+      if (otherLease && otherLease !== lease)
+        differences.push({ kind: 'completed twice', task: id, detail });
       finals.set(id, lease);
     }
     for (const { id, run } of runs) {
-      const other = verbs.get(`${lease} ${run}`);
-      const detail = `run ${run} of ${lease}: ${other} and ${verb}`;
-      if (other && other !== verb) found.push({ kind: 'ended in two ways', task: id, detail });
+      const otherVerb = verbs.get(`${lease} ${run}`);
+      const detail = `run ${run} of ${lease}: ${otherVerb} and ${verb}`;
+      if (otherVerb && otherVerb !== verb)
+        differences.push({ kind: 'ended in two ways', task: id, detail });
       verbs.set(`${lease} ${run}`, verb);
     }
   }
-  return found;
+  return differences;
 }
 
-/** Of two runs of a task the later one has the higher position; of two claims the one that was sent first may be the later one. */
+/**
+ * The later of two runs of a task has the higher position; the claim that was sent first may still be the later one.
+ */
 const later = (run: string, than: string) => BigInt(run) >> 20n > BigInt(than) >> 20n;
 
-/** A task comes again when its lease is over, or was ended; or where a crash took the claim back. */
+/** A task is leased again only after its lease expired or ended, or after a crash undid the claim. */
 function takenBack(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {
-  const over = endsSent(journal);
-  const found: Difference[] = [];
+  const endsByRun = endsSent(journal);
+  const differences: Difference[] = [];
   for (const [task, list] of deliveries) {
     for (const { claim, run } of list) {
       const [next] = list
@@ -38,16 +42,17 @@ function takenBack(journal: Journal, deliveries: Map<string, Delivery[]>): Diffe
         .toSorted((a, b) => a.claim.answered - b.claim.answered);
       if (!next || claim.until - slack <= next.claim.answered) continue;
       if (
-        (over.get(`${claim.lease} ${run.run}`) ?? Number.POSITIVE_INFINITY) <= next.claim.answered
+        (endsByRun.get(`${claim.lease} ${run.run}`) ?? Number.POSITIVE_INFINITY) <=
+        next.claim.answered
       )
         continue;
       if (journal.crashes.some((crash) => crash >= claim.sent && crash <= next.claim.answered))
         continue;
-      const detail = `leased until ${claim.until}, handed out again by ${next.claim.answered}`;
-      found.push({ kind: 'taken back before its time', task, detail });
+      const detail = `leased until ${claim.until}, leased again by ${next.claim.answered}`;
+      differences.push({ kind: 'leased again before its time', task, detail });
     }
   }
-  return found;
+  return differences;
 }
 
 function whilePaused(journal: Journal): Difference[] {
@@ -57,28 +62,28 @@ function whilePaused(journal: Journal): Difference[] {
         (claim) => claim.queue === queue && claim.sent > acknowledged && claim.answered < until,
       )
       .map(({ lease, sent }) => ({
-        kind: 'handed out while its queue was paused',
+        kind: 'leased while its queue was paused',
         task: lease,
         detail: `${queue}: at ${sent}, paused from ${acknowledged} to ${until}`,
       })),
   );
 }
 
-/** A claim that is repeated with its request id gives the same runs again, unless a crash lay between. */
+/** A claim repeated with its request id returns the same runs, unless a crash lay between. */
 function repeatedOtherwise(journal: Journal): Difference[] {
   return journal.repeats.flatMap(({ sent, answered, until, first, second }) => {
-    const crash = journal.crashes.some((at) => at >= sent && at <= answered);
+    const crash = journal.crashes.some((crashedAt) => crashedAt >= sent && crashedAt <= answered);
     if (first === second || crash || answered >= until) return [];
-    return [{ kind: 'a repeated claim gave other runs', task: first, detail: second }];
+    return [{ kind: 'a repeated claim returned other runs', task: first, detail: second }];
   });
 }
 
-/** So many claims in a row are compared with a rate: each with each would take too long after an hour. */
+/** The number of consecutive claims compared with a rate: comparing all pairs would take too long after an hour. */
 const longest = 300;
 
-/** Between any two claims: how many started for sure since the one was sent, until the other was answered. */
-function tooMany(journal: Journal, rates: Bounds['rates']): Difference[] {
-  const found: Difference[] = [];
+/** For any two claims: how many tasks certainly started between the first request and the second answer. */
+function overRate(journal: Journal, rates: Bounds['rates']): Difference[] {
+  const differences: Difference[] = [];
   for (const [queue, { burst, each }] of Object.entries(rates)) {
     const claims = journal.claims
       .filter((claim) => claim.queue === queue)
@@ -88,18 +93,18 @@ function tooMany(journal: Journal, rates: Bounds['rates']): Difference[] {
       let started = 0;
       for (const { answered, runs, lease } of since) {
         started += runs.length;
-        const most = burst + (each * (answered - first.sent + slack)) / 1000 + 1;
-        if (started <= most) continue;
+        const allowed = burst + (each * (answered - first.sent + slack)) / 1000 + 1;
+        if (started <= allowed) continue;
         const detail = `${queue}: ${started} between ${first.sent} and ${answered}`;
-        found.push({ kind: 'a rate was overshot', task: lease, detail });
+        differences.push({ kind: 'a rate was exceeded', task: lease, detail });
         break;
       }
     }
   }
-  return found;
+  return differences;
 }
 
-/** The last that was put in the place of the others of its key is the one that is given to a worker. */
+/** The last task that replaced the others of its key is the one that is leased. */
 function newestLost(journal: Journal): Difference[] {
   const requests = [...journal.requests.values()].filter(
     ({ replaced, fate }) => replaced && fate !== 'none',
@@ -109,19 +114,21 @@ function newestLost(journal: Journal): Difference[] {
     const key = request.unique ?? '';
     if (request.fate === 'sure' && request.n > (last.get(key)?.n ?? 0)) last.set(key, request);
   }
-  const given = new Set(journal.claims.flatMap(({ runs }) => runs.map(({ n }) => n)));
+  const leased = new Set(journal.claims.flatMap(({ runs }) => runs.map(({ n }) => n)));
   return [...last].flatMap(([key, { n, call, sent, id }]) => {
-    // One that was never answered may have come after it.
-    const others = requests.filter((one) => one.unique === key && one.call !== call);
-    if (given.has(n) || others.some(({ answered = sent }) => answered >= sent)) return [];
+    // A task without an answer may have come after it.
+    const earlier = requests.filter(
+      (candidate) => candidate.unique === key && candidate.call !== call,
+    );
+    if (leased.has(n) || earlier.some(({ answered = sent }) => answered >= sent)) return [];
     return [
       { kind: 'the newest of a key was lost', task: id ?? '', detail: `${key}: number ${n}` },
     ];
   });
 }
 
-/** What the ends show, and what is said of whole queues. */
-export function judgeEnds(
+/** Checks of the ends, and of whole queues. */
+export function checkEnds(
   journal: Journal,
   deliveries: Map<string, Delivery[]>,
   { rates }: Bounds,
@@ -131,7 +138,7 @@ export function judgeEnds(
     ...takenBack(journal, deliveries),
     ...whilePaused(journal),
     ...repeatedOtherwise(journal),
-    ...tooMany(journal, rates),
+    ...overRate(journal, rates),
     ...newestLost(journal),
   ];
 }

@@ -2,18 +2,18 @@ import { withDatabase } from '../../migrate/connect.ts';
 import { readDevEnv, secrets } from './files.ts';
 import type { DatabaseUrls } from './local.ts';
 
-/** DATABASE_URL, unless it is only our own dev.env read into the shell. */
-export function givenUrl(): string | null {
+/** DATABASE_URL, unless it is the local dev.env read into the shell. */
+export function externalUrl(): string | null {
   const url = process.env.DATABASE_URL;
   if (!url) return null;
-  const kept = readDevEnv();
-  const ours = kept.DATABASE_URL && URL.canParse(kept.DATABASE_URL);
+  const devEnv = readDevEnv();
+  const localUrl = devEnv.DATABASE_URL && URL.canParse(devEnv.DATABASE_URL);
   const password = URL.canParse(url) && new URL(url).password;
-  return ours && password === secrets().owner ? null : url;
+  return localUrl && password === secrets().owner ? null : url;
 }
 
-/** Somebody's PostgreSQL, as it is: nothing is started, and a role in use keeps its password. */
-export async function givenDatabase(url: string): Promise<DatabaseUrls> {
+/** An external PostgreSQL, used as it is: nothing is started, and existing roles keep their passwords. */
+export async function externalDatabase(url: string): Promise<DatabaseUrls> {
   const pooled = process.env.POOLED_DATABASE_URL;
   await withDatabase(url, (client) => client.query('select 1'));
   const ends = process.env.POOLED_DATABASE_URL_ENDS || null;

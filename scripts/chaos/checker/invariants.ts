@@ -1,8 +1,8 @@
 import type pg from 'pg';
 
 /**
- * What must hold of any state of the tables, one line a sentence, each with the number of rows that
- * break it. Reads through the parents: a run is judged wherever it lies.
+ * Invariants of any state of the tables, one per line, each with the number of rows that break it. Reads through the
+ * partitioned parents, so every run is checked wherever it is stored.
  */
 const sentences = `
   with recursive covered as (
@@ -124,8 +124,8 @@ const sentences = `
         where l.after_position >= e.first_position - 1 and l.after_position < e.end_position - 1 and l.closed_at is null))`;
 
 export async function brokenSentences(client: pg.ClientBase): Promise<Record<string, number>> {
-  // Compiling this would take longer than running it, and without statistics of what a test has just
-  // written, nested loops over 50,000 runs take minutes.
+  // JIT compilation would take longer than the queries. Without statistics for newly written rows, nested loops over
+  // 50,000 runs take minutes.
   await client.query('set jit = off; set enable_nestloop = off');
   const { rows } = await client.query<{ sentence: string; count: string }>(sentences);
   await client.query('reset enable_nestloop');

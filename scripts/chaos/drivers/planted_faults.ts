@@ -2,24 +2,24 @@ import type { Answer, Driver } from './driver.ts';
 
 type Attempt = Driver['attempt'];
 
-/** One call in so many is falsified: enough to be found within seconds, and most work is as it should be. */
+/** One call in this many is falsified: often enough to be found within seconds, while most calls stay correct. */
 const share = 20;
 
-/** Faults of the driver itself, which the judge has to find: proof that it would find Tock's. */
+/** Faults of the driver itself, which the checker must find: proof that it would find Tock's. */
 const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> = {
-  /** A completion is acknowledged and was not sent. */
+  /** A completion is acknowledged but not sent. */
   'lost completion': (attempt, hit) => async (verb, args, transaction) => {
     if (verb !== 'complete' || args.results || !hit()) return attempt(verb, args, transaction);
     return { status: 200, body: { completed: 1, refused: [] } };
   },
-  /** An enqueue is acknowledged and was not sent. */
+  /** An enqueue is acknowledged but not sent. */
   'lost enqueue': (attempt, hit) => async (verb, args, transaction) => {
     if (verb !== 'enqueue' || args.queue !== 'plain' || !hit())
       return attempt(verb, args, transaction);
     const tasks = args.tasks as unknown[];
-    return { status: 200, body: { ids: tasks.map((_, at) => String(2 ** 40 + at)) } };
+    return { status: 200, body: { ids: tasks.map((_, index) => String(2 ** 40 + index)) } };
   },
-  /** A claim gives what an earlier one gave, under another lease. */
+  /** A claim returns the runs of an earlier one, under another lease. */
   'doubled run': (attempt, hit) => {
     let earlier: Answer | null = null;
     return async (verb, args, transaction) => {
@@ -33,7 +33,7 @@ const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> 
       return answer;
     };
   },
-  /** An enqueue is sent twice, each time as another request. */
+  /** An enqueue is sent twice, as two requests. */
   'doubled enqueue': (attempt, hit) => async (verb, args, transaction) => {
     if (verb === 'enqueue' && args.queue === 'plain' && hit())
       await attempt(verb, { ...args, request_id: crypto.randomUUID() });
@@ -45,9 +45,10 @@ export const plantNames = Object.keys(plants);
 
 export function planted(driver: Driver, name: string): Driver {
   const plant = plants[name];
-  if (!plant) throw new Error(`There is no plant ${name}: ${plantNames.join(', ')}.`);
+  if (!plant)
+    throw new Error(`There is no planted fault ${name}: use one of ${plantNames.join(', ')}.`);
   let calls = 0;
-  // Each plant its own call, or one could undo another.
-  const own = 1 + plantNames.indexOf(name);
-  return { ...driver, attempt: plant(driver.attempt, () => ++calls % share === own) };
+  // Each fault falsifies different calls, because two in one call could cancel out.
+  const offset = 1 + plantNames.indexOf(name);
+  return { ...driver, attempt: plant(driver.attempt, () => ++calls % share === offset) };
 }

@@ -2,31 +2,31 @@ import { spawn } from 'node:child_process';
 import { ended } from './run.ts';
 
 /**
- * Does the work while nobody else does work under the same file. A flock(1) that reads from us holds
- * the kernel's lock: however we end, it is free again.
+ * Does the work while no other process holds the same file's lock. A flock(1) that reads from this process holds the
+ * lock in the kernel, so it is released however this process ends.
  */
-export async function locked<T>(
+export async function withFileLock<T>(
   file: string,
   onWait: () => void,
   work: () => Promise<T>,
 ): Promise<T> {
   const holder = spawn('flock', [file, 'sh', '-c', 'echo held; exec cat'], {
-    // A terminal's Ctrl-C must not open the lock before we are gone.
+    // A terminal's Ctrl-C must not release the lock before this process has ended.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  const over = ended(holder);
+  const hasEnded = ended(holder);
   const waiting = setTimeout(onWait, 500);
   try {
     const held = new Promise<boolean>((resolve) => holder.stdout.once('data', () => resolve(true)));
-    if (!(await Promise.race([held, over]))) {
-      throw new Error(`${file} can't be locked by flock. On Debian it is in util-linux.`);
+    if (!(await Promise.race([held, hasEnded]))) {
+      throw new Error(`${file} cannot be locked by flock. On Debian it is in util-linux.`);
     }
     clearTimeout(waiting);
     return await work();
   } finally {
     clearTimeout(waiting);
     holder.stdin.end();
-    await over;
+    await hasEnded;
   }
 }

@@ -6,25 +6,25 @@ export type Bounds = {
   rates: Record<string, { burst: number; each: number }>;
 };
 
-/** The clocks of the machine's processes and of the database are one; this is for their rounding. */
+/** Tolerance for rounding: the machine's processes and the database share one clock. */
 export const slack = 5;
 
 export type Delivery = { claim: Claim; run: Run };
 
 /** Every delivery of a task to a worker, in order. */
-export function byTask(journal: Journal): Map<string, Delivery[]> {
-  const found = new Map<string, Delivery[]>();
+export function deliveriesByTask(journal: Journal): Map<string, Delivery[]> {
+  const deliveries = new Map<string, Delivery[]>();
   for (const claim of journal.claims.toSorted((a, b) => a.sent - b.sent)) {
     for (const run of claim.runs) {
-      const list = found.get(run.id) ?? [];
+      const list = deliveries.get(run.id) ?? [];
       list.push({ claim, run });
-      found.set(run.id, list);
+      deliveries.set(run.id, list);
     }
   }
-  return found;
+  return deliveries;
 }
 
-/** When the first end of each run of a lease was sent: from then on it may have ended. */
+/** When the first end of each run of a lease was sent: from then on the run may have ended. */
 export function endsSent(journal: Journal): Map<string, number> {
   const first = new Map<string, number>();
   for (const { lease, sent, runs } of journal.ends) {

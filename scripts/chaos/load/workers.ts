@@ -1,17 +1,23 @@
 import { join } from 'node:path';
 import { type Child, startChild } from '../../child.ts';
 import type { Chaos } from '../chaos.ts';
-import type { Heard } from '../drivers/driver.ts';
+import type { OnOutcome } from '../drivers/driver.ts';
 import type { Target } from '../drivers/open.ts';
 import type { Word } from './worker.ts';
 
-/** Worker processes, each replaced when it dies; what they say goes to the journal. */
-export function startCrew(chaos: Chaos, target: Target, heard: Heard, count: number, seed: number) {
+/** Worker processes, each replaced when it dies; their reports go to the journal. */
+export function startWorkers(
+  chaos: Chaos,
+  target: Target,
+  heard: OnOutcome,
+  count: number,
+  seed: number,
+) {
   const { journal, ledger } = chaos;
   const workers = new Map<number, Child>();
   let [stopping, draining, born] = [false, false, 0];
 
-  function hear(word: Word) {
+  function onMessage(word: Word) {
     switch (word[0]) {
       case 'claimed':
         return journal.claimed(word[1]);
@@ -32,23 +38,23 @@ export function startCrew(chaos: Chaos, target: Target, heard: Heard, count: num
     }
   }
 
-  function hire(place: number): void {
+  function startWorker(place: number): void {
     const argv = [join(import.meta.dirname, 'worker.ts'), `worker-${++born}`, String(seed + born)];
-    const worker = startChild<Word>(argv, { CHAOS_TARGET: JSON.stringify(target) }, hear);
-    if (draining) worker.tell('drain');
+    const worker = startChild<Word>(argv, { CHAOS_TARGET: JSON.stringify(target) }, onMessage);
+    if (draining) worker.writeLine('drain');
     workers.set(place, worker);
-    void worker.ended.then(() => !stopping && hire(place));
+    void worker.ended.then(() => !stopping && startWorker(place));
   }
-  for (let place = 0; place < count; place++) hire(place);
+  for (let place = 0; place < count; place++) startWorker(place);
 
   return {
     pids: () => [...workers.values()].map(({ pid }) => pid),
-    /** kill -9 of one of them, which may hold leases. */
+    /** kill -9 of one worker, which may hold leases. */
     kill: (which: number) => workers.get(which % count)?.kill('SIGKILL') ?? false,
-    /** From now on everything that is claimed is completed at once. */
+    /** From now on all claimed tasks are completed at once. */
     drain(): void {
       draining = true;
-      for (const worker of workers.values()) worker.tell('drain');
+      for (const worker of workers.values()) worker.writeLine('drain');
     },
     async stop(): Promise<void> {
       stopping = true;
@@ -58,4 +64,4 @@ export function startCrew(chaos: Chaos, target: Target, heard: Heard, count: num
   };
 }
 
-export type Crew = ReturnType<typeof startCrew>;
+export type Workers = ReturnType<typeof startWorkers>;
