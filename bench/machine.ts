@@ -4,7 +4,7 @@ import { attempt } from '../scripts/stack/run.ts';
 import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 import { connected } from './cluster.ts';
 
-/** What it is that was measured on. */
+/** The machine and versions of a measurement. */
 export function machine() {
   const all = cpus();
   return {
@@ -33,7 +33,7 @@ export async function versions({ cluster }: TestCluster): Promise<Record<string,
   };
 }
 
-/** Every setting of the cluster that isn't PostgreSQL's own. */
+/** Every setting of the cluster that is not PostgreSQL's default. */
 export async function changed(stack: TestCluster): Promise<Record<string, string>> {
   const client = await connected(stack.cluster.url());
   try {

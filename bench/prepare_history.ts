@@ -1,27 +1,27 @@
 import type pg from 'pg';
 import { connected } from './cluster.ts';
-import type { Place, System } from './types.ts';
+import type { System, TestDatabase } from './types.ts';
 
-/** How far a place's sequence has jumped: positions that no task has. */
-const jumped = new WeakMap<Place, number>();
+/** The distance that a database's sequence has jumped: positions without a task. */
+const jumped = new WeakMap<TestDatabase, number>();
 
-/** Tock in a place whose segments were ended by moving the sequence: what it counts leaves the jumps out. */
+/** Tock in a database whose segments were ended by moving the sequence: its counts leave out the jumps. */
 export const jumping = (tock: System): System => ({
   ...tock,
   check: undefined,
-  async counts(place) {
-    const { enqueued, finished } = await tock.counts(place);
-    return { enqueued: enqueued - (jumped.get(place) ?? 0), finished };
+  async counts(database) {
+    const { enqueued, finished } = await tock.counts(database);
+    return { enqueued: enqueued - (jumped.get(database) ?? 0), finished };
   },
 });
 
-/** To be called when nothing is ready. */
-export async function allFinished(tock: System, place: Place): Promise<void> {
-  const { enqueued, finished } = await tock.counts(place);
-  jumped.set(place, enqueued - finished);
+/** Only valid while no task is ready. */
+export async function allFinished(tock: System, database: TestDatabase): Promise<void> {
+  const { enqueued, finished } = await tock.counts(database);
+  jumped.set(database, enqueued - finished);
 }
 
-/** So many tasks from their enqueueing to their end, and whatever else is ready. */
+/** Runs this many tasks from enqueue to completion, and all other ready tasks. */
 async function lives(session: pg.Client, runs: number): Promise<void> {
   await session.query({
     name: 'enqueue',
@@ -39,17 +39,21 @@ async function lives(session: pg.Client, runs: number): Promise<void> {
 }
 
 /**
- * Lets a new database come through `segments` segments with `runs` runs in them, enqueued, claimed and
- * completed by Tock's own calls, settled and audited; the segment after them is a wide one.
+ * Fills a new database with `segments` segments and `runs` runs, enqueued, claimed and completed by Tock's own calls,
+ * then closed and verified. The next segment is wide.
  */
-export async function live(place: Place, runs: number, segments: number): Promise<string> {
-  const { client } = place;
+export async function live(
+  database: TestDatabase,
+  runs: number,
+  segments: number,
+): Promise<string> {
+  const { client } = database;
   const value = async (text: string, values: unknown[] = []) =>
     Object.values((await client.query(text, values)).rows[0] ?? {})[0];
   const each = Math.ceil(runs / segments);
-  const sessions = [await connected(place.url), await connected(place.url)];
+  const sessions = [await connected(database.url), await connected(database.url)];
   for (const one of sessions) await one.query('set synchronous_commit = off');
-  // on from the first segment's end; those that were made with the schema are few and wide
+  // after the first segment: the segments created with the schema are few and wide
   const pass = () =>
     client.query(`select setval('tock.positions',
       (select end_position from tock.segments where number = tock.newest_segment()))`);
@@ -79,7 +83,7 @@ export async function live(place: Place, runs: number, segments: number): Promis
   while (Number(await value('select tock.verify_segments()')) > 0);
   await client.query('vacuum analyze');
   const reports = Number(await value("select count(*) from tock.reports where kind = 'audit'"));
-  if (reports > 0) throw new Error(`The audit reported ${reports} things about the history.`);
+  if (reports > 0) throw new Error(`Verification reported ${reports} problems in the history.`);
   return String(
     await value(
       `select format('%s runs, %s segments, settled %s', (select count(*) from tock.runs), count(*), count(closed_at))

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { childrenOf } from '../scripts/stack/processes.ts';
-import type { Place } from './types.ts';
+import type { TestDatabase } from './types.ts';
 
-/** Sums of a process's mappings in MB; null when it is gone. */
+/** Sums of a process's mappings in MB; null if the process has ended. */
 function rolledUp(pid: number): ((field: 'Pss' | 'Pss_Shmem' | 'Rss') => number) | null {
   try {
     const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
@@ -15,14 +15,14 @@ function rolledUp(pid: number): ((field: 'Pss' | 'Pss_Shmem' | 'Rss') => number)
 /** Resident memory of one process. */
 export const resident = (pid: number) => rolledUp(pid)?.('Rss') ?? 0;
 
-/** The pid of the server that the place is in. */
-export async function postmaster({ client }: Place): Promise<number> {
+/** The pid of the server of a database. */
+export async function postmaster({ client }: TestDatabase): Promise<number> {
   const { rows } = await client.query('select pg_backend_pid() as pid');
   const status = readFileSync(`/proc/${rows[0].pid}/status`, 'utf8');
   return Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]);
 }
 
-/** Memory of a server and all its processes, pages that several share counted once; and how much is shared. */
+/** Memory of a server and all its processes, with shared pages counted once; and the shared part. */
 export function memoryOf(server: number): { all: number; shared: number } {
   const sum = { all: 0, shared: 0 };
   for (const pid of [server, ...childrenOf(server).map((child) => child.pid)]) {
@@ -34,10 +34,10 @@ export function memoryOf(server: number): { all: number; shared: number } {
 }
 
 /**
- * Makes this session touch every shared buffer, so that from now on all of them count. Only rows
- * written one by one go through all: what reads a large table keeps to a few.
+ * Makes this session touch every shared buffer, so that all of them count from now on. Only single-row writes go
+ * through all buffers: scans of a large table reuse a few.
  */
-export async function touchBuffers({ client }: Place): Promise<void> {
+export async function touchBuffers({ client }: TestDatabase): Promise<void> {
   await client.query('create unlogged table public.touched (page text)');
   await client.query('alter table public.touched alter page set storage plain');
   await client.query(

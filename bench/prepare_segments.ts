@@ -3,7 +3,7 @@ import type pg from 'pg';
 const value = async (client: pg.Client, sql: string, values: unknown[] = []) =>
   Object.values((await client.query(sql, values)).rows[0] ?? {})[0];
 
-/** Positions go on in the next segment, for which everything is ready. */
+/** Positions continue in the next segment, which is prepared. */
 async function pass(client: pg.Client, steps = 1): Promise<void> {
   await client.query(
     `select setval('tock.positions', (select end_position from tock.segments
@@ -13,8 +13,8 @@ async function pass(client: pg.Client, steps = 1): Promise<void> {
 }
 
 /**
- * Lets a database come to its `count`th segment but two. Every fourth of those before holds a task of a
- * paused queue for ever, the others are settled. The last ones are wide.
+ * Advances a database to its `count`th segment minus two. Every fourth earlier segment holds a task of a paused queue,
+ * the others are closed. The last segments are wide.
  */
 export async function grow(client: pg.Client, count: number): Promise<string> {
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
@@ -28,7 +28,7 @@ export async function grow(client: pg.Client, count: number): Promise<string> {
       [more],
     );
   }
-  // rotate() may double these, so the width is said
+  // create_segments() may double these, so the width is set explicitly
   await client.query(
     `select tock.create_segments(p_ahead => $1 - tock.newest_segment(), p_width => 16777216)`,
     [count],

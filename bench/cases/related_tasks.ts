@@ -4,19 +4,19 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import { payload } from '../payload.ts';
-import type { Case, Group, Place, Run } from '../types.ts';
+import type { Case, Group, Run, TestDatabase } from '../types.ts';
 import { median, ratio, rounded, tockOf } from '../windows.ts';
 
 const batch = 100;
 const data = JSON.parse(payload(100));
-/** The limit of what one call takes over HTTP. */
+/** The maximum number of tasks in one call over HTTP. */
 const tasks = 10_000;
-/** How often each is done, after once for plans and caches. */
+/** The number of rounds, after one to warm plans and caches. */
 const turns = (run: Run) => (run.quick ? 1 : run.rounds);
 
 type Client = pg.Client;
 
-/** One round of fan-out: rates of one call, and milliseconds until all are ready. */
+/** One round of fan-out: rates of one call, and milliseconds until all tasks are ready. */
 type Out = { after: number; plain: number; ready: number };
 /** One round of fan-in: rates of claim and complete, and milliseconds until the callback is claimed. */
 type Into = { after: number; plain: number; called: number };
@@ -45,10 +45,10 @@ async function claim(client: Client, queue: string, limit: number): Promise<Clai
 const complete = (client: Client, lease: string) =>
   client.query({ name: 'complete', text: 'select * from tock.complete($1)', values: [lease] });
 
-/** So many times the same. */
+/** The same task this many times. */
 const times = (count: number, task: object) => Array<object>(count).fill(task);
 
-async function connections(run: Run, { url }: Place): Promise<Client[]> {
+async function connections(run: Run, { url }: TestDatabase): Promise<Client[]> {
   const all = Array.from({ length: run.clients }, () => new pg.Client({ connectionString: url }));
   await Promise.all(all.map((client) => client.connect()));
   return all;
@@ -63,7 +63,7 @@ async function fanOut(client: Client, queue: string): Promise<Out> {
   const ready = await seconds(async () => {
     await complete(client, parent?.lease as string);
     const left = 'select count(*)::int as left from tock.waiting where queue = $1';
-    // a claim promotes a thousand on its way, the maintenance job ten thousand: here it is asked for all the time
+    // a claim promotes a thousand tasks, the maintenance job ten thousand: here it runs all the time
     while ((await client.query(left, [queue])).rows[0].left > 0) {
       await client.query('select tock.promote(10000)');
     }
@@ -71,7 +71,10 @@ async function fanOut(client: Client, queue: string): Promise<Out> {
   return { after: tasks / after, plain: tasks / plain, ready: ready * 1000 };
 }
 
-/** Claims and completes by the hundred over all connections until so many are done; then a last one, if there is to be one. */
+/**
+ * Claims and completes by the hundred over all connections until this many are done, then completes a last one, if
+ * any.
+ */
 async function finish(all: Client[], queue: string, callback: boolean) {
   const from = performance.now();
   const wanted = tasks + (callback ? 1 : 0);
@@ -105,7 +108,7 @@ async function fanIn(all: Client[], queue: string): Promise<Into> {
 
 type Moves = (client: Client, stage: number, runs: Claimed[]) => Promise<unknown>;
 
-/** Each connection claims from a stage until it has nothing, then from the next; tasks a second through all. */
+/** Each connection claims from a stage until it is empty, then from the next; tasks per second through all stages. */
 async function through(all: Client[], stages: string[], count: number, limit: number, ends: Moves) {
   let done = 0;
   const worker = async (client: Client) => {
@@ -141,14 +144,14 @@ async function stages(all: Client[], name: string, count: number, limit: number)
   return { pipeline, byHand };
 }
 
-/** What pg-boss calls a flow; the others here have none. */
+/** pg-boss calls this a flow; the other peers have none. */
 async function flows(run: Run): Promise<{ out: Out; into: Into }[]> {
   const system = run.systems.find(({ name }) => name === 'pg-boss');
   if (!system) return [];
-  const place = await run.open(system);
+  const database = await run.open(system);
   try {
     const task = {
-      url: place.url,
+      url: database.url,
       clients: run.clients,
       rounds: turns(run),
       tasks,
@@ -161,24 +164,24 @@ async function flows(run: Run): Promise<{ out: Out; into: Into }[]> {
     );
     return JSON.parse(stdout);
   } finally {
-    await run.close(place);
+    await run.close(database);
   }
 }
 
-/** Tock's rounds, one after the other, all in one place. */
+/** Tock's rounds, one after the other, in one database. */
 async function rounds<T>(run: Run, round: (all: Client[], n: number) => Promise<T>): Promise<T[]> {
-  const place = await run.open(tockOf(run));
-  const all = await connections(run, place);
+  const database = await run.open(tockOf(run));
+  const all = await connections(run, database);
   try {
     const found: T[] = [];
     for (let n = 0; n <= turns(run); n++) {
-      await run.settle(place);
+      await run.settle(database);
       found.push(await round(all, n));
     }
     return found.slice(1);
   } finally {
     for (const client of all) await client.end();
-    await run.close(place);
+    await run.close(database);
   }
 }
 
@@ -270,7 +273,7 @@ async function measured(run: Run): Promise<Case[]> {
   return cases;
 }
 
-/** Tasks that belong together: parents, callbacks, pipelines. Called through Node, as a worker would. */
+/** Related tasks: parents, callbacks, pipelines. Called through Node, as a worker would. */
 export const groups: Group[] = [
   {
     name: 'together',

@@ -6,18 +6,18 @@ import { childrenOf } from '../scripts/stack/processes.ts';
 import { enableEdgeLogin } from '../scripts/stack/roles.ts';
 import { run } from '../scripts/stack/run.ts';
 import { serveBundle } from '../test/worker/workerd.ts';
-import type { Place, Run } from './types.ts';
+import type { Run, TestDatabase } from './types.ts';
 
 export type Served = {
   url: string;
-  /** With every scope. */
+  /** A key with every scope. */
   key: string;
   /** Of workerd. */
   pid: number;
   stop(): Promise<void>;
 };
 
-/** As `wrangler deploy` would bundle functions/index.ts. */
+/** functions/index.ts as `wrangler deploy` would bundle it. */
 async function bundled(entry: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-bench-'));
   try {
@@ -56,20 +56,20 @@ async function answers(url: string): Promise<void> {
   }
 }
 
-/** The Worker in workerd, over the cluster's PgBouncer in transaction mode, on a database of Tock's. */
+/** The Worker in workerd, over the cluster's PgBouncer in transaction mode, with Tock's database. */
 export async function serve(
   { stack }: Run,
-  place: Place,
+  database: TestDatabase,
   entry = 'bench/worker.ts',
   bindings: Record<string, string> = {},
 ): Promise<Served> {
   const { passwords } = stack;
-  await enableEdgeLogin(place.url, passwords.edge);
+  await enableEdgeLogin(database.url, passwords.edge);
   const pooler = await stack.pool();
   try {
     const { port } = pooler;
     const edge = { port: String(port), username: 'tock_edge', password: passwords.edge };
-    const url = Object.assign(new URL(place.url), edge).href;
+    const url = Object.assign(new URL(database.url), edge).href;
     const worker = await workerd(await bundled(entry), { ...bindings, DATABASE_URL: url });
     const stop = async () => {
       await worker.stop();
@@ -77,7 +77,7 @@ export async function serve(
     };
     try {
       await answers(worker.url);
-      const { rows } = await place.client.query(
+      const { rows } = await database.client.query(
         "select key from tock.create_key('bench', array['enqueue', 'claim', 'read', 'admin'])",
       );
       return { url: worker.url, key: rows[0].key, pid: worker.pid, stop };

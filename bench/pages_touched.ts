@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { connected } from './cluster.ts';
-import type { Case, Figure, Place, Run } from './types.ts';
+import type { Case, Figure, Run, TestDatabase } from './types.ts';
 import { caseOf, figure, median, tockOf } from './windows.ts';
 
 type Explained = { 'QUERY PLAN': [{ Plan: Record<string, number> }] };
@@ -19,11 +19,11 @@ type Touched = {
 };
 
 /**
- * Pages that one claim of one task and its completion touch, whatever they call included: medians of
- * 25 in a session that has done both before, and the most of them.
+ * Pages that one claim of one task and its completion touch, including all they call: medians and maximums of 25, in a
+ * session that has done both before.
  */
-export async function touched(place: Place): Promise<Touched> {
-  const client = await connected(place.url);
+export async function touched(database: TestDatabase): Promise<Touched> {
+  const client = await connected(database.url);
   try {
     const busiest =
       'select queue from tock.streams where awake group by queue order by count(*) desc limit 1';
@@ -35,7 +35,7 @@ export async function touched(place: Place): Promise<Touched> {
       const claim = await pagesOf(client, `select * from ${call}`);
       const token = `select token from tock.leases l where l.closed_at is null and l.worker = 'pages'`;
       const lease = (await client.query(token)).rows[0]?.token;
-      if (!lease) throw new Error('Nothing was there to claim, so no pages were counted.');
+      if (!lease) throw new Error('There was no task to claim, so no pages were counted.');
       const complete = await pagesOf(client, `select * from tock.complete('${lease}')`);
       if (n >= 0) {
         claims.push(claim);
@@ -52,17 +52,17 @@ export async function touched(place: Place): Promise<Touched> {
   }
 }
 
-/** The same of an UPDATE by primary key. */
+/** The same for an UPDATE by primary key. */
 async function leastPages(run: Run): Promise<Figure> {
-  const place = await run.open(run.floor);
+  const database = await run.open(run.floor);
   try {
-    return figure(await pagesOf(place.client, 'update targets set updates = 1 where id = 1'));
+    return figure(await pagesOf(database.client, 'update targets set updates = 1 where id = 1'));
   } finally {
-    await run.close(place);
+    await run.close(database);
   }
 }
 
-/** What was counted at the large twin, the small one's in the note. */
+/** The count for the large database, with the small one's in the note. */
 async function touchedCases(
   run: Run,
   name: string,
@@ -79,17 +79,17 @@ async function touchedCases(
   });
 }
 
-/** The same, of places that are there. */
+/** The same for existing databases. */
 export async function touchedTwins(
   run: Run,
   name: string,
-  places: { label: string; place: Place }[],
+  databases: { label: string; database: TestDatabase }[],
 ): Promise<Case[]> {
-  const [small, large] = [places.at(0), places.at(-1)];
+  const [small, large] = [databases.at(0), databases.at(-1)];
   if (!small || !large) return [];
-  const of = async (one: { label: string; place: Place }) => ({
+  const of = async (one: { label: string; database: TestDatabase }) => ({
     label: one.label,
-    of: await touched(one.place),
+    of: await touched(one.database),
   });
   return touchedCases(run, name, await of(small), await of(large));
 }

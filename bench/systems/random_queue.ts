@@ -1,6 +1,6 @@
 import type { Shape } from '../types.ts';
 
-/** Which queue a pgbench script calls: any of several, so that its clients don't go in step. */
+/** The queue that a pgbench script calls: a random one, so that its clients do not run in lockstep. */
 export const drawn = ({ queues }: Shape) =>
   queues === 1
     ? { set: '', name: "'q'" }

@@ -1,4 +1,4 @@
-import type { Case, Figure, Place, Run, System } from './types.ts';
+import type { Case, Figure, Run, System, TestDatabase } from './types.ts';
 import {
   caseOf,
   cycles,
@@ -12,8 +12,8 @@ import {
   type Verb,
 } from './windows.ts';
 
-/** One of those that are held against each other: `ready` tasks are left by each window. */
-export type Side = { label: string; queues?: number; ready: number; open(): Promise<Place> };
+/** One side of a comparison; each window leaves `ready` tasks. */
+export type Side = { label: string; queues?: number; ready: number; open(): Promise<TestDatabase> };
 
 export type Twins = {
   name: string;
@@ -22,27 +22,32 @@ export type Twins = {
   enqueue?: boolean;
   seconds: number;
   batches?: number[];
-  /** When all windows are over, with every place still there. */
-  after?(places: Map<Side, Place>): Promise<Case[]>;
+  /** Called after all windows, while every database still exists. */
+  after?(databases: Map<Side, TestDatabase>): Promise<Case[]>;
 };
 
 type Entry = { name: string; window(): Promise<number | null> };
 
-function entriesOf(run: Run, system: System, twins: Twins, places: Map<Side, Place>): Entry[] {
+function entriesOf(
+  run: Run,
+  system: System,
+  twins: Twins,
+  databases: Map<Side, TestDatabase>,
+): Entry[] {
   const entries: Entry[] = [];
   for (const batch of twins.batches ?? [1, 100]) {
     for (const side of twins.sides) {
-      const place = places.get(side) as Place;
+      const database = databases.get(side) as TestDatabase;
       const shape = shapeOf(batch, { queues: side.queues ?? 1 });
       if (twins.enqueue) {
-        const window = () => enqueues(run, system, place, shape, twins.seconds);
+        const window = () => enqueues(run, system, database, shape, twins.seconds);
         entries.push({ name: `enqueue ${batch}, ${side.label}`, window });
       }
       entries.push({
         name: `cycle ${batch}, ${side.label}`,
         window: async () => {
-          await stock(run, system, place, shape, twins.seconds, side.ready);
-          return cycles(run, system, place, shape, twins.seconds);
+          await stock(run, system, database, shape, twins.seconds, side.ready);
+          return cycles(run, system, database, shape, twins.seconds);
         },
       });
     }
@@ -51,29 +56,29 @@ function entriesOf(run: Run, system: System, twins: Twins, places: Map<Side, Pla
 }
 
 async function figuresOf(run: Run, system: System, twins: Twins) {
-  const places = new Map<Side, Place>();
+  const databases = new Map<Side, TestDatabase>();
   try {
     for (const side of twins.sides) {
-      const place = await side.open();
-      places.set(side, place);
+      const database = await side.open();
+      databases.set(side, database);
       const shape = shapeOf(100, { queues: side.queues ?? 1 });
-      await stock(run, system, place, shape, 0, side.ready);
+      await stock(run, system, database, shape, 0, side.ready);
     }
-    const figures = await run.interleave(entriesOf(run, system, twins, places));
-    return { figures, more: (await twins.after?.(places)) ?? [] };
+    const figures = await run.interleave(entriesOf(run, system, twins, databases));
+    return { figures, more: (await twins.after?.(databases)) ?? [] };
   } finally {
-    for (const place of places.values()) await run.close(place);
+    for (const database of databases.values()) await run.close(database);
   }
 }
 
-/** Round by round, as the machine is not the same in each. */
+/** Round by round, because the machine changes between rounds. */
 function ratioOf(large?: Figure, small?: Figure): Figure {
   const windows = (large?.windows ?? []).flatMap((rate, n) => ratio(rate, small?.windows[n]) ?? []);
   const value = large?.value && small?.value ? median(windows) : null;
   return { value, windows, note: `${rounded(large?.value)} against ${rounded(small?.value)}` };
 }
 
-/** Each side's rates, and of each but the small one how much of the small one's rate is left. */
+/** Each side's rates, and for each except the small one the ratio to the small one's rate. */
 export async function twinCases(
   run: Run,
   systems: System[],

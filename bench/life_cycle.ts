@@ -1,4 +1,4 @@
-import type { Case, Figure, Measured, Place, Run, Shape, System } from './types.ts';
+import type { Case, Figure, Measured, Run, Shape, System, TestDatabase } from './types.ts';
 import {
   caseOf,
   cycles,
@@ -22,14 +22,14 @@ export const costs = [
 ];
 export const costOf = (cost: string, batch: number) => `${cost} ${batch}`;
 
-/** What its windows came to, by system and case. */
+/** The windows' results, by system and case. */
 type Seen = Map<string, Measured[]>;
 const keyOf = (system: System, name: string) => `${system.name}: ${name}`;
 
 async function window(
   run: Run,
   system: System,
-  place: Place,
+  database: TestDatabase,
   kind: Kind,
   shape: Shape,
   seen: Seen,
@@ -48,14 +48,14 @@ async function window(
   if (!work) return null;
   seen.set(key, all);
   if (kind === 'enqueue') {
-    await run.settle(place);
-    return enqueues(noting, system, place, shape);
+    await run.settle(database);
+    return enqueues(noting, system, database, shape);
   }
-  await stock(run, system, place, shape, run.seconds);
-  return cycles(noting, system, place, shape);
+  await stock(run, system, database, shape, run.seconds);
+  return cycles(noting, system, database, shape);
 }
 
-/** Seconds of a task's whole life turned round: 1 / (1 / enqueued + 1 / consumed). */
+/** The inverse of a task's total time: 1 / (1 / enqueued + 1 / consumed). */
 const whole = (rates: (number | null | undefined)[]) =>
   rates.every((rate) => rate)
     ? 1 / rates.reduce<number>((sum, rate) => sum + 1 / Number(rate), 0)
@@ -78,20 +78,20 @@ function perTask(seen: Seen, system: System, batch: number, of: (one: Measured) 
 type Lives = {
   systems: System[];
   bytes: number;
-  /** Tasks a call, and for which of them whole lives are told. */
+  /** Tasks per call, and the batch sizes for which whole lives are reported. */
   batches: number[];
   lives: number[];
-  /** Goes before each case's name. */
+  /** A prefix of each case's name. */
   prefix?: string;
 };
 
-/** Enqueues, then claims and completes, each system beside the others: rates, and what a task costs. */
+/** Enqueues, then claims and completes, each system beside the others: rates, and the cost of a task. */
 export async function livesOf(
   run: Run,
   { systems, bytes, batches, lives, prefix = '' }: Lives,
 ): Promise<Case[]> {
   const all = [...systems, run.floor];
-  const places = new Map<System, Place>();
+  const databases = new Map<System, TestDatabase>();
   const seen: Seen = new Map();
   const cases: Case[] = [];
   const rates: Record<string, Record<string, Figure | undefined>> = {};
@@ -111,16 +111,16 @@ export async function livesOf(
       ...costs.map(({ name }) => costOf(name, batch)),
     ].some(run.wants);
   try {
-    for (const system of all) places.set(system, await run.open(system));
+    for (const system of all) databases.set(system, await run.open(system));
     for (const kind of kinds) {
       for (const batch of batches.filter((one) => needed(kind, one))) {
         const name = nameOf(kind, batch);
         const shape = shapeOf(batch, { bytes });
         run.say(`  ${prefix}${name}`);
         rates[name] = await run.interleave(
-          [...places].map(([system, place]) => ({
+          [...databases].map(([system, database]) => ({
             name: system.name,
-            window: () => window(run, system, place, kind, shape, seen),
+            window: () => window(run, system, database, kind, shape, seen),
           })),
         );
         const least = rates[name]?.[run.floor.name];
@@ -147,9 +147,9 @@ export async function livesOf(
         );
       }
     }
-    for (const [system, place] of places) await system.check?.(place);
+    for (const [system, database] of databases) await system.check?.(database);
   } finally {
-    for (const place of places.values()) await run.close(place);
+    for (const database of databases.values()) await run.close(database);
   }
   return cases;
 }
