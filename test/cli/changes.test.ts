@@ -47,7 +47,7 @@ describe.each(both)('over %s', (_name, env) => {
     const first = await cli(['cancel', ready, running]);
     expect(first).toMatchObject({ code: 0, err: '' });
     expect(first.out.split('\n').sort()).toEqual(
-      ['', `${ready} is cancelled`, `${running} is running: its worker is asked`].sort(),
+      ['', `${ready} is cancelled`, `${running} is running: its worker is notified`].sort(),
     );
     expect((await cli(['cancel', ready])).out).toBe(`${ready} was already cancelled\n`);
     expect((await json(['task', ready])).state).toBe('cancelled');
@@ -130,14 +130,14 @@ describe.each(both)('over %s', (_name, env) => {
     const { ids } = await enqueue({});
     const id = ids[0] as string;
     const asked: [string[], number, RegExp][] = [
-      [['cancel', id, 'one'], 2, /^one is no task id/],
-      [['cancel', id, '0'], 2, /^0 is no task id/],
+      [['cancel', id, 'one'], 2, /^one is not a task id/],
+      [['cancel', id, '0'], 2, /^0 is not a task id/],
       [['cancel'], 2, /missing required argument 'id'/],
-      [['change', id], 2, /^There is nothing to change\.\nGive one or more of --priority/],
+      [['change', id], 2, /^No change was given\.\nGive at least one of --priority/],
       [
         ['change', id, '--priority', '12'],
         2,
-        /^--priority:? .*whole number from 0 .*9\n(Add --help to see what it takes\.\n)?$/,
+        /^--priority:? .*whole number from 0 .*9\n(Use --help to list the options\.\n)?$/,
       ],
       [['change', id, '--run-at', 'soon'], 2, /^--run-at:? .*ISO 8601/],
       [

@@ -38,7 +38,7 @@ test('a reader that has gone has the beginning, and the export says where it was
   const { code, out, err } = await shell(piped, ['export', 'many'], env());
   expect(code).toBe(1);
   expect(out).toMatch(/^\{.*\}\n$/);
-  expect(err).toMatch(/^Who reads the export has gone\.\n/);
+  expect(err).toMatch(/^The reader of the export has closed its input\.\n/);
   expect(await shell(piped, ['tasks', 'many', '--limit', '1000'], env())).toEqual({
     code: 0,
     out: expect.stringMatching(/^.+\n$/),

@@ -104,7 +104,7 @@ test('of a database that is down it is said how to reach it, and of no request i
     const { code, out, err } = await tock(args, { env: { TOCK_URL: away.url, TOCK_KEY: 'k' } });
     expect([args, code, out]).toEqual([args, 4, '']);
     expect(err).toMatch(
-      /^The database is unreachable or overloaded.*\nSee that PostgreSQL runs .*try again\.\n$/,
+      /^The database is unreachable or overloaded.*\nCheck that PostgreSQL runs .*retry\.\n$/,
     );
   }
 });

@@ -32,7 +32,7 @@ test('three want to lead: one does, dies, and the next is elected', async () => 
   expect(Number(later)).toBeGreaterThan(Number(fencing_token));
   const stale = await cli('pool', 'join', pool, 'x', '--fencing-token', fencing_token);
   expect(stale).toMatchObject({ code: 1, out: '' });
-  expect(stale.err).toContain('Drop the work');
+  expect(stale.err).toContain('Discard the work');
   expect(await out('list')).toMatch(
     new RegExp(`pool +free +held +waiting\\n(.*\\n)*${pool} +1 +1 +0`),
   );

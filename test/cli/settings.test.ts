@@ -91,10 +91,10 @@ test("dev.env's database is left alone when a server is given", async () => {
   expect(await tock(['key', 'list', '--url', away], { env: shell })).toMatchObject({ code: 4 });
 });
 
-test('what is no address is said', async () => {
+test('what is not a URL is said', async () => {
   for (const url of ['nonsense', 'postgres://a/b', 'tock.example']) {
     const said = await tock(['--url', url, '--key', 'k', 'status'], { env: {} });
-    expect(said).toMatchObject({ code: 2, err: expect.stringMatching(/^--url is no address\./) });
+    expect(said).toMatchObject({ code: 2, err: expect.stringMatching(/^--url is not a URL\./) });
   }
 });
 

@@ -120,7 +120,7 @@ describe.each(both)('over %s', (name, env) => {
     for (const verb of ['complete', 'fail', 'release', 'extend']) {
       const { code, out, err } = await cli(verb, lost);
       expect([verb, code, out]).toEqual([verb, 1, '']);
-      expect(err).toMatch(/^This lease is no longer yours: .*\nDrop the work and claim again; /);
+      expect(err).toMatch(/^This lease is not valid any more: .*\nDiscard the work and claim again; /);
     }
   });
 
@@ -184,12 +184,12 @@ test('other mistakes are told before anything is done', async () => {
     [['claim', 'q', '--limit', '1.5'], /'--limit <n>' .* whole number from 1 to 10000\./],
     [['claim', 'q', '--lease', '90000'], /'--lease <seconds>' .* number from 1 to 86400\./],
     [['claim', 'q', '--wait', 'long'], /'--wait <seconds>' .* is not a number\./],
-    [['complete', 'mine'], /^mine is no lease\.\nA lease is a UUID, as claim printed it\.\n$/],
-    [['complete', lease, '--result', '1'], /^--result is a task's own: give its id/],
+    [['complete', 'mine'], /^mine is not a lease\.\nA lease is a UUID, as claim printed it\.\n$/],
+    [['complete', lease, '--result', '1'], /^--result is for single tasks: give the id/],
     [['complete', lease, '5', '--result', '{'], /^The result is not JSON: /],
-    [['release', 'mine'], /^mine is no lease\./],
-    [['complete', lease, 'first'], /^first is no task id\./],
+    [['release', 'mine'], /^mine is not a lease\./],
+    [['complete', lease, 'first'], /^first is not a task id\./],
     [['extend', lease, '--lease', '0'], /'--lease <seconds>' .* number from 1 to 86400\./],
-    [['extend', lease, '5'], /^A lease is extended as a whole: ids go with --progress or/],
+    [['extend', lease, '5'], /^An extension concerns the whole lease: give ids only with --progress or/],
   ]);
 });

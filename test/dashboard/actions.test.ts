@@ -33,8 +33,8 @@ async function confirm(page: Page, name: string, word?: string): Promise<void> {
 test('a wrong key is refused in words, and a right one lasts as long as the tab', async () => {
   const page = await made.open(null);
   for (const [wrong, words] of [
-    ['tock_00000000_0', /knows no such key/],
-    ['ключ', /knows no such key/],
+    ['tock_00000000_0', /does not know this key/],
+    ['ключ', /does not know this key/],
   ] as const) {
     await page.getByLabel('Key', { exact: true }).fill(wrong);
     await button(page, 'Sign in').click();
@@ -79,7 +79,7 @@ test('a task is enqueued, and what is wrong with it is said beside it', async ()
 test('a queue is paused, goes on and is purged; what runs elsewhere shows by itself', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/shop');
-  await page.locator('.problem').getByText('There is no queue of this name').waitFor();
+  await page.locator('.problem').getByText('There is no queue with this name').waitFor();
   await enqueue(made.client, 'shop', numberedTasks(7));
   await page.reload();
   await button(page, 'Pause').click();
@@ -128,7 +128,7 @@ test('a task is cancelled, hurried, given another priority and erased', async ()
   await told(page, 'It is due now');
   await button(page, 'Cancel').click();
   await confirm(page, 'Cancel it');
-  await told(page, 'It is cancelled');
+  await told(page, 'The task is cancelled');
   expect(await task(made.client, id)).toMatchObject({ state: 'cancelled', priority: 1 });
   await button(page, 'Erase payload').click();
   await confirm(page, 'Erase', 'erase');
@@ -145,7 +145,7 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
   const page = await made.open(all);
   await goTo(page, 'schedules');
   await button(page, /Run now.*nightly/).click();
-  await told(page, /nightly was run: task \d+/);
+  await told(page, /nightly has fired: task \d+/);
   expect(await claim(made.client, 'nights')).toHaveLength(1);
   await button(page, /Pause.*nightly/).click();
   await told(page, 'nightly is paused');
@@ -263,7 +263,7 @@ test('a server that is gone is said to be, and what was there stays', async () =
   await page.locator('.tiles').getByText('121', { exact: true }).waitFor();
   await page.context().setOffline(true);
   await page
-    .getByText(/out of reach|Offline/)
+    .getByText(/cannot be reached|Offline/)
     .first()
     .waitFor();
   await page.locator('.tiles').getByText('121', { exact: true }).waitFor();

@@ -53,7 +53,7 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
   );
   const page = await made.open(all);
   await goTo(page, 'queues/mixed');
-  await page.getByText('4 dead tasks are kept. 1 of them is not counted here').waitFor();
+  await page.getByText('4 dead tasks are stored. 1 of them is not counted here').waitFor();
 
   // A call that looks at much may find little.
   const rest: string[] = [];
@@ -79,7 +79,7 @@ test('dead tasks that were all run again are kept, and that none is left to run 
   await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
   await page.getByText('1 dead task of solo runs again.').waitFor();
   await page.getByText('No dead task is left to rerun.').waitFor();
-  await page.getByText('1 dead task is kept. 1 of them is not counted here').waitFor();
+  await page.getByText('1 dead task is stored. 1 of them is not counted here').waitFor();
 });
 
 test('waits on the overview and on the page of a queue count from readiness', async () => {
@@ -160,9 +160,9 @@ test('who reloads while nothing answers is signed in when something does', async
 test('the archive is looked through by what it can be', async () => {
   const page = await made.open(read);
   await goTo(page, 'tasks?archive=1');
-  await page.getByText('Name a queue').waitFor();
+  await page.getByText('Give a queue').waitFor();
   await goTo(page, 'tasks?archive=1&queue=shop&concurrency_key=g');
-  await page.getByText('not looked through by concurrency key').waitFor();
+  await page.getByText('cannot be searched by concurrency key').waitFor();
 });
 
 test('a key for one queue, or for one tenant, finds its own', async () => {

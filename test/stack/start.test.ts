@@ -67,7 +67,7 @@ test('the printed lines take a task through, a second start is refused, Ctrl-C e
   const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
   const second = await start(home);
   expect(await second.exit).toBe(0);
-  expect(second.output()).toContain(`already runs from this checkout: it serves ${url}`);
+  expect(second.output()).toContain(`already runs in this checkout: it serves ${url}`);
 
   process.kill(stack.pid, 'SIGINT');
   expect(await stack.exit).toBe(0);
