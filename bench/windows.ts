@@ -86,7 +86,7 @@ export async function stock(
       const probe = await run.measure(database, system, [{ work, clients: run.clients }], 1);
       seen.set(key, probe.finished / probe.seconds);
     } catch (error) {
-      if (tries > 3 || !String(error).includes('ran dry')) throw error;
+      if (tries > 3 || !String(error).includes('ran out of tasks')) throw error;
     }
   }
   // half a second more: until all wait at the concurrency key

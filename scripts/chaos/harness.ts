@@ -116,7 +116,7 @@ function figures(
   print: Options['print'],
 ) {
   const kills = [...counts]
-    .filter(([what]) => what.startsWith('fault kill') && !/not felt|cut short/.test(what))
+    .filter(([what]) => what.startsWith('fault kill') && !/no effect|cut short/.test(what))
     .reduce((sum, [, times]) => sum + times, 0);
   print(`Survived ${kills} kills. All events:`);
   for (const [what, times] of [...counts].toSorted()) print(`  ${what.padEnd(64)} ${times}`);

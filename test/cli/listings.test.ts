@@ -103,7 +103,7 @@ test('queues are listed, made, changed, paused and resumed', async () => {
   );
   expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);
   expect(await out('queue', 'list')).toMatch(new RegExp(`${queue} +0 +0 +0 +0 +paused`));
-  expect(await out('queue', 'resume', queue)).toBe(`${queue} goes on\n`);
+  expect(await out('queue', 'resume', queue)).toBe(`${queue} is resumed\n`);
   expect(await json('queue', 'show', queue)).not.toHaveProperty('push_generation');
   for (const command of [
     'queue show',

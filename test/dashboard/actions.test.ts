@@ -87,7 +87,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
   await told(page, 'shop is paused');
   expect(await value(made.client, "select paused from tock.queue('shop')")).toBe(true);
   await button(page, 'Resume').click();
-  await told(page, 'shop goes on');
+  await told(page, 'shop is resumed');
   await enqueue(made.client, 'shop', numberedTasks(3));
   // Nobody reloads.
   await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
@@ -104,7 +104,7 @@ test('dead tasks are run again: one, and all of an error', async () => {
   const page = await made.open(all);
   await goTo(page, `tasks/${ids[0]}`);
   await page.getByText('the bank is closed').first().waitFor();
-  await button(page, 'Run again').click();
+  await button(page, 'Rerun').click();
   await page.getByText('rerun of').waitFor();
   const again = new URL(page.url()).hash.split('/').at(-1) ?? '';
   expect(await task(made.client, again)).toMatchObject({ state: 'ready', payload: 0 });
@@ -144,13 +144,13 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
   await made.client.query('select tock.promote()');
   const page = await made.open(all);
   await goTo(page, 'schedules');
-  await button(page, /Run now.*nightly/).click();
+  await button(page, /Fire now.*nightly/).click();
   await told(page, /nightly has fired: task \d+/);
   expect(await claim(made.client, 'nights')).toHaveLength(1);
   await button(page, /Pause.*nightly/).click();
   await told(page, 'nightly is paused');
   await button(page, /Resume.*nightly/).click();
-  await told(page, 'nightly goes on');
+  await told(page, 'nightly is resumed');
   await goTo(page, 'concurrency_keys?queue=doors');
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Resume' }).waitFor();
@@ -173,7 +173,7 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
     await goTo(page, place);
     await page.locator('h1').waitFor();
     const names = await page.locator('main').getByRole('button').allInnerTexts();
-    const touching = names.filter((name) => /^(?!Search|Go on|.*[▲▼]$)/.test(name.trim()));
+    const touching = names.filter((name) => /^(?!Search|Continue|Next page|.*[▲▼]$)/.test(name.trim()));
     const columns = await page.locator('main th button').allInnerTexts();
     expect(
       touching.filter((name) => !columns.includes(name)),
@@ -234,9 +234,9 @@ test('tasks are found by what is known of them, and more of them part by part', 
   await field('Tenant').fill('acme');
   await button(page, 'Search').click();
   await page.getByText('50 shown').waitFor();
-  await button(page, 'Go on').click();
+  await button(page, 'Continue').click();
   await page.getByText('100 shown').waitFor();
-  await button(page, 'Go on').click();
+  await button(page, 'Continue').click();
   await page.getByText('120 shown').waitFor();
   await field('Tenant').fill('');
   await field('Unique key').fill('order-7');

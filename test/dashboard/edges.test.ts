@@ -75,9 +75,9 @@ test('dead tasks that were all run again are kept, and that none is left to run 
   const page = await made.open(all);
   await goTo(page, 'queues/solo');
   await button(page, 'Redrive').click();
-  await page.getByRole('dialog').getByRole('heading', { name: 'Run 1 dead task again?' }).waitFor();
+  await page.getByRole('dialog').getByRole('heading', { name: 'Rerun 1 dead task?' }).waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
-  await page.getByText('1 dead task of solo runs again.').waitFor();
+  await page.getByText('1 dead task of solo is rerun.').waitFor();
   await page.getByText('No dead task is left to rerun.').waitFor();
   await page.getByText('1 dead task is stored. 1 of them is not counted here').waitFor();
 });
@@ -239,12 +239,12 @@ test('long lists go on: schedules, workers of a pool, who runs what in a queue',
     await claim(client, 'crowded', { worker: `w${n}`, lease_seconds: 86_400 });
   const page = await made.open(read);
   await goTo(page, 'schedules');
-  await button(page, 'Go on').click();
+  await button(page, 'Next page').click();
   await page.getByText('s101').waitFor();
   await button(page, 'First page').click();
   await page.getByText('s001').waitFor();
   await goTo(page, 'pools/crowd');
-  await button(page, 'Go on').click();
+  await button(page, 'Next page').click();
   await page.getByText('w101').waitFor();
   await goTo(page, 'queues/crowded');
   await page.getByRole('link', { name: 'List all leases' }).click();

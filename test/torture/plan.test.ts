@@ -47,7 +47,7 @@ test('a kind of fault that did nothing to anybody is named', () => {
     { name: 'kill -9 of backend' },
   ] as Fault[];
   const counts = new Map([
-    ['fault pool filled (not felt)', 2],
+    ['fault pool filled (no effect)', 2],
     ['fault answers lost between client and workerd', 1],
     ['fault kill -9 of backend (cut short by connection)', 1],
   ]);

@@ -62,9 +62,9 @@ export async function runFaults(
   for (const fault of plan) {
     await waitUntil(fault.at);
     const effect = effects[fault.name] ?? ((candidate: Fault) => tearing(chaos, candidate));
-    const withEffect = causeUntilEffect(chaos, fault, effect);
+    const done = causeUntilEffect(chaos, fault, effect);
     // workerd takes seconds to start, and other faults may happen meanwhile.
-    if (fault.name.startsWith('kill') && fault.name !== 'kill -9 of workerd') await withEffect;
+    if (fault.name.startsWith('kill') && fault.name !== 'kill -9 of workerd') await done;
     else lasting.push(withEffect);
   }
   await waitUntil(seconds * 1000);
@@ -74,7 +74,7 @@ export async function runFaults(
 /** Kinds of faults in the plan that never had an effect: the run proves nothing about them. */
 export function withoutEffect(plan: Fault[], counts: Map<string, number>): string[] {
   const faultKind = (name: string) => name.replace(/ between .*| \(.*/, '');
-  const idle = / \((not felt|cut short)/;
+  const idle = / \((no effect|cut short)/;
   const withEffect = [...counts.keys()].filter(
     (what) => what.startsWith('fault ') && !idle.test(what),
   );
