@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, relative } from 'node:path';
-import { softly } from '../scripts/stack/say.ts';
+import { softly } from '../scripts/stack/step_reporter.ts';
 import { testCluster } from '../scripts/stack/test_cluster.ts';
 import { groups } from './cases/index.ts';
 import { chart } from './chart.ts';
@@ -16,21 +16,21 @@ import { floor, more, systems } from './systems/index.ts';
 import { warmUp } from './windows.ts';
 
 /** Measures Tock beside its peers. See bench/README.md. */
-const say = (text: string) => void process.stdout.write(`${text}\n`);
+const print = (text: string) => void process.stdout.write(`${text}\n`);
 const clients = 8;
 
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+const errorMessage = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 async function bench(options: Options): Promise<Report> {
   const { quick, seconds, rounds, only } = options;
   const packaged = options.systems.some(({ name }) => isPackage(name));
-  if (packaged || options.chart) await install(say);
+  if (packaged || options.chart) await install(print);
   const stack = await testCluster('bench', softly);
   let stopped = false;
   const stop = (signal: NodeJS.Signals) => {
     if (stopped) return;
     stopped = true;
-    say(`${signal}: stopping.`);
+    print(`${signal}: stopping.`);
     void stack.close().finally(() => process.exit(130));
   };
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
@@ -58,10 +58,10 @@ async function bench(options: Options): Promise<Report> {
       failures: [],
     };
     if (options.leftOut.length > 0) {
-      say(`Left out, as they are slow (--only ${options.leftOut.join(',')}).`);
+      print(`Left out because they are slow (--only ${options.leftOut.join(',')}).`);
     }
     for (const group of options.groups) {
-      say(`- ${group.name} ...`);
+      print(`- ${group.name} ...`);
       const started = performance.now();
       const choice = {
         quick,
@@ -70,21 +70,21 @@ async function bench(options: Options): Promise<Report> {
         clients,
         systems: options.systems,
         floor,
-        say,
+        say: print,
       };
       const run = makeRun(stack, { ...choice, wants: wants(only, group) }, report.failures);
       try {
-        const found = await group.run(run);
-        report.cases.push(...found.map((one) => ({ group: group.name, ...one })));
+        const cases = await group.run(run);
+        report.cases.push(...cases.map((measuredCase) => ({ group: group.name, ...measuredCase })));
       } catch (error) {
         if (stopped) await new Promise(() => {});
-        report.failures.push(`${group.name}: ${messageOf(error)}`);
-        say(`  ${group.name} FAILED: ${messageOf(error)}`);
+        report.failures.push(`${group.name}: ${errorMessage(error)}`);
+        print(`  ${group.name} FAILED: ${errorMessage(error)}`);
       }
-      const took = Math.round((performance.now() - started) / 1000);
-      report.seconds[group.name] = took;
-      say(`  ${took} s`);
-      // what is there so far, in case that the rest never ends
+      const elapsed = Math.round((performance.now() - started) / 1000);
+      report.seconds[group.name] = elapsed;
+      print(`  ${elapsed} s`);
+      // the results so far, in case the rest never ends
       writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
     }
     return report;
@@ -96,28 +96,28 @@ async function bench(options: Options): Promise<Report> {
 try {
   const options = optionsOf(process.argv.slice(2), { groups, systems, more, floor });
   if (!options) {
-    say(usage);
+    print(usage);
     process.exit(0);
   }
-  const beside = (what: string, ending: string, text: string, json = options.json) => {
+  const writeBeside = (what: string, ending: string, text: string, json = options.json) => {
     const file = `${json.replace(/\.json$/, '')}.${ending}`;
     writeFileSync(file, text);
-    say(`${what}: ${relative('.', file)}`);
+    print(`${what}: ${relative('.', file)}`);
     return basename(file);
   };
   if (options.page) {
     const earlier: Report = JSON.parse(readFileSync(options.page, 'utf8'));
-    beside('Page to look at', 'html', page(earlier), options.page);
+    writeBeside('Page to look at', 'html', page(earlier), options.page);
     process.exit(0);
   }
   const report = await bench(options);
-  say(`\n${table(report)}\n`);
-  say(`Figures: ${relative('.', options.json)}`);
-  const drawn = options.chart && (await chart(report));
-  beside('Page', 'md', markdown(report, drawn ? beside('Chart', 'svg', drawn) : null));
-  beside('Page to look at', 'html', page(report));
+  print(`\n${table(report)}\n`);
+  print(`Figures: ${relative('.', options.json)}`);
+  const svg = options.chart && (await chart(report));
+  writeBeside('Page', 'md', markdown(report, svg ? writeBeside('Chart', 'svg', svg) : null));
+  writeBeside('Page to look at', 'html', page(report));
   process.exit(report.failures.length > 0 ? 1 : 0);
 } catch (error) {
-  process.stderr.write(`${messageOf(error)}\n`);
+  process.stderr.write(`${errorMessage(error)}\n`);
   process.exit(error instanceof Mistake ? 2 : 1);
 }

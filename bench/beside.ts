@@ -3,18 +3,19 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { migrate } from '../migrate/migrate.ts';
 import { makeDatabase } from '../scripts/stack/roles.ts';
-import { softly } from '../scripts/stack/say.ts';
+import { softly } from '../scripts/stack/step_reporter.ts';
 import { testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**
- * Plain tasks with this checkout's sql/ and with another, say of an earlier commit: tasks a second by pgbench over
- * eight connections, in turns in one run, on one cluster. Medians of the windows and of the ratios of each round.
+ * Plain tasks with this checkout's sql/ and with another, for example of an earlier commit: tasks per second by
+ * pgbench over eight connections, alternating in one run on one cluster. Medians of the windows and of the ratios of
+ * each round.
  */
-const [other = '', secondsGiven = '2', roundsGiven = '5'] = process.argv.slice(2);
-if (!existsSync(join(other, 'migrations'))) {
+const [otherSql = '', secondsGiven = '2', roundsGiven = '5'] = process.argv.slice(2);
+if (!existsSync(join(otherSql, 'migrations'))) {
   console.error(
     'usage: npm run measure:beside -- SQL_DIRECTORY [seconds of a window] [rounds]\n' +
-      'For the last release: git worktree add ../before TAG, and then ../before/sql.',
+      'For the last release: git worktree add ../before TAG, then use ../before/sql.',
   );
   process.exit(2);
 }
@@ -42,8 +43,8 @@ const cases = [
 const median = (all: number[]) =>
   [...all].sort((a, b) => a - b)[Math.floor(all.length / 2)] as number;
 
-const made = await testCluster('cron_home', softly);
-const { cluster, passwords } = made;
+const testbed = await testCluster('cron_home', softly);
+const { cluster, passwords } = testbed;
 const { host } = cluster;
 
 async function open(name: string, directory?: string) {
@@ -53,7 +54,7 @@ async function open(name: string, directory?: string) {
   url.password = passwords.owner;
   await migrate(url.href, { directory });
   const client = new pg.Client({ connectionString: url.href });
-  // Of a cluster that is stopped beneath it, as something else has failed.
+  // The cluster is stopped under this client after another failure.
   client.on('error', () => {});
   await client.connect();
   return { url: url.href, client };
@@ -63,7 +64,7 @@ type Side = Awaited<ReturnType<typeof open>>;
 async function fill({ client }: Side, ready: number): Promise<void> {
   const text = 'select ready from tock.queue_stats($1)';
   const [row] = (await client.query(text, ['q'])).rows;
-  for (let left = ready - Number(row?.ready ?? 0); left > 0; left -= 5000) {
+  for (let remaining = ready - Number(row?.ready ?? 0); remaining > 0; remaining -= 5000) {
     await client.query(`select cardinality(tock.enqueue('q', ${tasks(5000)}))`);
   }
   await client.query('vacuum analyze');
@@ -73,20 +74,20 @@ async function rate({ url }: Side, script: string): Promise<number> {
   const file = `${host.folder}/beside.sql`;
   await host.write(file, script);
   const options = ['-n', '-M', 'prepared', '-c', '8', '-j', '2', '-T', String(seconds), '-f', file];
-  const out = await host.run([`${host.bin}/pgbench`, ...options, url]);
-  return Number(/tps = ([\d.]+)/.exec(out)?.[1]);
+  const output = await host.run([`${host.bin}/pgbench`, ...options, url]);
+  return Number(/tps = ([\d.]+)/.exec(output)?.[1]);
 }
 
 try {
-  const sides = [await open('before', other), await open('now')] as const;
+  const sides = [await open('before', otherSql), await open('now')] as const;
   for (const { name, batch, script, ready } of cases) {
     const rates: number[][] = [[], []];
     for (let round = -1; round < rounds; round++) {
       for (const n of round % 2 === 0 ? [0, 1] : [1, 0]) {
         const side = sides[n] as Side;
         if (ready) await fill(side, ready * seconds);
-        const got = await rate(side, script);
-        if (round >= 0) rates[n]?.push(got * batch);
+        const tasksPerSecond = await rate(side, script);
+        if (round >= 0) rates[n]?.push(tasksPerSecond * batch);
       }
     }
     const [before = [], now = []] = rates;
@@ -98,5 +99,5 @@ try {
   }
   for (const { client } of sides) await client.end();
 } finally {
-  await made.close();
+  await testbed.close();
 }

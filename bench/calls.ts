@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http';
-import type { Served } from './served.ts';
+import type { Served } from './serve_worker.ts';
 
-/** One request over a connection that is kept; the answer's text. An error unless it is a 200 or 201. */
+/** One request over a kept connection; returns the answer's text. Throws unless the status is 200 or 201. */
 export type Call = (method: 'GET' | 'POST', path: string, body?: string) => Promise<string>;
 
 export type Connection = { call: Call; close(): void };
@@ -36,30 +36,32 @@ export function connection({ url, key }: Pick<Served, 'url' | 'key'>): Connectio
   return { call, close: () => agent.destroy() };
 }
 
-/** What one connection does over and over; the number of requests that it was. */
+/** The repeated work of one connection; returns the number of requests. */
 export type Step = (call: Call) => Promise<number>;
 
-/** Requests a second over all connections, each with one request under way at any time. */
+/** Requests per second over all connections, each with one request at a time. */
 export async function rate(all: Connection[], step: Step, seconds: number): Promise<number> {
   const started = performance.now();
-  const until = started + seconds * 1000;
-  const each = async ({ call }: Connection) => {
+  const deadline = started + seconds * 1000;
+  const runConnection = async ({ call }: Connection) => {
     let count = 0;
-    while (performance.now() < until) count += await step(call);
+    while (performance.now() < deadline) count += await step(call);
     return count;
   };
-  // none may be left at work in the next window
-  const ended = await Promise.allSettled(all.map(each));
-  const taken = (performance.now() - started) / 1000;
+  // no request may continue into the next window
+  const outcomes = await Promise.allSettled(all.map(runConnection));
+  const elapsed = (performance.now() - started) / 1000;
   let count = 0;
-  for (const one of ended) {
-    if (one.status === 'rejected') throw one.reason;
-    count += one.value;
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected') throw outcome.reason;
+    count += outcome.value;
   }
-  return count / taken;
+  return count / elapsed;
 }
 
-/** Claims up to so many and completes them; how many there were. Tells when the claim was answered. */
+/**
+ * Claims up to `limit` tasks and completes them; returns their number. Calls `onClaimed` when the claim was answered.
+ */
 export async function cycle(
   call: Call,
   queue: string,
@@ -67,8 +69,8 @@ export async function cycle(
   wait = 0,
   onClaimed?: () => void,
 ): Promise<{ tasks: number; requests: number; state: string }> {
-  const ask = JSON.stringify({ limit, wait_seconds: wait });
-  const answer = await call('POST', `/v1/queues/${queue}/claim`, ask);
+  const claimBody = JSON.stringify({ limit, wait_seconds: wait });
+  const answer = await call('POST', `/v1/queues/${queue}/claim`, claimBody);
   onClaimed?.();
   const { lease, tasks, state } = JSON.parse(answer);
   if (tasks.length === 0) return { tasks: 0, requests: 1, state };

@@ -1,6 +1,6 @@
 import { peersOf, type Report } from './report.ts';
 
-// In bench/node_modules, which the project's own tsc doesn't know.
+// Installed in bench/node_modules, which the project's own tsc does not know.
 const libraries = ['vega', 'vega-lite'];
 
 const main =
@@ -84,7 +84,7 @@ function specification(report: Report) {
   };
 }
 
-/** The main cases as SVG, a small chart each; null when a report has none of them. */
+/** The main cases as SVG, one small chart each; null if a report has none of them. */
 export async function chart(report: Report): Promise<string | null> {
   if (rowsOf(report).length === 0) return null;
   const [vega, vegaLite] = await Promise.all(libraries.map((name) => import(name)));

@@ -1,14 +1,14 @@
 import pg from 'pg';
 import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 
-/** What every system gets; the rest is as PostgreSQL comes. */
+/** Settings of every system; all others are PostgreSQL's defaults. */
 export const settings: Record<string, string> = {
   shared_buffers: '1GB',
   max_wal_size: '8GB',
   checkpoint_timeout: '30min',
   // one system's vacuum would run in the windows of another: each is vacuumed before its own
   autovacuum: 'off',
-  // the seed's set_tid locks every free row when two connections come with the same number at once
+  // the seed's set_tid locks every free row if two connections bring the same number at once
   max_locks_per_transaction: '1024',
 };
 
@@ -19,7 +19,7 @@ export async function connected(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** Changes settings, restarting where one needs that; returns what they were, null for not set. */
+/** Changes settings, and restarts the server where needed; returns the previous values, null for unset. */
 export async function alter(
   { cluster }: TestCluster,
   changes: Record<string, string | null>,
@@ -52,7 +52,7 @@ export async function alter(
   return { before, restarted };
 }
 
-/** Seconds of CPU that the postmaster and all its children have used, user and system. */
+/** CPU seconds of the postmaster and all its children, user and system. */
 export async function cpuSeconds({ cluster }: TestCluster): Promise<number> {
   const look = 'getconf CLK_TCK; cat /proc/[0-9]*/stat 2>/dev/null || true';
   const [hertz = '100', ...lines] = (await cluster.host.run(['sh', '-c', look])).split('\n');
@@ -62,7 +62,7 @@ export async function cpuSeconds({ cluster }: TestCluster): Promise<number> {
     const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
     const [own, parent] = [fields.slice(11, 13), Number(fields[1])];
     if (pid !== cluster.pid && parent !== cluster.pid) continue;
-    // what children used that are gone stands at their parent
+    // the CPU time of ended children is in their parent's total
     for (const used of pid === cluster.pid ? fields.slice(11, 15) : own) ticks += Number(used);
   }
   return ticks / Number(hertz);

@@ -1,28 +1,28 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { connected } from './cluster.ts';
-import type { Place } from './types.ts';
+import type { TestDatabase } from './types.ts';
 
-/** First key of the locks here. Tock's is the oid of a schema, which is never as small. */
+/** First key of the locks here. Tock's first key is the oid of a schema, which is never this small. */
 const space = 1;
 let count = 0;
 
-/** Where all clients of one pgbench script meet: they warm up before it and are measured behind it. */
+/** The point where all clients of one pgbench script wait between warm-up and measurement. */
 export type ConcurrencyKey = {
-  /** For its clients to connect by. */
+  /** The name with which its clients connect. */
   url: string;
-  /** The script, each of whose clients stops at the concurrency key when they are called to it. */
+  /** The script; each of its clients stops at the concurrency key when called. */
   script: string;
-  /** Resolves when all are connected. */
+  /** Resolves when all clients are connected. */
   connected(): Promise<void>;
-  /** Calls them and resolves when all stand there. */
+  /** Calls the clients, and resolves when all wait. */
   meet(): Promise<void>;
   open(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** Two advisory locks in the place's database: the call to the concurrency key, and the concurrency key itself, shut. */
+/** Two advisory locks in the test database: the call to the concurrency key, and the closed concurrency key itself. */
 export async function shutConcurrencyKey(
-  { url }: Place,
+  { url }: TestDatabase,
   script: string,
   clients: number,
 ): Promise<ConcurrencyKey> {

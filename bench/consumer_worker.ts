@@ -17,14 +17,14 @@ floor.get('/bench/select1', async (c) => {
   return c.json(row);
 });
 
-// What a handler's start costs without any task: the database is asked, and then the listener told.
+// The cost of starting a handler without a task: a database query, then a message to the listener.
 floor.get('/bench/started', async (c) => {
   const rows = await connect(c.env, (query) => query('select 1 as one'));
   await fetch(`${(c.env as Record<string, unknown>).LISTENER}/floor`);
   return c.json(rows);
 });
 
-/** The Worker with a consumer, and routes to compare it with. */
+/** The Worker with a consumer, and with routes for comparison. */
 export default {
   fetch: ((request, env, execution) =>
     request.url.includes('/bench/')

@@ -1,10 +1,10 @@
 import pg from 'pg';
-import { softly } from '../scripts/stack/say.ts';
+import { softly } from '../scripts/stack/step_reporter.ts';
 import { prepare, testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**
- * Whether calls stay as fast under a transaction held open: the last tenth of each row of calls against
- * its first tenth, beside the same without that transaction. Usage: npm run measure:flat [-- <tasks>]
+ * Whether calls stay fast under a transaction held open: the last tenth of each series of calls against its first
+ * tenth, with and without that transaction. Usage: npm run measure:flat [-- <tasks>]
  */
 const tasks = Number(process.argv[2] ?? 300_000);
 
@@ -49,11 +49,11 @@ async function measured(on: Client, held: () => Promise<unknown>): Promise<Row[]
     'fail 500 and promote',
     'claim 100 and reap',
   ) as [Row, Row, Row, Row, Row, Row];
-  // the sweep is the maintenance_job's: a claim that rides along does it only when that is late
+  // the maintenance job sweeps: a claim that runs late maintenance does so only if the job is late
   const notLate =
     "update tock.maintenance_jobs set last_started_at = clock_timestamp() + interval '1 day'";
   await on.query(notLate);
-  // a claim that promotes on its way: before there was anything to promote, and when all of it is
+  // a claim that promotes: before there is anything to promote, and when all tasks are due
   const claims = async () => {
     for (let call = 0; call < 100; call++) {
       look.times.push(await timed(on, "select tock.claim('other', p_own_transaction => true)"));

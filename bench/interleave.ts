@@ -9,8 +9,8 @@ export const median = (values: number[]): number | null => {
 };
 
 /**
- * Each entry once a round, another one first in each; medians. An entry whose window fails gets no figure
- * but the error as its note, and is left out from then on.
+ * Each entry once per round, with another one first in each round; medians. An entry whose window fails gets its error
+ * as a note instead of a figure, and is skipped from then on.
  */
 export async function interleave(
   entries: Entry[],

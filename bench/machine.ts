@@ -1,10 +1,10 @@
 import { cpus, release, totalmem, type } from 'node:os';
-import { askVersions } from '../scripts/stack/described.ts';
+import { askVersions } from '../scripts/stack/describe_server.ts';
 import { attempt } from '../scripts/stack/run.ts';
 import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 import { connected } from './cluster.ts';
 
-/** What it is that was measured on. */
+/** The machine and versions of a measurement. */
 export function machine() {
   const all = cpus();
   return {
@@ -17,11 +17,11 @@ export function machine() {
 
 async function commit(): Promise<string> {
   const argv = ['git', 'describe', '--always', '--dirty'];
-  const { code, out } = await attempt(argv, { cwd: import.meta.dirname }).catch(() => ({
+  const { code, output } = await attempt(argv, { cwd: import.meta.dirname }).catch(() => ({
     code: 1,
-    out: '',
+    output: '',
   }));
-  return code === 0 ? out.trim() : 'unknown';
+  return code === 0 ? output.trim() : 'unknown';
 }
 
 export async function versions({ cluster }: TestCluster): Promise<Record<string, string>> {
@@ -33,7 +33,7 @@ export async function versions({ cluster }: TestCluster): Promise<Record<string,
   };
 }
 
-/** Every setting of the cluster that isn't PostgreSQL's own. */
+/** Every setting of the cluster that is not PostgreSQL's default. */
 export async function changed(stack: TestCluster): Promise<Record<string, string>> {
   const client = await connected(stack.cluster.url());
   try {

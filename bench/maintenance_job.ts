@@ -1,15 +1,18 @@
-import type { Place, System } from './types.ts';
+import type { System, TestDatabase } from './types.ts';
 
-/** A place's database, for how many seconds its windows have been open, and how often maintenance jobs were done. */
+/** A test database, the total time of its windows, and the number of maintenance runs. */
 export type Opened = {
-  place: Place;
+  database: TestDatabase;
   system: System;
   name: string;
   open: number;
   maintenance_jobs: number;
 };
 
-/** Does the system's maintenance job whenever its windows have been open for so long; returns what stops it. */
+/**
+ * Runs the system's maintenance job each time its windows have been open for the given time; returns a function that
+ * stops it.
+ */
 export function attend(opened: Opened | undefined): () => Promise<void> {
   const maintenance_job = opened?.system.maintenance_job;
   if (!opened || !maintenance_job) return async () => {};
@@ -19,7 +22,7 @@ export function attend(opened: Opened | undefined): () => Promise<void> {
   const look = () => {
     if (seconds() < (opened.maintenance_jobs + 1) * maintenance_job.every) return;
     opened.maintenance_jobs = Math.floor(seconds() / maintenance_job.every);
-    last = last.then(async () => void (await opened.place.client.query(maintenance_job.sql)));
+    last = last.then(async () => void (await opened.database.client.query(maintenance_job.sql)));
     last.catch(() => {});
   };
   const timer = setInterval(look, 100);

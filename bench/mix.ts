@@ -1,9 +1,9 @@
 import type { Work } from './types.ts';
 
 /**
- * Tock's delayed and retried tasks, for pgbench: each turn enqueues `batch` tasks, half of them a second
- * from now, claims as many and completes them, and fails all of a tenth of the claims, to be tried again
- * in half a second. What is due is promoted by the claims.
+ * Tock's delayed and retried tasks, for pgbench. Each iteration enqueues `batch` tasks, half of them delayed by a
+ * second, claims as many and completes them. A tenth of the claims fail all their tasks, with a retry in half a
+ * second. Claims promote due tasks.
  */
 export function mix(batch: number): Work {
   const text = 'x'.repeat(75);
@@ -21,7 +21,7 @@ export function mix(batch: number): Work {
       ' ',
     );
   const enqueue = (first: number) => `select tock.enqueue('mix', ${tasks(first)});`;
-  // one a call: every second call
+  // with one task per call: every second call
   const enqueued =
     batch > 1
       ? [enqueue(0)]

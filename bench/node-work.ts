@@ -14,19 +14,19 @@ const environment = (task: unknown) => ({
   NODE_ENV: 'production',
 });
 
-/** The version of a peer, as bench/package.json has it. */
+/** The version of a peer in bench/package.json. */
 export function versionOf(name: string): string {
   const { dependencies } = JSON.parse(readFileSync(pathOf('package.json'), 'utf8'));
   return dependencies[name];
 }
 
-/** Runs a module to its end, like one that makes a peer's schema. */
+/** Runs a module to its end, for example one that creates a peer's schema. */
 export async function nodeModule(module: string, task: unknown): Promise<void> {
   const options = { env: environment(task), timeout: 120_000 };
   await promisify(execFile)(process.execPath, [pathOf(module)], options);
 }
 
-/** The module's process, which speaks with this one as bench/peers/serve.ts tells. */
+/** The module's process; bench/peers/serve.ts defines the protocol. */
 function start(module: string, task: unknown): Worker {
   const child = spawn(process.execPath, [pathOf(module)], {
     env: environment(task),
@@ -39,7 +39,7 @@ function start(module: string, task: unknown): Worker {
   };
   const gone = Promise.withResolvers<void>();
   const all = Object.values(said);
-  // each is awaited in its turn, and another one may fail before
+  // each is awaited in order, and another one may fail before
   for (const { promise } of all) promise.catch(() => {});
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => said[line as keyof typeof said]?.resolve());
@@ -72,7 +72,7 @@ function start(module: string, task: unknown): Worker {
   };
 }
 
-/** Shares so many connections out over so many processes. */
+/** Distributes connections over processes. */
 function shares(clients: number, processes: number): number[] {
   const count = Math.max(1, Math.min(clients, processes));
   return Array.from({ length: count }, (_, i) => Math.floor((clients + i) / count));

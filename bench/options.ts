@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { home } from '../scripts/stack/place.ts';
+import { home } from '../scripts/stack/paths.ts';
 import type { Group, System } from './types.ts';
 
 export const usage = `usage: npm run bench -- [options]
@@ -15,7 +15,7 @@ export const usage = `usage: npm run bench -- [options]
   --no-chart         no chart in the page in Markdown
   --page FILE        measures nothing: makes the HTML page of the figures of an earlier run`;
 
-/** Something that was asked for wrongly: its message is all that is to be said. */
+/** An invalid argument: the message is the whole output. */
 export class Mistake extends Error {}
 
 export type Options = {
@@ -26,20 +26,20 @@ export type Options = {
   only: string[] | null;
   systems: System[];
   groups: Group[];
-  /** What a quick run leaves out. */
+  /** The groups that a quick run leaves out. */
   leftOut: string[];
   json: string;
   chart: boolean;
-  /** Figures of an earlier run, of which only the page is to be made. */
+  /** Figures of an earlier run, from which only the page is generated. */
   page: string | null;
-  /** As it could be typed again; no path is told. */
+  /** The command to repeat the run; it contains no paths. */
   command: string;
 };
 
 const results = join(import.meta.dirname, 'results');
 const today = () => new Date().toISOString().slice(0, 10);
 
-/** Arguments without an option and its value. */
+/** The arguments without an option and its value. */
 const without = (option: string, args: string[]) =>
   args.filter((one, n) => !one.startsWith(option) && args[n - 1] !== option);
 
@@ -57,7 +57,7 @@ function numeric(
 ): number {
   const value = text === undefined ? otherwise : Number(text);
   if (value > 0 && (!whole || Number.isInteger(value))) return value;
-  throw new Mistake(`--${name} is a ${whole ? 'whole ' : ''}number above 0, not ${text}.`);
+  throw new Mistake(`--${name} must be a ${whole ? 'whole ' : ''}number above 0, not ${text}.`);
 }
 
 function parsed(args: string[]) {
@@ -81,7 +81,7 @@ function parsed(args: string[]) {
   }
 }
 
-/** Which of all names are meant: the one that is it, else those that begin so. */
+/** The names that match: the exact one, otherwise those with this prefix. */
 const meant = (names: string[], asked: string) =>
   names.includes(asked) ? [asked] : names.filter((one) => one.startsWith(asked));
 
@@ -89,7 +89,7 @@ const namesOf = ({ name, cases = [] }: Group) => [name, ...cases];
 
 const described = ({ name, cases = [] }: Group) => `  ${[name, ...cases].join(', ')}`;
 
-/** What the arguments ask for; null for help. */
+/** Parses the arguments; null for help. */
 export function optionsOf(
   args: string[],
   known: { groups: Group[]; systems: System[]; more: System[]; floor: System },
@@ -111,7 +111,7 @@ export function optionsOf(
   const strange = wanted.filter((one) => meant(present, one).length === 0);
   if (strange.length > 0) {
     throw new Mistake(
-      `No system is called ${strange.join(', ')}. There are: ${present.join(', ')}`,
+      `There is no system named ${strange.join(', ')}. Systems: ${present.join(', ')}`,
     );
   }
   const chosen = ['tock', ...wanted.flatMap((one) => meant(present, one))];
@@ -142,7 +142,7 @@ export function optionsOf(
   };
 }
 
-/** Whether a case of a group was asked for. */
+/** Whether a case of a group was selected. */
 export const wants =
   (only: string[] | null, group: Group) =>
   (name: string): boolean =>

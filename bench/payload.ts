@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Text that no compression makes smaller, always the same. */
+/** Incompressible text, always the same. */
 function noise(length: number): string {
   let text = '';
   for (let n = 0; text.length < length; n++) {
@@ -9,9 +9,9 @@ function noise(length: number): string {
   return text.slice(0, length);
 }
 
-/** A payload as JSON of just so many bytes, 80 at least. */
+/** A payload as JSON of exactly this many bytes, at least 80. */
 export function payload(bytes: number): string {
-  // pgbench takes :12345 for a variable, so a space comes after every colon.
+  // pgbench reads :12345 as a variable, so each colon is followed by a space.
   const head = '{"user": 12345, "template": "welcome", "to": "someone@example.com", "body": "';
   return `${head}${noise(Math.max(0, bytes - head.length - 2))}"}`;
 }
@@ -19,9 +19,9 @@ export function payload(bytes: number): string {
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /**
- * An SQL expression for `open item,item,… close`, so many items, and the line that a pgbench script needs
- * before it. Made of a parameter, or PostgreSQL would parse the JSON in it once and for all when it plans.
- * Copying takes it as long as a client's message would.
+ * An SQL expression for `open item,item,… close` with this many items, and the line that a pgbench script needs before
+ * it. It uses a parameter, because PostgreSQL would parse a constant's JSON once at planning. Copying it takes as long
+ * as a client's message would.
  */
 export function listed(count: number, item: string, [open, close]: [string, string]) {
   return {

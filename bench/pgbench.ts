@@ -1,13 +1,13 @@
 import type { Host } from '../scripts/stack/host.ts';
 import { shutConcurrencyKey } from './concurrency.ts';
-import type { Place, Worker } from './types.ts';
+import type { TestDatabase, Worker } from './types.ts';
 
 let count = 0;
 
-// \aset leaves a variable as it is when no row comes, and the first claim may find nothing
+// \aset leaves a variable unchanged if there is no row, and the first claim may find nothing
 const first = ['met=0', 'lease=00000000-0000-0000-0000-000000000000', 'id=0', 'ids={}'];
 
-/** What went wrong, by all that pgbench said; null when nothing did. */
+/** The errors in pgbench's output; null if there are none. */
 function complaint(out: string): string | null {
   const errors = out.split('\n').filter((line) => /error|fatal|detail|hint/i.test(line));
   if (errors.length > 0) return errors.slice(0, 5).join('\n');
@@ -16,14 +16,14 @@ function complaint(out: string): string | null {
   return out.includes('transactions actually processed') ? null : `pgbench: ${out}`;
 }
 
-/** Starts a script with -M prepared. Whatever goes wrong in it is an error with PostgreSQL's message. */
+/** Starts a script with -M prepared. Any error in it is an error with PostgreSQL's message. */
 export async function startPgbench(
   host: Host,
-  place: Place,
+  database: TestDatabase,
   script: string,
   clients: number,
 ): Promise<Worker> {
-  const concurrency_key = await shutConcurrencyKey(place, script, clients);
+  const concurrency_key = await shutConcurrencyKey(database, script, clients);
   const file = `${host.folder}/bench-${++count}.sql`;
   const log = `${file}.log`;
   await host.write(file, concurrency_key.script);
@@ -48,7 +48,7 @@ export async function startPgbench(
     over,
     meet: concurrency_key.meet,
     go: concurrency_key.open,
-    // as when its -T is over: it ends after the turns that are under way
+    // for example after its -T: it ends after the current iterations
     stop: () => daemon.signal('SIGALRM'),
     async close() {
       if (running) await daemon.signal('SIGKILL');

@@ -1,6 +1,6 @@
 import type { Case, System } from './types.ts';
 
-/** All that a run came to, as --json has it; the table and the chart are made from nothing else. */
+/** The result of a run, as --json writes it; the table and the chart are generated from it alone. */
 export type Report = {
   date: string;
   command: string;
@@ -8,20 +8,20 @@ export type Report = {
   versions: Record<string, string>;
   settings: {
     postgres: Record<string, string>;
-    /** Seconds of a window and of its warm-up, windows a figure, connections. */
+    /** Seconds of a window and of its warm-up, windows per figure, connections. */
     windows: { seconds: number; warm_up: number; rounds: number; clients: number };
     systems: Record<string, Pick<System, 'version' | 'settings' | 'lacks'>>;
   };
   cases: Case[];
-  /** How long each group took. */
+  /** The duration of each group. */
   seconds: Record<string, number>;
   /** Groups that a quick run leaves out. */
   left_out: string[];
-  /** What went wrong; its figures are null. */
+  /** Errors; their figures are null. */
   failures: string[];
 };
 
-/** A figure with as many digits as mean something. */
+/** A figure with its significant digits. */
 export function shown(value: number | null | undefined): string {
   if (value === null || value === undefined) return '-';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
@@ -41,7 +41,7 @@ function lines(rows: string[][]): string[] {
   );
 }
 
-/** Names of peers in the order in which cases have them. */
+/** Names of peers in the order of the cases. */
 export const peersOf = ({ cases }: Report): string[] => [
   ...new Set(cases.flatMap((one) => Object.keys(one.peers))),
 ];
@@ -54,7 +54,7 @@ export const entries = (of: Record<string, string | number>) =>
 export const windowsOf = ({ settings: { windows } }: Report) =>
   `${windows.rounds} of ${windows.seconds} s for each figure after ${windows.warm_up} s of warming up, in turns, the median, where a group has no other; ${windows.clients} connections`;
 
-/** The figures in columns, then the notes, then who was measured how. */
+/** The figures in columns, then the notes, then how each system was measured. */
 export function table(report: Report): string {
   const peers = peersOf(report).filter((name) =>
     report.cases.some((one) => (one.peers[name] ?? null) !== null),

@@ -5,7 +5,7 @@ import { interleave } from './interleave.ts';
 import { attend, type Opened } from './maintenance_job.ts';
 import { startNode } from './node-work.ts';
 import { startPgbench } from './pgbench.ts';
-import type { Measured, Place, Run, Side, System, Worker } from './types.ts';
+import type { Measured, Run, Side, System, TestDatabase, Worker } from './types.ts';
 import { warmUp } from './windows.ts';
 
 export type RunOptions = Pick<
@@ -13,7 +13,7 @@ export type RunOptions = Pick<
   'quick' | 'seconds' | 'rounds' | 'clients' | 'wants' | 'systems' | 'floor' | 'say'
 >;
 
-/** Those at work: a step of all, some time, and their end. */
+/** The running workers: call a step of all, let time pass, end them. */
 type Crew = {
   all(step: (worker: Worker) => Promise<void>): Promise<void>;
   pass(seconds: number): Promise<void>;
@@ -23,23 +23,23 @@ type Crew = {
 /** Rejects when the worker does, and never resolves. */
 const failure = ({ over }: Worker) => over.then(() => new Promise<never>(() => {}));
 
-/** Whatever went wrong in it is in `failures`. */
+/** Errors during the run are in `failures`. */
 export function makeRun(stack: TestCluster, options: RunOptions, failures: string[]): Run {
-  const opened = new Map<Place, Opened>();
+  const opened = new Map<TestDatabase, Opened>();
   let count = 0;
 
-  async function start({ place, works }: Side): Promise<Worker[]> {
+  async function start({ database, works }: Side): Promise<Worker[]> {
     const workers: Worker[] = [];
     for (const { work, clients } of works) {
-      if (work.by === 'node') workers.push(...startNode(place.url, work, clients));
+      if (work.by === 'node') workers.push(...startNode(database.url, work, clients));
       else {
-        workers.push(await startPgbench(stack.cluster.host, place, work.script, clients));
+        workers.push(await startPgbench(stack.cluster.host, database, work.script, clients));
       }
     }
     return workers;
   }
 
-  /** Has all at work, then ends what is left of them; an error of any is an error of it. */
+  /** Starts all workers and ends them afterwards; an error of any is thrown. */
   async function atWork<T>(sides: Side[], during: (crew: Crew) => Promise<T>): Promise<T> {
     const workers: Worker[] = [];
     const all = async (step: (worker: Worker) => Promise<void>) => {
@@ -47,7 +47,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
         Promise.all(workers.map(step)),
         ...workers.map(failure),
         pause(60_000, null, { ref: false }).then(() => {
-          throw new Error('Not all of its workers met, or came to an end, within a minute.');
+          throw new Error('Not all workers started, or ended, within a minute.');
         }),
       ]);
     };
@@ -80,11 +80,11 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
   }
 
   async function together(sides: Side[], wanted = options.seconds): Promise<Measured[]> {
-    const counts = () => Promise.all(sides.map(({ system, place }) => system.counts(place)));
+    const counts = () => Promise.all(sides.map(({ system, database }) => system.counts(database)));
     let attended: (() => Promise<void>)[] = [];
     const look = async () => {
       const all = { counts: await counts(), wal: await wal(), cpu: await cpuSeconds(stack) };
-      attended = sides.map(({ place }) => attend(opened.get(place)));
+      attended = sides.map(({ database }) => attend(opened.get(database)));
       return all;
     };
     const work = atWork(sides, async ({ all, pass, end }) => {
@@ -105,43 +105,43 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     const after = await counts();
     return sides.map(({ works }, n) => {
       const [from, to] = [before.counts[n], after[n]];
-      if (!from || !to) throw new Error('A side was not counted.');
+      if (!from || !to) throw new Error('One side was not counted.');
       const enqueued = to.enqueued - from.enqueued;
       const finished = to.finished - from.finished;
       const left = to.enqueued - to.finished;
       const clients = works.reduce((sum, one) => sum + one.clients, 0);
       if (finished > 0 && left < Math.max(clients, finished / 50)) {
-        throw new Error(`The window ran dry: ${finished} finished, ${left} left.`);
+        throw new Error(`The window ran out of tasks: ${finished} finished, ${left} left.`);
       }
-      if (enqueued + finished === 0) throw new Error('Nothing was done in the window.');
+      if (enqueued + finished === 0) throw new Error('No task was done in the window.');
       return { seconds, enqueued, finished, walBytes, cpuSeconds: cpu };
     });
   }
 
-  async function open(system: System): Promise<Place> {
+  async function open(system: System): Promise<TestDatabase> {
     const name = `bench_${++count}`;
     await asked(`create database ${name} owner tock`);
     const url = new URL(stack.cluster.url(name));
     url.username = 'tock';
     url.password = stack.passwords.owner;
-    const place = { url: url.href, client: await connected(url.href) };
-    opened.set(place, { place, system, name, open: 0, maintenance_jobs: 0 });
-    await system.prepare(place);
-    return place;
+    const database = { url: url.href, client: await connected(url.href) };
+    opened.set(database, { database, system, name, open: 0, maintenance_jobs: 0 });
+    await system.prepare(database);
+    return database;
   }
 
-  async function close(place: Place): Promise<void> {
-    const known = opened.get(place);
+  async function close(database: TestDatabase): Promise<void> {
+    const known = opened.get(database);
     if (!known) return;
-    opened.delete(place);
-    await place.client.end();
+    opened.delete(database);
+    await database.client.end();
     await asked(`drop database ${known.name} with (force)`);
   }
 
   async function change(settings: Record<string, string | null>) {
     const { before, restarted } = await alter(stack, settings);
     if (restarted) {
-      for (const place of opened.keys()) place.client = await connected(place.url);
+      for (const database of opened.keys()) database.client = await connected(database.url);
     }
     return before;
   }
@@ -154,18 +154,18 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     open,
     close,
     together,
-    async measure(place, system, works, seconds) {
-      const [got] = await together([{ place, system, works }], seconds);
+    async measure(database, system, works, seconds) {
+      const [got] = await together([{ database, system, works }], seconds);
       return got as Measured;
     },
-    async settle(place) {
-      await place.client.query(opened.get(place)?.system.upkeep ?? 'vacuum analyze');
+    async settle(database) {
+      await database.client.query(opened.get(database)?.system.upkeep ?? 'vacuum analyze');
       await asked('checkpoint');
     },
-    async load(place, work, { seconds }) {
-      const system = opened.get(place)?.system as System;
+    async load(database, work, { seconds }) {
+      const system = opened.get(database)?.system as System;
       const works = [{ work, clients: options.clients }];
-      await atWork([{ place, system, works }], async ({ pass, end }) => {
+      await atWork([{ database, system, works }], async ({ pass, end }) => {
         await pass(seconds);
         await end();
       });

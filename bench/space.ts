@@ -1,10 +1,10 @@
-import type { Case, Figure, Group, Place, Run, System } from './types.ts';
+import type { Case, Figure, Group, Run, System, TestDatabase } from './types.ts';
 import { caseOf, figure, shapeOf } from './windows.ts';
 
 type Sizes = { table: number; index: number };
 
-/** Of all tables that aren't PostgreSQL's own, TOAST with its table. */
-async function sizes({ client }: Place): Promise<Sizes> {
+/** Sizes of all tables that are not PostgreSQL's own, TOAST with its table. */
+async function sizes({ client }: TestDatabase): Promise<Sizes> {
   const { rows } = await client.query(
     `select sum(pg_table_size(c.oid))::float8 as table, sum(pg_indexes_size(c.oid))::float8 as index
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -18,21 +18,26 @@ const kinds = ['table', 'index'] as const;
 const nameOf = (kind: string, moment: string) => `${kind} bytes ${moment}`;
 const names = moments.flatMap((moment) => kinds.map((kind) => nameOf(kind, moment)));
 
-/** Works at 100 a call until hardly anything is ready. */
-async function drain(run: Run, system: System, place: Place, bytes: number): Promise<void> {
+/** Works at 100 per call until hardly any task is ready. */
+async function drain(
+  run: Run,
+  system: System,
+  database: TestDatabase,
+  bytes: number,
+): Promise<void> {
   const work = system.cycle(shapeOf(100, { bytes }));
   for (let tries = 0; work && tries < 40; tries++) {
-    const { enqueued, finished } = await system.counts(place);
+    const { enqueued, finished } = await system.counts(database);
     if (enqueued - finished < enqueued / 20) return;
-    await run.load(place, work, { seconds: 3 });
+    await run.load(database, work, { seconds: 3 });
   }
-  throw new Error('its tasks did not come to an end');
+  throw new Error("the system's tasks did not end");
 }
 
 type Weights = { systems: System[]; bytes: number; tasks: number; prefix?: string };
 
 async function weigh(run: Run, system: System, { bytes, tasks }: Weights) {
-  const place = await run.open(system);
+  const database = await run.open(system);
   const found: Record<string, Figure> = {};
   const put = (moment: string, empty: Sizes, now: Sizes, enqueued: number) => {
     for (const kind of kinds) {
@@ -40,22 +45,22 @@ async function weigh(run: Run, system: System, { bytes, tasks }: Weights) {
     }
   };
   try {
-    const empty = await sizes(place);
-    const { enqueued: before } = await system.counts(place);
-    await system.fill(place, tasks, shapeOf(100, { bytes }));
-    const { enqueued } = await system.counts(place);
-    put('ready', empty, await sizes(place), enqueued - before);
-    // rows of the floor stay as they are
-    if (system !== run.floor) await drain(run, system, place, bytes);
-    await run.settle(place);
-    put('done', empty, await sizes(place), enqueued - before);
+    const empty = await sizes(database);
+    const { enqueued: before } = await system.counts(database);
+    await system.fill(database, tasks, shapeOf(100, { bytes }));
+    const { enqueued } = await system.counts(database);
+    put('ready', empty, await sizes(database), enqueued - before);
+    // rows of the floor stay unchanged
+    if (system !== run.floor) await drain(run, system, database, bytes);
+    await run.settle(database);
+    put('done', empty, await sizes(database), enqueued - before);
     return found;
   } finally {
-    await run.close(place);
+    await run.close(database);
   }
 }
 
-/** What a task takes on disk, before and after its life. */
+/** The disk space of a task, before and after its life. */
 export async function weightsOf(run: Run, weights: Weights): Promise<Case[]> {
   const all: Record<string, Record<string, Figure>> = {};
   for (const system of [...weights.systems, run.floor]) {

@@ -1,34 +1,34 @@
 import type pg from 'pg';
 import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 
-/** An empty or prepared database of a system's own, in the one cluster that all systems share. */
-export type Place = {
-  /** As its owner, direct. */
+/** An empty or prepared database of one system, in the cluster that all systems share. */
+export type TestDatabase = {
+  /** As its owner, directly. */
   url: string;
-  /** A connected client of its owner, for what is outside of the windows; another one after a restart. */
+  /** A connected client of its owner, for use outside windows; replaced after a restart. */
   client: pg.Client;
 };
 
 export type Shape = {
-  /** Tasks a call. */
+  /** Tasks per call. */
   batch: number;
-  /** Bytes of JSON a payload, about; 100 unless a case says otherwise. */
+  /** Approximate bytes of JSON per payload; default 100. */
   bytes: number;
-  /** How many queues (or their like) the calls go round. */
+  /** The number of queues (or equivalents) that the calls cycle through. */
   queues: number;
 };
 
 /**
- * What keeps one connection busy: a pgbench script, run with -M prepared by `clients` connections, or a
- * module run in processes of its own, where the system's client is part of the system.
+ * The work of one connection: a pgbench script, run with -M prepared by `clients` connections, or a module in its own
+ * processes, if the system's client is part of the system.
  */
 export type Work =
   | { by: 'pgbench'; script: string }
   | { by: 'node'; module: string; options: Record<string, unknown> };
 
 /**
- * Something at work: once ready it warms up, called to meet it waits, let go it works until it is told to
- * stop. Whatever goes wrong rejects all of it.
+ * A running worker. It warms up when ready, waits when called, works when released, and stops when told. Any error
+ * rejects all its promises.
  */
 export type Worker = {
   ready: Promise<void>;
@@ -36,46 +36,50 @@ export type Worker = {
   meet(): Promise<void>;
   go(): Promise<void>;
   stop(): Promise<void>;
-  /** Ends what is left of it. */
+  /** Ends the rest of it. */
   close(): Promise<void>;
 };
 
-/** What is at work in one place, side by side. */
-export type Side = { place: Place; system: System; works: { work: Work; clients: number }[] };
+/** The work in one database, side by side. */
+export type Side = {
+  database: TestDatabase;
+  system: System;
+  works: { work: Work; clients: number }[];
+};
 
-/** What a database has of tasks at one moment. */
+/** The number of tasks in a database at one moment. */
 export type Counts = { enqueued: number; finished: number };
 
 export type System = {
   name: string;
   version: string;
-  /** How it is set up and called, a sentence each; printed with the results. */
+  /** How the system is set up and called, one sentence each; printed with the results. */
   settings: string[];
-  /** What it leaves out beside Tock, like `no lease`; printed with the results. */
+  /** What it lacks compared with Tock, like `no lease`; printed with the results. */
   lacks: string[];
-  prepare(place: Place): Promise<void>;
-  /** Adds tasks that are ready, as its own enqueue spreads them; outside of windows. */
-  fill(place: Place, tasks: number, shape: Shape): Promise<void>;
-  /** Null where the system has no such call. */
+  prepare(database: TestDatabase): Promise<void>;
+  /** Adds ready tasks, distributed as its own enqueue does; outside windows. */
+  fill(database: TestDatabase, tasks: number, shape: Shape): Promise<void>;
+  /** Null if the system has no such call. */
   enqueue(shape: Shape): Work | null;
   /** Claims, has every payload sent to the client, and completes. */
   cycle(shape: Shape): Work | null;
-  counts(place: Place): Promise<Counts>;
-  /** What settle runs in its database; `vacuum analyze` unless it is said. */
+  counts(database: TestDatabase): Promise<Counts>;
+  /** What settle runs in its database; default `vacuum analyze`. */
   upkeep?: string;
-  /** What the design wants run every so many seconds; done while its windows are open. */
+  /** SQL that the design needs every so many seconds, run while its windows are open. */
   maintenance_job?: { sql: string; every: number };
-  /** Throws when the database isn't as enqueues and cycles alone must have left it. */
-  check?(place: Place): Promise<void>;
-  /** What has to stay ready for a call to find all that it asks for; nothing unless it is said. */
+  /** Throws if the database is not in the state that enqueues and cycles alone produce. */
+  check?(database: TestDatabase): Promise<void>;
+  /** The number of tasks that must stay ready for a call to find all it asks for; default none. */
   least?(shape: Shape): number;
 };
 
-/** One figure of one system in one case; null where it was not measured, `note` says why. */
+/** One figure of one system in one case; null if it was not measured, with the reason in `note`. */
 export type Figure = { value: number | null; windows: number[]; note?: string };
 
 export type Case = {
-  /** The group that gave it. */
+  /** The group of the case. */
   group?: string;
   name: string;
   unit: string;
@@ -87,7 +91,7 @@ export type Case = {
   windows?: Record<string, number[]>;
 };
 
-/** What one window came to. */
+/** The result of one window. */
 export type Measured = {
   seconds: number;
   enqueued: number;
@@ -97,54 +101,59 @@ export type Measured = {
   cpuSeconds: number;
 };
 
-/** What a group of cases gets. Everything in one run goes through it. */
+/** The interface for a group of cases. All work of a run uses it. */
 export type Run = {
   quick: boolean;
-  /** Of a window, without the warm-up before it. */
+  /** Of a window, without its warm-up. */
   seconds: number;
   rounds: number;
   clients: number;
-  /** Whether a case was asked for, by its name or its group's; only groups with `cases` need to ask. */
+  /** Whether a case was selected, by its name or its group's; only groups with `cases` need to ask. */
   wants(name: string): boolean;
-  /** All that were asked for: Tock, the peers; the floor apart. */
+  /** All selected systems: Tock and the peers, without the floor. */
   systems: System[];
   floor: System;
-  /** A fresh database of the system's own, prepared. */
-  open(system: System): Promise<Place>;
-  close(place: Place): Promise<void>;
+  /** Creates and prepares a database for the system. */
+  open(system: System): Promise<TestDatabase>;
+  close(database: TestDatabase): Promise<void>;
   /** Vacuums, analyzes and checkpoints. */
-  settle(place: Place): Promise<void>;
-  /** Runs work for a while; measures nothing. */
-  load(place: Place, work: Work, options: { seconds: number }): Promise<void>;
+  settle(database: TestDatabase): Promise<void>;
+  /** Runs work for a while without measuring. */
+  load(database: TestDatabase, work: Work, options: { seconds: number }): Promise<void>;
   /**
-   * One window for works side by side, all warm and let go at once; seconds go by on one clock, WAL and
-   * CPU are the cluster's. An error when consumers of a side ran dry.
+   * One window for works side by side, all warmed up and released at once. Time is from one clock; WAL and CPU are the
+   * cluster's. Throws if the consumers of a side ran out of tasks.
    */
   together(sides: Side[], seconds?: number): Promise<Measured[]>;
-  /** The same of one side. */
-  measure(place: Place, system: System, works: Side['works'], seconds?: number): Promise<Measured>;
-  /** Each entry once a round, in turning order; medians. */
+  /** The same for one side. */
+  measure(
+    database: TestDatabase,
+    system: System,
+    works: Side['works'],
+    seconds?: number,
+  ): Promise<Measured>;
+  /** Each entry once per round, in rotating order; medians. */
   interleave(
     entries: { name: string; window(): Promise<number | null> }[],
   ): Promise<Record<string, Figure>>;
-  /** Changes settings of the cluster, restarting it where they need that; returns a way back. */
+  /** Changes settings of the cluster, and restarts it if they need that; returns a function that restores them. */
   configure(settings: Record<string, string>): Promise<() => Promise<void>>;
   /** The cluster with its host, passwords and, by pool(), its PgBouncer. */
   stack: TestCluster;
-  /** Where PostgreSQL's programs are, and the cluster's superuser URL. */
+  /** The paths of PostgreSQL's programs, and the cluster's superuser URL. */
   bin: string;
   superUrl(database?: string): string;
   say(text: string): void;
 };
 
 /**
- * `name` is what --only picks, and the names in `cases` where it says them and asks run.wants(); a group
- * gives one or more cases of the result.
+ * --only selects by `name`, and by the names in `cases` if a group lists them and asks run.wants(). A group produces
+ * one or more cases of the result.
  */
 export type Group = {
   name: string;
   cases?: string[];
-  /** Whether a quick run leaves it out unless it is asked for. */
+  /** Whether a quick run leaves it out unless it is selected. */
   slow?: boolean;
   run(run: Run): Promise<Case[]>;
 };

@@ -1,8 +1,8 @@
-import type { Case, Figure, Place, Run, Shape, System } from './types.ts';
+import type { Case, Figure, Run, Shape, System, TestDatabase } from './types.ts';
 
 export { median } from './interleave.ts';
 
-/** 100 bytes a payload and one queue, unless a case says otherwise. */
+/** 100 bytes per payload and one queue, unless a case sets others. */
 export const shapeOf = (batch: number, more: Partial<Shape> = {}): Shape => ({
   batch,
   bytes: 100,
@@ -21,10 +21,10 @@ export const tockOf = (run: Run): System => {
 /** Seconds of unmeasured work before a window. */
 export const warmUp = (seconds: number): number => Math.min(seconds / 2, 1);
 
-/** Those that the best is looked for among. */
+/** The peers among which the best is searched. */
 export const best = ['graphile-worker', 'pg-boss', 'single table'];
 
-/** Which of them are measured in this run, with Tock. */
+/** The selected ones, with Tock. */
 export const rivals = (run: Run): System[] =>
   run.systems.filter((one) => isTock(one) || best.includes(one.name));
 
@@ -34,7 +34,7 @@ export const ratio = (above?: number | null, below?: number | null): number | nu
 export const rounded = (value?: number | null): string =>
   value === null || value === undefined ? 'not measured' : Math.round(value).toLocaleString('en');
 
-/** A case out of each system's figure and the floor's, by name; notes of peers come after its own. */
+/** Builds a case from each system's figure and the floor's, by name; notes of peers follow its own. */
 export function caseOf(
   run: Run,
   named: { name: string; unit: string; note?: string },
@@ -57,7 +57,7 @@ export function caseOf(
   return { name, unit, tock, floor, peers, note: notes.join('; '), windows };
 }
 
-/** The fastest that each was seen at, tasks a second: how much a window may take. */
+/** The fastest rate of each system so far, tasks per second: how much a window may consume. */
 const seen = new Map<string, number>();
 const keyOf = (system: System, shape: Shape) =>
   `${system.name} ${shape.batch} ${shape.bytes} ${shape.queues > 1}`;
@@ -66,93 +66,93 @@ const keyOf = (system: System, shape: Shape) =>
 export async function stock(
   run: Run,
   system: System,
-  place: Place,
+  database: TestDatabase,
   shape: Shape,
   seconds: number,
   least = system.least?.(shape) ?? 0,
 ): Promise<void> {
   const fillUp = async (want: number) => {
-    const { enqueued, finished } = await system.counts(place);
+    const { enqueued, finished } = await system.counts(database);
     const missing = Math.ceil(want) - (enqueued - finished);
-    if (missing > 0) await system.fill(place, missing, shape);
+    if (missing > 0) await system.fill(database, missing, shape);
   };
   const key = keyOf(system, shape);
   const work = system.cycle(shape);
-  // the first window tells how much others need; what it takes isn't known, so it may run dry
+  // the first window shows how much others need; its own consumption is unknown, so it may run out
   let guess = Math.min(10_000 * shape.batch, 100_000) / Math.max(1, shape.bytes / 1000);
   for (let tries = 0; work && !seen.has(key); guess *= 4, tries++) {
     await fillUp(Math.max(least, guess));
     try {
-      const probe = await run.measure(place, system, [{ work, clients: run.clients }], 1);
+      const probe = await run.measure(database, system, [{ work, clients: run.clients }], 1);
       seen.set(key, probe.finished / probe.seconds);
     } catch (error) {
-      if (tries > 3 || !String(error).includes('ran dry')) throw error;
+      if (tries > 3 || !String(error).includes('ran out of tasks')) throw error;
     }
   }
-  // half a second more: until all stand at the concurrency key
+  // half a second more: until all wait at the concurrency key
   const taken = (seen.get(key) ?? 0) * (seconds + warmUp(seconds) + 0.5) * 1.3;
   await fillUp(least + taken + 50 * shape.batch);
-  await run.settle(place);
+  await run.settle(database);
 }
 
-/** One window of claim and complete over all clients, tasks a second; null where there is no such call. */
+/** One window of claim and complete over all clients, tasks per second; null if there is no such call. */
 export async function cycles(
   run: Run,
   system: System,
-  place: Place,
+  database: TestDatabase,
   shape: Shape,
   seconds = run.seconds,
 ): Promise<number | null> {
   const work = system.cycle(shape);
   if (!work) return null;
-  const got = await run.measure(place, system, [{ work, clients: run.clients }], seconds);
+  const got = await run.measure(database, system, [{ work, clients: run.clients }], seconds);
   const rate = got.finished / got.seconds;
   const key = keyOf(system, shape);
   seen.set(key, Math.max(rate, seen.get(key) ?? 0));
   return rate;
 }
 
-/** Nothing but what it is worth. */
+/** The value alone. */
 export const figure = (value: number | null, note?: string): Figure => ({
   value,
   windows: [],
   ...(note && { note }),
 });
 
-/** The same of enqueueing. */
+/** The same for enqueueing. */
 export async function enqueues(
   run: Run,
   system: System,
-  place: Place,
+  database: TestDatabase,
   shape: Shape,
   seconds = run.seconds,
 ): Promise<number | null> {
   const work = system.enqueue(shape);
   if (!work) return null;
-  const got = await run.measure(place, system, [{ work, clients: run.clients }], seconds);
+  const got = await run.measure(database, system, [{ work, clients: run.clients }], seconds);
   return got.enqueued / got.seconds;
 }
 
 const floors = new Map<string, Figure>();
 const floorKey = (verb: Verb, { batch, bytes }: Shape) => `${verb} ${batch} ${bytes}`;
 
-/** Keeps what a group found PostgreSQL itself to take. */
+/** Keeps PostgreSQL's own figure of a group. */
 export const keepFloor = (verb: Verb, shape: Shape, figure: Figure) =>
   void floors.set(floorKey(verb, shape), figure);
 
-/** What PostgreSQL itself takes for as many rows a call: inserted or, for a cycle, updated. Measured once. */
+/** PostgreSQL's own figure for as many rows per call: inserted or, for a cycle, updated. Measured once. */
 export async function floorOf(run: Run, verb: Verb, shape: Shape): Promise<Figure> {
   const known = floors.get(floorKey(verb, shape));
   if (known) return known;
-  const place = await run.open(run.floor);
+  const database = await run.open(run.floor);
   try {
     const name = `floor of ${floorKey(verb, shape)}`;
-    const window = () => rates[verb](run, run.floor, place, shape);
+    const window = () => rates[verb](run, run.floor, database, shape);
     const found = (await run.interleave([{ name, window }]))[name] as Figure;
     keepFloor(verb, shape, found);
     return found;
   } finally {
-    await run.close(place);
+    await run.close(database);
   }
 }
 

@@ -5,49 +5,51 @@ import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { withDatabase } from '../migrate/connect.ts';
 import { type ExitCode, Failure } from '../migrate/failure.ts';
-import { explain } from './ask.ts';
-import { beneath, type GlobalOptions, way } from './settings.ts';
-import { inOptions, told } from './told.ts';
+import { withOptionName, withOptions } from './option_names.ts';
+import { databaseBehind, type GlobalOptions, resolveTarget } from './settings.ts';
+import { explain } from './statement.ts';
 
-/** `parse` instead of JSON.parse; `once`: not again where the answer was lost. */
-type More = { parse?: (text: string) => unknown; once?: boolean };
-/** Optional, where the route needs nothing. */
+/** Options of a call: `parse` replaces JSON.parse; `once` forbids a retry after a lost answer. */
+type RequestOptions = { parse?: (text: string) => unknown; once?: boolean };
+/** Optional if the route needs no input. */
 type Arguments<R extends Route> =
-  object extends RouteInput<R> ? [given?: RouteInput<R> & More] : [given: RouteInput<R> & More];
+  object extends RouteInput<R>
+    ? [args?: RouteInput<R> & RequestOptions]
+    : [args: RouteInput<R> & RequestOptions];
 
-/** The routes of the server, or of the same app in this process. */
+/** Calls the server's routes, or the same routes of the app in this process. */
 export type Api = {
-  /** The app is in this process, with the rights of the database's role and without a Worker's bindings. */
+  /** True for the app in this process, which has the rights of the database role and none of the Worker's bindings. */
   isLocal: boolean;
-  call<R extends Route>(route: R, ...given: Arguments<R>): Promise<Answer<R>>;
-  /** Null where there is no such thing. */
-  find<R extends Route>(route: R, ...given: Arguments<R>): Promise<Answer<R> | null>;
+  call<R extends Route>(route: R, ...args: Arguments<R>): Promise<Answer<R>>;
+  /** Returns null for a 404. */
+  find<R extends Route>(route: R, ...args: Arguments<R>): Promise<Answer<R> | null>;
 };
 
 const advice: Record<number, string> = {
   401: 'Set TOCK_KEY to a key from: tock key create',
   403: 'Use a key with that scope and queue: tock key create',
-  413: 'Send less at once.',
-  429: 'Try again in a moment.',
-  503: 'Try again in a moment.',
+  413: 'Send a smaller request.',
+  429: 'Retry in a moment.',
+  503: 'Retry in a moment.',
 };
 
 function exitCode(status: number): ExitCode {
   if (status === 404) return 3;
   if (status === 400 || status === 422) return 2;
-  // Also what a gateway says when nothing is behind it; 507 is an answer that was too large.
+  // Gateways also answer 502 if they reach no server. 507: the answer was too large.
   return status === 429 || (status > 501 && status !== 507) ? 4 : 1;
 }
 
-/** Each call was repeated with its own request id already: what is left is the way to the database. */
+/** The client has already retried each call with its own request id, so the connection to the database is down. */
 const unreachable =
-  'See that PostgreSQL runs and that the server reaches it (its log, or GET /v1/health), then try again.';
+  'Check that PostgreSQL runs and that the server reaches it (its log, or GET /v1/health), then retry.';
 
-/** The server's own hint, in words of the command line. */
+/** The server's hint, with fields replaced by command-line options. */
 function next(status: number, hint: string | undefined): string | undefined {
   if (hint && /GET \/v1\/health/.test(hint)) return unreachable;
-  if (hint && /openapi\.json/.test(hint)) return 'Add --help to see what it takes.';
-  return hint ? inOptions(hint).replace(/GET \/v1\/tasks\/(?=\d)/, 'tock task ') : advice[status];
+  if (hint && /openapi\.json/.test(hint)) return 'Use --help to list the options.';
+  return hint ? withOptions(hint).replace(/GET \/v1\/tasks\/(?=\d)/, 'tock task ') : advice[status];
 }
 
 function refused(url: string, isLocal: boolean, error: unknown): unknown {
@@ -56,39 +58,45 @@ function refused(url: string, isLocal: boolean, error: unknown): unknown {
   if (status === 0) {
     return isLocal
       ? explain(error.cause)
-      : new Failure(`${message}.`, 'Start it (npm start), or correct --url or TOCK_URL.', 4);
+      : new Failure(
+          `${message}.`,
+          'Start the server (npm start), or correct --url or TOCK_URL.',
+          4,
+        );
   }
   const { title, detail, field, hint, errors = [] } = problem;
-  // The first one is the detail.
-  const more = errors.slice(1).map((error) => `\n${told(error.field, error.detail)}`);
-  // A conflict's field is no mistake of whoever asks.
-  const about = status === 409 ? undefined : field;
-  const said = told(about, detail ?? title ?? `${message} from ${url}`);
-  return new Failure(said + more.join(''), next(status, hint), exitCode(status));
+  // `detail` is the first error.
+  const otherErrors = errors
+    .slice(1)
+    .map((error) => `\n${withOptionName(error.field, error.detail)}`);
+  // The field of a conflict names the state, not an argument.
+  const argumentField = status === 409 ? undefined : field;
+  const fullMessage = withOptionName(argumentField, detail ?? title ?? `${message} from ${url}`);
+  return new Failure(fullMessage + otherErrors.join(''), next(status, hint), exitCode(status));
 }
 
-type Place = { url: string; key: string; fetch?: CallOptions['fetch'] };
+type ServerTarget = { url: string; key: string; fetch?: CallOptions['fetch'] };
 
-/** A server, or with a fetch of its own the app in this process. */
-function apiAt({ url, key, fetch }: Place): Api {
+/** A client of a server, or with its own `fetch` of the app in this process. */
+function createApi({ url, key, fetch }: ServerTarget): Api {
   const isLocal = fetch !== undefined;
   const options = { url, key, timeout_seconds: 60, deadline_seconds: 180, ...(fetch && { fetch }) };
   const api: Api = {
     isLocal,
-    async call(route, ...[given = {} as never]) {
-      const { body, parse, once } = given;
-      // Calls carry a request id or change nothing twice, so any may be repeated; in this process no answer is lost.
+    async call(route, ...[args = {} as never]) {
+      const { body, parse, once } = args;
+      // Calls have a request id or are idempotent, so all may be retried; in this process no answer is lost.
       const retries = once || isLocal ? 0 : 2;
       const call = caller({ ...options, retries, ...(parse && { parse }) });
       try {
-        return await call(...requestLine(route, given), body);
+        return await call(...requestLine(route, args), body);
       } catch (error) {
         throw refused(url, isLocal, error);
       }
     },
-    async find(route, ...given) {
+    async find(route, ...args) {
       try {
-        return await api.call(route, ...given);
+        return await api.call(route, ...args);
       } catch (error) {
         if (error instanceof Failure && error.exitCode === 3) return null;
         throw error;
@@ -98,32 +106,32 @@ function apiAt({ url, key, fetch }: Place): Api {
   return api;
 }
 
-/** The app in this process, on a connection of its own. */
+/** Runs the app in this process on its own connection. */
 export const withDatabaseApi = <T>(url: string, work: (api: Api) => Promise<T>): Promise<T> =>
   withDatabase(url, async (client: pg.Client) => {
     const { appFetch } = await import('./local.ts');
-    return work(apiAt({ url: 'http://tock', key: '', fetch: appFetch(client) }));
+    return work(createApi({ url: 'http://tock', key: '', fetch: appFetch(client) }));
   });
 
 export async function withApi<T>(
   options: GlobalOptions,
   work: (api: Api) => Promise<T>,
 ): Promise<T> {
-  const found = way(options);
-  return found.kind === 'http' ? work(apiAt(found)) : withDatabaseApi(found.url, work);
+  const target = resolveTarget(options);
+  return target.kind === 'http' ? work(createApi(target)) : withDatabaseApi(target.url, work);
 }
 
-/** By the database where the place names it too, as no key may be there yet; else as any. */
-export async function withDatabaseFirst<T>(
+/** Uses the database if one is configured too, because no API key may exist yet; otherwise the configured target. */
+export async function withDatabasePreferred<T>(
   options: GlobalOptions,
   work: (api: Api) => Promise<T>,
 ): Promise<T> {
-  const { database } = beneath(options);
+  const { database } = databaseBehind(options);
   return database ? withDatabaseApi(database, work) : withApi(options, work);
 }
 
-/** The queue is there, as far as the key may see: for what says nothing of one whose name is mistyped. */
-export async function mustHave(api: Api, queue: string): Promise<void> {
+/** Fails if the queue does not exist or the key may not read it; for calls that accept any queue name. */
+export async function requireQueue(api: Api, queue: string): Promise<void> {
   const unseen = (error: unknown) => {
     if (error instanceof Failure && error.exitCode === 1) return true;
     throw error;

@@ -3,32 +3,32 @@ import type { Command } from 'commander';
 
 const shells = ['bash', 'zsh', 'fish'];
 
-/** A command's options; one that takes a value offers what it may be. */
-function addOptions(to: ReturnType<typeof completion.command>, command: Command): void {
+/** Adds a command's options; an option with a value offers its choices. */
+function addOptions(completed: ReturnType<typeof completion.command>, command: Command): void {
   for (const option of command.createHelp().visibleOptions(command)) {
     const name = option.long?.slice(2);
     if (!name) continue;
     const values = option.argChoices ?? [];
-    if (!option.required && !option.optional) to.option(name, option.description);
+    if (!option.required && !option.optional) completed.option(name, option.description);
     else {
-      to.option(name, option.description, (offer) => {
-        for (const one of values) offer(one, '');
+      completed.option(name, option.description, (offer) => {
+        for (const choice of values) offer(choice, '');
       });
     }
   }
 }
 
 function addAll(command: Command, path: string): void {
-  for (const one of command.createHelp().visibleCommands(command)) {
-    const name = path ? `${path} ${one.name()}` : one.name();
-    addOptions(completion.command(name, one.description()), one);
-    addAll(one, name);
+  for (const child of command.createHelp().visibleCommands(command)) {
+    const name = path ? `${path} ${child.name()}` : child.name();
+    addOptions(completion.command(name, child.description()), child);
+    addAll(child, name);
   }
 }
 
 const ASKED = '__complete';
 
-/** What a shell asks on Tab: `tock __complete queue pau`. */
+/** The shell's call on Tab: `tock __complete queue pau`. */
 export const isCompleting = (args: string[]): boolean => args[0] === ASKED;
 
 export function complete(program: Command, args: string[]): void {
@@ -36,7 +36,7 @@ export function complete(program: Command, args: string[]): void {
   completion.parse(args.slice(1));
 }
 
-/** Without the package bash-completion, and sourced a second time. */
+/** Works without the package bash-completion, and when sourced twice. */
 const bash = (script: string) =>
   script
     .replace(/^readonly (?=\w+=)/gm, '')
@@ -57,11 +57,11 @@ const bash = (script: string) =>
 __tock_complete() {`,
     );
 
-/** The library's script; as it has it, \`complete --\` would be no command of one's own. */
-function scriptOf(shell: string): string {
+/** The library's script; \`complete --\` would not be a command of its own. */
+function completionScript(shell: string): string {
   const lines: string[] = [];
   const { log } = console;
-  console.log = (line: string) => void lines.push(line);
+  console.log = (text: string) => void lines.push(text);
   try {
     completion.setup('tock', 'tock', shell);
   } finally {
@@ -74,10 +74,13 @@ function scriptOf(shell: string): string {
 export function addCompletion(program: Command): void {
   program
     .command('completion <shell>')
-    .description(`what a shell needs to complete commands: ${shells.join(', ')}`)
-    .addHelpText('after', '\nsource <(tock completion bash)    or put it where your shell looks')
-    .action((shell: string, _given, command: Command) => {
+    .description(`print the completion script of a shell: ${shells.join(', ')}`)
+    .addHelpText(
+      'after',
+      '\nsource <(tock completion bash)    or save it where the shell looks for completions',
+    )
+    .action((shell: string, _options, command: Command) => {
       if (!shells.includes(shell)) command.error(`error: ${shell}: give ${shells.join(', ')}`);
-      process.stdout.write(scriptOf(shell));
+      process.stdout.write(completionScript(shell));
     });
 }

@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { clockFindings, type Finding } from '../functions/http/clock_skew.ts';
-import { clientOf } from '../migrate/connect.ts';
+import { createClient } from '../migrate/connect.ts';
 import { readSql } from '../migrate/files.ts';
 import { isBeforeBaseline } from '../migrate/history.ts';
 
-/** The clock of this machine against the database's; `now` gives milliseconds. */
+/** Compares the clock of this machine with the database's; `now` returns milliseconds. */
 export async function clocks(client: pg.Client, now = Date.now): Promise<Finding[]> {
   const before = now();
   const { rows } = await client.query(
@@ -13,19 +13,19 @@ export async function clocks(client: pg.Client, now = Date.now): Promise<Finding
   return clockFindings('this machine', { before, there: rows[0].there, after: now() });
 }
 
-/** What a look found; where it fails, that is a finding, and the other looks go on. */
-export async function looked(at: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+/** Runs a check; a failed check is a finding, and the others still run. */
+export async function runCheck(place: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
-    return await look();
+    return await check();
   } catch (error) {
     const finding = 'a check of the doctor failed';
-    const detail = `${at}: ${(error as Error).message.split('\n')[0]}`;
-    const hint = 'see that its URL is right and that it answers from here';
+    const detail = `${place}: ${(error as Error).message.split('\n')[0]}`;
+    const hint = 'check that its URL is right and that it answers from here';
     return [{ finding, severity: 'warning', detail, hint }];
   }
 }
 
-/** Whether the database has the migrations that this Tock brings; nothing for a role that may not look. */
+/** Whether the database has all migrations of this Tock; nothing for a role that may not read them. */
 export async function versions(client: pg.Client): Promise<Finding[]> {
   const brought = readSql(process.env.TOCK_SQL_DIRECTORY).migrations;
   const applied = await client
@@ -41,7 +41,7 @@ export async function versions(client: pg.Client): Promise<Finding[]> {
         finding: 'the database is older than the baseline',
         severity: 'critical',
         detail: `its migrations do not begin with ${brought[0]?.name}`,
-        hint: 'stay on the old version, or run tock uninstall and then tock migrate, which gives up its queues and tasks',
+        hint: 'stay on the old version, or run tock uninstall and then tock migrate, which deletes all queues and tasks',
       },
     ];
   }
@@ -54,7 +54,7 @@ export async function versions(client: pg.Client): Promise<Finding[]> {
         finding: 'migrations are not applied',
         severity: 'critical',
         detail: `${missing.length}, the first of them ${missing[0]?.name}`,
-        hint: 'tock migrate, before this version is used',
+        hint: 'run tock migrate before this version is used',
       },
     ];
   }
@@ -63,8 +63,8 @@ export async function versions(client: pg.Client): Promise<Finding[]> {
     {
       finding: 'the database is of a newer Tock',
       severity: 'warning',
-      detail: `migration ${Math.max(...numbers)} is applied, and this Tock knows ${newest}`,
-      hint: 'install that version here, and see that the Worker has it too',
+      detail: `migration ${Math.max(...numbers)} is applied, and this version's newest is ${newest}`,
+      hint: 'install that version here, and check that the Worker has it too',
     },
   ];
 }
@@ -81,44 +81,47 @@ const pooler = (mode: string, severity: string, detail: string): Finding => ({
 });
 
 /**
- * A pooler in session mode gives two clients two backends, and each keeps its own. Each asks twice running, as
- * one that deals out two backends in turn would give both always the same.
+ * A pooler in session mode gives two clients two backends, which stay the same. Each client asks twice in a row,
+ * because a pooler that alternates between two backends would otherwise give each client the same one.
  */
-async function kept(one: pg.Client, other: pg.Client): Promise<boolean> {
-  const seen = [new Set<number>(), new Set<number>()] as const;
-  for (let look = 0; look < 5; look++) {
-    for (let twice = 0; twice < 2; twice++) seen[0].add(await backend(one));
-    for (let twice = 0; twice < 2; twice++) seen[1].add(await backend(other));
+async function keepsBackend(first: pg.Client, second: pg.Client): Promise<boolean> {
+  const backends = [new Set<number>(), new Set<number>()] as const;
+  for (let round = 0; round < 5; round++) {
+    for (let attempt = 0; attempt < 2; attempt++) backends[0].add(await backend(first));
+    for (let attempt = 0; attempt < 2; attempt++) backends[1].add(await backend(second));
   }
-  return new Set([...seen[0], ...seen[1]]).size === 2 && seen.every((pids) => pids.size === 1);
+  return (
+    new Set([...backends[0], ...backends[1]]).size === 2 &&
+    backends.every((pids) => pids.size === 1)
+  );
 }
 
 /**
- * How a pooler in front of the database works. There is one where the process that the connection was
- * told of at its start is not the one that answers. In session mode it wastes connections, which is worth a
- * warning only where the Worker's calls are known to go through it.
+ * Detects a pooler in front of the database, and its mode. A pooler is there if the process id at the start of the
+ * connection differs from the one that answers. Session mode wastes connections, which deserves a warning only if the
+ * Worker's calls go through the pooler.
  */
 export async function pooling(url: string, ofWorker = true): Promise<Finding[]> {
   const options = { connectionTimeoutMillis: 15_000, query_timeout: 15_000 };
-  const clients = [clientOf(url, options), clientOf(url, options)] as const;
-  const [one, other] = clients;
+  const clients = [createClient(url, options), createClient(url, options)] as const;
+  const [first, second] = clients;
   for (const client of clients) client.on('error', () => {});
   try {
-    await one.connect();
-    const { processID } = one as unknown as { processID: number };
-    if ((await backend(one)) === processID) return [];
+    await first.connect();
+    const { processID } = first as unknown as { processID: number };
+    if ((await backend(first)) === processID) return [];
     try {
-      await one.query('begin');
-      await one.query('commit');
+      await first.query('begin');
+      await first.query('commit');
     } catch {
       const detail =
-        'it refuses a transaction of several statements, as of an application that enqueues in its own';
+        'it refuses transactions of several statements, which applications need to enqueue in their own transactions';
       return [pooler('statement', 'critical', detail)];
     }
-    await other.connect();
-    if (!(await kept(one, other))) return [];
+    await second.connect();
+    if (!(await keepsBackend(first, second))) return [];
     const detail =
-      'each client keeps a connection of the database until it leaves: many of them use all up';
+      'each client keeps a database connection until it disconnects: many clients use up all connections';
     return [pooler('session', ofWorker ? 'warning' : 'note', detail)];
   } finally {
     await Promise.all(clients.map((client) => client.end().catch(() => {})));

@@ -5,16 +5,16 @@ import type { Bindings } from '../functions/env.ts';
 import { createApp } from '../functions/http/app.ts';
 import { refusal } from '../functions/http/problem.ts';
 
-/** A call's own: several may be under way. */
-type Own = Bindings & { failed?: Error };
+/** Bindings of one call: several calls may run at once. */
+type CallBindings = Bindings & { failed?: Error };
 
 /**
- * The app as a fetch(), with the rights of the role that is logged in. Where it would say that the database failed, this throws the
- * database's own error: whoever is here has its URL.
+ * The app as a fetch(), with the rights of the logged-in role. A failure of the database throws the database's own
+ * error, because the user of this process has its URL.
  */
 export function appFetch(client: pg.Client): NonNullable<CallOptions['fetch']> {
   const app = createApp(
-    (env: Own, use) =>
+    (env: CallBindings, use) =>
       use(async (text, values) => {
         try {
           return (await client.query(text, values)).rows;
@@ -28,9 +28,9 @@ export function appFetch(client: pg.Client): NonNullable<CallOptions['fetch']> {
     undefined,
     'database role',
   );
-  return async (to, init) => {
-    const env: Own = { TOCK_PUSH_SECRET: process.env.TOCK_PUSH_SECRET ?? '' };
-    const answer = await app.request(to, init, env);
+  return async (input, init) => {
+    const env: CallBindings = { TOCK_PUSH_SECRET: process.env.TOCK_PUSH_SECRET ?? '' };
+    const answer = await app.request(input, init, env);
     if (env.failed) throw env.failed;
     return answer;
   };

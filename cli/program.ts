@@ -2,8 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { Failure } from '../migrate/failure.ts';
 import { addArchive } from './commands/archive.ts';
-import { addActs } from './commands/audit_log.ts';
+import { addAuditLog } from './commands/audit_log.ts';
 import { addBench } from './commands/bench.ts';
+import { addBulkChanges } from './commands/bulk_changes.ts';
 import { addCancel } from './commands/cancel.ts';
 import { addChange } from './commands/change.ts';
 import { addClaim } from './commands/claim.ts';
@@ -12,13 +13,15 @@ import { addDead } from './commands/dead.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
+import { addWhy } from './commands/explain.ts';
 import { addExport } from './commands/export.ts';
 import { addKey } from './commands/key.ts';
 import { addLease } from './commands/lease.ts';
 import { addLimits } from './commands/limits.ts';
-import { addLooks } from './commands/looks.ts';
+import { addMaintenance } from './commands/maintenance.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addMove } from './commands/move.ts';
+import { addOpenLeases } from './commands/open_leases.ts';
 import { addParents } from './commands/parents.ts';
 import { addPool } from './commands/pool.ts';
 import { addPurge } from './commands/purge.ts';
@@ -34,49 +37,49 @@ import { addTasks } from './commands/tasks.ts';
 import { addTick } from './commands/tick.ts';
 import { addUninstall } from './commands/uninstall.ts';
 import { addUp } from './commands/up.ts';
-import { addWhere } from './commands/where.ts';
+import { addWhoami } from './commands/whoami.ts';
 import { addCompletion, complete, isCompleting } from './completion.ts';
+import { visible } from './escape_control.ts';
 import { optionsOf } from './output.ts';
-import { visible } from './plain.ts';
-import { refuseTwoWays } from './settings.ts';
+import { refuseTwoTargets } from './settings.ts';
 
-/** Of package.json, beside cli/ in the source tree and beside dist/ in the package. */
+/** The version in package.json, beside cli/ in the source tree and beside dist/ in the package. */
 function version(): string {
-  const [beside, above] = ['../package.json', '../../package.json'].map((path) => {
+  const [beside, inDist] = ['../package.json', '../../package.json'].map((path) => {
     try {
       return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')).version as string;
     } catch {
       return null;
     }
   });
-  return beside ?? above ?? 'unknown';
+  return beside ?? inDist ?? 'unknown';
 }
 
-const more = `
-An option comes before the environment, and that before .tock/dev.env.
+const help = `
+Options take precedence over the environment, and the environment over .tock/dev.env.
 
 Exit codes:
   0  done
-  1  refused or failed; of doctor: something was found that is more than a note
-  2  a mistake in what was asked
-  3  no such thing
-  4  the database or the server is out of reach, or too busy
+  1  refused or failed; for doctor: a finding more severe than a note
+  2  wrong arguments
+  3  not found
+  4  the database or the server cannot be reached, or is overloaded
 `;
 
 /** All commands. */
 export function program(): Command {
   const tock = new Command('tock')
-    .description('A task queue that lives in PostgreSQL')
+    .description('A task queue in PostgreSQL')
     .version(version())
     .option('--json', 'print JSON')
-    .option('--database-url <url>', 'PostgreSQL; else DATABASE_URL, else .tock/dev.env')
-    .option('--url <url>', 'Tock over HTTP; else TOCK_URL, else .tock/dev.env')
-    .option('--key <key>', 'the key for it; else TOCK_KEY, else .tock/dev.env')
+    .option('--database-url <url>', 'PostgreSQL; default: DATABASE_URL, then .tock/dev.env')
+    .option('--url <url>', 'Tock over HTTP; default: TOCK_URL, then .tock/dev.env')
+    .option('--key <key>', 'API key for --url; default: TOCK_KEY, then .tock/dev.env')
     .configureHelp({ showGlobalOptions: true })
-    .addHelpText('afterAll', more)
-    .showHelpAfterError('Add --help to see what it takes.')
-    .hook('preAction', (_program, command) => refuseTwoWays(optionsOf(command)))
-    .configureOutput({ outputError: (said, write) => write(visible(said)) })
+    .addHelpText('afterAll', help)
+    .showHelpAfterError('Use --help to list the options.')
+    .hook('preAction', (_program, command) => refuseTwoTargets(optionsOf(command)))
+    .configureOutput({ outputError: (message, write) => write(visible(message)) })
     .exitOverride();
   const changes = [
     addEnqueue,
@@ -90,8 +93,20 @@ export function program(): Command {
     addConcurrencyKey,
   ];
   const work = [addClaim, addLease, addPool, addSchedule];
-  const many = [addDead, addRerun, addWhere, addPurge, addExport];
-  const looks = [addStatus, addQueue, addTail, addLooks, addSeries, addLimits, addDoctor, addTick];
+  const bulkCommands = [addDead, addRerun, addBulkChanges, addPurge, addExport];
+  const readCommands = [
+    addStatus,
+    addQueue,
+    addTail,
+    addOpenLeases,
+    addMaintenance,
+    addWhy,
+    addWhoami,
+    addSeries,
+    addLimits,
+    addDoctor,
+    addTick,
+  ];
   for (const add of [
     addUp,
     addMigrate,
@@ -100,18 +115,18 @@ export function program(): Command {
     addBench,
     addCompletion,
     addKey,
-    addActs,
+    addAuditLog,
     addPush,
-    ...looks,
+    ...readCommands,
     ...changes,
     ...work,
-    ...many,
+    ...bulkCommands,
   ])
     add(tock);
   return tock;
 }
 
-/** What the process ends with; all that is to be said has been printed. */
+/** Returns the exit code after everything has been printed. */
 export async function run(args: string[]): Promise<number> {
   try {
     if (isCompleting(args)) {
@@ -121,7 +136,7 @@ export async function run(args: string[]): Promise<number> {
     await program().parseAsync(args, { from: 'user' });
     return 0;
   } catch (error) {
-    // Commander has printed what was wrong already; help and --version end with 0.
+    // Commander has already printed the error; help and --version end with 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const { message, stack } = error as Error;
     process.stderr.write(visible(`${process.env.TOCK_DEBUG ? stack : message}\n`));

@@ -2,45 +2,45 @@ import progress from 'cli-progress';
 import type { Options } from './output.ts';
 
 export type Bar = {
-  /** So many more are done. */
+  /** Adds completed items. */
   add(count: number): void;
   stop(): void;
 };
 
-const none: Bar = { add() {}, stop() {} };
+const hidden: Bar = { add() {}, stop() {} };
 
-/** A bar on stderr for long work, where somebody looks on; without a total it only counts. */
-export function bar(options: Options, what: string, total: number | null): Bar {
-  if (options.json || !process.stderr.isTTY) return none;
+/** A progress bar on stderr for long work on a terminal; without a total it only counts. */
+export function bar(options: Options, label: string, total: number | null): Bar {
+  if (options.json || !process.stderr.isTTY) return hidden;
   const format =
     total === null
-      ? `${what} {value}, {duration_formatted}`
-      : `${what} {bar} {value}/{total}, {eta_formatted} left`;
-  const shown = new progress.SingleBar({
+      ? `${label} {value}, {duration_formatted}`
+      : `${label} {bar} {value}/{total}, {eta_formatted} left`;
+  const singleBar = new progress.SingleBar({
     format,
     stream: process.stderr,
     clearOnComplete: true,
     hideCursor: true,
     etaBuffer: 50,
   });
-  shown.start(total ?? 0, 0);
+  singleBar.start(total ?? 0, 0);
   return {
-    add: (count) => shown.increment(count),
-    stop: () => shown.stop(),
+    add: (count) => singleBar.increment(count),
+    stop: () => singleBar.stop(),
   };
 }
 
-/** Work with a bar, which goes whatever becomes of the work. */
+/** Runs work with a progress bar, and removes the bar even if the work fails. */
 export async function withBar<T>(
   options: Options,
-  what: string,
+  label: string,
   total: number | null,
   work: (bar: Bar) => Promise<T>,
 ): Promise<T> {
-  const shown = bar(options, what, total);
+  const progressBar = bar(options, label, total);
   try {
-    return await work(shown);
+    return await work(progressBar);
   } finally {
-    shown.stop();
+    progressBar.stop();
   }
 }

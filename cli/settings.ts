@@ -4,23 +4,23 @@ import { Failure } from '../migrate/failure.ts';
 
 export type GlobalOptions = { json?: boolean; databaseUrl?: string; url?: string; key?: string };
 
-/** How to reach Tock: over HTTP with a key, or straight into its database. */
-export type Way =
-  /** `database` is the same place's, for what HTTP doesn't give; not beside a key from elsewhere. */
+/** The connection to Tock: over HTTP with a key, or directly to its database. */
+export type Target =
+  /** `database` is the server's database, for work that HTTP does not offer; null if the key has another origin. */
   | { kind: 'http'; url: string; key: string; database: string | null }
   | { kind: 'sql'; url: string };
 
 type Variables = Partial<Record<string, string>>;
 
-/** What one place gives: the options, the environment, or .tock/dev.env. */
-type Given = {
+/** The values from one origin: the options, the environment, or .tock/dev.env. */
+type Origin = {
   url?: string | undefined;
   key?: string | undefined;
   database?: string | undefined;
   pooled?: string | undefined;
 };
 
-/** What `npm start` wrote in the current directory: lines of NAME='value', exported or not. */
+/** The file that `npm start` wrote in the current directory: lines of NAME='value', exported or not. */
 function devEnv(): Variables {
   const path = join(process.env.TOCK_HOME ?? '.tock', 'dev.env');
   if (!existsSync(path)) return {};
@@ -28,83 +28,89 @@ function devEnv(): Variables {
   return Object.fromEntries([...lines].map(([, name, , value]) => [name, value]));
 }
 
-const givenBy = (variables: Variables): Given => ({
+const fromVariables = (variables: Variables): Origin => ({
   url: variables.TOCK_URL,
   key: variables.TOCK_KEY,
   database: variables.DATABASE_URL,
   pooled: variables.POOLED_DATABASE_URL,
 });
 
-/** Of options, environment and .tock/dev.env the first with a way decides that, the first with a key that. */
+/**
+ * The first of options, environment and .tock/dev.env with a target decides the target, the first with a key the key.
+ */
 function nearest({ url, key, databaseUrl: database }: GlobalOptions) {
-  const places: Given[] = [{ url, key, database }, givenBy(process.env), givenBy(devEnv())];
-  const place = places.find((given) => (given.url ?? given.database) !== undefined);
-  const keyed = places.find((given) => given.key !== undefined);
-  return { ...place, key: keyed?.key, keyIsFromThere: keyed === place };
+  const origins: Origin[] = [
+    { url, key, database },
+    fromVariables(process.env),
+    fromVariables(devEnv()),
+  ];
+  const origin = origins.find((candidate) => (candidate.url ?? candidate.database) !== undefined);
+  const keyed = origins.find((candidate) => candidate.key !== undefined);
+  return { ...origin, key: keyed?.key, keyFromSameOrigin: keyed === origin };
 }
 
-/** For any command, whichever way it goes. */
-export function refuseTwoWays({ url, databaseUrl }: GlobalOptions): void {
+/** For every command. */
+export function refuseTwoTargets({ url, databaseUrl }: GlobalOptions): void {
   if (url === undefined || databaseUrl === undefined) return;
-  throw new Failure('--url and --database-url are two ways: give one.', undefined, 2);
+  throw new Failure('--url and --database-url exclude each other: give one.', undefined, 2);
 }
 
-/** For what HTTP doesn't do. */
+/** For work that HTTP does not offer. */
 export function databaseUrl(options: GlobalOptions): string {
   const { url, database } = nearest(options);
   if (database) return database;
   if (url) {
     const name = options.url === undefined ? 'TOCK_URL' : '--url';
     throw new Failure(
-      `${name} is a way over HTTP, and this goes to the database.`,
+      `${name} is for HTTP, and this command needs the database.`,
       `Give --database-url, or DATABASE_URL without ${name}.`,
       2,
     );
   }
   throw new Failure(
-    'There is no database to work on.',
-    'Set DATABASE_URL or give --database-url; after "npm start" .tock/dev.env has one.',
+    'No database is configured.',
+    'Set DATABASE_URL or give --database-url; "npm start" writes one to .tock/dev.env.',
     2,
   );
 }
 
-/** HTTP before SQL where one place has both. */
-export function way(options: GlobalOptions): Way {
-  const { url, key, database, keyIsFromThere } = nearest(options);
+/** HTTP takes precedence over SQL if one origin has both. */
+export function resolveTarget(options: GlobalOptions): Target {
+  const { url, key, database, keyFromSameOrigin } = nearest(options);
   if (url && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
     const name = options.url === undefined ? 'TOCK_URL' : '--url';
-    throw new Failure(`${name} is no address.`, 'It is like http://127.0.0.1:8787.', 2);
+    throw new Failure(`${name} is not a URL.`, 'Give a URL like http://127.0.0.1:8787.', 2);
   }
   if (url && key !== undefined) {
-    const own = keyIsFromThere && database ? database : null;
-    return { kind: 'http', url: url.replace(/\/+$/, ''), key, database: own };
+    const ownDatabase = keyFromSameOrigin && database ? database : null;
+    return { kind: 'http', url: url.replace(/\/+$/, ''), key, database: ownDatabase };
   }
   if (database && options.key === undefined) return { kind: 'sql', url: database };
   if (database) {
     throw new Failure(
-      '--key is for HTTP, and this goes to the database.',
+      '--key is for HTTP, and this command goes to the database.',
       'Leave it out, or give --url.',
       2,
     );
   }
   if (url) {
     const name = options.url === undefined ? 'TOCK_URL' : '--url';
-    throw new Failure(`${name} needs a key.`, 'Set TOCK_KEY, or make one: tock key create', 2);
+    throw new Failure(`${name} needs a key.`, 'Set TOCK_KEY, or create a key: tock key create', 2);
   }
   throw new Failure(
-    'There is no Tock to talk to.',
-    'Set TOCK_URL and TOCK_KEY, or DATABASE_URL; after "npm start" .tock/dev.env has them.',
+    'No server and no database are configured.',
+    'Set TOCK_URL and TOCK_KEY, or DATABASE_URL; "npm start" writes them to .tock/dev.env.',
     2,
   );
 }
 
-/** What is beneath the way: its database, and the pooler that the Worker's calls go through, where they are known. */
-export function beneath(options: GlobalOptions): {
+/** The database behind the target, and the pooler of the Worker's calls, if they are known. */
+export function databaseBehind(options: GlobalOptions): {
   database: string | null;
   pooled: string | null;
 } {
-  const found = way(options);
-  const database = found.kind === 'http' ? found.database : found.url;
+  const target = resolveTarget(options);
+  const database = target.kind === 'http' ? target.database : target.url;
   const pooled = nearest(options).pooled || process.env.POOLED_DATABASE_URL || null;
   return { database, pooled: database && pooled };
 }

@@ -1,24 +1,24 @@
-import { lockWaiting } from './plain.ts';
+import { visibleLine } from './escape_control.ts';
 
 export type Cell = string | number | boolean | null | undefined;
 
-const shown = (cell: Cell) =>
-  cell === null || cell === undefined ? '-' : lockWaiting(String(cell));
+const format = (cell: Cell) =>
+  cell === null || cell === undefined ? '-' : visibleLine(String(cell));
 
-/** Pads columns to a width of their own, numbers to the right; `rows[0]` is the heading. */
+/** Pads columns to their width, numbers to the right; `rows[0]` is the heading. */
 export function table(rows: Cell[][]): string {
-  const widths = (rows[0] ?? []).map((_, at) =>
-    Math.max(...rows.map((row) => shown(row[at]).length)),
+  const widths = (rows[0] ?? []).map((_, index) =>
+    Math.max(...rows.map((row) => format(row[index]).length)),
   );
-  const line = (row: Cell[]) =>
-    widths.map((width, at) => {
-      const right = rows.slice(1).every((other) => typeof (other[at] ?? 0) === 'number');
-      return right ? shown(row[at]).padStart(width) : shown(row[at]).padEnd(width);
+  const formatRow = (row: Cell[]) =>
+    widths.map((width, index) => {
+      const right = rows.slice(1).every((otherRow) => typeof (otherRow[index] ?? 0) === 'number');
+      return right ? format(row[index]).padStart(width) : format(row[index]).padEnd(width);
     });
-  return `${rows.map((row) => line(row).join('  ').trimEnd()).join('\n')}\n`;
+  return `${rows.map((row) => formatRow(row).join('  ').trimEnd()).join('\n')}\n`;
 }
 
-/** A time span for people: 45 s, 12 min, 5 h, 3 d. */
+/** A readable time span: 45 s, 12 min, 5 h, 3 d. */
 export function span(seconds: number): string {
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
@@ -27,15 +27,15 @@ export function span(seconds: number): string {
     : `${Math.round(seconds / 86_400)} d`;
 }
 
-/** An instant for people, to the second, in UTC. */
-export function moment(at: unknown): string | null {
-  return at ? new Date(at as string).toISOString().replace('T', ' ').slice(0, 19) : null;
+/** A readable instant, to the second, in UTC. */
+export function moment(instant: unknown): string | null {
+  return instant ? new Date(instant as string).toISOString().replace('T', ' ').slice(0, 19) : null;
 }
 
-/** Of a list that may go on behind the last of as many as were asked for. */
-export const moreAfter = (count: number, most: number, name: string | null | undefined) =>
-  count >= most && `There may be more: --after ${JSON.stringify(name)}`;
+/** A hint for a list that returned as many entries as requested. */
+export const moreAfter = (count: number, limit: number, name: string | null | undefined) =>
+  count >= limit && `There may be more: --after ${JSON.stringify(name)}`;
 
-/** 1 task, 2 tasks. */
-export const some = (count: number, one: string, more = `${one}s`) =>
-  `${count} ${count === 1 ? one : more}`;
+/** Formats a count: 1 task, 2 tasks. */
+export const plural = (count: number, singular: string, pluralForm = `${singular}s`) =>
+  `${count} ${count === 1 ? singular : pluralForm}`;

@@ -96,7 +96,7 @@ export type Policy = {
 
 /** What each route takes, and what it answers. */
 export type Routes = {
-  /** Enqueue one task, or all of up to 10,000 */
+  /** Enqueue one task, or up to 10,000 in one transaction */
   'POST /v1/queues/{queue}/tasks': {
     path: {
       queue: string;
@@ -147,7 +147,7 @@ export type Routes = {
       ids: string[];
     };
   };
-  /** A task and all its runs, at once or when it has ended, up to wait_seconds from now */
+  /** A task and its runs: at once, or when it has ended, after at most wait_seconds */
   'GET /v1/tasks/{id}': {
     path: {
       id: string;
@@ -198,7 +198,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Change a task's priority, time or payload; of a running one for its next attempt */
+  /** Change a task's priority, time or payload; for a running task from its next attempt */
   'PATCH /v1/tasks/{id}': {
     path: {
       id: string;
@@ -207,13 +207,13 @@ export type Routes = {
     body: Changes;
     answer: {
       id: string;
-      /** As it was found, or after a cancel: cancelled. */
+      /** The state at the time of the call; after a cancel, cancelled. */
       state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
-      /** Of a running task: its worker was asked. */
+      /** For a running task, true means that its worker is notified. */
       changed: boolean;
     };
   };
-  /** The tasks that a task comes after, with their states and results */
+  /** List the tasks that a task depends on, with their states and results */
   'GET /v1/tasks/{id}/parents': {
     path: {
       id: string;
@@ -225,17 +225,17 @@ export type Routes = {
     body: undefined;
     answer: {
       parents: {
-        /** Its place among those that the task comes after, from 1. */
+        /** The parent's index in depends_on, from 1. */
         n: number;
         id: string;
         name: string | null;
-        /** A state of a task; gone where its history is. */
+        /** The task's state; gone if its history was dropped. */
         state: string;
         result: unknown;
       }[];
     };
   };
-  /** Cancel a task; the worker of a running one hears of it when it extends */
+  /** Cancel a task; the worker of a running task is notified when it extends the lease */
   'POST /v1/tasks/{id}/cancel': {
     path: {
       id: string;
@@ -244,13 +244,13 @@ export type Routes = {
     body: object;
     answer: {
       id: string;
-      /** As it was found, or after a cancel: cancelled. */
+      /** The state at the time of the call; after a cancel, cancelled. */
       state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
-      /** Of a running task: its worker was asked. */
+      /** For a running task, true means that its worker is notified. */
       changed: boolean;
     };
   };
-  /** Cancel up to 10,000 tasks; ids that nobody knows are left out of the answer */
+  /** Cancel up to 10,000 tasks; unknown ids are left out of the answer */
   'POST /v1/tasks/cancel': {
     path: unknown;
     query: unknown;
@@ -260,14 +260,14 @@ export type Routes = {
     answer: {
       tasks: {
         id: string;
-        /** As it was found, or after a cancel: cancelled. */
+        /** The state at the time of the call; after a cancel, cancelled. */
         state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
-        /** Of a running task: its worker was asked. */
+        /** For a running task, true means that its worker is notified. */
         changed: boolean;
       }[];
     };
   };
-  /** Erase an ended task's payload, result and errors, of all its runs, for good */
+  /** Permanently erase an ended task's payload, results and errors of all its runs */
   'DELETE /v1/tasks/{id}/payload': {
     path: {
       id: string;
@@ -294,7 +294,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Cancel tasks of a queue by state and tenant, a part at a time */
+  /** Cancel tasks of a queue by state and tenant, one part at a time */
   'POST /v1/queues/{queue}/cancel': {
     path: {
       queue: string;
@@ -314,7 +314,7 @@ export type Routes = {
       scanned: number;
     };
   };
-  /** Give tasks of a queue another priority by state and tenant, a part at a time */
+  /** Change the priority of a queue's tasks by state and tenant, one part at a time */
   'POST /v1/queues/{queue}/reprioritize': {
     path: {
       queue: string;
@@ -336,7 +336,7 @@ export type Routes = {
       scanned: number;
     };
   };
-  /** Run an ended task again, as a new task */
+  /** Rerun an ended task as a new task */
   'POST /v1/tasks/{id}/rerun': {
     path: {
       id: string;
@@ -348,14 +348,14 @@ export type Routes = {
     };
     answer: {
       id: string;
-      /** As it was found. */
+      /** The state at the time of the call. */
       state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
       /** The new task. */
       rerun_id: string | null;
       refused: 'unfinished' | 'erased' | null;
     };
   };
-  /** Run up to 10,000 ended tasks again; ids that nobody knows are left out */
+  /** Rerun up to 10,000 ended tasks; unknown ids are left out */
   'POST /v1/tasks/rerun': {
     path: unknown;
     query: unknown;
@@ -367,7 +367,7 @@ export type Routes = {
     answer: {
       tasks: {
         id: string;
-        /** As it was found. */
+        /** The state at the time of the call. */
         state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
         /** The new task. */
         rerun_id: string | null;
@@ -375,7 +375,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Run dead tasks of a queue again, all or those of an error or tenant, here or elsewhere */
+  /** Rerun dead tasks of a queue, all or by error or tenant, in this queue or another */
   'POST /v1/queues/{queue}/redrive': {
     path: {
       queue: string;
@@ -399,7 +399,7 @@ export type Routes = {
       scanned: number;
     };
   };
-  /** Tasks of a queue or of all, the newest first, a part at a time */
+  /** List tasks of one or all queues, newest first, one page at a time */
   'GET /v1/tasks': {
     path: unknown;
     query: {
@@ -420,7 +420,7 @@ export type Routes = {
     answer: {
       tasks: {
         id: string;
-        /** Its newest run, or its entry while it waits. */
+        /** The newest run; for a waiting task its entry. */
         run_id: string;
         queue: string;
         state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
@@ -431,7 +431,7 @@ export type Routes = {
         run_at: string | null;
         ended_at: string | null;
         worker: string | null;
-        /** What a dead one says, shortened. */
+        /** The error of a dead task, shortened. */
         error: string | null;
         rerun: boolean;
       }[];
@@ -440,7 +440,7 @@ export type Routes = {
       scanned: number;
     };
   };
-  /** Dead tasks by what their error says, the most frequent first */
+  /** List a queue's dead tasks by error, most frequent first */
   'GET /v1/queues/{queue}/dead': {
     path: {
       queue: string;
@@ -459,7 +459,7 @@ export type Routes = {
       counted_all: boolean;
     };
   };
-  /** What the key of this request may */
+  /** The scopes and limits of the key of this request */
   'GET /v1/key': {
     path: unknown;
     query: unknown;
@@ -476,7 +476,7 @@ export type Routes = {
       expires_at: string | null;
     };
   };
-  /** Who runs what: open leases, the one that ends first at the top */
+  /** List open leases with their workers and tasks, earliest end first */
   'GET /v1/leases': {
     path: unknown;
     query: {
@@ -495,7 +495,7 @@ export type Routes = {
         late: boolean;
         runs: number;
         unfinished: number;
-        /** Up to ten of those that have not ended. */
+        /** Up to ten tasks that have not ended. */
         tasks: string[];
       }[];
       /** Where the next page starts; null on the last page. */
@@ -503,7 +503,7 @@ export type Routes = {
       scanned: number;
     };
   };
-  /** What goes on inside: maintenance jobs, the jobs of pg_cron, segments */
+  /** List maintenance jobs, pg_cron jobs and segments */
   'GET /v1/maintenance': {
     path: unknown;
     query: unknown;
@@ -536,12 +536,12 @@ export type Routes = {
         closed_at: string | null;
         verified_at: string | null;
         bytes: number | null;
-        /** About so many. */
+        /** An estimate. */
         runs: number | null;
       }[];
     };
   };
-  /** Why tasks of a queue are late at this moment, what explains it best first; nothing when nothing holds it up */
+  /** List the reasons why tasks of a queue are late now, most important first; empty if nothing delays them */
   'GET /v1/queues/{queue}/why': {
     path: {
       queue: string;
@@ -557,7 +557,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Lease what is ready, or wait for it up to wait_seconds */
+  /** Lease ready tasks, or wait for them up to wait_seconds */
   'POST /v1/queues/{queue}/claim': {
     path: {
       queue: string;
@@ -585,12 +585,12 @@ export type Routes = {
         headers: Record<string, string> | null;
         push_url: string | null;
       }[];
-      /** limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed. */
+      /** limited: the queue's running or rate limit is reached; busy: other claims hold the streams that have tasks; passing: the claim skipped many cancelled tasks, claim again at once. */
       state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
       retry_after_seconds: number;
     };
   };
-  /** Lease one task for a worker, or the one that it has, with a later end */
+  /** Lease one task for a worker, or return the worker's current task with an extended lease */
   'POST /v1/queues/{queue}/claim-for-worker': {
     path: {
       queue: string;
@@ -615,17 +615,17 @@ export type Routes = {
         headers: Record<string, string> | null;
         push_url: string | null;
       }[];
-      /** limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed. */
+      /** limited: the queue's running or rate limit is reached; busy: other claims hold the streams that have tasks; passing: the claim skipped many cancelled tasks, claim again at once. */
       state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
       retry_after_seconds: number;
     };
   };
-  /** Lease what is ready in several queues, in order or by weight */
+  /** Lease ready tasks of several queues, in order or by weight */
   'POST /v1/claim': {
     path: unknown;
     query: unknown;
     body: {
-      /** Names: the first queue gives what it has, then the next what is left of limit. With weights each call draws the order by them. */
+      /** With names, the claim takes tasks from the first queue, then from the next while limit is not reached. With weights, each call draws the queue order by them. */
       queues: (
         | string
         | {
@@ -657,12 +657,12 @@ export type Routes = {
           push_url: string | null;
         }[];
       }[];
-      /** limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed. */
+      /** limited: the queue's running or rate limit is reached; busy: other claims hold the streams that have tasks; passing: the claim skipped many cancelled tasks, claim again at once. */
       state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
       retry_after_seconds: number;
     };
   };
-  /** End runs as done: those in results, or all that are left */
+  /** Complete runs: those in results, or all that are left */
   'POST /v1/leases/{lease}/complete': {
     path: {
       lease: string;
@@ -672,9 +672,9 @@ export type Routes = {
       results?: {
         id: string;
         result?: unknown;
-        /** Of a task with a pipeline: the stage where it goes on; null ends it here. */
+        /** For a task with a pipeline: its next stage; null ends the pipeline here. */
         stage?: string | null;
-        /** Tasks to add, to its own queue if none is named. With wait it goes on when they have ended. */
+        /** Tasks to add, by default to the task's own queue. With wait, the task continues when they have ended. */
         spawn?: {
           queue?: string | null;
           tasks: Task[];
@@ -685,11 +685,11 @@ export type Routes = {
     };
     answer: {
       completed: number;
-      /** Ids that were not this lease's. */
+      /** Ids that do not belong to this lease. */
       refused: string[];
     };
   };
-  /** End runs as failed: those in failures, or all that are left */
+  /** Fail runs: those in failures, or all that are left */
   'POST /v1/leases/{lease}/fail': {
     path: {
       lease: string;
@@ -712,11 +712,11 @@ export type Routes = {
     answer: {
       failed: number;
       dead: number;
-      /** Ids that were not this lease's. */
+      /** Ids that do not belong to this lease. */
       refused: string[];
     };
   };
-  /** Give runs back unharmed: those in ids, or all that are left */
+  /** Release runs without counting an attempt: those in ids, or all that are left */
   'POST /v1/leases/{lease}/release': {
     path: {
       lease: string;
@@ -727,11 +727,11 @@ export type Routes = {
     };
     answer: {
       released: number;
-      /** Ids that were not this lease's. */
+      /** Ids that do not belong to this lease. */
       refused: string[];
     };
   };
-  /** Move the lease's end to lease_seconds from now, never back, say how far its runs are, and hear which tasks to cancel */
+  /** Extend the lease to lease_seconds from now (never shorten it), record progress, and list the tasks to cancel */
   'POST /v1/leases/{lease}/extend': {
     path: {
       lease: string;
@@ -739,7 +739,7 @@ export type Routes = {
     query: unknown;
     body: {
       lease_seconds?: number;
-      /** How far runs are: those in a list, or one object for all. */
+      /** The progress of runs: a list, or one object for all. */
       progress?:
         | {
             id: string;
@@ -754,15 +754,15 @@ export type Routes = {
     };
     answer: {
       leased_until: string;
-      /** Runs claimed, also those that have ended since, of each priority and lane where one is left. */
+      /** The claimed runs, including those that have ended since, for each priority and lane that still has an open run. */
       runs: number;
-      /** Tasks of this lease that somebody wants cancelled. */
+      /** Tasks of this lease that were cancelled. */
       cancel: string[];
-      /** Ids that were not this lease's. */
+      /** Ids that do not belong to this lease. */
       refused: string[];
     };
   };
-  /** All pools: how many workers are free or hold a task, and how many tasks wait */
+  /** List all pools: how many workers are free or hold a task, and how many tasks wait */
   'GET /v1/pools': {
     path: unknown;
     query: unknown;
@@ -776,7 +776,7 @@ export type Routes = {
       }[];
     };
   };
-  /** A pool's workers by name, free or with what they hold; or the tasks that wait */
+  /** List a pool's workers by name with their state and task, or its waiting tasks */
   'GET /v1/pools/{pool}': {
     path: {
       pool: string;
@@ -794,14 +794,14 @@ export type Routes = {
         worker: string | null;
         task: string | null;
         state: 'free' | 'held' | 'waiting';
-        /** The number of a holding: each one is larger than those before, in any pool. */
+        /** The fencing token of an assignment: each is larger than all earlier ones, in any pool. */
         fencing_token: string | null;
         since: string;
         leased_until: string | null;
       }[];
     };
   };
-  /** Join a pool; again: a heartbeat, which says what the worker holds */
+  /** Join a pool; repeated calls are heartbeats and return the worker's task */
   'PUT /v1/pools/{pool}/workers/{worker}': {
     path: {
       pool: string;
@@ -815,12 +815,12 @@ export type Routes = {
     answer: {
       state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
       task: string | null;
-      /** The number of a holding: each one is larger than those before, in any pool. */
+      /** The fencing token of an assignment: each is larger than all earlier ones, in any pool. */
       fencing_token: string | null;
       leased_until: string | null;
     };
   };
-  /** Leave a pool: an offered task waits again, another is over */
+  /** Leave a pool: an added task waits again, an assigned task ends its assignment */
   'DELETE /v1/pools/{pool}/workers/{worker}': {
     path: {
       pool: string;
@@ -832,7 +832,7 @@ export type Routes = {
       left: boolean;
     };
   };
-  /** Give a task to one free worker, or to the one that is named */
+  /** Assign a task to a free worker, or to a given worker */
   'POST /v1/pools/{pool}/assign': {
     path: {
       pool: string;
@@ -847,12 +847,12 @@ export type Routes = {
     answer: {
       state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
       worker: string | null;
-      /** The number of a holding: each one is larger than those before, in any pool. */
+      /** The fencing token of an assignment: each is larger than all earlier ones, in any pool. */
       fencing_token: string | null;
       leased_until: string | null;
     };
   };
-  /** Give each task a free worker of its own, while there are any */
+  /** Assign each task to a free worker, while there are any */
   'POST /v1/pools/{pool}/assign-all': {
     path: {
       pool: string;
@@ -866,14 +866,14 @@ export type Routes = {
       tasks: {
         state: 'assigned' | 'held' | 'waiting' | 'none' | 'busy';
         worker: string | null;
-        /** The number of a holding: each one is larger than those before, in any pool. */
+        /** The fencing token of an assignment: each is larger than all earlier ones, in any pool. */
         fencing_token: string | null;
         leased_until: string | null;
         task: string;
       }[];
     };
   };
-  /** Put tasks into a pool, for workers to take in this order */
+  /** Add tasks to a pool, which workers take in this order */
   'POST /v1/pools/{pool}/tasks': {
     path: {
       pool: string;
@@ -886,7 +886,7 @@ export type Routes = {
       added: number;
     };
   };
-  /** Take the task that has waited for longest, or hear of the one that is held */
+  /** Take the task that has waited longest, or return the worker's current task */
   'POST /v1/pools/{pool}/take': {
     path: {
       pool: string;
@@ -899,12 +899,12 @@ export type Routes = {
     answer: {
       state: 'free' | 'held' | 'lost' | 'taken' | 'empty' | 'busy';
       task: string | null;
-      /** The number of a holding: each one is larger than those before, in any pool. */
+      /** The fencing token of an assignment: each is larger than all earlier ones, in any pool. */
       fencing_token: string | null;
       leased_until: string | null;
     };
   };
-  /** Take a task out of a pool, or let it wait there for another; its worker is free again */
+  /** Unassign a task, or let the task wait for another worker; its worker is free again */
   'POST /v1/pools/{pool}/unassign': {
     path: {
       pool: string;
@@ -919,7 +919,7 @@ export type Routes = {
       unassigned: boolean;
     };
   };
-  /** Make a queue, or change the options named */
+  /** Create a queue, or change the options given */
   'PUT /v1/queues/{queue}': {
     path: {
       queue: string;
@@ -964,7 +964,7 @@ export type Routes = {
       created_at: string;
     };
   };
-  /** A queue's policy and how much is in it */
+  /** A queue's policy and its counts of tasks */
   'GET /v1/queues/{queue}': {
     path: {
       queue: string;
@@ -981,7 +981,7 @@ export type Routes = {
       oldest_ready_at: string | null;
     };
   };
-  /** Purge a paused queue and take its policy away once nothing in it is unfinished */
+  /** Purge a paused queue, and drop its policy once it has no unfinished tasks */
   'DELETE /v1/queues/{queue}': {
     path: {
       queue: string;
@@ -997,7 +997,7 @@ export type Routes = {
       waiting: number;
     };
   };
-  /** All queues and how much is in them */
+  /** List all queues with their counts of tasks */
   'GET /v1/queues': {
     path: unknown;
     query: unknown;
@@ -1024,16 +1024,16 @@ export type Routes = {
     answer: {
       queue: string;
       generation: number;
-      /** What receivers verify with. */
+      /** The secrets with which receivers verify signatures. */
       secret: string;
-      /** All that sign new: one of each of the Worker's, the newest first. */
+      /** The secrets that sign now: one for each secret of the Worker, newest first. */
       secrets: string[];
-      /** Those before the rotation, which sign too until previous_until. */
+      /** The secrets before the rotation, which also sign until previous_until. */
       previous: string[];
       previous_until: string | null;
     };
   };
-  /** Give a queue another secret, beside which the one before signs for a while */
+  /** Rotate a queue's secret; the previous one also signs for a while */
   'POST /v1/queues/{queue}/push-secret/rotate': {
     path: {
       queue: string;
@@ -1045,16 +1045,16 @@ export type Routes = {
     answer: {
       queue: string;
       generation: number;
-      /** What receivers verify with. */
+      /** The secrets with which receivers verify signatures. */
       secret: string;
-      /** All that sign new: one of each of the Worker's, the newest first. */
+      /** The secrets that sign now: one for each secret of the Worker, newest first. */
       secrets: string[];
-      /** Those before the rotation, which sign too until previous_until. */
+      /** The secrets before the rotation, which also sign until previous_until. */
       previous: string[];
       previous_until: string | null;
     };
   };
-  /** Make a schedule, or give it these settings; what is left out is as by default */
+  /** Create a schedule, or replace its settings; omitted settings take their defaults */
   'PUT /v1/schedules/{schedule}': {
     path: {
       schedule: string;
@@ -1063,7 +1063,7 @@ export type Routes = {
     body: {
       queue: string;
       payload?: unknown;
-      /** What its tasks ask for, as when they are enqueued: priority, tenant, … */
+      /** Options of its tasks, as in enqueue: priority, tenant, … */
       options?: Record<string, unknown> | null;
       cron?: string | null;
       every_seconds?: number | null;
@@ -1109,7 +1109,7 @@ export type Routes = {
       updated_at: string;
     };
   };
-  /** A schedule: its settings, its next fire, and how the last one went */
+  /** A schedule: its settings, its next fire and the result of the last one */
   'GET /v1/schedules/{schedule}': {
     path: {
       schedule: string;
@@ -1147,7 +1147,7 @@ export type Routes = {
       updated_at: string;
     };
   };
-  /** End a schedule; the tasks that it has fired stay */
+  /** Delete a schedule; tasks that it has enqueued stay */
   'DELETE /v1/schedules/{schedule}': {
     path: {
       schedule: string;
@@ -1158,7 +1158,7 @@ export type Routes = {
       dropped: boolean;
     };
   };
-  /** Schedules by name, of all queues or one */
+  /** List schedules by name, of all queues or one */
   'GET /v1/schedules': {
     path: unknown;
     query: {
@@ -1187,7 +1187,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Stop a schedule from firing until it is resumed */
+  /** Pause a schedule until it is resumed */
   'POST /v1/schedules/{schedule}/pause': {
     path: {
       schedule: string;
@@ -1225,7 +1225,7 @@ export type Routes = {
       updated_at: string;
     };
   };
-  /** Go on with the next fire from now; those in the pause are not missed */
+  /** Resume a schedule at its next fire; fires during the pause do not count as missed */
   'POST /v1/schedules/{schedule}/resume': {
     path: {
       schedule: string;
@@ -1263,7 +1263,7 @@ export type Routes = {
       updated_at: string;
     };
   };
-  /** Fire a schedule now, also a paused one; its next fire stays */
+  /** Fire a schedule now, even a paused one; its next fire stays */
   'POST /v1/schedules/{schedule}/run': {
     path: {
       schedule: string;
@@ -1276,7 +1276,7 @@ export type Routes = {
       id: string;
     };
   };
-  /** What became of a schedule's fires in the last seven days, the newest first */
+  /** List a schedule's fires of the last seven days with their results, newest first */
   'GET /v1/schedules/{schedule}/fires': {
     path: {
       schedule: string;
@@ -1298,7 +1298,7 @@ export type Routes = {
       }[];
     };
   };
-  /** The next fires of a schedule; of a paused one those that would be */
+  /** The next fires of a schedule; for a paused one, as if it were resumed */
   'GET /v1/schedules/{schedule}/next': {
     path: {
       schedule: string;
@@ -1315,7 +1315,7 @@ export type Routes = {
       }[];
     };
   };
-  /** When a cron expression fires next */
+  /** The next fires of a cron expression */
   'GET /v1/next-fires': {
     path: unknown;
     query: {
@@ -1332,7 +1332,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Concurrency keys of a queue, the first 1,000 by name */
+  /** List a queue's concurrency keys, the first 1,000 by name */
   'GET /v1/queues/{queue}/concurrency-keys': {
     path: {
       queue: string;
@@ -1352,7 +1352,7 @@ export type Routes = {
       }[];
     };
   };
-  /** A concurrency key: who is inside, and how many wait */
+  /** A concurrency key: its holders and the number of waiters */
   'GET /v1/queues/{queue}/concurrency-keys/{concurrency_key}': {
     path: {
       queue: string;
@@ -1371,7 +1371,7 @@ export type Routes = {
       waiting: number;
     };
   };
-  /** Set a concurrency key's limit or rate, or pause it; null goes by the queue's setting again */
+  /** Set a concurrency key's limit or rate, or pause it; null restores the queue's setting */
   'PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}': {
     path: {
       queue: string;
@@ -1394,7 +1394,7 @@ export type Routes = {
       concurrency_key: string;
     };
   };
-  /** Reset a concurrency key: the queue's settings, not paused, its bucket full; who stands at it stays */
+  /** Reset a concurrency key: restore the queue's settings, not paused, a full bucket; holders and waiters stay */
   'DELETE /v1/queues/{queue}/concurrency-keys/{concurrency_key}': {
     path: {
       queue: string;
@@ -1406,7 +1406,7 @@ export type Routes = {
       reset: boolean;
     };
   };
-  /** The queues that have limits, and how they stand to them */
+  /** List the queues with limits, and the current state of each limit */
   'GET /v1/limits': {
     path: unknown;
     query: unknown;
@@ -1415,17 +1415,17 @@ export type Routes = {
       limits: {
         queue: string;
         max_running: number | null;
-        /** Null where there is no max_running. */
+        /** Null without max_running. */
         running: number | null;
         rate_limit: number | null;
         rate_seconds: number;
         rate_burst: number | null;
-        /** What is left in the bucket: how many tasks may start now. Null without a rate. */
+        /** The level of the bucket: how many tasks may start now. Null without a rate. */
         level: number | null;
       }[];
     };
   };
-  /** How a queue stands to its limits */
+  /** The current state of a queue's limits */
   'GET /v1/queues/{queue}/limits': {
     path: {
       queue: string;
@@ -1435,16 +1435,16 @@ export type Routes = {
     answer: {
       queue: string;
       max_running: number | null;
-      /** Null where there is no max_running. */
+      /** Null without max_running. */
       running: number | null;
       rate_limit: number | null;
       rate_seconds: number;
       rate_burst: number | null;
-      /** What is left in the bucket: how many tasks may start now. Null without a rate. */
+      /** The level of the bucket: how many tasks may start now. Null without a rate. */
       level: number | null;
     };
   };
-  /** Fill the bucket of a queue's rate again */
+  /** Refill the bucket of a queue's rate */
   'POST /v1/queues/{queue}/limits/reset': {
     path: {
       queue: string;
@@ -1454,16 +1454,16 @@ export type Routes = {
     answer: {
       queue: string;
       max_running: number | null;
-      /** Null where there is no max_running. */
+      /** Null without max_running. */
       running: number | null;
       rate_limit: number | null;
       rate_seconds: number;
       rate_burst: number | null;
-      /** What is left in the bucket: how many tasks may start now. Null without a rate. */
+      /** The level of the bucket: how many tasks may start now. Null without a rate. */
       level: number | null;
     };
   };
-  /** Cancel all that is ready and waiting in a queue, or one of the two, for good */
+  /** Permanently cancel a queue's ready and waiting tasks, or one of the two states */
   'POST /v1/queues/{queue}/purge': {
     path: {
       queue: string;
@@ -1479,16 +1479,16 @@ export type Routes = {
       more: boolean;
     };
   };
-  /** Make a key; it is shown this once */
+  /** Create a key; its secret is shown only in this answer */
   'POST /v1/keys': {
     path: unknown;
     query: unknown;
     body: {
       name: string;
       scopes: ('enqueue' | 'claim' | 'read' | 'admin')[];
-      /** Left out: all queues. */
+      /** Default: all queues. */
       queues?: string[] | null;
-      /** Left out: all tenants. For scopes enqueue and read alone. */
+      /** Default: all tenants. Allowed only with the scopes enqueue and read. */
       tenants?: string[] | null;
       expires_at?: string | null;
       expires_in_seconds?: number | null;
@@ -1505,12 +1505,12 @@ export type Routes = {
       rate_seconds: number | null;
       created_at: string;
       expires_at: string | null;
-      /** The key that it was rotated from. */
+      /** The key that this key replaces. */
       replaces: string | null;
       key: string;
     };
   };
-  /** All keys, but for their secret part */
+  /** List all keys, without their secrets */
   'GET /v1/keys': {
     path: unknown;
     query: unknown;
@@ -1526,18 +1526,18 @@ export type Routes = {
         rate_seconds: number | null;
         created_at: string;
         expires_at: string | null;
-        /** The key that it was rotated from. */
+        /** The key that this key replaces. */
         replaces: string | null;
         revoked_at: string | null;
         replaced_by: string | null;
-        /** To about a minute. */
+        /** Accurate to about a minute. */
         last_used_at: string | null;
-        /** How often it was looked at; a call may do so twice. */
+        /** The number of times that the key was checked; a call may check it twice. */
         uses: number;
       }[];
     };
   };
-  /** Change a key's name, expiry or rate; null takes away */
+  /** Change a key's name, expiry or rate; null removes the value */
   'PATCH /v1/keys/{prefix}': {
     path: {
       prefix: string;
@@ -1560,17 +1560,17 @@ export type Routes = {
       rate_seconds: number | null;
       created_at: string;
       expires_at: string | null;
-      /** The key that it was rotated from. */
+      /** The key that this key replaces. */
       replaces: string | null;
       revoked_at: string | null;
       replaced_by: string | null;
-      /** To about a minute. */
+      /** Accurate to about a minute. */
       last_used_at: string | null;
-      /** How often it was looked at; a call may do so twice. */
+      /** The number of times that the key was checked; a call may check it twice. */
       uses: number;
     };
   };
-  /** End a key at once */
+  /** Revoke a key at once */
   'DELETE /v1/keys/{prefix}': {
     path: {
       prefix: string;
@@ -1582,7 +1582,7 @@ export type Routes = {
       revoked: true;
     };
   };
-  /** Make a key that replaces one, which ends after overlap_seconds */
+  /** Create a key that replaces this one, which expires after overlap_seconds */
   'POST /v1/keys/{prefix}/rotate': {
     path: {
       prefix: string;
@@ -1601,12 +1601,12 @@ export type Routes = {
       rate_seconds: number | null;
       created_at: string;
       expires_at: string | null;
-      /** The key that it was rotated from. */
+      /** The key that this key replaces. */
       replaces: string | null;
       key: string;
     };
   };
-  /** Who made, changed, emptied or ended what, the newest first */
+  /** List administrative actions, newest first */
   'GET /v1/audit-log': {
     path: unknown;
     query: {
@@ -1621,9 +1621,9 @@ export type Routes = {
       acts: {
         number: string;
         at: string;
-        /** Who was logged in to the database. */
+        /** The database role of the session. */
         role: string;
-        /** Whose call it was; null where none was. */
+        /** The API key of the call; null for calls without a key. */
         key: string | null;
         key_name: string | null;
         verb: string;
@@ -1632,7 +1632,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Do what is due, and say when to come again */
+  /** Do what is due, and return when to call again */
   'POST /v1/tick': {
     path: unknown;
     query: unknown;
@@ -1641,7 +1641,7 @@ export type Routes = {
       next_wake_at: string | null;
     };
   };
-  /** How much there is in all queues, and when time must next do something */
+  /** Totals of all queues, and the time of the next due work */
   'GET /v1/stats': {
     path: unknown;
     query: unknown;
@@ -1656,7 +1656,7 @@ export type Routes = {
       next_wake_at: string | null;
     };
   };
-  /** What happened in a queue, by the minute or longer */
+  /** Activity of a queue, in points of a minute or longer */
   'GET /v1/queues/{queue}/series': {
     path: {
       queue: string;
@@ -1696,7 +1696,7 @@ export type Routes = {
       }[];
     };
   };
-  /** What happened in all queues together, by the minute or longer */
+  /** Activity of all queues together, in points of a minute or longer */
   'GET /v1/series': {
     path: unknown;
     query: {
@@ -1734,7 +1734,7 @@ export type Routes = {
       }[];
     };
   };
-  /** Each queue at a glance, as it was counted last */
+  /** One row for each queue, as last collected */
   'GET /v1/overview': {
     path: unknown;
     query: unknown;
@@ -1762,14 +1762,14 @@ export type Routes = {
       }[];
     };
   };
-  /** Every queue in OpenMetrics text, as it was counted last */
+  /** Metrics of every queue in OpenMetrics text, as last collected */
   'GET /metrics': {
     path: unknown;
     query: unknown;
     body: undefined;
     answer: string;
   };
-  /** How the archive stands */
+  /** The state of the archive */
   'GET /v1/archive': {
     path: unknown;
     query: unknown;
@@ -1791,7 +1791,7 @@ export type Routes = {
       last_error: string | null;
     };
   };
-  /** Turn the archive on or off, and say under which prefix its files lie */
+  /** Turn the archive on or off, and set the prefix of its files */
   'PUT /v1/archive': {
     path: unknown;
     query: unknown;
@@ -1804,7 +1804,7 @@ export type Routes = {
       prefix: string;
     };
   };
-  /** End the segment in use, so that it goes to the archive at once */
+  /** End the current segment, so that the archive exports it at once */
   'POST /v1/archive/end': {
     path: unknown;
     query: unknown;
@@ -1815,7 +1815,7 @@ export type Routes = {
       why: string | null;
     };
   };
-  /** Export the next part of what is due, erase and delete what is to go; again while more */
+  /** Export the next part of what is due, and erase and delete what is pending; repeat while `more` */
   'POST /v1/archive/step': {
     path: unknown;
     query: unknown;
@@ -1832,7 +1832,7 @@ export type Routes = {
       more: boolean;
     };
   };
-  /** Archived tasks of a queue, from the newest files on, a part at a time */
+  /** List archived tasks of a queue, newest files first, one page at a time */
   'GET /v1/archive/tasks': {
     path: unknown;
     query: {
@@ -1868,7 +1868,7 @@ export type Routes = {
       scanned: number;
     };
   };
-  /** What is not as it should be; nothing when all is well */
+  /** List problems with hints; empty if there are none */
   'GET /v1/doctor': {
     path: unknown;
     query: unknown;

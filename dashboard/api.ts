@@ -3,7 +3,7 @@ import { parseLossless } from '../client/lossless_json.ts';
 import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 
-/** What the server refused, with its own words; status 0 when it wasn't reached. */
+/** A refusal of the server, with its own message; status 0 if the server was not reached. */
 export class Refused extends Error {
   readonly status: number;
   readonly problem: Problem;
@@ -16,34 +16,34 @@ export class Refused extends Error {
 }
 
 const unreached = {
-  detail: 'The server is out of reach.',
-  hint: 'It is tried again by itself. See that the Worker runs and that you are online.',
+  detail: 'The server cannot be reached.',
+  hint: 'The page retries. Check that the Worker runs and that you are online.',
 };
 const unanswered = {
   detail: 'The server did not answer.',
-  hint: 'Whether it was done is not known: look, and try again. See that the Worker runs and that you are online.',
+  hint: 'The result of the call is unknown: check, and retry. Check that the Worker runs and that you are online.',
 };
 
-function problemOf(status: number, text: string): Problem {
+function toProblem(status: number, text: string): Problem {
   try {
     return JSON.parse(text);
   } catch {
-    return { detail: `The server answered ${status}, and not as Tock does.` };
+    return { detail: `The server answered ${status}, in an unknown format.` };
   }
 }
 
-/** With a request id a repeated call is done once. */
-type More = { signal?: AbortSignal | undefined; requestId?: string };
+/** With a request id, a repeated call takes effect once. */
+type RequestOptions = { signal?: AbortSignal | undefined; requestId?: string };
 
-/** One request. Numbers in the answer are shown as they came. */
+/** One request. Numbers in the answer keep all their digits. */
 export async function call<R extends Route>(
   key: string,
   route: R,
-  given: RouteInput<R>,
-  { signal, requestId }: More = {},
+  input: RouteInput<R>,
+  { signal, requestId }: RequestOptions = {},
 ): Promise<Answer<R>> {
-  const [method, path] = requestLine(route, given);
-  const body: unknown = given.body;
+  const [method, path] = requestLine(route, input);
+  const body: unknown = input.body;
   const text = typeof body === 'object' ? JSON.stringify(body) : (body as string | undefined);
   const headers = {
     authorization: `Bearer ${key}`,
@@ -52,15 +52,15 @@ export async function call<R extends Route>(
   };
   const init = { method, headers, signal: signal ?? null, body: text ?? null };
   let answer: Response;
-  let said: string;
+  let answerText: string;
   try {
-    // The page may lie below a path of another site.
+    // The page may be served below a path of another site.
     answer = await fetch(`.${path}`, init);
-    said = await answer.text();
+    answerText = await answer.text();
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Refused(0, method === 'GET' ? unreached : unanswered);
   }
-  if (!answer.ok) throw new Refused(answer.status, problemOf(answer.status, said));
-  return parseLossless(said) as Answer<R>;
+  if (!answer.ok) throw new Refused(answer.status, toProblem(answer.status, answerText));
+  return parseLossless(answerText) as Answer<R>;
 }

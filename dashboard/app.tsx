@@ -1,44 +1,46 @@
 import { useCallback, useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { call, Refused } from './api.ts';
+import { NotificationProvider } from './notifications.tsx';
+import { ConcurrencyKeys } from './pages/concurrency_keys.tsx';
+import { Leases } from './pages/leases.tsx';
 import { Overview } from './pages/overview.tsx';
+import { Pools } from './pages/pools.tsx';
 import { Queue } from './pages/queue.tsx';
 import { Schedules } from './pages/schedules.tsx';
 import { SignIn } from './pages/signin.tsx';
 import { System } from './pages/system.tsx';
 import { Task } from './pages/task.tsx';
 import { Tasks } from './pages/tasks.tsx';
-import { ConcurrencyKeys, Leases, Pools } from './pages/together.tsx';
-import { href, type Place, usePlace } from './route.ts';
-import { SayProvider } from './say.tsx';
+import { type Address, href, useAddress } from './route.ts';
 import { type Session, SessionProvider, storedKey, storeKey } from './session.tsx';
 import { ThemeSwitch } from './theme.tsx';
-import type { Who } from './types.ts';
+import type { KeyInfo } from './types.ts';
 
-/** Those with `all` look at every queue and tenant. */
+/** Pages with `all` need access to every queue and tenant. */
 const pages = [
   { path: '', name: 'Overview' },
   { path: 'tasks', name: 'Tasks' },
   { path: 'leases', name: 'Leases', all: true },
   { path: 'schedules', name: 'Schedules', all: true },
-  { path: 'concurrency_keys', name: 'ConcurrencyKeys' },
+  { path: 'concurrency_keys', name: 'Concurrency keys' },
   { path: 'pools', name: 'Pools', all: true },
   { path: 'system', name: 'System', all: true },
 ];
 
-function Page({ place }: { place: Place }) {
-  const [first = '', second] = place.path;
+function Page({ address }: { address: Address }) {
+  const [first = '', second] = address.path;
   if (first === '') return <Overview />;
-  if (first === 'queues' && second) return <Queue key={second} queue={second} place={place} />;
+  if (first === 'queues' && second) return <Queue key={second} queue={second} address={address} />;
   if (first === 'tasks' && second) return <Task key={second} id={second} />;
-  if (first === 'tasks') return <Tasks place={place} />;
-  if (first === 'leases') return <Leases place={place} />;
+  if (first === 'tasks') return <Tasks address={address} />;
+  if (first === 'leases') return <Leases address={address} />;
   if (first === 'schedules') return <Schedules />;
-  if (first === 'concurrency_keys') return <ConcurrencyKeys place={place} />;
+  if (first === 'concurrency_keys') return <ConcurrencyKeys address={address} />;
   if (first === 'pools') return <Pools pool={second} />;
   if (first === 'system') return <System />;
   return (
     <>
-      <h1 tabIndex={-1}>There is no such page</h1>
+      <h1 tabIndex={-1}>This page does not exist</h1>
       <p>
         <a href="#/">Go to the overview</a>
       </p>
@@ -46,15 +48,15 @@ function Page({ place }: { place: Place }) {
   );
 }
 
-/** A page that fails takes no other with it: the next one is shown. */
-function Guarded({ place }: { place: Place }) {
+/** Catches the error of a page, so that the other pages still work. */
+function Guarded({ address }: { address: Address }) {
   const [error, reset] = useErrorBoundary((thrown) => console.error(thrown));
-  const failed = useRef<Place | null>(null);
+  const failed = useRef<Address | null>(null);
   useEffect(() => {
-    if (error && failed.current && failed.current !== place) reset();
-    failed.current = error ? place : null;
-  }, [place, error]);
-  if (!error) return <Page place={place} />;
+    if (error && failed.current && failed.current !== address) reset();
+    failed.current = error ? address : null;
+  }, [address, error]);
+  if (!error) return <Page address={address} />;
   return (
     <>
       <h1 tabIndex={-1}>This page failed</h1>
@@ -63,9 +65,9 @@ function Guarded({ place }: { place: Place }) {
   );
 }
 
-/** After a click on a link the focus is on the page's heading, so that its reading begins there. */
-function useArrival(place: Place): void {
-  const path = place.path.join('/');
+/** After a click on a link, focus moves to the page's heading, where screen readers continue. */
+function useArrival(address: Address): void {
+  const path = address.path.join('/');
   const first = useRef(true);
   useEffect(() => {
     const heading = document.querySelector('h1');
@@ -76,12 +78,12 @@ function useArrival(place: Place): void {
 }
 
 function Frame({ session }: { session: Session }) {
-  const place = usePlace();
-  useArrival(place);
-  const { who } = session;
-  const here = place.path[0] === 'queues' ? '' : (place.path[0] ?? '');
-  const offered = pages.filter(({ all }) => !all || (who.queues ?? who.tenants) === null);
-  const touches = who.scopes.some((scope) => scope === 'admin' || scope === 'enqueue');
+  const address = useAddress();
+  useArrival(address);
+  const { keyInfo } = session;
+  const section = address.path[0] === 'queues' ? '' : (address.path[0] ?? '');
+  const offered = pages.filter(({ all }) => !all || (keyInfo.queues ?? keyInfo.tenants) === null);
+  const touches = keyInfo.scopes.some((scope) => scope === 'admin' || scope === 'enqueue');
   return (
     <>
       <button type="button" class="skip" onClick={() => document.querySelector('h1')?.focus()}>
@@ -93,14 +95,14 @@ function Frame({ session }: { session: Session }) {
         </a>
         <nav aria-label="Pages">
           {offered.map(({ path, name }) => (
-            <a key={path} href={href([path])} aria-current={path === here ? 'page' : undefined}>
+            <a key={path} href={href([path])} aria-current={path === section ? 'page' : undefined}>
               {name}
             </a>
           ))}
         </nav>
         <div class="who">
-          <span title={`${who.prefix}: ${who.scopes.join(', ')}`}>
-            {who.name}
+          <span title={`${keyInfo.prefix}: ${keyInfo.scopes.join(', ')}`}>
+            {keyInfo.name}
             {!touches && <em> (read only)</em>}
           </span>
           <ThemeSwitch />
@@ -109,49 +111,53 @@ function Frame({ session }: { session: Session }) {
           </button>
         </div>
       </header>
-      <SayProvider>
+      <NotificationProvider>
         <main id="main">
-          <Guarded place={place} />
+          <Guarded address={address} />
         </main>
-      </SayProvider>
+      </NotificationProvider>
     </>
   );
 }
 
-/** Until a server that did not answer is asked again. */
+/** The delay before a server that did not answer is asked again. */
 const RETRY_MS = 3000;
 
 export function App() {
-  const [signed, setSigned] = useState<{ key: string; who: Who } | null>(null);
+  const [signed, setSigned] = useState<{ key: string; keyInfo: KeyInfo } | null>(null);
   const [why, setWhy] = useState<string | null>(null);
   const [trying, setTrying] = useState(storedKey() !== null);
 
-  const out = useCallback((reason: string | null) => {
+  const leave = useCallback((reason: string | null) => {
     storeKey(null);
     setSigned(null);
     setWhy(reason);
   }, []);
-  const signOut = useCallback(() => out(null), [out]);
+  const signOut = useCallback(() => leave(null), [leave]);
   const refused = useCallback(
-    () => out('The key is no longer valid: it was revoked, or it has expired.'),
-    [out],
+    () => leave('The key is no longer valid: it was revoked, or it has expired.'),
+    [leave],
   );
 
   const signIn = useCallback(async (key: string) => {
     setWhy(null);
     setTrying(true);
     try {
-      // No header could carry it.
+      // Such a key cannot be sent in a header.
       if (!/^[\x21-\x7e]+$/.test(key)) throw new Refused(401, {});
-      const who = await call(key, 'GET /v1/key', {});
+      const keyInfo = await call(key, 'GET /v1/key', {});
       storeKey(key);
-      setSigned({ key, who });
+      setSigned({ key, keyInfo });
     } catch (error) {
-      const said = error instanceof Refused ? error : null;
-      if (said?.status === 401) storeKey(null);
-      // The tab's own key is good, and nobody has to type it again.
+      const refusal = error instanceof Refused ? error : null;
+      if (refusal?.status === 401) storeKey(null);
+      // The tab's stored key is valid and stays.
       else if (key === storedKey()) setTimeout(() => void signIn(key), RETRY_MS);
-      setWhy(said?.status === 401 ? 'Tock knows no such key.' : (said?.message ?? String(error)));
+      setWhy(
+        refusal?.status === 401
+          ? 'Tock does not know this key.'
+          : (refusal?.message ?? String(error)),
+      );
     } finally {
       setTrying(false);
     }

@@ -1,14 +1,17 @@
-const whole = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
+const wholeFormat = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 0 });
 
 /** 12,345 */
-export const count = (n: number | null | undefined) => (n == null ? '–' : whole.format(n));
+export const count = (n: number | null | undefined) => (n == null ? '–' : wholeFormat.format(n));
 
 /** 1 task, 2 tasks. */
-export const some = (n: number | null | undefined, one: string, more = `${one}s`) =>
-  `${count(n)} ${n === 1 ? one : more}`;
+export const plural = (
+  n: number | null | undefined,
+  singular: string,
+  pluralForm = `${singular}s`,
+) => `${count(n)} ${n === 1 ? singular : pluralForm}`;
 
-/** 1.2 million reads better in a tile than seven digits: 1.2 M, 12.3 k, 950 */
-export function short(n: number): string {
+/** A short form for tiles: 1.2 M, 12.3 k, 950 */
+export function shortNumber(n: number): string {
   for (const [size, name] of [
     [1e9, ' G'],
     [1e6, ' M'],
@@ -17,15 +20,15 @@ export function short(n: number): string {
     const unit = size === 1e4 ? 1e3 : size;
     if (Math.abs(n) >= size) return `${(n / unit).toFixed(1)}${name}`;
   }
-  return whole.format(n);
+  return wholeFormat.format(n);
 }
 
-/** A rate by the second: 0, 0.02, 3.4, 1,250 */
+/** A rate per second: 0, 0.02, 3.4, 1,250 */
 export function rate(n: number | null | undefined): string {
   if (n == null) return '–';
   if (n === 0) return '0';
   if (n < 0.01) return '<0.01';
-  return n < 1 ? n.toFixed(2) : n < 100 ? n.toFixed(1) : whole.format(n);
+  return n < 1 ? n.toFixed(2) : n < 100 ? n.toFixed(1) : wholeFormat.format(n);
 }
 
 const steps = [
@@ -54,13 +57,13 @@ export function duration(seconds: number | null | undefined): string {
 export function relative(instant: string, now: number): string {
   const seconds = (now - Date.parse(instant)) / 1000;
   if (Math.abs(seconds) < 1) return 'now';
-  // To the second: nobody reads tenths of something that moves.
+  // Whole seconds: tenths of a moving value cannot be read.
   const text = duration(Math.max(1, Math.round(Math.abs(seconds))));
   return seconds > 0 ? `${text} ago` : `in ${text}`;
 }
 
-/** 21 Nov 2026, 14:03:22 in the reader's own time zone. */
-export const exact = (instant: string) =>
+/** 21 Nov 2026, 14:03:22, in the browser's time zone. */
+export const exactTime = (instant: string) =>
   new Date(instant).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'medium' });
 
 export function bytes(n: number | null | undefined): string {
@@ -76,10 +79,10 @@ export function bytes(n: number | null | undefined): string {
   return `${n} B`;
 }
 
-/** JSON over several lines, its numbers as they came. */
+/** JSON over several lines; numbers keep all their digits. */
 export const pretty = (value: unknown) => JSON.stringify(value, null, 2) ?? 'null';
 
-/** What an error says, in a line. */
+/** An error in one line. */
 export function errorLine(error: unknown): string | null {
   if (error == null) return null;
   if (typeof error === 'string') return error;

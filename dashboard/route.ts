@@ -1,35 +1,35 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Where in the page one is: `#/queues/mail?range=6h` is [queues, mail] with range. */
-export type Place = { path: string[]; query: URLSearchParams };
+/** The address within the page: `#/queues/mail?range=6h` is [queues, mail] with range. */
+export type Address = { path: string[]; query: URLSearchParams };
 
-export function resolveCursor(hash: string): Place {
+export function parseHash(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const decoded = path.split('/').filter(Boolean).map(decode);
   return { path: decoded, query: new URLSearchParams(query) };
 }
 
-function decode(part: string): string {
+function decode(text: string): string {
   try {
-    return decodeURIComponent(part);
+    return decodeURIComponent(text);
   } catch {
-    return part;
+    return text;
   }
 }
 
-/** The link to a place. */
+/** The link to an address. */
 export function href(path: string[], query: Record<string, string | undefined> = {}): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]);
-  const search = new URLSearchParams(given).toString();
+  const entries = Object.entries(query).filter((entry): entry is [string, string] => !!entry[1]);
+  const search = new URLSearchParams(entries).toString();
   return `#/${path.map(encodeURIComponent).join('/')}${search ? `?${search}` : ''}`;
 }
 
-export function usePlace(): Place {
+export function useAddress(): Address {
   const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const hear = () => setHash(location.hash);
-    addEventListener('hashchange', hear);
-    return () => removeEventListener('hashchange', hear);
+    const onHashChange = () => setHash(location.hash);
+    addEventListener('hashchange', onHashChange);
+    return () => removeEventListener('hashchange', onHashChange);
   }, []);
-  return resolveCursor(hash);
+  return parseHash(hash);
 }

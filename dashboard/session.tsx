@@ -1,11 +1,11 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Who } from './types.ts';
+import type { KeyInfo } from './types.ts';
 
 export type Session = {
   key: string;
-  who: Who;
-  /** Somebody ended or changed the key meanwhile. */
+  keyInfo: KeyInfo;
+  /** Called when the key was revoked or changed meanwhile. */
   refused(): void;
   signOut(): void;
 };
@@ -19,15 +19,15 @@ export function useSession(): Session {
   return session;
 }
 
-/** Whether the key may, in a queue or, where none is named, in every queue. */
+/** Whether the key has a scope for a queue, or without one for every queue. */
 export function useMay(): (scope: 'enqueue' | 'admin', queue?: string) => boolean {
-  const { who } = useSession();
+  const { keyInfo } = useSession();
   return (scope, queue) =>
-    who.scopes.includes(scope) &&
-    (who.queues === null || (queue !== undefined && who.queues.includes(queue)));
+    keyInfo.scopes.includes(scope) &&
+    (keyInfo.queues === null || (queue !== undefined && keyInfo.queues.includes(queue)));
 }
 
-// A tab's own storage: gone with the tab, and no other site's.
+// Session storage: deleted with the tab, and not visible to other sites.
 const NAME = 'tock-key';
 export const storedKey = () => sessionStorage.getItem(NAME);
 export function storeKey(key: string | null): void {

@@ -16,7 +16,7 @@ function stored(): Theme {
 }
 apply(stored());
 
-/** Light or dark, or as the system has it. */
+/** The theme: light, dark, or that of the system. */
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(stored());
   return (

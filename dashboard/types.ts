@@ -1,8 +1,8 @@
 import type { Answer } from '../client/wire.ts';
 
-// Names of what more than one page shows.
+// Types used by several pages.
 
-export type Who = Answer<'GET /v1/key'>;
+export type KeyInfo = Answer<'GET /v1/key'>;
 export type Finding = Answer<'GET /v1/doctor'>['findings'][number];
 export type Listed = Answer<'GET /v1/tasks' | 'GET /v1/archive/tasks'>['tasks'][number];
 export type Lease = Answer<'GET /v1/leases'>['leases'][number];

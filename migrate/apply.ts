@@ -6,25 +6,25 @@ import { lockTables } from './tables.ts';
 
 const transactionWords = /^(begin|start|commit|end|rollback|abort|savepoint|release|prepare)$/;
 
-function said(error: pg.DatabaseError): string {
-  const more = [error.detail && `Detail: ${error.detail}`, error.hint && `Hint: ${error.hint}`];
-  // Without a position the context alone tells the line inside a function or a do block.
-  if (!error.position && error.where) more.push(`In: ${error.where.split('\n')[0]}`);
-  return [`${error.message} (${error.code})`, ...more.filter(Boolean)].join('\n  ');
+function describe(error: pg.DatabaseError): string {
+  const details = [error.detail && `Detail: ${error.detail}`, error.hint && `Hint: ${error.hint}`];
+  // Without a position, only the context names the line inside a function or a do block.
+  if (!error.position && error.where) details.push(`In: ${error.where.split('\n')[0]}`);
+  return [`${error.message} (${error.code})`, ...details.filter(Boolean)].join('\n  ');
 }
 
-function lineOf(statement: Statement, position?: string): number {
-  const before = [...statement.text].slice(0, Number(position ?? 1) - 1);
-  return statement.line + before.filter((letter) => letter === '\n').length;
+function errorLine(statement: Statement, position?: string): number {
+  const textBefore = [...statement.text].slice(0, Number(position ?? 1) - 1);
+  return statement.line + textBefore.filter((letter) => letter === '\n').length;
 }
 
-/** Runs a file statement by statement, so that an error can name its line; `lock table` by trying. */
+/** Runs a file statement by statement, so that an error can name its line; `lock table` only tries for its locks. */
 export async function apply(client: pg.Client, file: SqlFile, lockSeconds = 10): Promise<void> {
   for (const statement of statements(file.sql)) {
     if (transactionWords.test(statement.words[0] ?? '')) {
       throw new Failure(
         `sql/${file.name} line ${statement.line}: ${statement.words[0]} is not allowed here.`,
-        'All files are one transaction: delete that statement. Nothing was changed.',
+        'All files are applied in one transaction: delete that statement. Nothing was changed.',
       );
     }
     try {
@@ -33,10 +33,10 @@ export async function apply(client: pg.Client, file: SqlFile, lockSeconds = 10):
     } catch (cause) {
       const error = cause as pg.DatabaseError;
       if (!error.code) throw error;
-      const line = lineOf(statement, error.position);
+      const line = errorLine(statement, error.position);
       const text = file.sql.split('\n')[line - 1]?.trim() ?? '';
-      const what = `sql/${file.name} line ${line}: ${said(error)}\n  ${line} | ${text}`;
-      throw Object.assign(new Failure(what), { code: error.code });
+      const message = `sql/${file.name} line ${line}: ${describe(error)}\n  ${line} | ${text}`;
+      throw Object.assign(new Failure(message), { code: error.code });
     }
   }
 }

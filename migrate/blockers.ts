@@ -1,8 +1,8 @@
 import pg from 'pg';
 
 export type Watch = {
-  /** The sessions last seen in the way, one a line; empty when none was. */
-  seen(): string;
+  /** The blocking sessions seen last, one per line; empty if there were none. */
+  blockers(): string;
   stop(): Promise<void>;
 };
 
@@ -24,21 +24,21 @@ export function describe(row: Record<string, string | number | null>): string {
   return `process ${row.pid} (${row.usename ?? 'role hidden'}${from}${name}; ${state})${doing}`;
 }
 
-/** After a second, and then each second, asks over a connection of its own who is in the way. */
+/** Asks over its own connection, once a second, which sessions block `client`; starts after a second. */
 export function watchBlockers(
   client: pg.Client,
   pid: number,
   log: (line: string) => void = () => {},
 ): Watch {
-  let other: pg.Client | null = null;
+  let watcher: pg.Client | null = null;
   let pids = '';
-  let seen = '';
+  let sessions = '';
   let asking: Promise<void> = Promise.resolve();
-  const ask = async () => {
-    if (!other) {
-      // The place and the TLS of the client that migrates, as connect.ts has judged them.
+  const askOnce = async () => {
+    if (!watcher) {
+      // The host and TLS settings of the migrating client, as connect.ts has checked them.
       const { host, port, user, password, database, ssl } = client;
-      const one = new pg.Client({
+      const candidate = new pg.Client({
         host,
         port,
         user,
@@ -48,28 +48,28 @@ export function watchBlockers(
         connectionTimeoutMillis: 3000,
         query_timeout: 3000,
       } as pg.ClientConfig);
-      one.on('error', () => {});
-      await one.connect();
-      // Not before: a client that could not connect never answers a query.
-      other = one;
+      candidate.on('error', () => {});
+      await candidate.connect();
+      // Only after the connection succeeded: a client that could not connect never answers a query.
+      watcher = candidate;
     }
-    const { rows } = await other.query(question, [pid]);
+    const { rows } = await watcher.query(question, [pid]);
     if (rows.length === 0) return;
-    seen = rows.map(describe).join('\n');
-    const now = rows.map((row) => row.pid).join();
-    if (now !== pids) log(`Waiting for ${seen}`);
-    pids = now;
+    sessions = rows.map(describe).join('\n');
+    const currentPids = rows.map((row) => row.pid).join();
+    if (currentPids !== pids) log(`Waiting for ${sessions}`);
+    pids = currentPids;
   };
   const timer = setInterval(() => {
-    // No connection to spare only means that nobody is named.
-    asking = asking.then(ask).catch(() => {});
+    // If no connection is free, the message names no sessions.
+    asking = asking.then(askOnce).catch(() => {});
   }, 1000);
   return {
-    seen: () => seen,
+    blockers: () => sessions,
     async stop() {
       clearInterval(timer);
       await asking;
-      await other?.end().catch(() => {});
+      await watcher?.end().catch(() => {});
     },
   };
 }

@@ -14,7 +14,7 @@ const maintenance_jobs = `  - promoting delayed and retried tasks when they fall
   - making segments ahead of need
   - purging request ids and old records`;
 
-/** Null when pg_cron can be used here, else why it can't and what that means. */
+/** Null if pg_cron can be used here; otherwise why it cannot, and the consequences. */
 export async function cronMissing(client: pg.Client): Promise<string | null> {
   const { rows } = await client.query(question);
   const { role, database, installed, usable } = rows[0];
@@ -24,9 +24,9 @@ export async function cronMissing(client: pg.Client): Promise<string | null> {
     ? [`role ${role} has no USAGE on schema cron`, grant]
     : [`it is not installed in database ${database}`, `create extension pg_cron; ${grant}`];
   return `pg_cron is not used: ${why}.
-Without it these do not happen by themselves:
+Without it these jobs do not run:
 ${maintenance_jobs}
-Call "select tock.tick()" from outside every few seconds instead: it does what is due.
+Instead, call "select tock.tick()" from outside every few seconds: it does what is due.
 Or have an administrator run "${cure}" and migrate again.`;
 }
 
@@ -34,20 +34,19 @@ const declared = `
   select jobname, schedule, command, username, active from cron.job
   where jobname like 'tock:%' order by jobname, username`;
 
-/** Declares the jobs; true when that changed any. */
+/** Declares the jobs; true if any changed. */
 export async function declareJobs(client: pg.Client, files: SqlFile[]): Promise<boolean> {
-  const before = JSON.stringify((await client.query(declared)).rows);
+  const declaredBefore = JSON.stringify((await client.query(declared)).rows);
   for (const file of files) await apply(client, file);
-  return JSON.stringify((await client.query(declared)).rows) !== before;
+  return JSON.stringify((await client.query(declared)).rows) !== declaredBefore;
 }
 
 const LAUNCHER_MS = 2_000;
 
 /**
- * Declares the jobs once more in a small transaction. pg_cron's launcher sleeps up to a second, and learns of
- * changed jobs by a message of the catalog's. A transaction that sends more than 4,096 such messages overwrites
- * them all by one reset, which the launcher passes over (pg_cron's pull request 406): it would run no job at
- * all until the next change.
+ * Declares the jobs again in a small transaction. The launcher of pg_cron sleeps up to a second, and a catalog message
+ * tells it of changed jobs. A transaction with more than 4,096 such messages replaces them by one reset, which the
+ * launcher ignores (pg_cron's pull request 406). Then it would run no job until the next change.
  */
 export async function wakeLauncher(client: pg.Client, files: SqlFile[], role: string | null) {
   await new Promise((resolve) => setTimeout(resolve, LAUNCHER_MS));

@@ -1,7 +1,7 @@
-/** 0 is success; `tock --help` says what the others are. */
+/** Exit codes, as `tock --help` lists them; 0 is success. */
 export type ExitCode = 1 | 2 | 3 | 4;
 
-/** What happened and what to do next, shown to people as it stands, without a stack. */
+/** An error for users: what happened and what to do next, printed without a stack. */
 export class Failure extends Error {
   readonly exitCode: ExitCode;
 

@@ -3,8 +3,8 @@ import { apply } from './apply.ts';
 import { Failure } from './failure.ts';
 import { type SqlFile, templateName } from './files.ts';
 
-// A body may name functions of files that come later, so bodies are checked once all functions are there: by what
-// "create function" itself would have called.
+// A body may call functions of later files. So bodies are checked after all functions exist, by the validator that
+// "create function" calls.
 const unchecked = 'set local check_function_bodies = off';
 const checked = 'set local check_function_bodies = on';
 const validate = `
@@ -14,25 +14,25 @@ const validate = `
   from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang
   where p.pronamespace = 'tock'::regnamespace`;
 
-/** Where a function's body begins in its file. */
-function bodyOf(files: SqlFile[], error: pg.DatabaseError): { file: SqlFile; at: number } | null {
-  // The text of the body where the error is in it; else the context names the function.
+/** The position of a function's body in its file. */
+function findBody(files: SqlFile[], error: pg.DatabaseError): { file: SqlFile; at: number } | null {
+  // The error's query is the body if the error is in it; otherwise the context names the function.
   const text = error.internalQuery;
   const name = /function "(\w+)"/.exec(error.where ?? '')?.[1] ?? '';
   const base = name.replace(/_(\d+|current)$/, '');
   const head = new RegExp(`function tock\\.(?:${name}|${base}_\\{(?:suffix|segment)\\})\\(`);
   for (const file of files) {
-    const found = text ? file.sql.indexOf(text) : file.sql.search(head);
-    if (found >= 0) return { file, at: text ? found : file.sql.indexOf('$$', found) };
+    const offset = text ? file.sql.indexOf(text) : file.sql.search(head);
+    if (offset >= 0) return { file, at: text ? offset : file.sql.indexOf('$$', offset) };
   }
   return null;
 }
 
 const lineAt = (text: string, at: number) => text.slice(0, at).split('\n').length;
 
-/** The error of a validator with the file and line that it is about. */
+/** A validator's error with its file and line. */
 function located(error: pg.DatabaseError, files: SqlFile[]): Error {
-  const body = bodyOf(files, error);
+  const body = findBody(files, error);
   if (!error.code || !body) return error;
   const { file, at } = body;
   const within = error.internalQuery
@@ -40,11 +40,11 @@ function located(error: pg.DatabaseError, files: SqlFile[]): Error {
     : Number(/ line (\d+)/.exec(error.where ?? '')?.[1] ?? 1);
   const line = lineAt(file.sql, at) + within - 1;
   const text = file.sql.split('\n')[line - 1]?.trim() ?? '';
-  const what = `sql/${file.name} line ${line}: ${error.message} (${error.code})\n  ${line} | ${text}`;
-  return Object.assign(new Failure(what), { code: error.code });
+  const message = `sql/${file.name} line ${line}: ${error.message} (${error.code})\n  ${line} | ${text}`;
+  return Object.assign(new Failure(message), { code: error.code });
 }
 
-/** Creates or replaces all functions, whatever their order. */
+/** Creates or replaces all functions, in any order. */
 export async function applyFunctions(client: pg.Client, files: SqlFile[]): Promise<void> {
   await client.query(unchecked);
   for (const file of files) await apply(client, file);
@@ -59,7 +59,7 @@ export async function checkBodies(client: pg.Client, files: SqlFile[]): Promise<
   });
 }
 
-/** Replaces the templates of the functions that each segment has; after_install.sql compiles them. */
+/** Stores the templates of each segment's functions; after_install.sql compiles them. */
 export async function storeTemplates(client: pg.Client, files: SqlFile[]): Promise<void> {
   if (files.length === 0) return;
   await client.query('delete from tock.segment_templates');

@@ -20,7 +20,7 @@ const record = 'insert into tock.migrations (number, name, checksum) values ($1,
 
 const day = (at: Date) => at.toISOString().slice(0, 10);
 
-/** Whether the first migration of a database has another name here: the migrations began anew since. */
+/** Whether the first migration has another name here: the migrations were squashed since. */
 export function isBeforeBaseline(
   applied: Pick<Applied, 'number' | 'name'>[],
   files: Pick<SqlFile, 'number' | 'name'>[],
@@ -30,54 +30,55 @@ export function isBeforeBaseline(
 }
 
 function check(applied: Applied[], files: SqlFile[]): void {
-  const known = new Map(files.map((file) => [file.number, file]));
+  const fileByNumber = new Map(files.map((file) => [file.number, file]));
   const last = applied.at(-1);
   if (isBeforeBaseline(applied, files)) {
     throw new Failure(
-      `This database is older than the baseline: its migrations begin with ${applied[0]?.name}, those of this Tock with ${files[0]?.name}.`,
-      `No migration leads from there to here, and nothing was changed. Stay on the old version, or give up the queues and tasks in this database: run "tock uninstall", then migrate again.`,
+      `This database is older than the first migration: its migrations begin with ${applied[0]?.name}, those of this Tock with ${files[0]?.name}.`,
+      `This version cannot migrate it, and nothing was changed. Stay on the old version, or delete the queues and tasks of this database: run "tock uninstall", then migrate again.`,
     );
   }
   for (const { number, name, checksum, applied_at } of applied) {
-    const file = known.get(number);
+    const file = fileByNumber.get(number);
     if (!file) {
       throw new Failure(
-        `This database was migrated by a newer Tock: ${name} (applied ${day(applied_at)}) is unknown here.`,
-        'Install that version or a newer one; an older one can no longer migrate this database.',
+        `This database was migrated by a newer Tock: migration ${name} (applied ${day(applied_at)}) is unknown here.`,
+        'Install that version or a newer one; an older version can no longer migrate this database.',
       );
     }
     if (file.checksum !== checksum || file.name !== name) {
       throw new Failure(
-        `sql/${file.name} is not what was applied as ${name} on ${day(applied_at)}.`,
-        'An applied migration is never edited: put the file back as it was, and the change in a new one.',
+        `sql/${file.name} differs from ${name}, which was applied on ${day(applied_at)}.`,
+        'An applied migration must not change: restore the file, and put the change into a new migration.',
       );
     }
   }
-  const late = files.find((f) => last && f.number < last.number && !isIn(applied, f));
-  if (late) {
+  const skipped = files.find((f) => last && f.number < last.number && !isApplied(applied, f));
+  if (skipped) {
     throw new Failure(
-      `sql/${late.name} has not been applied, but the later ${last?.name} has.`,
+      `sql/${skipped.name} has not been applied, although the later ${last?.name} has.`,
       'Give it a number after that one.',
     );
   }
 }
 
-const isIn = (applied: Applied[], file: SqlFile) => applied.some((a) => a.number === file.number);
+const isApplied = (applied: Applied[], file: SqlFile) =>
+  applied.some((a) => a.number === file.number);
 
-/** The migrations still to be applied; makes what the record of them is kept in. */
+/** Returns the migrations to apply; creates the table that records them. */
 export async function pending(
   client: pg.Client,
   files: SqlFile[],
   { owner, recorded }: Pick<Server, 'owner' | 'recorded'>,
 ): Promise<SqlFile[]> {
-  // With "if not exists" it would need the right to create a schema even where there is one.
+  // "if not exists" would require the right to create a schema even if the schema exists.
   if (owner === null) await client.query('create schema tock');
   if (!recorded) for (const statement of bootstrap) await client.query(statement);
   const { rows } = await client.query<Applied>(
     'select number, name, checksum, applied_at from tock.migrations order by number',
   );
   check(rows, files);
-  return files.filter((file) => !isIn(rows, file));
+  return files.filter((file) => !isApplied(rows, file));
 }
 
 export async function recordMigration(client: pg.Client, file: SqlFile): Promise<void> {

@@ -8,15 +8,15 @@ import { readSql, type SqlFiles } from './files.ts';
 import { applyFunctions, checkBodies, storeTemplates } from './functions.ts';
 import { pending, recordMigration } from './history.ts';
 import { checkRoles } from './roles.ts';
-import { askServer, checkRights, checkServer, openToAll } from './server.ts';
+import { checkRights, checkServer, openToAll, readServer } from './server.ts';
 
 export { Failure as MigrateError } from './failure.ts';
 
 export type MigrateOptions = {
-  log?: (line: string) => void;
-  /** The folder that holds migrations, functions and cron; by default the one Tock came with. */
+  log?: (message: string) => void;
+  /** The folder with migrations, functions and cron. Default: that of this installation. */
   directory?: string;
-  /** How long to wait for another migrator, and for a lock that a statement needs. */
+  /** How long to wait for another migrator, and for each lock of a statement. */
   waitSeconds?: number;
   lockSeconds?: number;
 };
@@ -24,18 +24,18 @@ export type MigrateOptions = {
 export type MigrateReport = {
   /** Names of the migrations applied by this call. */
   applied: string[];
-  /** How many files of functions were applied. */
+  /** The number of function files applied. */
   functions: number;
-  /** Whether pg_cron is used; when not, the log says why and what that means. */
+  /** Whether pg_cron is used; if not, the log says why, and the consequences. */
   cron: boolean;
-  /** What should be done about the server by hand, null when nothing. */
+  /** Advice about the server's settings, or null. */
   advice: string | null;
 };
 
 type Done = {
   report: Omit<MigrateReport, 'advice'>;
   missing: string | null;
-  /** Whether the jobs are others now, and the role they belong to where that is another. */
+  /** Whether the jobs changed, and the role that owns them if it is another one. */
   jobs: boolean;
   owner: string | null;
 };
@@ -50,7 +50,7 @@ const settings = (lockSeconds: number) => `
   set local standard_conforming_strings = on;
   set local search_path = pg_catalog`;
 
-// One bigint, which never meets the pairs of integers that the verbs lock.
+// A single bigint does not conflict with the verbs' locks, which are pairs of integers.
 const lock = `select pg_catalog.pg_advisory_xact_lock(
   pg_catalog.hashtextextended('tock:migrate', 0))`;
 
@@ -59,11 +59,11 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   await client.query(settings(options.waitSeconds));
   await client.query(lock);
   await client.query(settings(options.lockSeconds));
-  const server = await askServer(client);
+  const server = await readServer(client);
   checkRights(server);
   const owner = server.owner !== server.role ? server.owner : null;
   if (owner !== null) {
-    // What another role made, the owner could not replace the next time.
+    // The owner could not replace objects that another role created.
     log(`Migrating as ${owner}, which owns the schema tock`);
     await client.query(`set local role ${owner}`);
   }
@@ -84,7 +84,7 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   return { report: { applied: applied.map((file) => file.name), ...report }, missing, jobs, owner };
 }
 
-// The last two: another database's migration was setting up the same roles.
+// The last two: another database's migration created the same roles at the same time.
 const passing = (error: pg.DatabaseError) =>
   error.code === '40P01' ||
   error.code === '40001' ||
@@ -94,9 +94,9 @@ function explain(cause: unknown, watch: Watch | null): Error {
   const error = cause as pg.DatabaseError;
   const unchanged = 'Nothing was changed.';
   if (error.code === '55P03') {
-    const who = watch?.seen() || 'nobody that could be seen (ask pg_stat_activity)';
+    const blockers = watch?.blockers() || 'no visible session (see pg_stat_activity)';
     return new Failure(
-      `${error.message}\nIn the way: ${who}`,
+      `${error.message}\nBlocked by: ${blockers}`,
       `${unchanged} Wait for it or end it (select pg_terminate_backend(<process>)), then migrate again.`,
     );
   }
@@ -104,10 +104,10 @@ function explain(cause: unknown, watch: Watch | null): Error {
     return new Failure(error.message, `${unchanged} Migrate again when the server is less busy.`);
   }
   if (error.code === '42501') {
-    return new Failure(error.message, `${unchanged} Grant what is missing, then migrate again.`);
+    return new Failure(error.message, `${unchanged} Grant the missing right, then migrate again.`);
   }
   if (error.code) {
-    return new Failure(error.message, `${unchanged} Mend what it says, then migrate again.`);
+    return new Failure(error.message, `${unchanged} Correct the cause, then migrate again.`);
   }
   return error;
 }
@@ -116,7 +116,7 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
   let watch: Watch | null = null;
   await client.query('begin isolation level read committed');
   try {
-    const server = await askServer(client);
+    const server = await readServer(client);
     checkServer(server);
     watch = watchBlockers(client, server.pid, options.log);
     const { report, missing, jobs, owner } = await work(client, files, options);
@@ -131,7 +131,7 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
     options.log(
       `Replaced the functions of ${report.functions} ${report.functions === 1 ? 'file' : 'files'}`,
     );
-    options.log(missing ?? 'Scheduled the jobs with pg_cron');
+    options.log(missing ?? 'Scheduled the pg_cron jobs');
     return { ...report, advice };
   } catch (error) {
     await client.query('rollback').catch(() => {});
@@ -144,29 +144,29 @@ async function attempt(client: pg.Client, files: SqlFiles, options: Settings) {
 
 async function migrateOn(client: pg.Client, files: SqlFiles, options: Settings) {
   if (client.getTransactionStatus() !== 'I') {
-    throw new Failure('This connection is in a transaction.', 'Give migrate() one that is not.');
+    throw new Failure(
+      'This connection is in a transaction.',
+      'Give migrate() a connection without one.',
+    );
   }
   for (let tries = 1; tries <= 5; tries++) {
     const report = await attempt(client, files, options);
     if (report) return report;
-    options.log('Another transaction was in the way: trying again');
+    options.log('Another transaction interfered: retrying');
   }
-  throw new Failure(
-    'Other transactions were in the way five times.',
-    'Nothing was changed. Try again.',
-  );
+  throw new Failure('Other transactions interfered five times.', 'Nothing was changed. Retry.');
 }
 
 /**
- * Brings the schema tock to this version, in one transaction under one advisory lock: migrations not
- * yet applied, all functions, and where pg_cron can be used its jobs. A failure changes nothing.
+ * Brings the schema tock to this version in one transaction under one advisory lock: pending migrations, all
+ * functions, and the pg_cron jobs if pg_cron can be used. A failure changes nothing.
  */
 export async function migrate(
-  to: string | pg.Client,
+  target: string | pg.Client,
   options: MigrateOptions = {},
 ): Promise<MigrateReport> {
   const { directory, log = () => {}, waitSeconds = 120, lockSeconds = 10 } = options;
   const files = readSql(directory);
   const run = (client: pg.Client) => migrateOn(client, files, { log, waitSeconds, lockSeconds });
-  return typeof to === 'string' ? withDatabase(to, run, 0) : run(to);
+  return typeof target === 'string' ? withDatabase(target, run, 0) : run(target);
 }

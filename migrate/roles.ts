@@ -8,17 +8,17 @@ const question = `
       where not exists (select from pg_catalog.pg_roles o where o.rolname = r)) as missing
   from pg_catalog.pg_roles g where g.rolname = current_user`;
 
-// As 05_roles.sql and 0001_roles.sql do it.
+// The same settings as in 05_roles.sql and 0001_roles.sql.
 const lines = (role: string) => [
   `create role ${role} nologin;`,
   ...(role === 'tock_edge'
     ? ["statement_timeout = '30s'", "lock_timeout = '2s'"].map(
-        (one) => `alter role ${role} set ${one};`,
+        (setting) => `alter role ${role} set ${setting};`,
       )
     : []),
 ];
 
-/** Refuses when the cluster lacks roles that this one may not create, with what is to be run for all. */
+/** Refuses if the cluster lacks roles that this role may not create; the error lists the statements to run. */
 export async function checkRoles(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ role: string; may_create: boolean; missing: string[] }>(
     question,

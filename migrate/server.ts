@@ -8,7 +8,7 @@ export type Server = {
   role: string;
   database: string;
   may_create_schema: boolean;
-  /** Null when there is no schema tock. */
+  /** Null if there is no schema tock. */
   owner: string | null;
   owned: boolean;
   recorded: boolean;
@@ -37,12 +37,12 @@ const question = `
       where d.datname = current_database() and a.grantee = 0 and a.privilege_type = 'CONNECT') as open
   from (select 1) one left join pg_catalog.pg_namespace s on s.nspname = 'tock'`;
 
-export async function askServer(client: pg.Client): Promise<Server> {
+export async function readServer(client: pg.Client): Promise<Server> {
   const { rows } = await client.query<Server>(question);
   return rows[0] as Server;
 }
 
-/** Refuses a server that can't take the migrations at all, before anything waits for a lock. */
+/** Refuses an unsuitable server before any statement waits for a lock. */
 export function checkServer({ version, standby, read_only, database }: Server): void {
   if (version < 150000) {
     throw new Failure(
@@ -52,19 +52,19 @@ export function checkServer({ version, standby, read_only, database }: Server): 
   }
   if (standby) {
     throw new Failure(
-      'This server is a standby: it only reads.',
+      'This server is a standby, which is read-only.',
       'Set DATABASE_URL to the primary (target_session_attrs=read-write finds it).',
     );
   }
   if (read_only) {
     throw new Failure(
       `Database ${database} is set to read only (default_transaction_read_only).`,
-      'A provider sets this when the disk is full or the plan has ended: lift it there first.',
+      'Providers set this when the disk is full or the plan has ended: resolve that first.',
     );
   }
 }
 
-/** Refuses when a right is missing, naming the grant; asked again once the lock is held. */
+/** Refuses if a right is missing, and names the grant; repeated once the lock is held. */
 export function checkRights(server: Server): void {
   const { role, database, owner, owned, may_create_schema, recorded, holds } = server;
   if (owner === null && !may_create_schema) {
@@ -83,14 +83,14 @@ export function checkRights(server: Server): void {
   }
   if (holds !== null && !recorded) {
     throw new Failure(
-      `The schema tock holds tables already (${holds}), but no migrator made them.`,
-      "Rename that schema if it isn't Tock's (alter schema tock rename to ...), or use another database.",
+      `The schema tock already contains tables (${holds}), which no migration of Tock created.`,
+      "If the schema is not Tock's, rename it (alter schema tock rename to ...), or use another database.",
     );
   }
 }
 
-/** Who may connect can take the locks of all writers, so that no task comes in. */
+/** A role that may connect can take the advisory locks of all writers, and so block all enqueues. */
 export const openToAll = (database: string) =>
-  `Any role of this server may connect to database ${database}, and one that does can hold Tock's writers up.
-To let in only who works here: revoke connect, temporary on database ${database} from public;
-then for each role that does: grant connect on database ${database} to ...;`;
+  `Any role of this server may connect to database ${database}, and could then block Tock's writers.
+To restrict access: revoke connect, temporary on database ${database} from public;
+then for each role that uses it: grant connect on database ${database} to ...;`;

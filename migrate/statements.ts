@@ -5,17 +5,17 @@ const token =
   /--[^\n]*|\/\*|[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$(?:[A-Za-z_\u0080-\uffff][\w\u0080-\uffff]*)?\$|[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*|\s+|./gs;
 
 function commentEnd(sql: string, start: number): number {
-  const edge = /\/\*|\*\//g;
-  edge.lastIndex = start;
+  const delimiter = /\/\*|\*\//g;
+  delimiter.lastIndex = start;
   let depth = 0;
-  for (let found = edge.exec(sql); found; found = edge.exec(sql)) {
-    depth += found[0] === '/*' ? 1 : -1;
-    if (depth === 0) return edge.lastIndex;
+  for (let match = delimiter.exec(sql); match; match = delimiter.exec(sql)) {
+    depth += match[0] === '/*' ? 1 : -1;
+    if (depth === 0) return delimiter.lastIndex;
   }
   return sql.length;
 }
 
-function endOf(sql: string, text: string, start: number): number {
+function tokenEnd(sql: string, text: string, start: number): number {
   if (text === '/*') return commentEnd(sql, start);
   const after = start + text.length;
   if (!/^\$.*\$$/.test(text)) return after;
@@ -25,15 +25,15 @@ function endOf(sql: string, text: string, start: number): number {
 
 /** Splits a file at its semicolons as psql does: not in strings, bodies, comments or parentheses. */
 export function statements(sql: string): Statement[] {
-  const found: Statement[] = [];
+  const result: Statement[] = [];
   let start = -1;
   let words: string[] = [];
   let parentheses = 0;
   let blocks = 0;
-  const close = (end: number) => {
+  const close = (statementEnd: number) => {
     if (start >= 0) {
       const line = sql.slice(0, start).split('\n').length;
-      found.push({ text: sql.slice(start, end).trimEnd(), line, words });
+      result.push({ text: sql.slice(start, statementEnd).trimEnd(), line, words });
     }
     start = -1;
     words = [];
@@ -43,7 +43,7 @@ export function statements(sql: string): Statement[] {
   token.lastIndex = 0;
   for (let match = token.exec(sql); match; match = token.exec(sql)) {
     const [text] = match;
-    token.lastIndex = endOf(sql, text, match.index);
+    token.lastIndex = tokenEnd(sql, text, match.index);
     if (text === ';' && parentheses <= 0 && blocks === 0) {
       close(match.index + 1);
       continue;
@@ -54,12 +54,12 @@ export function statements(sql: string): Statement[] {
     if (text === ')') parentheses--;
     if (!/^[A-Za-z_]\w*$/.test(text)) continue;
     const word = text.toLowerCase();
-    // A body in standard SQL, begin atomic … end, holds semicolons without any quotes.
+    // A body in standard SQL, begin atomic … end, contains semicolons without quotes.
     const inRoutine = words[0] === 'create' && /function|procedure/.test(words.join(' '));
     if (inRoutine && (word === 'begin' || (blocks > 0 && word === 'case'))) blocks++;
     if (blocks > 0 && word === 'end') blocks--;
     if (words.length < 4) words.push(word);
   }
   close(sql.length);
-  return found;
+  return result;
 }

@@ -2,8 +2,7 @@ import type pg from 'pg';
 import { describe } from './blockers.ts';
 import { Failure } from './failure.ts';
 
-// Longer at each try, as a busy machine may need that; under deadlock_timeout (1 s), so that no call is
-// ended for it.
+// Each attempt is longer, for busy machines, but shorter than deadlock_timeout (1 s), so that it ends no call.
 const firstTry = 200;
 const longestTry = 800;
 const pause = 100;
@@ -25,7 +24,7 @@ const sessions = `
     from pg_catalog.pg_locks l where l.virtualtransaction = any ($1)) u
   left join pg_catalog.pg_stat_activity a on a.pid = u.pid`;
 
-const taken = (error: pg.DatabaseError) => /^(55P03|57014|40P01)$/.test(error.code ?? '');
+const isLockFailure = (error: pg.DatabaseError) => /^(55P03|57014|40P01)$/.test(error.code ?? '');
 
 const attempt = (client: pg.Client, statement: string, milliseconds: number) =>
   client.query(`set local statement_timeout = ${milliseconds}`).then(() =>
@@ -36,27 +35,27 @@ const attempt = (client: pg.Client, statement: string, milliseconds: number) =>
   );
 
 /**
- * Runs a `lock table` by trying, all or nothing, for up to `seconds`. While one table is waited for with
- * others in hand, every call waits behind that and some deadlock with it: so never for long.
+ * Tries a `lock table` repeatedly, all or nothing, for up to `seconds`. While it waits for one table and holds others,
+ * every call waits behind it, and some deadlock with it: so each attempt is short.
  */
 export async function lockTables(client: pg.Client, statement: string, seconds: number) {
-  const end = Date.now() + seconds * 1000;
+  const deadline = Date.now() + seconds * 1000;
   const { rows } = await client.query("select current_setting('statement_timeout') as timeout");
-  // Calls come and go, and a role's own times are hidden from others: who is always there is in the way.
+  // Calls come and go, and other roles' start times are hidden. A transaction seen at every attempt is the blocker.
   let always: string[] | undefined;
   await client.query('savepoint tables');
   for (let tried = firstTry; ; tried = Math.min(longestTry, tried + 50)) {
     const error = await attempt(client, statement, tried);
     if (!error) break;
     await client.query('rollback to savepoint tables');
-    if (!taken(error)) throw error;
-    const now = (await client.query(users)).rows.map((row) => String(row.transaction));
-    always = always?.filter((one) => now.includes(one)) ?? now;
-    if (Date.now() > end) {
-      const inTheWay = (await client.query(sessions, [always])).rows.map(describe).join('\n');
+    if (!isLockFailure(error)) throw error;
+    const current = (await client.query(users)).rows.map((row) => String(row.transaction));
+    always = always?.filter((transaction) => current.includes(transaction)) ?? current;
+    if (Date.now() > deadline) {
+      const blockers = (await client.query(sessions, [always])).rows.map(describe).join('\n');
       throw new Failure(
         `Tock's tables were not free at the same time for ${seconds} s.
-In the way: ${inTheWay || 'nobody for long, but calls all the time'}`,
+Blocked by: ${blockers || 'no single transaction, but many short calls'}`,
         'Nothing was changed. Wait for it or end it (select pg_terminate_backend(<process>)), then migrate again.',
       );
     }

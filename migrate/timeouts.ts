@@ -1,8 +1,8 @@
-/** A connection of the command line's own. */
+/** Connecting, from the command line. */
 export const CONNECT_MS = 15_000;
 
-/** A verb's statement; those of a migration take as long as they take. */
+/** One verb's statement; statements of a migration have no limit. */
 export const STATEMENT_MS = 300_000;
 
-/** The end of a connection. */
+/** Closing a connection. */
 export const END_MS = 1_000;

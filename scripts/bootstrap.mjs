@@ -1,5 +1,5 @@
-// Plain JavaScript for Node 20 without node_modules: installs what package-lock.json names, then
-// runs the given TypeScript file under Node 24. Usage: node scripts/bootstrap.mjs <file> [arguments]
+// Plain JavaScript for Node 20 without node_modules: installs the packages of package-lock.json, then runs the given
+// TypeScript file with Node 24. Usage: node scripts/bootstrap.mjs <file> [arguments]
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const binaries = (folder) => join(folder, 'node_modules', '.bin');
-// Its lock file pins the binary's hash for each system; the npm package "node" fetches it without one.
+// This lock file pins the hash of Node's binary for each system; the npm package "node" fetches it without a hash.
 const newerNode = join(root, 'scripts', 'node');
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -22,7 +22,7 @@ function read(path) {
   }
 }
 
-/** npm writes node_modules/.package-lock.json last: an interrupted or older install differs. */
+/** npm writes node_modules/.package-lock.json last, so after an interrupted or older installation it differs. */
 function installed(folder) {
   const wanted = read(join(folder, 'package-lock.json'))?.packages ?? {};
   const present = read(join(folder, 'node_modules', '.package-lock.json'))?.packages;
@@ -55,7 +55,7 @@ function run(program, args, options, onOutput) {
   });
 }
 
-/** A process with its birth, since pids come round again; null when there is none. */
+/** A process with its start time, because pids are reused; null if there is none. */
 function mark(pid) {
   try {
     if (process.platform !== 'linux') return process.kill(pid, 0) && `${pid}`;
@@ -66,7 +66,7 @@ function mark(pid) {
   }
 }
 
-/** The npm that runs this, with or without a shell between. */
+/** The npm that runs this script, with or without a shell between. */
 function npmAbove() {
   let pid = process.ppid;
   for (let level = 0; level < 2 && pid > 1; level++) {
@@ -81,14 +81,14 @@ function npmAbove() {
   return 0;
 }
 
-/** An npm that is killed, or gets a SIGHUP, tells nobody: what it started has to look. */
+/** An npm that is killed or gets a SIGHUP does not stop its children, so they must check for it. */
 function watchNpm(onGone) {
   const pid = npmAbove();
   const born = pid && mark(pid);
   return setInterval(() => born && mark(pid) !== born && onGone(), 500);
 }
 
-/** Installs a folder's packages as the only one of this checkout, or waits until another has; an exit code. */
+/** Installs a folder's packages, one process at a time in this checkout; returns an exit code. */
 async function alone(folder) {
   const lock = join(root, '.tock', 'install.lock');
   mkdirSync(dirname(lock), { recursive: true });
@@ -135,19 +135,19 @@ async function install(folder) {
   if (signal) return 128 + constants.signals[signal];
   if (code !== 0) {
     say(output.trimEnd().split('\n').slice(0, 30).join('\n'));
-    say(`npm ci failed with code ${code}. Repair what it says above, then run this again.`);
+    say(`npm ci failed with code ${code}. Correct the error above, then repeat the command.`);
   } else say(`  installed in ${seconds()} s`);
   return code;
 }
 
-/** The Node that runs TypeScript as it is: this one when new enough, else npm's for this system. */
+/** The Node that runs TypeScript directly: the current one if it is new enough, else npm's for this system. */
 async function node() {
   if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
   const failed = installed(newerNode) ? 0 : await alone(newerNode);
   if (failed) process.exit(failed);
   const program = join(binaries(newerNode), 'node');
   if (existsSync(program)) return program;
-  say('Node 24 is needed, and npm has none for this system. Install it.');
+  say('Node 24 is required, and npm has no binary for this system. Install it.');
   process.exit(1);
 }
 
@@ -161,7 +161,7 @@ if (failed) process.exit(failed);
 const program = await node();
 const path = [binaries(root), dirname(program), process.env.PATH].join(delimiter);
 const options = { stdio: 'inherit', env: { ...process.env, PATH: path, TOCK_PARENT: process.pid } };
-// The Worker imports it; it isn't in the repository.
+// The Worker imports the built dashboard, which is not in the repository.
 const dashboard = join(root, 'scripts', 'dashboard.ts');
 if (!existsSync(join(root, 'functions', 'dashboard', 'built.ts'))) {
   const { code } = await run(program, [dashboard], options);

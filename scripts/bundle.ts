@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { buildDashboard } from './dashboard.ts';
-import { checkout } from './stack/place.ts';
+import { checkout } from './stack/paths.ts';
 import { run } from './stack/run.ts';
 
 const MOST_BYTES = 1_000_000;
 
 export type Bundle = { code: string; bytes: number; compressed: number };
 
-/** What `wrangler deploy` would upload, made without network or account, of this Worker or another; throws when it is too large. */
+/**
+ * Builds what `wrangler deploy` would upload, without network or account, for this Worker or another; throws if it is
+ * too large.
+ */
 export async function bundle(entry = 'functions/index.ts'): Promise<Bundle> {
   await buildDashboard();
   const folder = mkdtempSync(join(tmpdir(), 'tock-bundle-'));

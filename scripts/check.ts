@@ -5,21 +5,21 @@ import { summary } from './check/summary.ts';
 import { onOthers, onVersion, type Version } from './check/versions.ts';
 import { buildDashboard } from './dashboard.ts';
 import { installBrowser } from './stack/browser.ts';
-import { aloud } from './stack/say.ts';
+import { aloud } from './stack/step_reporter.ts';
 
-/** The checks that count as one each; vitest counts its tests. A new one goes here. */
+/** The checks that count as one each; vitest counts its tests. Add new checks here. */
 const checks: { name: string; argv: string[] }[] = [
   { name: 'format and lint', argv: ['biome', 'check', '--error-on-warnings', '.'] },
   { name: 'types', argv: ['tsc', '--noEmit'] },
 ];
 
-const given = process.argv.slice(2);
-const all = given.includes('--all');
-const args = given.filter((arg) => arg !== '--all');
-const asked = Number(process.env.TOCK_TEST_POSTGRES);
+const allArgs = process.argv.slice(2);
+const all = allArgs.includes('--all');
+const args = allArgs.filter((arg) => arg !== '--all');
+const requestedMajor = Number(process.env.TOCK_TEST_POSTGRES);
 const total = { passed: 0, failed: 0 };
 
-/** Of what takes as long as it is told to: enough to see that it works. */
+/** Small settings of checks whose duration is configurable: enough to see that they work. */
 const short = {
   TOCK_TEST_QUICK: '1',
   TOCK_MODEL_RUNS: '2',
@@ -27,32 +27,36 @@ const short = {
   TOCK_FUZZ_RUNS: '15',
 };
 
-/** The files that are named, or the quick ones, on one PostgreSQL; by --all everything on ours and the rest on the others. */
+/**
+ * The given files, or the quick ones, on one PostgreSQL; with --all everything on the default version, and the rest on
+ * the others.
+ */
 async function tests(): Promise<(Outcome | Version)[]> {
-  if (asked && args.length === 0) return [await onVersion(asked)];
+  if (requestedMajor && args.length === 0) return [await onVersion(requestedMajor)];
   process.stdout.write(`- tests: vitest run ${args.join(' ')}\n`);
   if (args.length > 0) return [await suite(args.join(' '), args)];
   if (!all) return [await suite('the quick tests', [], { ...short, ...process.env })];
-  const own = await suite('all tests', []);
-  if (!own.stack) return [own];
-  if (!process.env.TOCK_TEST_DATABASE_URL) return [own, ...(await onOthers(own.stack.major))];
+  const defaultSuite = await suite('all tests', []);
+  if (!defaultSuite.stack) return [defaultSuite];
+  if (!process.env.TOCK_TEST_DATABASE_URL)
+    return [defaultSuite, ...(await onOthers(defaultSuite.stack.major))];
   process.stdout.write('TOCK_TEST_DATABASE_URL is set: no other PostgreSQL was tested.\n');
-  return [own];
+  return [defaultSuite];
 }
 
-/** Whether there are advisories against what users get; where nobody can say, that is said, loudly. */
+/** Whether there are advisories for the packages that users get; says clearly if the registry gave no answer. */
 async function advisories(): Promise<string> {
   const audited = await audit();
-  if ('cannot' in audited) return `advisories: NOT ASKED. ${audited.cannot}\n`;
+  if ('cannot' in audited) return `advisories: NOT CHECKED. ${audited.cannot}\n`;
   const { found } = audited;
   if (found.length === 0) total.passed++;
   else total.failed++;
   return `advisories: ${found.length > 0 ? `FAILED: ${found.join('; ')}` : 'none'}\n`;
 }
 
-// Types, tests and the Worker import what it makes.
+// Types, tests and the Worker import its output.
 await buildDashboard();
-if (args.length === 0 && !asked) await installBrowser(aloud);
+if (args.length === 0 && !requestedMajor) await installBrowser(aloud);
 for (const { name, argv } of args.length > 0 ? [] : checks) {
   process.stdout.write(`- ${name}: ${argv.join(' ')}\n`);
   const { succeeded, seconds } = await command(argv);
@@ -60,22 +64,22 @@ for (const { name, argv } of args.length > 0 ? [] : checks) {
   if (succeeded) total.passed++;
   else total.failed++;
 }
-const known = args.length > 0 ? '' : await advisories();
+const advisoryLines = args.length > 0 ? '' : await advisories();
 const results = await tests();
 for (const result of results) {
   if ('cannot' in result) {
-    // Where it can't be had it is left out, loudly; but not when it is just what was asked for.
-    if (asked) total.failed++;
+    // A version that is not available is skipped with a clear message, unless it was requested explicitly.
+    if (requestedMajor) total.failed++;
     continue;
   }
   total.passed += result.passed;
   total.failed += result.failed;
 }
 const rest =
-  all || asked || args.length > 0
+  all || requestedMajor || args.length > 0
     ? ''
     : 'Not run: loads, races, faults, other versions. Run: npm test -- --all\n';
 process.stdout.write(
-  `${summary(results)}${known}${rest}${total.passed} passed, ${total.failed} failed\n`,
+  `${summary(results)}${advisoryLines}${rest}${total.passed} passed, ${total.failed} failed\n`,
 );
 process.exit(total.failed > 0 ? 1 : 0);

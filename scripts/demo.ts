@@ -6,76 +6,81 @@ import { byWorker } from './demo/by_worker.ts';
 import { check, type Run } from './demo/check.ts';
 import { figures } from './demo/figures.ts';
 import { realFiles } from './demo/files.ts';
-import { reapedBy } from './demo/reaper.ts';
+import { findReapers } from './demo/reaper.ts';
 import { type Stack, useStack } from './demo/stack.ts';
-import { checkout } from './stack/place.ts';
+import { checkout } from './stack/paths.ts';
 
-const usage = `Usage: npm run demo [-- --files <count> --through <way>]
-  --files <count>   how many files of node_modules to hash (6000)
-  --through <way>   worker: four processes claim over HTTP (as it is unless you say otherwise)
-                    consumer: a Worker of the demo's own does it in workerd
-                    push: they are pushed to a receiver, signed`;
+const usage = `Usage: npm run demo [-- --files <count> --through <runner>]
+  --files <count>     number of files of node_modules to hash (6000)
+  --through <runner>  worker: four processes claim over HTTP (default)
+                      consumer: the demo's own Worker runs them in workerd
+                      push: they are pushed to a receiver, signed`;
 
-const ways = { worker: byWorker, consumer: byConsumer, push: byPush };
-type Way = keyof typeof ways;
+const runners = { worker: byWorker, consumer: byConsumer, push: byPush };
+type RunnerName = keyof typeof runners;
 
 const batch = 500;
 const run = crypto.randomUUID();
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
 
 async function enqueue(call: Api, queue: string, paths: string[]): Promise<string[]> {
   const ids: string[] = [];
-  for (let at = 0; at < paths.length; at += batch) {
-    const tasks = paths.slice(at, at + batch).map((path) => ({ payload: { path } }));
-    const body = { tasks, request_id: `${run}:${at}` };
+  for (let offset = 0; offset < paths.length; offset += batch) {
+    const tasks = paths.slice(offset, offset + batch).map((path) => ({ payload: { path } }));
+    const body = { tasks, request_id: `${run}:${offset}` };
     ids.push(...(await expectOk<{ ids: string[] }>(call(`/v1/queues/${queue}/tasks`, body))).ids);
   }
   return ids;
 }
 
-/** Whether runs were lost; of a worker's it says who took them back. */
-async function takenBack(way: Way, stack: Stack, lost: Run[], failed: number): Promise<boolean> {
-  if (lost.length === 0 && (way !== 'push' || failed === 0)) {
-    say('No run was lost: the kill came too late. Run it again.');
+/** Whether runs were lost; with workers it also reports which job reaped them. */
+async function reportReaped(
+  runner: RunnerName,
+  stack: Stack,
+  lost: Run[],
+  failed: number,
+): Promise<boolean> {
+  if (lost.length === 0 && (runner !== 'push' || failed === 0)) {
+    print('No run was lost: the kill came too late. Run the demo again.');
     return false;
   }
-  if (way === 'push') say(`${failed} pushes had no answer, and were made again.`);
-  if (way !== 'worker') return true;
-  const reapers = await reapedBy(stack.DATABASE_URL, lost);
+  if (runner === 'push') print(`${failed} pushes got no answer, and were repeated.`);
+  if (runner !== 'worker') return true;
+  const reapers = await findReapers(stack.DATABASE_URL, lost);
   const byCron = !reapers.includes(null);
-  if (byCron) say(`The lost runs were taken back by pg_cron's ${reapers.join(' and ')}.`);
-  else say("The lost runs were taken back by the Worker's alarm, before pg_cron came.");
+  if (byCron) print(`The lost runs were reaped by pg_cron's ${reapers.join(' and ')}.`);
+  else print("The lost runs were reaped by the Worker's alarm, before pg_cron ran.");
   return true;
 }
 
-async function demo(way: Way, files: number, signal: AbortSignal): Promise<boolean> {
+async function demo(runner: RunnerName, files: number, signal: AbortSignal): Promise<boolean> {
   const stack = await useStack(signal);
   try {
     const call = api(stack.TOCK_URL, stack.TOCK_KEY);
     const paths = realFiles(checkout, files);
     let started = 0;
-    const ids = await ways[way](
+    const ids = await runners[runner](
       stack,
       call,
       {
         root: checkout,
         paths,
-        enqueue(door, queue) {
+        enqueue(callApi, queue) {
           started = performance.now();
-          say(
+          print(
             `Enqueueing ${paths.length} files of node_modules into the queue ${queue} over HTTP.`,
           );
-          return enqueue(door, queue, paths);
+          return enqueue(callApi, queue, paths);
         },
       },
       signal,
     );
     const seconds = Number(((performance.now() - started) / 1000).toFixed(1));
-    say('All done. Comparing every result with its file, read directly.');
+    print('All done. Comparing every result with its file.');
     const verdict = await check(call, ids, paths, checkout, signal);
     const { runs, lost, failed, right, wrong } = verdict;
-    for (const line of wrong.slice(0, 10)) say(`wrong: ${line}`);
-    const found = await takenBack(way, stack, lost, failed);
+    for (const line of wrong.slice(0, 10)) print(`wrong: ${line}`);
+    const found = await reportReaped(runner, stack, lost, failed);
     const tasks = new Set(ids).size;
     const counts = { lost: lost.length, failed, right, wrong: wrong.length };
     process.stdout.write(figures({ tasks, runs, ...counts, seconds }));
@@ -100,14 +105,14 @@ async function main(): Promise<number> {
     const { values } = parseArgs({ options });
     const files = Number(values.files);
     if (values.help || !Number.isInteger(files) || files < 100) {
-      say(values.help ? usage : `--files is a whole number from 100 on.\n${usage}`);
+      print(values.help ? usage : `--files must be a whole number of at least 100.\n${usage}`);
       return values.help ? 0 : 2;
     }
-    if (!Object.hasOwn(ways, values.through)) {
-      say(`--through is ${Object.keys(ways).join(', ')}.\n${usage}`);
+    if (!Object.hasOwn(runners, values.through)) {
+      print(`--through must be one of ${Object.keys(runners).join(', ')}.\n${usage}`);
       return 2;
     }
-    return (await demo(values.through as Way, files, controller.signal)) ? 0 : 1;
+    return (await demo(values.through as RunnerName, files, controller.signal)) ? 0 : 1;
   } catch (error) {
     const { message, code } = error as Error & { code?: string };
     process.stderr.write(`${message}\n`);

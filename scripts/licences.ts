@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { checkout } from './stack/place.ts';
+import { checkout } from './stack/paths.ts';
 
 export type Locked = {
   version: string;
@@ -21,16 +21,18 @@ export function locked(): [name: string, Locked][] {
     .map(([path, entry]) => [path.replace(/^.*node_modules\//, ''), entry]);
 }
 
-/** The licences of what users get, each, and of what only builds and tests Tock, counted. */
+/** Lists the licences of the packages that users get, and counts those of development packages. */
 export function licences(): string {
   const all = locked();
-  const given = all.filter(([, { dev }]) => !dev);
-  const rows = given.map(([name, { version, license }]) => `| ${name} | ${version} | ${license} |`);
+  const shippedPackages = all.filter(([, { dev }]) => !dev);
+  const rows = shippedPackages.map(
+    ([name, { version, license }]) => `| ${name} | ${version} | ${license} |`,
+  );
   const counts = new Map<string, number>();
-  for (const [, { dev, license = 'not said in the lock file' }] of all) {
+  for (const [, { dev, license = 'not in the lock file' }] of all) {
     if (dev) counts.set(license, (counts.get(license) ?? 0) + 1);
   }
-  const others = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  const sortedCounts = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
   return `# Licences
 
 Tock is under the MIT licence (LICENSE). What follows is made from package-lock.json: \`npm run licences\`.
@@ -49,7 +51,7 @@ None of these reaches a user.
 
 | licence | packages |
 |---|---|
-${others.map(([license, count]) => `| ${license} | ${count} |`).join('\n')}
+${sortedCounts.map(([license, count]) => `| ${license} | ${count} |`).join('\n')}
 `;
 }
 

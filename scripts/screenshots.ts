@@ -3,21 +3,21 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { browserPath } from './stack/browser.ts';
 import { readDevEnv } from './stack/files.ts';
-import { home } from './stack/place.ts';
+import { home } from './stack/paths.ts';
 
-/** The dashboard of what `npm start` serves, in both themes on desktop and phone, for people to look at. */
+/** Screenshots of the dashboard of a running `npm start`, in both themes, on desktop and phone. */
 const { TOCK_URL, TOCK_KEY } = readDevEnv();
 if (!TOCK_URL || !TOCK_KEY) {
-  process.stderr.write('Nothing is running. First: npm start\n');
+  process.stderr.write('No stack is running. First run: npm start\n');
   process.exit(1);
 }
 const folder = join(home(), 'screenshots');
 mkdirSync(folder, { recursive: true });
 
-const places = process.argv.slice(2);
+const requestedPages = process.argv.slice(2);
 const pages =
-  places.length > 0
-    ? places
+  requestedPages.length > 0
+    ? requestedPages
     : [
         '',
         'queues/emails',

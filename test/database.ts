@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { withClient } from '../scripts/stack/roles.ts';
-import { softly } from '../scripts/stack/say.ts';
+import { softly } from '../scripts/stack/step_reporter.ts';
 import { prepare, type TestCluster, testCluster } from '../scripts/stack/test_cluster.ts';
 
 /** What the run's setup tells the tests. Without a PgBouncer of ours there is no pool. */

@@ -1,7 +1,7 @@
 import { buildDashboard } from '../scripts/dashboard.ts';
-import { askVersions, described } from '../scripts/stack/described.ts';
+import { askVersions, describeServer } from '../scripts/stack/describe_server.ts';
 import { makeCron, makeDatabase, makeOwner, withClient } from '../scripts/stack/roles.ts';
-import { aloud, type Say } from '../scripts/stack/say.ts';
+import { aloud, type StepReporter } from '../scripts/stack/step_reporter.ts';
 import { sweepTests } from '../scripts/stack/sweep.ts';
 import { prepare, testCluster } from '../scripts/stack/test_cluster.ts';
 import type { Stack } from './database.ts';
@@ -24,7 +24,7 @@ async function templates(superUrl: string, owner: string, edge: string, cron: bo
   }
 }
 
-async function ownStack(say: Say): Promise<Stack> {
+async function ownStack(say: StepReporter): Promise<Stack> {
   await sweepTests();
   const made = await testCluster('tock_cron', say);
   const { cluster, passwords } = made;
@@ -35,7 +35,7 @@ async function ownStack(say: Say): Promise<Stack> {
   const pooler = pgbouncer ? await made.pool() : null;
   return {
     major,
-    name: await described(cluster.host, cluster.url()),
+    name: await describeServer(cluster.host, cluster.url()),
     superUrl: cluster.url(),
     ownerPassword: passwords.owner,
     edgePassword: passwords.edge,
@@ -65,7 +65,7 @@ async function givenStack(superUrl: string): Promise<Stack> {
   }
   await templates(superUrl, password, password, cron);
   const { postgres } = await askVersions(superUrl);
-  const name = await described({ origin: 'of TOCK_TEST_DATABASE_URL' }, superUrl);
+  const name = await describeServer({ origin: 'of TOCK_TEST_DATABASE_URL' }, superUrl);
   const passwords = { ownerPassword: password, edgePassword: password };
   return { major: Number.parseInt(postgres, 10), name, superUrl, ...passwords, cron };
 }

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { checkout } from '../scripts/stack/place.ts';
+import { checkout } from '../scripts/stack/paths.ts';
 
 const clock = 'it is a fake clock that passes';
 const killed = 'it is what a process does until the test kills it';

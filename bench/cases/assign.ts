@@ -1,25 +1,31 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { startPgbench } from '../pgbench.ts';
 import { setMaster, setTid } from '../systems/seed-assign.ts';
-import type { Case, Group, Place, Run, System } from '../types.ts';
+import type { Case, Group, Run, System, TestDatabase } from '../types.ts';
 import { ratio, rounded, tockOf } from '../windows.ts';
 
-/** As many connections as the seed measures with. */
+/** The number of connections with which the seed is measured. */
 const clients = 32;
 
-/** What is called, and how many are assigned by now. */
+/** The script, and the number of assigned tasks so far. */
 type Race = { script: string; done: string };
 
 type Raced = {
-  /** Seconds until each tenth was assigned, as far as it came. */
+  /** Seconds until each tenth was assigned, as far as the run got. */
   tenths: number[];
   assigned: number;
   seconds: number;
 };
 
-/** Has all clients assign until all is assigned, or the time is up. */
-async function race(run: Run, place: Place, { script, done }: Race, tasks: number, most: number) {
-  const worker = await startPgbench(run.stack.cluster.host, place, script, clients);
+/** All clients assign until every task is assigned or the time is up. */
+async function race(
+  run: Run,
+  database: TestDatabase,
+  { script, done }: Race,
+  tasks: number,
+  most: number,
+) {
+  const worker = await startPgbench(run.stack.cluster.host, database, script, clients);
   const raced: Raced = { tenths: [], assigned: 0, seconds: 0 };
   try {
     const from = performance.now();
@@ -28,7 +34,7 @@ async function race(run: Run, place: Place, { script, done }: Race, tasks: numbe
       // counting takes as long as many calls
       await Promise.race([pause(1000), worker.over]);
       const before = { ...raced };
-      const { rows } = await place.client.query({ name: 'done', text: done });
+      const { rows } = await database.client.query({ name: 'done', text: done });
       raced.assigned = rows[0].done;
       raced.seconds = (performance.now() - from) / 1000;
       for (;;) {
@@ -46,25 +52,25 @@ async function race(run: Run, place: Place, { script, done }: Race, tasks: numbe
 
 const lengths = ({ tenths }: Raced) => tenths.map((at, n) => at - (tenths[n - 1] ?? 0));
 
-/** Tasks a second in each tenth. */
+/** Tasks per second in each tenth. */
 const rates = (raced: Raced, tasks: number) => lengths(raced).map((length) => tasks / 10 / length);
 
 const whole = ({ assigned, seconds }: Raced) => assigned / seconds;
 
-type Side = { system: System; ready(place: Place): Promise<void>; race: Race };
+type Side = { system: System; ready(database: TestDatabase): Promise<void>; race: Race };
 
 async function raced(run: Run, { system, ready, race: asked }: Side, tasks: number, most: number) {
-  const place = await run.open(system);
+  const database = await run.open(system);
   try {
-    await ready(place);
-    await run.settle(place);
-    return await race(run, place, asked, tasks, most);
+    await ready(database);
+    await run.settle(database);
+    return await race(run, database, asked, tasks, most);
   } finally {
-    await run.close(place);
+    await run.close(database);
   }
 }
 
-/** What has not come to its end by then is compared by what it did, which flatters it. */
+/** A run that did not finish is compared by what it did, which flatters it. */
 const most = ({ quick }: Run) => (quick ? 15 : 240);
 
 const told = (one: Raced, tasks: number) => {
@@ -77,7 +83,7 @@ function flat(one: Raced, tasks: number): number | null {
   return all.length > 1 ? ratio(all.at(-1), all[0]) : null;
 }
 
-/** The rate over the whole, and whether it stays what it was. */
+/** The rate over the whole run, and whether it stays constant. */
 function compared(name: string, ours: Raced, peer: string, theirs: Raced, tasks: number): Case[] {
   const note = `Tock ${told(ours, tasks)}; ${peer} ${told(theirs, tasks)}`;
   const [tock, other] = [whole(ours), whole(theirs)];
@@ -104,8 +110,8 @@ function compared(name: string, ours: Raced, peer: string, theirs: Raced, tasks:
 
 const pairs = `select count(*)::int as done from tock.pool_members where worker is not null and task is not null`;
 
-const joined = async (place: Place, workers: number) =>
-  void (await place.client.query(
+const joined = async (database: TestDatabase, workers: number) =>
+  void (await database.client.query(
     `select tock.join_pool('p', 'w' || n, 3600) from generate_series(1, ${workers}) n`,
   ));
 
@@ -125,7 +131,7 @@ const taking = (run: Run, tasks: number): Side => ({
 /** Known workers, and up to a million tasks that come by the hundred. */
 const byTheHundred = (run: Run, tasks: number): Side => ({
   system: tockOf(run),
-  ready: (place) => joined(place, tasks),
+  ready: (database) => joined(database, tasks),
   race: {
     script: `select count(fencing_token) from tock.assign_tasks('p', array(select (random() * 1000000)::integer::text from generate_series(1, 100)));\n`,
     done: pairs,
@@ -134,7 +140,7 @@ const byTheHundred = (run: Run, tasks: number): Side => ({
 
 const electing = (run: Run, tasks: number): Side => ({
   system: tockOf(run),
-  ready: (place) => joined(place, tasks),
+  ready: (database) => joined(database, tasks),
   race: {
     script: `\\set task random(1, 1000000)\nselect * from tock.assign_task('p', :task::text);\n`,
     done: pairs,
@@ -159,7 +165,7 @@ const seedElecting = (tasks: number): Side => ({
   },
 });
 
-/** Example 1: of a thousand workers one is elected, and free again: pgbench counts. */
+/** Example 1: one of a thousand workers is elected and freed again; pgbench counts. */
 async function cycling(run: Run): Promise<Case[]> {
   const { host } = run.stack.cluster;
   const file = `${host.folder}/assign.sql`;
@@ -180,23 +186,23 @@ select coalesce(set_master(:task), 0) as tid \\gset
 update java_pool set taskid=null where tid=:tid and pg_try_advisory_xact_lock(:tid) and taskid is not null;\n`,
     },
   ];
-  const places = await Promise.all(sides.map(({ system }) => run.open(system)));
+  const databases = await Promise.all(sides.map(({ system }) => run.open(system)));
   try {
     const entries = sides.map(({ system, ready, script }, n) => {
-      const place = places[n] as Place;
+      const database = databases[n] as TestDatabase;
       return {
         name: system.name,
         async window() {
           if (
             n === 1 ||
-            (await place.client.query('select from tock.pool_members limit 1')).rowCount === 0
+            (await database.client.query('select from tock.pool_members limit 1')).rowCount === 0
           )
-            await place.client.query(ready);
-          await run.settle(place);
+            await database.client.query(ready);
+          await run.settle(database);
           await host.write(file, script);
           const argv = ['-n', '-M', 'prepared', '-T', String(run.seconds * 2), '-j', '2'];
           const out = await host.run([
-            ...[`${run.bin}/pgbench`, ...argv, '-c', String(clients), '-f', file, place.url],
+            ...[`${run.bin}/pgbench`, ...argv, '-c', String(clients), '-f', file, database.url],
           ]);
           return Number(/tps = ([\d.]+)/.exec(out)?.[1] ?? Number.NaN);
         },
@@ -221,7 +227,7 @@ update java_pool set taskid=null where tid=:tid and pg_try_advisory_xact_lock(:t
     ];
   } finally {
     await host.remove(file);
-    for (const place of places) await run.close(place);
+    for (const database of databases) await run.close(database);
   }
 }
 
@@ -246,7 +252,7 @@ async function measured(run: Run): Promise<Case[]> {
   return cases;
 }
 
-/** Assignment beside the seed's functions: how fast, and whether the last task is as cheap as the first. */
+/** Assignment beside the seed's functions: its speed, and whether the last task costs no more than the first. */
 export const groups: Group[] = [
   {
     name: 'assign',

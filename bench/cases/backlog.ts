@@ -1,9 +1,9 @@
-import { touchedTwins } from '../touched.ts';
-import { type Twins, twinCases } from '../twins.ts';
+import { touchedTwins } from '../pages_touched.ts';
+import { type Twins, twinCases } from '../size_comparison.ts';
 import type { Group, System } from '../types.ts';
 import { tockOf } from '../windows.ts';
 
-/** Cycles with much ready against little; each window leaves that many. Tock alone. */
+/** Cycles with a large backlog against a small one; each window leaves the backlog unchanged. Tock alone. */
 export const groups: Group[] = [
   {
     name: 'backlog',
@@ -27,10 +27,10 @@ export const groups: Group[] = [
             { ...large, open },
           ],
           seconds: run.seconds,
-          after: async (places) => {
-            const labelled = [...places].map(([{ label, ready }, place]) => ({
+          after: async (databases) => {
+            const labelled = [...databases].map(([{ label, ready }, database]) => ({
               label,
-              place,
+              database,
               ready,
             }));
             return touchedTwins(

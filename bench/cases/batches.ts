@@ -1,4 +1,4 @@
-import { costOf, costs, kinds, lifeOf, livesOf, nameOf } from '../lives.ts';
+import { costOf, costs, kinds, lifeOf, livesOf, nameOf } from '../life_cycle.ts';
 import { weights } from '../space.ts';
 import type { Group, Run, System } from '../types.ts';
 import { rivals } from '../windows.ts';
@@ -18,7 +18,7 @@ const group = (
   run: (run) => livesOf(run, { systems: systemsOf(run), bytes: 100, batches, lives }),
 });
 
-/** 1, 100 and 1,000 tasks a call, the last without the tables of users: no target is held against them. */
+/** 1, 100 and 1,000 tasks per call, the last without per-user tables; no target applies. */
 export const groups: Group[] = [
   group('batches', [1, 100], [1, 100], ({ systems }) => systems),
   { ...group('large batches', [1000], [], rivals), slow: true },

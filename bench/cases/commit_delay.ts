@@ -1,17 +1,17 @@
-import type { Case, Group, Place, Run, System, Work } from '../types.ts';
+import type { Case, Group, Run, System, TestDatabase, Work } from '../types.ts';
 import { caseOf, ratio, rounded, shapeOf, tockOf } from '../windows.ts';
 
 const tasks = 60_000;
 
-/** Tasks enqueued by one session, so that one stream has them all, and claims that commit as sessions do. */
-async function oneStream(place: Place): Promise<void> {
+/** Tasks enqueued by one session, so that one stream has them all, and claims that commit synchronously. */
+async function oneStream(database: TestDatabase): Promise<void> {
   for (let n = 0; n < tasks / 5000; n++) {
-    await place.client.query(
+    await database.client.query(
       `select cardinality(tock.enqueue('one', (select jsonb_agg(jsonb_build_object('payload',
          jsonb_build_object('n', n, 'text', repeat('x', 75)))) from generate_series(1, 5000) n)))`,
     );
   }
-  const { rows } = await place.client.query(
+  const { rows } = await database.client.query(
     `select count(*) from tock.streams where queue = 'one' and awake`,
   );
   if (Number(rows[0].count) !== 1) throw new Error(`The tasks are in ${rows[0].count} streams.`);
@@ -22,50 +22,50 @@ const claim = (queue: string, alone: boolean): Work => ({
   script: `select lease, id, payload from tock.claim(p_queue => '${queue}', p_own_transaction => ${alone}) \\aset\n`,
 });
 
-/** Tock, of which only claims are counted: a lease each, as they take one task. */
+/** Tock; only claims are counted, each with its own lease because it takes one task. */
 const claiming = (tock: System): System => ({
   ...tock,
-  async counts(place) {
-    const { enqueued } = await tock.counts(place);
-    const { rows } = await place.client.query(
+  async counts(database) {
+    const { enqueued } = await tock.counts(database);
+    const { rows } = await database.client.query(
       'select count(*)::float8 as claimed from tock.leases',
     );
     return { enqueued, finished: rows[0].claimed };
   },
 });
 
-// not cycles(), which remembers how fast a system is: these commits are nobody else's
-async function rate(run: Run, system: System, place: Place, work: Work | null) {
+// not cycles(), which remembers how fast a system is: this commit delay applies only here
+async function rate(run: Run, system: System, database: TestDatabase, work: Work | null) {
   if (!work) return null;
-  const got = await run.measure(place, system, [{ work, clients: run.clients }]);
+  const got = await run.measure(database, system, [{ work, clients: run.clients }]);
   return got.finished / got.seconds;
 }
 
 async function measured(run: Run): Promise<Case[]> {
   const tock = tockOf(run);
   const shape = shapeOf(1);
-  const places = new Map<System, Place>();
+  const databases = new Map<System, TestDatabase>();
   const [claims, single] = [await run.open(tock), await run.open(tock)];
   let back: (() => Promise<void>) | undefined;
   try {
     for (const system of [...(run.quick ? [tock] : run.systems), run.floor]) {
-      const place = await run.open(system);
-      places.set(system, place);
-      await system.fill(place, tasks, shape);
-      await run.settle(place);
+      const database = await run.open(system);
+      databases.set(system, database);
+      await system.fill(database, tasks, shape);
+      await run.settle(database);
     }
     await tock.fill(claims, 2 * tasks, shape);
     await oneStream(single);
-    for (const place of [claims, single]) await run.settle(place);
-    // every flush waits for 3 ms, whoever else is at work
+    for (const database of [claims, single]) await run.settle(database);
+    // every flush waits for 3 ms, whatever else runs
     back = await run.configure({ commit_delay: '3000', commit_siblings: '0' });
     const counted = claiming(tock);
     const figures = await run.interleave([
       { name: 'claim 1', window: () => rate(run, counted, claims, claim('q', true)) },
       { name: 'one stream', window: () => rate(run, counted, single, claim('one', false)) },
-      ...[...places].map(([system, place]) => ({
+      ...[...databases].map(([system, database]) => ({
         name: system.name,
-        window: () => rate(run, system, place, system.cycle(shape)),
+        window: () => rate(run, system, database, system.cycle(shape)),
       })),
     ]);
     const [one, floor] = [figures['one stream'], figures[run.floor.name]];
@@ -90,9 +90,9 @@ async function measured(run: Run): Promise<Case[]> {
     ];
   } finally {
     await back?.();
-    for (const place of [claims, single, ...places.values()]) await run.close(place);
+    for (const database of [claims, single, ...databases.values()]) await run.close(database);
   }
 }
 
-/** Where each flush takes 3 ms: cycles and claims, one a call. */
+/** With 3 ms per flush: cycles and claims of one task. */
 export const groups: Group[] = [{ name: 'commit_delay', run: measured }];

@@ -1,16 +1,16 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Call, connection } from '../calls.ts';
-import { serve } from '../served.ts';
+import { serve } from '../serve_worker.ts';
 import type { Case, Group, Run } from '../types.ts';
 
 const samples = (run: Run) => (run.quick ? 100 : 400);
 const warmUp = 100;
-/** Between two tasks nothing is at work. */
+/** No task runs between two others. */
 const PAUSE_MS = 50;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Hears from handlers that they have begun. */
+/** Receives messages of handlers that have begun. */
 async function listener() {
   let heard = () => {};
   const server = createServer((_, response) => {
@@ -21,7 +21,7 @@ async function listener() {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    /** When it hears next. */
+    /** Resolves with the next message. */
     next: () =>
       new Promise<number>((resolve) => {
         heard = () => resolve(performance.now());
@@ -30,7 +30,7 @@ async function listener() {
   };
 }
 
-/** Milliseconds from a request sent to what the listener hears of it, or to its answer. */
+/** Milliseconds from a request until the listener's message about it, or until its answer. */
 async function times(count: number, once: () => Promise<[sent: number, done: number]>) {
   const found: number[] = [];
   for (let n = -warmUp; n < count; n++) {
@@ -71,9 +71,9 @@ const measures = (count: number, { call, next }: Door) => {
 async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   if (!tock) return [];
-  const place = await run.open(tock);
+  const database = await run.open(tock);
   const { url, next, close } = await listener();
-  const served = await serve(run, place, 'bench/consumer_worker.ts', { LISTENER: url });
+  const served = await serve(run, database, 'bench/consumer_worker.ts', { LISTENER: url });
   const door = connection(served);
   try {
     const count = samples(run);
@@ -95,7 +95,7 @@ async function measured(run: Run): Promise<Case[]> {
     door.close();
     await served.stop();
     close();
-    await run.close(place);
+    await run.close(database);
   }
 }
 

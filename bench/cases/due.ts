@@ -1,15 +1,15 @@
-import type { Case, Group, Place, Run } from '../types.ts';
+import type { Case, Group, Run, TestDatabase } from '../types.ts';
 import { caseOf, floorOf, shapeOf, tockOf } from '../windows.ts';
 
 const tasks = 100_000;
 
-/** Calls until one has nothing more to do; tasks a second. */
-async function rateOf(run: Run, place: Place, call: string): Promise<number> {
-  await run.settle(place);
+/** Calls until there is nothing left to do; tasks per second. */
+async function rateOf(run: Run, database: TestDatabase, call: string): Promise<number> {
+  await run.settle(database);
   const started = performance.now();
   let done = 0;
   for (;;) {
-    const { rows } = await place.client.query(`select ${call} as done`);
+    const { rows } = await database.client.query(`select ${call} as done`);
     if (!rows[0].done) break;
     done += Number(rows[0].done);
   }
@@ -18,8 +18,8 @@ async function rateOf(run: Run, place: Place, call: string): Promise<number> {
   return done / seconds;
 }
 
-/** Delayed by an hour, and then the hour is taken away. */
-async function waiting({ client }: Place): Promise<void> {
+/** Delays tasks by an hour, then moves their time back. */
+async function waiting({ client }: TestDatabase): Promise<void> {
   await client.query(
     `select cardinality(tock.enqueue('due', (select jsonb_agg(jsonb_build_object('delay_seconds', 3600,
        'payload', jsonb_build_object('n', n, 'text', repeat('x', 80)))) from generate_series(1, $1::integer) n)))`,
@@ -31,25 +31,25 @@ async function waiting({ client }: Place): Promise<void> {
   await client.query('vacuum tock.waiting');
 }
 
-/** Claimed a thousand at a time, and their deadlines put into the past. */
-async function lost(run: Run, place: Place): Promise<void> {
-  await tockOf(run).fill(place, tasks, shapeOf(1000));
-  const queues = await place.client.query('select distinct queue from tock.streams where awake');
+/** Claims a thousand at a time, and moves their deadlines into the past. */
+async function lost(run: Run, database: TestDatabase): Promise<void> {
+  await tockOf(run).fill(database, tasks, shapeOf(1000));
+  const queues = await database.client.query('select distinct queue from tock.streams where awake');
   for (const { queue } of queues.rows) {
     for (;;) {
       const claim =
         'select count(*) from tock.claim($1, p_limit => 1000, p_own_transaction => true)';
-      const { rows } = await place.client.query(claim, [queue]);
+      const { rows } = await database.client.query(claim, [queue]);
       if (Number(rows[0].count) === 0) break;
     }
   }
-  await place.client.query(
+  await database.client.query(
     `update tock.leases set leased_until = now() - interval '1 minute' + (after_position % 50000) * interval '1 ms'
      where closed_at is null`,
   );
-  await place.client.query('vacuum tock.leases');
-  // the claims may have reaped on their way, up to now
-  await place.client.query(
+  await database.client.query('vacuum tock.leases');
+  // the claims may have reaped until now
+  await database.client.query(
     "update tock.maintenance_jobs set reached_at = now() - interval '1 hour', swept_at = now() where name = 'reap'",
   );
 }
@@ -63,16 +63,17 @@ export const groups: Group[] = [
     slow: true,
     async run(run) {
       const tock = tockOf(run);
-      const timed = (call: string, prepare: (place: Place) => Promise<void>) => async () => {
-        const place = await run.open(tock);
-        try {
-          await prepare(place);
-          return await rateOf(run, place, call);
-        } finally {
-          await run.close(place);
-        }
-      };
-      const reaping = (place: Place) => lost(run, place);
+      const timed =
+        (call: string, prepare: (database: TestDatabase) => Promise<void>) => async () => {
+          const database = await run.open(tock);
+          try {
+            await prepare(database);
+            return await rateOf(run, database, call);
+          } finally {
+            await run.close(database);
+          }
+        };
+      const reaping = (database: TestDatabase) => lost(run, database);
       const calls: [name: string, window: () => Promise<number | null>, note: string][] = [
         ['promote 100,000 due', timed('tock.promote()', waiting), 'promote(), 1,000 a call'],
         [
@@ -87,7 +88,7 @@ export const groups: Group[] = [
           'of leases of 1,000',
         ],
       ];
-      // each in a transaction of its own, or all in one: in a hurry the first is enough
+      // each in its own transaction, or all in one: quick runs do only the first
       const chosen = run.quick ? [calls[0], calls[2]] : calls;
       const picked = chosen.filter((one) => one !== undefined);
       const floor = await floorOf(run, 'enqueue', shapeOf(1000));

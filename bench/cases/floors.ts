@@ -1,15 +1,18 @@
 import { connected } from '../cluster.ts';
 import { payload } from '../payload.ts';
-import type { Case, Figure, Group, Place, Run, Work } from '../types.ts';
+import type { Case, Figure, Group, Run, TestDatabase, Work } from '../types.ts';
 
-/** What has no counterpart in a queue: rows by COPY, and a statement that does nothing. */
+/** Work without a counterpart in a queue: rows by COPY, and an empty statement. */
 async function measured(run: Run): Promise<Case[]> {
-  const place = await run.open(run.floor);
+  const database = await run.open(run.floor);
   const { host } = run.stack.cluster;
   const [file, select] = [`${host.folder}/copied`, `${host.folder}/select.sql`];
-  const name = new URL(place.url).pathname.slice(1);
+  const name = new URL(database.url).pathname.slice(1);
   // only a superuser may COPY from a file
-  const admin: Place = { url: run.superUrl(name), client: await connected(run.superUrl(name)) };
+  const admin: TestDatabase = {
+    url: run.superUrl(name),
+    client: await connected(run.superUrl(name)),
+  };
   try {
     await host.write(file, `${payload(100)}\n`.repeat(1000));
     await host.write(select, 'select 1;\n');
@@ -21,7 +24,7 @@ async function measured(run: Run): Promise<Case[]> {
     const selects = async () => {
       const argv = ['-n', '-M', 'prepared', '-f', select, '-c', String(run.clients), '-j', '2'];
       const out = await host.run([
-        ...[`${host.bin}/pgbench`, ...argv, '-T', String(Math.ceil(run.seconds)), place.url],
+        ...[`${host.bin}/pgbench`, ...argv, '-T', String(Math.ceil(run.seconds)), database.url],
       ]);
       return Number(/^tps = ([\d.]+)/m.exec(out)?.[1]);
     };
@@ -45,7 +48,7 @@ async function measured(run: Run): Promise<Case[]> {
   } finally {
     await admin.client.end();
     for (const path of [file, select]) await host.remove(path);
-    await run.close(place);
+    await run.close(database);
   }
 }
 

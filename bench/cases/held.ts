@@ -1,6 +1,6 @@
 import { connected } from '../cluster.ts';
 import { mix } from '../mix.ts';
-import type { Case, Figure, Group, Place, Run, System, Work } from '../types.ts';
+import type { Case, Figure, Group, Run, System, TestDatabase, Work } from '../types.ts';
 import {
   caseOf,
   figure,
@@ -16,20 +16,20 @@ import {
 const windows = 6;
 const row = (rates: number[]) => rates.map(rounded).join(' ');
 
-/** Read-only, repeatable read, and idle after it has read something; returns what ends it. */
-async function hold(place: Place): Promise<() => Promise<void>> {
-  const client = await connected(place.url);
+/** Opens a read-only, repeatable read transaction that is idle after one read; returns a function that ends it. */
+async function hold(database: TestDatabase): Promise<() => Promise<void>> {
+  const client = await connected(database.url);
   await client.query('begin isolation level repeatable read read only');
   await client.query('select count(*) from pg_class');
   return () => client.end();
 }
 
-type Twin = { ready(place: Place): Promise<void>; work: Work };
+type Twin = { ready(database: TestDatabase): Promise<void>; work: Work };
 type Seen = { held: number[]; control: number[] };
 
 /**
- * Two databases of a system at work side by side, with half of the connections each, and in one of them
- * the held transaction: whatever else changes in the minute changes for both.
+ * Two databases of a system run side by side with half of the connections each, and one of them has the held
+ * transaction: all other changes during the minute affect both.
  */
 async function seenBy(
   run: Run,
@@ -37,9 +37,9 @@ async function seenBy(
   seconds: number,
   { ready, work }: Twin,
 ): Promise<Seen> {
-  const places = [await run.open(system), await run.open(system)] as const;
-  const sides = places.map((place) => ({
-    place,
+  const databases = [await run.open(system), await run.open(system)] as const;
+  const sides = databases.map((database) => ({
+    database,
     system,
     works: [{ work, clients: run.clients / 2 }],
   }));
@@ -47,8 +47,8 @@ async function seenBy(
   let release = async () => {};
   try {
     for (let n = 0; n < windows; n++) {
-      for (const place of places) await ready(place);
-      if (n === 0) release = await hold(places[0]);
+      for (const database of databases) await ready(database);
+      if (n === 0) release = await hold(databases[0]);
       const got = await run.together(sides, seconds);
       const [held, control] = got.map((one) => one.finished / one.seconds);
       seen.held.push(held ?? 0);
@@ -57,11 +57,11 @@ async function seenBy(
     return seen;
   } finally {
     await release();
-    for (const place of places) await run.close(place);
+    for (const database of databases) await run.close(database);
   }
 }
 
-/** All of them, each by itself: a failure is the system's own note. */
+/** Runs each system by itself: a failure becomes the system's own note. */
 async function eachOf(
   run: Run,
   systems: System[],
@@ -110,7 +110,7 @@ function told(
   ];
 }
 
-/** A round takes ten seconds, with what comes before its window. */
+/** A round takes ten seconds, including the time before its window. */
 async function measured(run: Run): Promise<Case[]> {
   const seconds = run.quick ? run.seconds : 7.5;
   const tock = tockOf(run);
@@ -121,17 +121,17 @@ async function measured(run: Run): Promise<Case[]> {
     const systems = batch === 1 && !run.quick ? rivals(run) : [tock];
     const seen = await eachOf(run, systems, (system) =>
       seenBy(run, system, seconds, {
-        ready: (place) => stock(run, system, place, shape, seconds),
+        ready: (database) => stock(run, system, database, shape, seconds),
         work: system.cycle(shape) as Work,
       }),
     );
     cases.push(...told(run, `${batch}`, seen, floor));
     const work = mix(batch);
-    // so that claims find something before the first of the delayed are due
-    const ready = async (place: Place) => {
-      const { rows } = await place.client.query('select from tock.streams limit 1');
-      if (rows.length === 0) await run.load(place, work, { seconds: 2 });
-      await run.settle(place);
+    // so that claims find tasks before the first delayed ones are due
+    const ready = async (database: TestDatabase) => {
+      const { rows } = await database.client.query('select from tock.streams limit 1');
+      if (rows.length === 0) await run.load(database, work, { seconds: 2 });
+      await run.settle(database);
     };
     const mixed = await eachOf(run, [tock], () => seenBy(run, tock, seconds, { ready, work }));
     const more = '; enqueued, claimed and completed or failed; the peers have no comparable door';
@@ -140,5 +140,5 @@ async function measured(run: Run): Promise<Case[]> {
   return cases;
 }
 
-/** Rates in a minute in which a transaction is held open; the peers only at one a call. */
+/** Rates in a minute with a transaction held open; peers only with one task per call. */
 export const groups: Group[] = [{ name: 'held', slow: true, run: measured }];

@@ -1,6 +1,6 @@
-import { allFinished, jumping, live } from '../lived.ts';
-import { touchedTwins } from '../touched.ts';
-import { type Side, twinCases } from '../twins.ts';
+import { touchedTwins } from '../pages_touched.ts';
+import { allFinished, jumping, live } from '../prepare_history.ts';
+import { type Side, twinCases } from '../size_comparison.ts';
 import type { Group } from '../types.ts';
 import { tockOf } from '../windows.ts';
 
@@ -19,10 +19,10 @@ export const groups: Group[] = [
         label: `${run.quick ? '500 thousand' : '10 million'} finished, ${segments} segments`,
         ready,
         open: async () => {
-          const place = await run.open(tock);
-          run.say(`history: ${await live(place, runs, segments)}`);
-          await allFinished(plain, place);
-          return place;
+          const database = await run.open(tock);
+          run.say(`history: ${await live(database, runs, segments)}`);
+          await allFinished(plain, database);
+          return database;
         },
       };
       return twinCases(run, [tock], () => ({
@@ -30,13 +30,13 @@ export const groups: Group[] = [
         sides: [small, large],
         enqueue: !run.quick,
         seconds: run.seconds,
-        after: (places) =>
+        after: (databases) =>
           touchedTwins(
             run,
             'history',
             [small, large].flatMap((side) => {
-              const place = places.get(side);
-              return place ? [{ label: side.label, place }] : [];
+              const database = databases.get(side);
+              return database ? [{ label: side.label, database }] : [];
             }),
           ),
       }));

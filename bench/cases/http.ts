@@ -1,6 +1,6 @@
 import { connection, cycle, rate, type Step } from '../calls.ts';
 import { payload } from '../payload.ts';
-import { serve } from '../served.ts';
+import { serve } from '../serve_worker.ts';
 import type { Case, Figure, Group, Run } from '../types.ts';
 import { warmUp } from '../windows.ts';
 
@@ -38,16 +38,16 @@ function described(name: string, tasks: number, floor: Figure, figure: Figure): 
 async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   if (!tock) return [];
-  const place = await run.open(tock);
-  const served = await serve(run, place);
+  const database = await run.open(tock);
+  const served = await serve(run, database);
   const all = Array.from({ length: run.clients }, () => connection(served));
   let left = 0;
   let claimed = 0;
-  // a guess until the first window has said more
+  // an estimate until the first window has a result
   const perSecond = new Map(batches.map((batch) => [batch, 500 * batch]));
 
   const window = async (step: Step) => {
-    await place.client.query('select tock.tick()');
+    await database.client.query('select tock.tick()');
     await rate(all, step, warmUp(run.seconds));
     return rate(all, step, run.seconds);
   };
@@ -56,14 +56,14 @@ async function measured(run: Run): Promise<Case[]> {
     const wanted = 1.5 * seconds * (perSecond.get(batch) ?? 0);
     if (left < wanted) {
       const more = Math.ceil(Math.max(wanted - left, 10_000));
-      await tock.fill(place, more, { batch, bytes: 100, queues: 1 });
+      await tock.fill(database, more, { batch, bytes: 100, queues: 1 });
       left += more;
-      await run.settle(place);
+      await run.settle(database);
     }
     claimed = 0;
     const found = await window(async (call) => {
       const { tasks, requests, state } = await cycle(call, 'q', batch);
-      if (state === 'empty') throw new Error('The window ran dry.');
+      if (state === 'empty') throw new Error('The window ran out of tasks.');
       claimed += tasks;
       return requests;
     });
@@ -89,7 +89,7 @@ async function measured(run: Run): Promise<Case[]> {
   } finally {
     for (const { close } of all) close();
     await served.stop();
-    await run.close(place);
+    await run.close(database);
   }
 }
 

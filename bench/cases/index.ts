@@ -15,10 +15,10 @@ import { groups as mixed } from './mixed.ts';
 import { groups as pages } from './pages.ts';
 import { groups as payloads } from './payloads.ts';
 import { groups as queues } from './queues.ts';
+import { groups as together } from './related_tasks.ts';
 import { groups as tenants } from './tenants.ts';
-import { groups as together } from './together.ts';
 
-/** Every group of cases, in the order in which they run. A new one goes here. */
+/** All groups of cases, in the order of the run. Add new groups here. */
 export const groups: Group[] = [
   ...batches,
   ...floors,

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Connection, connection, cycle } from '../calls.ts';
-import { type Served, serve } from '../served.ts';
-import type { Case, Group, Place, Run, System } from '../types.ts';
+import { type Served, serve } from '../serve_worker.ts';
+import type { Case, Group, Run, System, TestDatabase } from '../types.ts';
 
 const waiters = 4;
-/** How long a consumer may have waited when something comes: up to so many seconds, evenly. */
+/** How long a consumer has waited when a task comes: up to this many seconds, evenly distributed. */
 const longest = 2;
 const asking = (run: Run) => (run.quick ? 4 : 10);
 const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
@@ -16,7 +16,7 @@ const at = (values: number[], share: number) => {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? null;
 };
 
-/** Milliseconds from a task sent to its claim answered, one waiter and one queue. */
+/** Milliseconds from sending a task to the answer of its claim, with one waiter and one queue. */
 async function latencies(served: Served, queue: string, seconds: number): Promise<number[]> {
   const consumer = connection(served);
   const producer = connection(served);
@@ -32,7 +32,7 @@ async function latencies(served: Served, queue: string, seconds: number): Promis
       await pause(Math.random() * longest);
       const sent = performance.now();
       await producer.call('POST', `/v1/queues/${queue}/tasks`, '{"payload": 1}');
-      if ((await waited).tasks !== 1) throw new Error('A claim waited and found nothing.');
+      if ((await waited).tasks !== 1) throw new Error('A claim waited and found no task.');
       found.push(answered - sent);
     }
   } finally {
@@ -42,17 +42,21 @@ async function latencies(served: Served, queue: string, seconds: number): Promis
   return found;
 }
 
-/** What one who waits asks of the database, by its count of transactions beside those without him. */
-async function statements(place: Place, served: Served, seconds: number): Promise<number> {
+/** The statements of a waiting consumer, from the database's transaction count with and without it. */
+async function statements(
+  database: TestDatabase,
+  served: Served,
+  seconds: number,
+): Promise<number> {
   const text = `select xact_commit + xact_rollback as count from pg_stat_database
     where datname = current_database()`;
   const during = async (work: () => Promise<unknown>) => {
     // sessions report once a second
     await pause(1.5);
-    const before = Number((await place.client.query(text)).rows[0].count);
+    const before = Number((await database.client.query(text)).rows[0].count);
     await work();
     await pause(1.5);
-    return Number((await place.client.query(text)).rows[0].count) - before;
+    return Number((await database.client.query(text)).rows[0].count) - before;
   };
   const all: Connection[] = Array.from({ length: waiters }, () => connection(served));
   const alone = await during(() => pause(seconds));
@@ -63,23 +67,23 @@ async function statements(place: Place, served: Served, seconds: number): Promis
   return (waiting - alone) / waiters / seconds;
 }
 
-/** The same of a peer, from a job sent to its handler started, by its own runner told by NOTIFY. */
+/** The same for a peer, from sending a job to the start of its handler, by its own runner with NOTIFY. */
 async function ofPeer(run: Run, peer: System, seconds: number): Promise<number[] | null> {
   if (!['graphile-worker', 'pg-boss'].includes(peer.name)) return null;
-  const place = await run.open(peer);
+  const database = await run.open(peer);
   try {
-    const task = { url: place.url, name: peer.name, seconds, gap: longest / 5 };
+    const task = { url: database.url, name: peer.name, seconds, gap: longest / 5 };
     const env = { ...process.env, BENCH_WORK: JSON.stringify(task), NODE_ENV: 'production' };
     const module = fileURLToPath(new URL('../peers/start.ts', import.meta.url));
     const options = { env, timeout: (seconds + 60) * 1000 };
     const { stdout } = await promisify(execFile)(process.execPath, [module], options);
     return JSON.parse(stdout);
   } finally {
-    await run.close(place);
+    await run.close(database);
   }
 }
 
-/** Milliseconds of a request that asks for `select 1` through the same Worker. */
+/** Milliseconds of a request that runs `select 1` through the same Worker. */
 async function roundTrips(served: Served): Promise<number[]> {
   const { call, close } = connection(served);
   const found: number[] = [];
@@ -93,16 +97,16 @@ async function roundTrips(served: Served): Promise<number[]> {
 }
 
 async function ofTock(run: Run, tock: System, seconds: number) {
-  const place = await run.open(tock);
-  const served = await serve(run, place);
+  const database = await run.open(tock);
+  const served = await serve(run, database);
   try {
     const least = await roundTrips(served);
-    const asked = await statements(place, served, asking(run));
+    const asked = await statements(database, served, asking(run));
     const each = Array.from({ length: waiters }, (_, n) => latencies(served, `wait${n}`, seconds));
     return { asked, least, found: (await Promise.all(each)).flat() };
   } finally {
     await served.stop();
-    await run.close(place);
+    await run.close(database);
   }
 }
 

@@ -2,23 +2,23 @@ import type pg from 'pg';
 import { type Connection, connection, cycle } from '../calls.ts';
 import { connected } from '../cluster.ts';
 import { median } from '../interleave.ts';
-import { memoryOf, postmaster, resident, touchBuffers } from '../resident.ts';
-import { type Served, serve } from '../served.ts';
-import type { Case, Group, Place, Run } from '../types.ts';
+import { memoryOf, postmaster, resident, touchBuffers } from '../memory_usage.ts';
+import { type Served, serve } from '../serve_worker.ts';
+import type { Case, Group, Run, TestDatabase } from '../types.ts';
 
 type Sample = { database: number; processes: number; worker: number };
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Each of them over and over until told to stop, by HTTP in single tasks and in SQL by the hundred. */
-async function mixed(place: Place, served: Served) {
+/** All of them repeatedly until told to stop, by HTTP in single tasks and in SQL by the hundred. */
+async function mixed(database: TestDatabase, served: Served) {
   let going = true;
   const over = (work: () => Promise<unknown>) =>
     (async () => {
       while (going) await work();
     })();
   const http = Array.from({ length: 4 }, () => connection(served));
-  const sql = await Promise.all(Array.from({ length: 3 }, () => connected(place.url)));
+  const sql = await Promise.all(Array.from({ length: 3 }, () => connected(database.url)));
   const [adds, takes, ticks] = sql as [pg.Client, pg.Client, pg.Client];
   const hundred = JSON.stringify(Array.from({ length: 100 }, (_, n) => ({ payload: { n } })));
   const one = JSON.stringify({ payload: { user: 12345, action: 'welcome' }, tenant: 't' });
@@ -80,14 +80,14 @@ async function measured(run: Run): Promise<Case[]> {
   if (!tock) return [];
   const seconds = run.quick ? 20 : 600;
   const back = await run.configure({ autovacuum: 'on' });
-  const place = await run.open(tock);
-  const served = await serve(run, place);
+  const database = await run.open(tock);
+  const served = await serve(run, database);
   try {
-    const server = await postmaster(place);
-    await touchBuffers(place);
-    const stop = await mixed(place, served);
+    const server = await postmaster(database);
+    await touchBuffers(database);
+    const stop = await mixed(database, served);
     const samples: Sample[] = [];
-    // what a start needs is there by then
+    // everything that a start needs is loaded by then
     await pause(run.quick ? 5000 : 30_000);
     const started = performance.now();
     for (let at = 0; at < seconds; at = (performance.now() - started) / 1000) {
@@ -109,7 +109,7 @@ async function measured(run: Run): Promise<Case[]> {
     ];
   } finally {
     await served.stop();
-    await run.close(place);
+    await run.close(database);
     await back();
   }
 }

@@ -1,36 +1,36 @@
-import type { Figure, Group, Measured, Place, Run, System } from '../types.ts';
+import type { Figure, Group, Measured, Run, System, TestDatabase } from '../types.ts';
 import { caseOf, median, shapeOf, stock } from '../windows.ts';
 
 const shape = shapeOf(100);
 
-async function window(run: Run, system: System, place: Place): Promise<Measured | null> {
+async function window(run: Run, system: System, database: TestDatabase): Promise<Measured | null> {
   const [enqueue, cycle] = [system.enqueue(shape), system.cycle(shape)];
   if (!enqueue || !cycle) return null;
-  await stock(run, system, place, shape, run.seconds);
+  await stock(run, system, database, shape, run.seconds);
   const clients = run.clients / 2;
-  return run.measure(place, system, [
+  return run.measure(database, system, [
     { work: enqueue, clients },
     { work: cycle, clients },
   ]);
 }
 
-/** Half of the connections enqueue and the others claim and complete, 100 a call, at the same time. */
+/** Half of the connections enqueue and the others claim and complete, 100 per call, at the same time. */
 export const groups: Group[] = [
   {
     name: 'mixed',
     async run(run) {
-      const places = new Map<System, Place>();
+      const databases = new Map<System, TestDatabase>();
       const enqueued: Record<string, Figure> = {};
       try {
         for (const system of [...run.systems, run.floor]) {
-          places.set(system, await run.open(system));
+          databases.set(system, await run.open(system));
         }
         const rates = new Map<string, number[]>();
         const consumed = await run.interleave(
-          [...places].map(([system, place]) => ({
+          [...databases].map(([system, database]) => ({
             name: system.name,
             window: async () => {
-              const got = await window(run, system, place);
+              const got = await window(run, system, database);
               if (!got) return null;
               const { name } = system;
               rates.set(name, [...(rates.get(name) ?? []), got.enqueued / got.seconds]);
@@ -48,7 +48,7 @@ export const groups: Group[] = [
           caseOf(run, { name: 'mixed consumed 100', unit: 'tasks/s', note }, consumed),
         ];
       } finally {
-        for (const place of places.values()) await run.close(place);
+        for (const database of databases.values()) await run.close(database);
       }
     },
   },

@@ -1,12 +1,12 @@
-import { grow } from '../grown.ts';
-import { jumping } from '../lived.ts';
-import { touchedTwins } from '../touched.ts';
-import type { Group, Place } from '../types.ts';
+import { touchedTwins } from '../pages_touched.ts';
+import { jumping } from '../prepare_history.ts';
+import { grow } from '../prepare_segments.ts';
+import type { Group, TestDatabase } from '../types.ts';
 import { shapeOf, tockOf } from '../windows.ts';
 
 /**
- * Pages that a claim and its completion touch with many segments, a fourth of them kept unsettled by a
- * paused task, against three. The other twins are counted where they are made: backlog, history, queues.
+ * Pages that a claim and its completion touch with many segments, a quarter of them kept open by a paused task,
+ * against three segments. Other comparisons count pages where they are made: backlog, history, queues.
  */
 export const groups: Group[] = [
   {
@@ -15,22 +15,25 @@ export const groups: Group[] = [
     async run(run) {
       const tock = jumping(tockOf(run));
       const count = run.quick ? 40 : 200;
-      const places: Place[] = [];
+      const databases: TestDatabase[] = [];
       try {
         for (const segments of [3, count]) {
-          const place = await run.open(tock);
-          places.push(place);
-          if (segments > 3) run.say(`pages: ${await grow(place.client, segments)}`);
-          await tock.fill(place, 20_000, shapeOf(100));
+          const database = await run.open(tock);
+          databases.push(database);
+          if (segments > 3) run.say(`pages: ${await grow(database.client, segments)}`);
+          await tock.fill(database, 20_000, shapeOf(100));
           const work = tock.cycle(shapeOf(1));
-          if (work) await run.load(place, work, { seconds: 1 });
-          await run.settle(place);
+          if (work) await run.load(database, work, { seconds: 1 });
+          await run.settle(database);
         }
         const labels = ['3 segments', `${count} segments`];
-        const labelled = places.map((place, n) => ({ label: labels[n] ?? '', place }));
+        const labelled = databases.map((database, n) => ({
+          label: labels[n] ?? '',
+          database,
+        }));
         return await touchedTwins(run, 'segments', labelled);
       } finally {
-        for (const place of places) await run.close(place);
+        for (const database of databases) await run.close(database);
       }
     },
   },

@@ -1,4 +1,4 @@
-import { livesOf } from '../lives.ts';
+import { livesOf } from '../life_cycle.ts';
 import { weightsOf } from '../space.ts';
 import type { Case, Group, Run } from '../types.ts';
 import { rivals } from '../windows.ts';
@@ -13,7 +13,7 @@ async function sized(run: Run, label: string, bytes: number, longest: number): P
   ];
 }
 
-/** Payloads of 1 and 16 KB at 100 a call, Tock and those that the best is looked for among. */
+/** Payloads of 1 and 16 KB at 100 per call, for Tock and the best peers. */
 export const groups: Group[] = [
   {
     name: 'payloads',

@@ -1,14 +1,14 @@
-import { touchedTwins } from '../touched.ts';
-import { type Side, twinCases } from '../twins.ts';
-import type { Group, Place } from '../types.ts';
+import { touchedTwins } from '../pages_touched.ts';
+import { type Side, twinCases } from '../size_comparison.ts';
+import type { Group, TestDatabase } from '../types.ts';
 import { shapeOf, tockOf } from '../windows.ts';
 
-async function streamsOf(place: Place): Promise<number> {
-  const { rows } = await place.client.query('select count(*)::int as streams from tock.streams');
+async function streamsOf(database: TestDatabase): Promise<number> {
+  const { rows } = await database.client.query('select count(*)::int as streams from tock.streams');
   return rows[0].streams;
 }
 
-/** Calls that go round 1, 100 and 2,000 queues with the same backlog over all. Tock alone. */
+/** Calls that cycle through 1, 100 and 2,000 queues with the same total backlog. Tock alone. */
 export const groups: Group[] = [
   {
     name: 'queues',
@@ -21,16 +21,16 @@ export const groups: Group[] = [
           queues,
           ready: run.quick ? 500_000 : 2_000_000,
           async open() {
-            const place = await run.open(tock);
-            // each queue's streams are made by the first calls, once and for all: until hardly any are new
+            const database = await run.open(tock);
+            // the first calls create each queue's streams once: repeat until hardly any are new
             const work = tock.enqueue(shapeOf(1, { queues }));
             for (let pass = 0, made = 0; work && pass < 8; pass++) {
-              await run.load(place, work, { seconds: 4 });
+              await run.load(database, work, { seconds: 4 });
               const before = made;
-              made = await streamsOf(place);
+              made = await streamsOf(database);
               if (run.quick || made < before * 1.02) break;
             }
-            return place;
+            return database;
           },
         }),
       );
@@ -40,13 +40,13 @@ export const groups: Group[] = [
         sides: measured,
         enqueue: !run.quick,
         seconds: run.seconds,
-        after: (places) =>
+        after: (databases) =>
           touchedTwins(
             run,
             'queues',
             measured.flatMap((side) => {
-              const place = places.get(side);
-              return place ? [{ label: side.label, place }] : [];
+              const database = databases.get(side);
+              return database ? [{ label: side.label, database }] : [];
             }),
           ),
       }));

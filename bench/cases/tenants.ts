@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { connected } from '../cluster.ts';
-import type { Case, Group, Place, Run } from '../types.ts';
+import type { Case, Group, Run, TestDatabase } from '../types.ts';
 
 const tenants = 10_000;
 const heavy = 'heavy';
@@ -18,7 +18,7 @@ const others = (each: number): Task[] =>
 const heavyOnes = (count: number): Task[] =>
   Array.from({ length: count }, (_, n) => ({ tenant: heavy, payload: n }));
 
-/** In order, in calls of so many, by several connections at a time. */
+/** In order, in calls of this size, over several connections at once. */
 async function enqueue(clients: pg.Client[], queue: string, tasks: Task[], perCall: number) {
   let next = 0;
   const each = async (client: pg.Client) => {
@@ -41,19 +41,19 @@ async function claim(client: pg.Client, queue: string): Promise<Task[]> {
   return rows;
 }
 
-/** How many tasks were handed out before each of the others', until the backlog is done. */
+/** How many tasks were claimed before each of the other tenants' tasks, until the backlog is done. */
 async function drained(client: pg.Client, queue: string, count: number): Promise<number[]> {
   const waits: number[] = [];
   for (let before = 0; before < count; ) {
     const got = await claim(client, queue);
-    if (got.length === 0) throw new Error(`${queue}: ${count - before} tasks are not handed out.`);
+    if (got.length === 0) throw new Error(`${queue}: ${count - before} tasks are not claimed.`);
     for (const [n, { tenant }] of got.entries()) if (tenant !== heavy) waits.push(before + n);
     before += got.length;
   }
   return waits;
 }
 
-/** A claim each time after half as many tasks have come: how many claims each of these takes. */
+/** One claim for every half batch of new tasks: how many claims each of these tasks waits for. */
 async function flowing(client: pg.Client, queue: string, claims: number): Promise<number[]> {
   const size = perClaim / 2;
   const waits: number[] = [];
@@ -88,22 +88,26 @@ function described(name: string, unit: string, beside: number[], alone: number[]
   });
 }
 
-async function backlogs(place: Place, clients: pg.Client[], each: number): Promise<Case[]> {
+async function backlogs(
+  database: TestDatabase,
+  clients: pg.Client[],
+  each: number,
+): Promise<Case[]> {
   const count = tenants * each;
   await enqueue(clients, 'alone', shuffled(others(each)), 100);
-  const alone = await drained(place.client, 'alone', count);
+  const alone = await drained(database.client, 'alone', count);
 
   await enqueue(clients, 'bulk', heavyOnes(count), 5000);
   await enqueue(clients, 'bulk', shuffled(others(each)), 100);
-  const bulk = await drained(place.client, 'bulk', 2 * count);
+  const bulk = await drained(database.client, 'bulk', 2 * count);
 
-  // task by task among the others: seen by the maintenance job that looks for it every 5 s
+  // interleaved with other tasks, one by one: the maintenance job that runs every 5 s must detect it
   const mixed = shuffled([...others(each), ...heavyOnes(count)]);
   const early = Math.ceil(mixed.length / 5);
   await enqueue(clients, 'drip', mixed.slice(0, early), 100);
-  await place.client.query('select tock.isolate_tenants()');
+  await database.client.query('select tock.isolate_tenants()');
   await enqueue(clients, 'drip', mixed.slice(early), 100);
-  const drip = await drained(place.client, 'drip', 2 * count);
+  const drip = await drained(database.client, 'drip', 2 * count);
 
   const unit = 'tasks go before';
   return [
@@ -112,26 +116,30 @@ async function backlogs(place: Place, clients: pg.Client[], each: number): Promi
   ];
 }
 
-async function flows(place: Place, clients: pg.Client[], claims: number): Promise<Case[]> {
-  const alone = await flowing(place.client, 'flow-alone', claims);
+async function flows(
+  database: TestDatabase,
+  clients: pg.Client[],
+  claims: number,
+): Promise<Case[]> {
+  const alone = await flowing(database.client, 'flow-alone', claims);
   await enqueue(clients, 'flow-beside', heavyOnes(claims * perClaim), 5000);
-  const beside = await flowing(place.client, 'flow-beside', claims);
+  const beside = await flowing(database.client, 'flow-beside', claims);
   return described('wait at half load beside a backlog of one tenant', 'claims', beside, alone);
 }
 
 async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   if (!tock) return [];
-  const place = await run.open(tock);
-  const clients = await Promise.all(Array.from({ length: 4 }, () => connected(place.url)));
+  const database = await run.open(tock);
+  const clients = await Promise.all(Array.from({ length: 4 }, () => connected(database.url)));
   try {
     return [
-      ...(await backlogs(place, clients, run.quick ? 2 : 10)),
-      ...(await flows(place, clients, run.quick ? 200 : 2000)),
+      ...(await backlogs(database, clients, run.quick ? 2 : 10)),
+      ...(await flows(database, clients, run.quick ? 200 : 2000)),
     ];
   } finally {
     for (const client of clients) await client.end();
-    await run.close(place);
+    await run.close(database);
   }
 }
 

@@ -12,7 +12,7 @@ type Bar = {
 
 const unmeasured = { kind: 'peer', value: null } as const;
 
-/** Least and most of a figure's windows; none where they are of another measure, as samples in time are. */
+/** Minimum and maximum of a figure's windows; null for windows with another meaning, such as samples over time. */
 function spreadOf(
   { windows = {} }: Case,
   name: string,
@@ -52,7 +52,7 @@ const words: Record<Standing, string> = {
   worse: 'worse than the best of three',
 };
 
-/** What Tock's figure is beside the best peer's, in words as well as in a colour. */
+/** Compares Tock's figure with the best peer's, in words as well as in colour. */
 function badgeOf(one: Case): string {
   const part = toBest(one);
   if (part === null) return '';
@@ -62,7 +62,7 @@ function badgeOf(one: Case): string {
 
 const peersIn = ({ peers }: Case) => Object.entries(peers).filter(([, value]) => value !== null);
 
-/** A case of several systems: a bar each. */
+/** A case of several systems: one bar each. */
 function compared(one: Case): string {
   const of = (name: string, kind: Bar['kind'], value: number | null) => ({
     name,
@@ -80,7 +80,7 @@ function compared(one: Case): string {
   return card(one.name, one.unit, bars, badgeOf(one), one.note ? [one.note] : []);
 }
 
-/** Cases of Tock alone that share a measure and a floor: a bar each. */
+/** Cases of Tock alone with the same unit and floor: one bar each. */
 function alone(cases: Case[], prefix: string): string {
   const [{ unit, floor } = { unit: '', floor: null }] = cases;
   const single = cases.length === 1;
@@ -98,7 +98,7 @@ function alone(cases: Case[], prefix: string): string {
   return card(title, unit, bars, '', [...new Set(notes)]);
 }
 
-/** Bars of a group: a card a case with peers, and one for all without that share unit and floor. */
+/** Bars of a group: one card for each case with peers, and one for all others with the same unit and floor. */
 export function barsOf(cases: Case[], prefix: string): string {
   const withPeers = cases.filter((one) => peersIn(one).length > 0);
   const others = cases.filter((one) => peersIn(one).length === 0);

@@ -3,20 +3,20 @@ import { best } from '../windows.ts';
 
 export type Standing = 'better' | 'even' | 'worse';
 
-/** Nearer than this is no difference: windows of one run differ by more. */
+/** A smaller difference is none: windows of one run differ by more. */
 const EVEN = 0.05;
 
-/** Whether more is better: of rates and ratios, not of costs. */
+/** Whether more is better: for rates and ratios, not for costs. */
 const moreIsBetter = (unit: string) => unit === 'ratio' || unit.endsWith('/s');
 
-/** Tock's figure as a part of the best peer's: of rates and ratios the highest is, of costs the lowest. */
+/** Tock's figure divided by the best peer's: the highest rate or ratio, the lowest cost. */
 export function toBest({ unit, tock, peers }: Case): number | null {
   const found = best.flatMap((name) => peers[name] ?? []);
   if (tock === null || found.length === 0) return null;
   return tock / (moreIsBetter(unit) ? Math.max(...found) : Math.min(...found));
 }
 
-/** How many times better Tock is than the best peer, whichever way its unit counts; below 1 it is worse. */
+/** How many times better Tock is than the best peer, whatever its unit; below 1 it is worse. */
 export function advantage(one: Case): number | null {
   const part = toBest(one);
   if (part === null) return null;

@@ -6,10 +6,10 @@ const entities: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Text as it may stand in HTML and in its attributes. */
+/** Escapes text for HTML and its attributes. */
 export const escaped = (text: string) => text.replace(/[&<>"']/g, (one) => entities[one] as string);
 
-/** A code span of a note's backticks, and all else as text. */
+/** Converts backticks of a note to code spans, and escapes the rest. */
 export const prose = (text: string) => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
 export function table(caption: string, head: string[], rows: string[][]): string {

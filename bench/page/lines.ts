@@ -8,7 +8,7 @@ type Chart = { title: string; x: string; y: string; lines: Line[]; most?: number
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 280, 58, 12, 12, 52];
 const [wide, high] = [WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM];
 
-/** A round step of the axis, so that it has about four. */
+/** A round step for the axis, with about four steps. */
 function stepOf(most: number): number {
   const raw = most / 4;
   const ten = 10 ** Math.floor(Math.log10(raw));
@@ -23,7 +23,7 @@ const ticks = (most: number) => {
 const compact = (value: number) =>
   value.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 2 });
 
-/** Lines from zero on both axes; what they show is in the table beside them. */
+/** Lines from zero on both axes; the values are in the table beside them. */
 function svg({ title, x, y, lines, most }: Chart): string {
   const points = lines.flatMap((one) => one.points);
   const right = most ?? Math.max(...points.map(([at]) => at));
@@ -54,7 +54,7 @@ function figure(chart: Chart, figures: string): string {
 <ul class="legend">${legend.join('')}</ul>${svg(chart)}${figures}</figure>`;
 }
 
-/** Windows one after another: rates while a transaction is held open, memory while work goes on. */
+/** Consecutive windows: rates while a transaction is held open, memory during work. */
 function inTime(one: Case, title: string, x: string, y: string): string {
   const windows = Object.entries(one.windows ?? {});
   const lines = windows.map(
@@ -75,11 +75,11 @@ function inTime(one: Case, title: string, x: string, y: string): string {
 
 const parts = [10, 25, 50, 75, 90, 99, 100];
 
-/** The sample that so many percent are no later than. */
+/** The sample at a percentile. */
 const percentile = (sorted: number[], part: number) =>
   sorted[Math.max(0, Math.ceil((sorted.length * part) / 100) - 1)] ?? 0;
 
-/** Samples of a latency: how many percent were at most so long. */
+/** Samples of a latency: the percentage of samples up to each time. */
 function spread(one: Case, title: string): string {
   const windows = Object.entries(one.windows ?? {}).map(
     ([name, seen]) => [name, seen.toSorted((a, b) => a - b)] as const,
@@ -106,7 +106,7 @@ function spread(one: Case, title: string): string {
 
 const many = ({ windows = {} }: Case) => Object.values(windows).some((seen) => seen.length > 3);
 
-/** The line chart of a case whose windows are more than repetitions; null for any other. */
+/** The line chart of a case whose windows are more than repetitions; null for others. */
 export function lineOf(one: Case): string | null {
   if (!many(one)) return null;
   const held = /^(held .*): last of first$/.exec(one.name);

@@ -12,13 +12,13 @@ const css = readFileSync(join(import.meta.dirname, 'page.css'), 'utf8');
 
 const idOf = (group: string) => `g-${group.replaceAll(/\W+/g, '-')}`;
 
-/** In the order of the run, those with a peer first. */
+/** In the order of the run, groups with a peer first. */
 function groupsOf({ cases }: Report): string[] {
   const first = cases.filter((one) => standing(one) !== null);
   return [...new Set([...first, ...cases].map(({ group = '' }) => group))];
 }
 
-/** Tock's figures that have a peer's beside them, the worst first. */
+/** Tock's figures with a peer's beside them, the worst first. */
 function ranked({ cases }: Report, how: string): string[][] {
   return cases
     .filter((one) => standing(one) === how)
@@ -42,7 +42,7 @@ function summary(report: Report): string {
   };
   const compared = all.worse.length + all.even.length + all.better.length;
   if (compared === 0)
-    return '<p>No peer was measured in this run: see each figure beside its floor.</p>';
+    return '<p>No peer was measured in this run: compare each figure with its floor.</p>';
   const listed = (caption: string, rows: string[][]) =>
     rows.length === 0 ? '' : `<div class="ranked">${table(caption, head, rows)}</div>`;
   return `<p>Of ${compared} figures with a peer beside them, Tock is worse than the best of ${escaped(best.join(', '))} in ${all.worse.length},
@@ -61,7 +61,7 @@ function section(report: Report, group: string): string {
 ${two}${barsOf(cases, `${group}: `)}</section>`;
 }
 
-/** All figures as the run's JSON has them, for whoever wants them in one place. */
+/** All figures of the run's JSON in one table. */
 function allOf(cases: Case[], peers: string[]): string {
   const rows = cases.map((one) => [
     one.name,
@@ -92,7 +92,7 @@ function how({ command, machine, versions, settings, ...report }: Report): strin
 ${left.join('')}${systems.join('\n')}</ul>${failed ? `<h3>Failed</h3><ul>${failed}</ul>` : ''}</section>`;
 }
 
-/** The run as one page that asks the network for nothing. */
+/** The run as one page without network requests. */
 export function page(report: Report): string {
   const groups = groupsOf(report);
   const peers = [...new Set(report.cases.flatMap((one) => Object.keys(one.peers)))];

@@ -1,4 +1,4 @@
-/** pg-boss's flows, for bench/cases/together.ts: says what each round came to, as JSON. */
+/** pg-boss's flows, for bench/cases/related_tasks.ts: says what each round came to, as JSON. */
 import { PgBoss } from 'pg-boss';
 import { payload } from '../payload.ts';
 

@@ -3,7 +3,7 @@ import type { System } from '../types.ts';
 
 const rows = 100_000;
 
-/** What PostgreSQL itself takes for the rows: nothing is queued here. */
+/** The cost of the rows in PostgreSQL itself: nothing is queued. */
 export const floor: System = {
   name: 'floor',
   version: 'PostgreSQL itself',
@@ -23,7 +23,7 @@ export const floor: System = {
       [payload(100), rows],
     );
   },
-  /** Rows beside those to update, which are always the same ones. */
+  /** Rows beside the updated ones, which are always the same. */
   async fill({ client }, tasks, { bytes }) {
     const text = 'insert into rows (payload) select $1 from generate_series(1, $2::integer)';
     await client.query(text, [payload(bytes), Math.ceil(tasks)]);
@@ -48,7 +48,7 @@ update targets set updates = updates + 1 where ${which} returning id, payload;\n
          (select coalesce(sum(updates), 0) from targets) as finished`,
     );
     const [{ enqueued, finished }] = found;
-    // It can't run dry.
+    // The floor cannot run out of tasks.
     return { enqueued: Number(enqueued) + 1e12, finished: Number(finished) };
   },
 };

@@ -1,10 +1,10 @@
 import { nodeModule, versionOf } from '../node-work.ts';
 import { listed, payload } from '../payload.ts';
-import type { Place, Shape, System, Work } from '../types.ts';
-import { drawn } from './drawn.ts';
+import type { Shape, System, TestDatabase, Work } from '../types.ts';
+import { drawn } from './random_queue.ts';
 import { queueNames } from './tock.ts';
 
-/** Adds jobs, their payloads a text of a JSON array that is parsed in the call. */
+/** Adds jobs; their payloads are the text of a JSON array that is parsed in the call. */
 const added = (name: string, payloads: string) => `select count(id)
   from graphile_worker.add_jobs(array(
     select (${name}, one, null, null, null, null, null, null)::graphile_worker.job_spec
@@ -19,7 +19,7 @@ function enqueue(shape: Shape): Work {
   return { by: 'pgbench', script: `${set}${more.set}\n${call};\n` };
 }
 
-async function fill({ client }: Place, tasks: number, shape: Shape): Promise<void> {
+async function fill({ client }: TestDatabase, tasks: number, shape: Shape): Promise<void> {
   const names = queueNames(shape);
   const batch = Math.max(1, Math.min(2000, Math.ceil(tasks / names.length)));
   const text = added('$1::text', '$2');
@@ -30,7 +30,7 @@ async function fill({ client }: Place, tasks: number, shape: Shape): Promise<voi
   }
 }
 
-/** What was fastest of what its performance page tells to tune. */
+/** The fastest of the settings that its performance page recommends. */
 function tuned(batch: number) {
   if (batch === 1) return { processes: 2, runners: 1, size: -1, delay: -1 };
   return { processes: 2, runners: 1, concurrency: 24, size: batch, delay: 0 };

@@ -10,7 +10,7 @@ import { tockNode } from './tock-node.ts';
 /** In the order of the columns. */
 export const systems: System[] = [tock, graphileWorker, pgBoss, singleTable, perUserTables];
 
-/** Measured only when --systems names them. */
+/** Measured only if --systems names them. */
 export const more: System[] = [tockNode];
 
 export { floor };

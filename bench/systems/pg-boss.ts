@@ -1,20 +1,20 @@
 import { nodeModule, versionOf } from '../node-work.ts';
 import { listed, payload } from '../payload.ts';
-import type { Place, Shape, System, Work } from '../types.ts';
-import { drawn } from './drawn.ts';
+import type { Shape, System, TestDatabase, Work } from '../types.ts';
+import { drawn } from './random_queue.ts';
 import { queueNames } from './tock.ts';
 
-async function create(client: Place['client'], names: string[]): Promise<void> {
+async function create(client: TestDatabase['client'], names: string[]): Promise<void> {
   const missing = 'select unnest($1::text[]) as name except select name from pgboss.queue';
   const text = `select pgboss.create_queue(name, '{"policy": "standard"}') from (${missing}) missing`;
   await client.query(text, [names]);
 }
 
-/** Plain rows, the way that its documentation offers to whoever loads jobs by SQL. */
+/** Plain rows, which its documentation offers for loading jobs by SQL. */
 const inserted = (name: string, payloads: string) => `insert into pgboss.job (name, data)
   select ${name}, one from jsonb_array_elements(${payloads}::jsonb) one`;
 
-async function fill({ client }: Place, tasks: number, shape: Shape): Promise<void> {
+async function fill({ client }: TestDatabase, tasks: number, shape: Shape): Promise<void> {
   const names = queueNames(shape);
   await create(client, names);
   const batch = Math.max(1, Math.min(2000, Math.ceil(tasks / names.length)));

@@ -1,8 +1,11 @@
 import type { System } from '../types.ts';
 
-/** Not called by windows of cycles: the case `assign` has scripts of its own. */
+/** Not called by cycle windows: the case `assign` has its own scripts. */
 const nothing = {
-  lacks: ['no lease: a worker that vanishes keeps its task', 'no heartbeat, no fence'],
+  lacks: [
+    'no lease: a worker that vanishes keeps its task',
+    'Copied from the seed task-assignment, except for the table and the searched columns.',
+  ],
   fill: async () => {},
   enqueue: () => null,
   cycle: () => null,
@@ -29,7 +32,7 @@ const elect = (name: string, table: string, found: string, given: string) => `
   end;
   $$ language plpgsql strict`;
 
-/** Example 1 of the seed: a task elects one of so many known workers. */
+/** Example 1 of the seed: a task elects one of many known workers. */
 export const setMaster = (workers: number): System => ({
   ...nothing,
   name: 'set_master',
@@ -44,7 +47,7 @@ export const setMaster = (workers: number): System => ({
   },
 });
 
-/** Example 2 of the seed: so many known tasks, and workers that nobody knows. */
+/** Example 2 of the seed: many known tasks, and unknown workers. */
 export const setTid = (tasks: number): System => ({
   ...nothing,
   name: 'set_tid',

@@ -9,7 +9,7 @@ const options = (kind: 'enqueue' | 'cycle', shape: Shape) => ({
   processes: 2,
 });
 
-/** Tock through node-postgres, as the peers are called: what pgbench's client is worth. */
+/** Tock through node-postgres, as the peers are called: shows the effect of pgbench's client. */
 export const tockNode: System = {
   ...tock,
   name: 'tock (node)',

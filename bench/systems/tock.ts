@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { migrate } from '../../migrate/migrate.ts';
 import { listed, payload } from '../payload.ts';
-import type { Place, Shape, System } from '../types.ts';
+import type { Shape, System, TestDatabase } from '../types.ts';
 
-/** The queue's name in SQL of a pgbench script, in which :queue is set where there are several. */
+/** The queue's name in the SQL of a pgbench script; :queue is set if there are several. */
 const queueOf = ({ queues }: Shape) => (queues === 1 ? "'q'" : "'q' || :queue::text");
 const setQueue = ({ queues }: Shape) => (queues === 1 ? '' : `\\set queue random(1, ${queues})\n`);
 
@@ -11,15 +11,15 @@ const setQueue = ({ queues }: Shape) => (queues === 1 ? '' : `\\set queue random
 export const queueNames = ({ queues }: Shape) =>
   queues === 1 ? ['q'] : Array.from({ length: queues }, (_, n) => `q${n + 1}`);
 
-/** From eight connections at once, as that many writers have a stream each. */
-async function fill(place: Place, tasks: number, shape: Shape): Promise<void> {
+/** From eight connections at once, so that streams of that many writers exist. */
+async function fill(database: TestDatabase, tasks: number, shape: Shape): Promise<void> {
   const names = queueNames(shape);
   const batch = Math.max(1, Math.min(1000, Math.ceil(tasks / names.length / 4)));
   const task = `{"payload": ${payload(shape.bytes)}}`;
   const text = `[${Array(batch).fill(task).join(',')}]`;
   let calls = Math.ceil(tasks / batch);
   const writer = async () => {
-    const client = new pg.Client({ connectionString: place.url });
+    const client = new pg.Client({ connectionString: database.url });
     await client.connect();
     try {
       while (calls-- > 0) {
@@ -34,12 +34,12 @@ async function fill(place: Place, tasks: number, shape: Shape): Promise<void> {
   await Promise.all(Array.from({ length: 8 }, writer));
 }
 
-async function number(place: Place, sql: string): Promise<number> {
-  return Number(Object.values((await place.client.query(sql)).rows[0])[0]);
+async function number(database: TestDatabase, sql: string): Promise<number> {
+  return Number(Object.values((await database.client.query(sql)).rows[0])[0]);
 }
 
-// Positions: the sequence hands out one a task, and one whenever a stream begins or wakes. Counting runs
-// would read all of them before each window, and so set their hint bits outside of it.
+// Counts positions: the sequence provides one per task, and one whenever a stream begins or wakes. Counting runs would
+// read all of them before each window, and so set their hint bits outside of it.
 const positions = 'select last_value from tock.positions';
 
 export const tock: System = {
@@ -53,8 +53,8 @@ export const tock: System = {
   lacks: [],
   maintenance_job: { sql: 'select tock.tick()', every: 5 },
   // TOCK_SQL_DIRECTORY: another sql/ to compare with
-  prepare: async (place) =>
-    void (await migrate(place.url, { directory: process.env.TOCK_SQL_DIRECTORY })),
+  prepare: async (database) =>
+    void (await migrate(database.url, { directory: process.env.TOCK_SQL_DIRECTORY })),
   fill,
   enqueue(shape) {
     const { set, text } = listed(shape.batch, `{"payload": ${payload(shape.bytes)}}`, ['[', ']']);
@@ -63,19 +63,22 @@ export const tock: System = {
   },
   cycle(shape) {
     const args = `p_queue => ${queueOf(shape)}, p_limit => ${shape.batch}, p_own_transaction => true`;
-    // after a claim that found nothing, :lease is the one before, and completing that again adds nothing
+    // after an empty claim, :lease is still the previous one, and completing that again counts nothing
     const claim = `select lease, id, payload from tock.claim(${args}) \\aset`;
     const complete = 'select * from tock.complete(:lease::uuid);';
     return { by: 'pgbench', script: `${setQueue(shape)}${claim}\n${complete}\n` };
   },
-  async counts(place) {
+  async counts(database) {
     const finished = `select (select coalesce(sum(runs), 0) from tock.leases where outcome = 'done')
       - (select count(*) from tock.results where state in ('failed', 'cancelled'))`;
-    return { enqueued: await number(place, positions), finished: await number(place, finished) };
+    return {
+      enqueued: await number(database, positions),
+      finished: await number(database, finished),
+    };
   },
-  async check(place) {
-    const { enqueued, finished } = await tock.counts(place);
-    const { rows } = await place.client.query(`
+  async check(database) {
+    const { enqueued, finished } = await tock.counts(database);
+    const { rows } = await database.client.query(`
       select (select count(*) from tock.runs)::float8 as runs,
         (select count(*) from (
           select after_position < lag(last_position) over (partition by stream order by after_position) as twice
@@ -83,7 +86,7 @@ export const tock: System = {
     const { runs, twice } = rows[0];
     if (twice > 0) throw new Error(`tock: ${twice} leases overlap.`);
     if (runs > enqueued || runs < enqueued - 1000 || finished > runs) {
-      throw new Error(`tock: ${enqueued} positions drawn, ${runs} runs there, ${finished} done.`);
+      throw new Error(`tock: ${enqueued} positions used, ${runs} runs stored, ${finished} done.`);
     }
   },
 };

@@ -2,18 +2,22 @@ import type { Command } from 'commander';
 import type { Answer, Query } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
 import { type Api, withApi } from '../api.ts';
-import { whole } from '../given.ts';
+import { wholeNumber } from '../arguments.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { withBar } from '../progress.ts';
-import { moment, some, table } from '../table.ts';
+import { moment, plural, table } from '../table.ts';
 
-type Found = Answer<'GET /v1/archive/tasks'>['tasks'][number];
+type ArchivedTask = Answer<'GET /v1/archive/tasks'>['tasks'][number];
 
-/** What steps, and looks into files, is a Worker. */
+/** Steps and searches need a Worker, which has the store. */
 function mustReachStore(api: Api): void {
   if (!api.isLocal) return;
-  const next = 'Give --url and --key: the Worker has the store.';
-  throw new Failure('The archive lies in a store that SQL does not reach.', next, 2);
+  const next = 'Give --url and --key of the Worker.';
+  throw new Failure(
+    "This command needs the archive's store, which only the Worker can access.",
+    next,
+    2,
+  );
 }
 
 const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
@@ -21,17 +25,17 @@ const mebibytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 function describe(all: Answer<'GET /v1/archive'>): string {
   const { enabled, prefix, waiting, exported, files, rows, bytes, failures } = all;
   const lines = [
-    `The archive is ${enabled ? 'on' : 'off'}; its files lie under ${prefix}/`,
-    `${some(exported, 'segment')} in ${some(files, 'file')}: ${some(rows, 'run')}, ${mebibytes(bytes)}`,
-    `${some(waiting, 'segment waits', 'segments wait')} for it${waiting ? `, the oldest since ${moment(all.oldest_waiting_at)}` : ''}`,
+    `The archive is ${enabled ? 'on' : 'off'}; the prefix of its files is ${prefix}/`,
+    `${plural(exported, 'segment')} in ${plural(files, 'file')}: ${plural(rows, 'run')}, ${mebibytes(bytes)}`,
+    `${plural(waiting, 'segment waits', 'segments wait')} for export${waiting ? `, the oldest since ${moment(all.oldest_waiting_at)}` : ''}`,
     `Last step: ${moment(all.last_step_at) ?? 'never'}`,
   ];
   if (all.erasures_pending)
     lines.push(
-      `${some(all.erasures_pending, 'erased task is', 'erased tasks are')} still in its files`,
+      `${plural(all.erasures_pending, 'erased task is', 'erased tasks are')} still in its files`,
     );
   if (failures)
-    lines.push(`${some(failures, 'step')} in a row failed, the last with: ${all.last_error}`);
+    lines.push(`The last ${plural(failures, 'step')} failed, the latest with: ${all.last_error}`);
   return `${lines.join('\n')}\n`;
 }
 
@@ -41,20 +45,20 @@ const status = (options: Options) =>
     print(options, all, () => describe(all));
   });
 
-async function put(settings: { enabled: boolean; prefix?: string }, options: Options) {
+async function putSettings(settings: { enabled: boolean; prefix?: string }, options: Options) {
   await withApi(options, async (api) => {
-    // On without a store it would only keep history from being dropped.
+    // An archive without a store would only keep segments from being dropped.
     if (settings.enabled) mustReachStore(api);
     await api.call('PUT /v1/archive', { body: settings });
   });
   await status(options);
 }
 
-/** Steps until nothing is left to do. */
+/** Repeats steps until nothing is left to do. */
 async function run(options: Options) {
   const all = { steps: 0, rows: 0, bytes: 0, erased: 0, deleted: 0 };
   await withApi(options, (api) =>
-    withBar(options, 'Runs', null, async (shown) => {
+    withBar(options, 'Runs', null, async (progress) => {
       mustReachStore(api);
       let step: Answer<'POST /v1/archive/step'>;
       do {
@@ -64,42 +68,45 @@ async function run(options: Options) {
         all.bytes += step.bytes;
         all.erased += step.erased;
         all.deleted += step.deleted;
-        shown.add(step.rows);
+        progress.add(step.rows);
       } while (step.more);
     }),
   );
   print(options, all, () => {
     const { rows, bytes, erased } = all;
-    return `${some(rows, 'run')} exported, ${mebibytes(bytes)}; ${some(erased, 'task')} erased\n`;
+    return `${plural(rows, 'run')} exported, ${mebibytes(bytes)}; ${plural(erased, 'task')} erased\n`;
   });
 }
 
-const end = (options: Options) =>
+const endSegment = (options: Options) =>
   withApi(options, async (api) => {
-    const ended = await api.call('POST /v1/archive/end');
-    const { segment, closed_at, why } = ended;
+    const endedSegment = await api.call('POST /v1/archive/end');
+    const { segment, closed_at, why } = endedSegment;
     const next = closed_at
-      ? 'all in it is over: tock archive run exports it once it is audited, and it is dropped within minutes.'
-      : `it is exported and dropped when all in it is over. It waits for: ${why}.`;
-    print(options, ended, () => `Segment ${segment} has ended; ${next}\n`);
+      ? 'all its runs have ended: tock archive run exports it once it is verified, and it is dropped within minutes.'
+      : `it is exported and dropped when all its runs have ended. It waits for: ${why}.`;
+    print(options, endedSegment, () => `Segment ${segment} has ended; ${next}\n`);
   });
 
-/** What is exported is listed there once the database has dropped it. */
+/** An exported task is listed once the database has dropped its segment. */
 const NONE_ARCHIVED =
-  'No such tasks in the archive. What the database has not dropped yet: tock tasks';
+  'The archive has no such tasks. Tasks that are still in the database: tock tasks';
 
-type Asked = Query<'GET /v1/archive/tasks'>;
-type Search = Omit<Asked, 'queue' | 'unique_key' | 'limit'> & { uniqueKey?: string; limit: number };
+type TaskQuery = Query<'GET /v1/archive/tasks'>;
+type Search = Omit<TaskQuery, 'queue' | 'unique_key' | 'limit'> & {
+  uniqueKey?: string;
+  limit: number;
+};
 
 async function ls(queue: string, options: Options<Search>) {
   const { state, tenant, uniqueKey: unique_key, worker, error, from, to, limit } = options;
-  const asked = { queue, state, tenant, unique_key, worker, error, from, to };
-  const tasks: Found[] = [];
+  const filter = { queue, state, tenant, unique_key, worker, error, from, to };
+  const tasks: ArchivedTask[] = [];
   let cursor: string | null = null;
   await withApi(options, async (api) => {
     mustReachStore(api);
     do {
-      const query = { ...asked, cursor, limit: Math.min(1000, limit - tasks.length) };
+      const query = { ...filter, cursor, limit: Math.min(1000, limit - tasks.length) };
       const page: Answer<'GET /v1/archive/tasks'> = await api.call('GET /v1/archive/tasks', {
         query,
       });
@@ -107,14 +114,14 @@ async function ls(queue: string, options: Options<Search>) {
       cursor = page.cursor;
     } while (cursor !== null && tasks.length < limit);
   });
-  const rows = tasks.map((one) => [
-    one.id,
-    one.state,
-    one.tenant,
-    one.attempt,
-    one.worker,
-    moment(one.ended_at ?? one.created_at),
-    one.error,
+  const rows = tasks.map((task) => [
+    task.id,
+    task.state,
+    task.tenant,
+    task.attempt,
+    task.worker,
+    moment(task.ended_at ?? task.created_at),
+    task.error,
   ]);
   const heading = ['task', 'state', 'tenant', 'attempt', 'worker', 'ended', 'error'];
   print(options, { tasks, cursor }, () => table([heading, ...rows]));
@@ -125,39 +132,39 @@ export function addArchive(program: Command): void {
   const archive = program.command('archive').description('history in object storage');
   archive
     .command('status')
-    .description('whether it is on, what lies there and what waits for it')
-    .action((_given, command: Command) => status(optionsOf(command)));
+    .description('show its state, its size and the segments that wait for export')
+    .action((_options, command: Command) => status(optionsOf(command)));
   archive
     .command('on')
     .description('from now on no history is dropped that is not there, verified')
-    .option('--prefix <path>', 'under which its files lie')
-    .action((_given, command: Command) => {
+    .option('--prefix <path>', 'prefix of its files')
+    .action((_options, command: Command) => {
       const options: Options<{ prefix?: string }> = optionsOf(command);
       const { prefix } = options;
-      return put({ enabled: true, ...(prefix !== undefined && { prefix }) }, options);
+      return putSettings({ enabled: true, ...(prefix !== undefined && { prefix }) }, options);
     });
   archive
     .command('off')
-    .description('history is dropped as if there were none; what is there stays')
-    .action((_given, command: Command) => put({ enabled: false }, optionsOf(command)));
+    .description('turn the archive off: history is dropped without export; existing files stay')
+    .action((_options, command: Command) => putSettings({ enabled: false }, optionsOf(command)));
   archive
     .command('end')
-    .description('end the segment in use, so that it goes there at once and is dropped')
-    .action((_given, command: Command) => end(optionsOf(command)));
+    .description('end the current segment, so that it is exported and dropped early')
+    .action((_options, command: Command) => endSegment(optionsOf(command)));
   archive
     .command('run')
-    .description('take its steps until nothing is left to export, erase or delete')
-    .action((_given, command: Command) => run(optionsOf(command)));
+    .description('run its steps until nothing is left to export, erase or delete')
+    .action((_options, command: Command) => run(optionsOf(command)));
   archive
     .command('ls <queue>')
-    .description('archived tasks of a queue, the newest segments first')
+    .description('list archived tasks of a queue, newest segments first')
     .option('--state <state>', 'done, dead, cancelled or expired')
-    .option('--tenant <tenant>', 'whose tasks')
-    .option('--unique-key <key>', 'that had this key')
-    .option('--worker <worker>', 'whose worker had them last')
-    .option('--error <text>', 'dead of this, in full')
-    .option('--from <instant>', 'made then or later')
-    .option('--to <instant>', 'made before that')
-    .option('--limit <count>', 'so many at most', whole(1, 1_000_000), 100)
-    .action((queue: string, _given, command: Command) => ls(queue, optionsOf(command)));
+    .option('--tenant <tenant>', 'tasks of this tenant')
+    .option('--unique-key <key>', 'tasks with this unique key')
+    .option('--worker <worker>', 'tasks last run by this worker')
+    .option('--error <text>', 'dead tasks with exactly this error')
+    .option('--from <instant>', 'created at or after this time')
+    .option('--to <instant>', 'created before this time')
+    .option('--limit <count>', 'maximum number of tasks', wholeNumber(1, 1_000_000), 100)
+    .action((queue: string, _options, command: Command) => ls(queue, optionsOf(command)));
 }

@@ -1,41 +1,41 @@
 import type { Command } from 'commander';
-import { withDatabaseFirst } from '../api.ts';
-import { whole } from '../given.ts';
+import { withDatabasePreferred } from '../api.ts';
+import { wholeNumber } from '../arguments.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
-type Given = { by?: string; verb?: string; object?: string; before?: string; limit?: number };
+type Flags = { by?: string; verb?: string; object?: string; before?: string; limit?: number };
 
-async function acts(options: Options<Given>) {
+async function showAuditLog(options: Options<Flags>) {
   const { by, verb, object, before, limit = 20 } = options;
-  const { acts: found } = await withDatabaseFirst(options, (api) =>
+  const { acts: entries } = await withDatabasePreferred(options, (api) =>
     api.call('GET /v1/audit-log', { query: { key: by, verb, object, before, limit } }),
   );
-  const last = found.at(-1)?.number;
-  print(options, found, () =>
+  const last = entries.at(-1)?.number;
+  print(options, entries, () =>
     table([
       ['number', 'at', 'who', 'verb', 'object', ''],
-      ...found.map((act) => [
-        act.number,
-        moment(act.at),
-        act.key ? `${act.key} (${act.key_name})` : act.role,
-        act.verb,
-        act.object,
-        JSON.stringify(act.detail),
+      ...entries.map((entry) => [
+        entry.number,
+        moment(entry.at),
+        entry.key ? `${entry.key} (${entry.key_name})` : entry.role,
+        entry.verb,
+        entry.object,
+        JSON.stringify(entry.detail),
       ]),
     ]),
   );
-  note(options, found.length >= limit && `There may be more: --before ${last}`);
+  note(options, entries.length >= limit && `There may be more: --before ${last}`);
 }
 
-export function addActs(program: Command): void {
+export function addAuditLog(program: Command): void {
   program
     .command('audit-log')
-    .description('who made, changed, emptied or ended what, the newest first')
+    .description('list administrative actions, newest first')
     .option('--by <prefix>', "a key's")
-    .option('--verb <verb>', 'of one kind, such as purge_queue')
-    .option('--object <name>', 'on a queue, a schedule, a key or a task')
-    .option('--before <number>', 'older than this one')
-    .option('--limit <n>', 'how many', whole(1, 1000))
-    .action((_given, command: Command) => acts(optionsOf(command)));
+    .option('--verb <verb>', 'actions of one kind, such as purge_queue')
+    .option('--object <name>', 'actions on this queue, schedule, key or task')
+    .option('--before <number>', 'actions before this number')
+    .option('--limit <n>', 'maximum number of actions', wholeNumber(1, 1000))
+    .action((_options, command: Command) => showAuditLog(optionsOf(command)));
 }

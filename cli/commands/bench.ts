@@ -2,14 +2,14 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { Failure } from '../../migrate/failure.ts';
 import { type Api, withApi } from '../api.ts';
-import { whole } from '../given.ts';
+import { wholeNumber } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
-import { way } from '../settings.ts';
+import { resolveTarget } from '../settings.ts';
 import { table } from '../table.ts';
 import { enqueued } from './enqueue.ts';
 
-type Given = { tasks: number; connections: number; anywhere?: boolean };
+type Flags = { tasks: number; connections: number; anywhere?: boolean };
 type Measured = {
   what: string;
   batch: number;
@@ -21,82 +21,87 @@ type Measured = {
 const batches = [1, 100];
 const local = /^(127\.|localhost$|\[?::1\]?$)/;
 
-function refuseAfar(options: Options<Given>): void {
-  const { hostname } = new URL(way(options).url);
+function refuseAfar(options: Options<Flags>): void {
+  const { hostname } = new URL(resolveTarget(options).url);
   if (options.anywhere || local.test(hostname)) return;
-  const next = 'It is a load: give --anywhere if that server is yours to put under one.';
+  const next = 'This command creates load: give --anywhere if the server may be loaded.';
   throw new Failure(`${hostname} is not this machine.`, next, 2);
 }
 
-/** Each connection works until all is done; `one` does so many tasks, or says that there are none. */
+/** Runs `one` on each connection until its share is done. `one` runs some tasks, or throws if there are none. */
 async function rounds(
   apis: Api[],
   calls: number,
-  one: (api: Api) => Promise<unknown>,
+  runOnce: (api: Api) => Promise<unknown>,
 ): Promise<{ seconds: number; times: number[] }> {
   const times: number[] = [];
-  let left = calls;
+  let remaining = calls;
   const started = performance.now();
   await Promise.all(
     apis.map(async (api) => {
-      while (left-- > 0) {
-        const at = performance.now();
-        await one(api);
-        times.push(performance.now() - at);
+      while (remaining-- > 0) {
+        const startedAt = performance.now();
+        await runOnce(api);
+        times.push(performance.now() - startedAt);
       }
     }),
   );
   return { seconds: (performance.now() - started) / 1000, times: times.sort((a, b) => a - b) };
 }
 
-const at = (times: number[], share: number) =>
+const percentile = (times: number[], share: number) =>
   Math.round((times[Math.floor((times.length - 1) * share)] ?? 0) * 100) / 100;
 
-async function measure(apis: Api[], queue: string, tasks: number, shown: Bar): Promise<Measured[]> {
+async function measure(
+  apis: Api[],
+  queue: string,
+  tasks: number,
+  progress: Bar,
+): Promise<Measured[]> {
   const all: Measured[] = [];
   for (const batch of batches) {
     const calls = Math.ceil(tasks / batch);
-    const line = (what: string, { seconds, times }: { seconds: number; times: number[] }) => ({
-      what,
+    const toRow = (name: string, { seconds, times }: { seconds: number; times: number[] }) => ({
+      what: name,
       batch,
       tasks_per_second: Math.round((calls * batch) / seconds),
-      p50_ms: at(times, 0.5),
-      p95_ms: at(times, 0.95),
+      p50_ms: percentile(times, 0.5),
+      p95_ms: percentile(times, 0.95),
     });
     const payloads = Array.from({ length: batch }, (_, n) => `{"payload":{"n":${n}}}`);
     const added = await rounds(apis, calls, async (api) => {
       await enqueued(api, queue, payloads, randomUUID());
-      shown.add(batch);
+      progress.add(batch);
     });
-    all.push(line('enqueue', added));
+    all.push(toRow('enqueue', added));
     const done = await rounds(apis, calls, async (api) => {
       const { lease } = await api.call('POST /v1/queues/{queue}/claim', {
         path: { queue },
         body: { worker: 'tock bench', limit: batch, request_id: randomUUID() },
       });
       if (lease) await api.call('POST /v1/leases/{lease}/complete', { path: { lease }, body: {} });
-      shown.add(batch);
+      progress.add(batch);
     });
-    all.push(line('claim and complete', done));
+    all.push(toRow('claim and complete', done));
   }
   return all;
 }
 
-/** So many at once: a connection each in SQL. */
-function withApis<T>(options: Options<Given>, count: number, work: (apis: Api[]) => Promise<T>) {
-  const more = (apis: Api[]): Promise<T> =>
-    apis.length === count ? work(apis) : withApi(options, (api) => more([...apis, api]));
-  return more([]);
+/** Each SQL worker needs its own connection. */
+function withApis<T>(options: Options<Flags>, count: number, work: (apis: Api[]) => Promise<T>) {
+  const withMoreApis = (apis: Api[]): Promise<T> =>
+    apis.length === count ? work(apis) : withApi(options, (api) => withMoreApis([...apis, api]));
+  return withMoreApis([]);
 }
 
-async function bench(options: Options<Given>) {
+async function bench(options: Options<Flags>) {
   refuseAfar(options);
   const { tasks, connections } = options;
   const queue = `tock-bench-${randomBytes(4).toString('hex')}`;
   const measured = await withApis(options, connections, async (apis) => {
     try {
-      return await withBar(options, 'Bench', tasks * 2 * batches.length, (shown) =>
-        measure(apis, queue, tasks, shown),
+      return await withBar(options, 'Bench', tasks * 2 * batches.length, (progress) =>
+        measure(apis, queue, tasks, progress),
       );
     } finally {
       await apis[0]?.find('DELETE /v1/queues/{queue}', { path: { queue }, query: { force: true } });
@@ -113,14 +118,16 @@ async function bench(options: Options<Given>) {
 export function addBench(program: Command): void {
   program
     .command('bench')
-    .description('a short load on a queue of its own, dropped afterwards: rates and latencies')
+    .description(
+      'run a short benchmark on its own queue, which is dropped afterwards: rates and latencies',
+    )
     .option(
       '--tasks <count>',
-      'so many by ones, and as many by the hundred',
-      whole(100, 1_000_000),
+      'number of single tasks, and of tasks in batches of 100',
+      wholeNumber(100, 1_000_000),
       2000,
     )
-    .option('--connections <count>', 'that work at once', whole(1, 100), 8)
-    .option('--anywhere', 'also on a server that is not this machine')
-    .action((_given, command: Command) => bench(optionsOf(command)));
+    .option('--connections <count>', 'number of concurrent connections', wholeNumber(1, 100), 8)
+    .option('--anywhere', 'allow a server on another machine')
+    .action((_options, command: Command) => bench(optionsOf(command)));
 }

@@ -1,24 +1,24 @@
 import type { Command } from 'commander';
 import { Failure } from '../../migrate/failure.ts';
 import { withApi } from '../api.ts';
-import { checkedId, givenPayload, number, unknownTask } from '../given.ts';
+import { checkedId, number, payloadArgument, unknownTask } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
-type Given = { priority?: number; runAt?: string; delay?: number; payload?: string };
+type Flags = { priority?: number; runAt?: string; delay?: number; payload?: string };
 
-/** As JSON: the payload goes on as it was typed. */
-async function changesOf({ priority, runAt, delay, payload }: Given): Promise<string> {
+/** As JSON text, so that the payload keeps its exact form. */
+async function changesOf({ priority, runAt, delay, payload }: Flags): Promise<string> {
   const fields = Object.entries({ priority, run_at: runAt, delay_seconds: delay })
     .filter(([, value]) => value !== undefined)
     .map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`);
-  if (payload !== undefined) fields.push(`"payload":${await givenPayload(payload)}`);
+  if (payload !== undefined) fields.push(`"payload":${await payloadArgument(payload)}`);
   if (fields.length > 0) return `{${fields.join()}}`;
-  const next = 'Give one or more of --priority, --run-at, --delay and --payload.';
-  throw new Failure('There is nothing to change.', next, 2);
+  const next = 'Give at least one of --priority, --run-at, --delay and --payload.';
+  throw new Failure('No change was given.', next, 2);
 }
 
-async function change(given: string, options: Options<Given>) {
-  const id = checkedId(given);
+async function change(idText: string, options: Options<Flags>) {
+  const id = checkedId(idText);
   const body = await changesOf(options);
   const task = await withApi(options, (api) =>
     api.find('PATCH /v1/tasks/{id}', { path: { id }, body }),
@@ -26,7 +26,7 @@ async function change(given: string, options: Options<Given>) {
   if (!task) throw unknownTask(id);
   print(options, task, () =>
     task.state === 'running'
-      ? `${task.id} is running: its next attempt is changed, if there is one\n`
+      ? `${task.id} is running: the change applies to its next attempt, if any\n`
       : `${task.id} is changed\n`,
   );
 }
@@ -34,10 +34,10 @@ async function change(given: string, options: Options<Given>) {
 export function addChange(program: Command): void {
   program
     .command('change <id>')
-    .description('change a task that has not ended; of a running one its next attempt')
-    .option('--priority <0-9>', '0 comes first', number)
-    .option('--run-at <instant>', 'not before, like 2030-01-31T09:00:00Z')
-    .option('--delay <seconds>', 'not before that many seconds from now', number)
-    .option('--payload <json>', 'another payload; "-" reads it from stdin')
-    .action((id: string, _given, command: Command) => change(id, optionsOf(command)));
+    .description('change a task that has not ended; for a running task its next attempt')
+    .option('--priority <0-9>', '0 is the highest priority', number)
+    .option('--run-at <instant>', 'run at this time or later, like 2030-01-31T09:00:00Z')
+    .option('--delay <seconds>', 'run after this many seconds or later', number)
+    .option('--payload <json>', 'new payload; "-" reads it from stdin')
+    .action((id: string, _options, command: Command) => change(id, optionsOf(command)));
 }

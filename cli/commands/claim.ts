@@ -4,10 +4,10 @@ import { parseLossless } from '../../client/lossless_json.ts';
 import type { Answer } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
 import { type Api, withApi } from '../api.ts';
-import { checkedWeights, number, whole } from '../given.ts';
+import { checkedWeights, number, wholeNumber } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
-type Given = {
+type Flags = {
   limit?: number;
   weights?: string;
   worker?: string;
@@ -20,19 +20,21 @@ type Given = {
 type Claimed = Answer<'POST /v1/queues/{queue}/claim'>;
 type ClaimedAny = Answer<'POST /v1/claim'>;
 
-/** At once, or when there is something, up to so many seconds later: a call waits for up to 30. */
+/** Claims at once, or repeats waiting calls of up to 30 seconds until there are tasks or the time is up. */
 async function waiting<T extends Claimed | ClaimedAny>(
   seconds: number,
   claim: (wait_seconds: number) => Promise<T>,
 ): Promise<T> {
-  const end = Date.now() + seconds * 1000;
+  const deadline = Date.now() + seconds * 1000;
   for (;;) {
-    const claimed = await claim(Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000))));
-    if (claimed.state === 'found' || Date.now() >= end) return claimed;
+    const claimed = await claim(
+      Math.min(30, Math.max(0, Math.ceil((deadline - Date.now()) / 1000))),
+    );
+    if (claimed.state === 'found' || Date.now() >= deadline) return claimed;
   }
 }
 
-/** For a shell to read: the lease, then a line for each task. JSON has neither tab nor newline in it. */
+/** Output for shells: the lease, then one line for each task. JSON text contains no tab and no newline. */
 function lines(lease: string, tasks: Claimed['tasks']): string {
   return [lease, ...tasks.map(({ id, payload }) => `${id}\t${JSON.stringify(payload)}`), ''].join(
     '\n',
@@ -48,13 +50,13 @@ function text(claimed: Claimed | ClaimedAny): string {
   return claimed.lease ? lines(claimed.lease, claimed.tasks) : '';
 }
 
-/** What goes with --own. */
+/** Checks the options that --own allows. */
 function checkedOwner(
-  others: string[],
-  { worker, limit, weights, wait, requestId }: Given,
+  otherQueues: string[],
+  { worker, limit, weights, wait, requestId }: Flags,
 ): string {
-  const more = [limit, weights, wait, requestId].some((one) => one !== undefined);
-  if (worker !== undefined && others.length === 0 && !more) return worker;
+  const hasOtherOptions = [limit, weights, wait, requestId].some((option) => option !== undefined);
+  if (worker !== undefined && otherQueues.length === 0 && !hasOtherOptions) return worker;
   throw new Failure(
     '--own is for one task of one queue, and needs --worker: leave out --limit, --weights, --wait and --request-id.',
     undefined,
@@ -62,12 +64,12 @@ function checkedOwner(
   );
 }
 
-async function claim(queue: string, others: string[], options: Options<Given>) {
-  const owner = options.own ? checkedOwner(others, options) : undefined;
-  // The call is repeated when it isn't answered.
+async function claim(queue: string, otherQueues: string[], options: Options<Flags>) {
+  const owner = options.own ? checkedOwner(otherQueues, options) : undefined;
+  // The client repeats the call if it gets no answer.
   const { limit, worker, lease, requestId = randomUUID(), wait = 0 } = options;
-  const wish = { limit, worker, lease_seconds: lease, request_id: requestId };
-  const queues = [queue, ...others];
+  const claimBody = { limit, worker, lease_seconds: lease, request_id: requestId };
+  const queues = [queue, ...otherQueues];
   const weights =
     options.weights === undefined ? undefined : checkedWeights(options.weights, queues.length);
   const parse = parseLossless;
@@ -78,8 +80,8 @@ async function claim(queue: string, others: string[], options: Options<Given>) {
       return api.call('POST /v1/queues/{queue}/claim-for-worker', { path, body, parse });
     }
     return waiting<Claimed | ClaimedAny>(wait, (wait_seconds) => {
-      const body = { ...wish, wait_seconds };
-      if (others.length === 0) {
+      const body = { ...claimBody, wait_seconds };
+      if (otherQueues.length === 0) {
         return api.call('POST /v1/queues/{queue}/claim', { path, body, parse });
       }
       const several = weights
@@ -91,35 +93,47 @@ async function claim(queue: string, others: string[], options: Options<Given>) {
   print(options, claimed, () => text(claimed));
   if (claimed.state !== 'found' && !options.json) {
     const { state, retry_after_seconds } = claimed;
-    process.stderr.write(`Nothing to claim: ${state}. Try again in ${retry_after_seconds} s.\n`);
+    process.stderr.write(`Nothing to claim: ${state}. Retry in ${retry_after_seconds} s.\n`);
   }
 }
 
 export function addClaim(program: Command): void {
   program
     .command('claim <queue> [more...]')
-    .description('lease ready tasks: prints the lease, then a line for each, id and payload')
-    .option('--limit <n>', 'so many at most, 1 to 10000 (1)', whole(1, 10_000))
-    .option('--weights <n,...>', 'of several queues: whole numbers from 1 to 1000, one for each')
-    .option('--wait <seconds>', 'when nothing is ready, wait for it so long at most', number)
+    .description(
+      'lease ready tasks: prints the lease, then one line for each task with its id and payload',
+    )
+    .option(
+      '--limit <n>',
+      'maximum number of tasks, 1 to 10000 (default 1)',
+      wholeNumber(1, 10_000),
+    )
+    .option(
+      '--weights <n,...>',
+      'weights of several queues: one whole number from 1 to 1000 for each',
+    )
+    .option('--wait <seconds>', 'how long to wait for tasks if none is ready', number)
     .option(
       '--lease <seconds>',
-      "how long they are leased, 1 to 86400; else the queue's",
-      whole(1, 86_400),
+      "lease duration, 1 to 86400 (default: the queue's)",
+      wholeNumber(1, 86_400),
     )
-    .option('--worker <name>', 'who works on them, as tock task shows it')
-    .option('--own', 'the one that --worker has, while its lease is open; else one')
-    .option('--request-id <id>', 'a repeat with the same id gives the same lease (24 hours)')
+    .option('--worker <name>', 'name of the worker, as tock task shows it')
+    .option('--own', 'return the open lease of --worker, or lease one task')
+    .option(
+      '--request-id <id>',
+      'with the same id a repeated call returns the same lease (for 24 hours)',
+    )
     .addHelpText(
       'after',
       `
-Prints nothing when nothing is ready, which is no failure. Then: tock complete, fail, release, extend.
+Prints nothing if no task is ready, with exit code 0. Then: tock complete, fail, release, extend.
 
-Of several queues, up to 20, the first gives what it has, then the next what is left of --limit; with
---weights each call draws the order by them. Each queue's tasks have a lease of their own: they come
-after a line with the lease, a tab and the queue.`,
+With several queues, up to 20, the first queue is claimed from first, then the next, up to --limit; with
+--weights each call draws the queue order. Each queue's tasks have their own lease: they follow
+a line with the lease, a tab and the queue.`,
     )
-    .action((queue: string, more: string[], _given, command: Command) =>
-      claim(queue, more, optionsOf(command)),
+    .action((queue: string, hasOtherOptions: string[], _options, command: Command) =>
+      claim(queue, hasOtherOptions, optionsOf(command)),
     );
 }

@@ -1,46 +1,47 @@
 import type { Command } from 'commander';
 import { Failure } from '../../migrate/failure.ts';
-import { mustHave, withApi } from '../api.ts';
-import { number } from '../given.ts';
+import { requireQueue, withApi } from '../api.ts';
+import { number } from '../arguments.ts';
+import { visibleLine } from '../escape_control.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
-import { lockWaiting } from '../plain.ts';
 import { table } from '../table.ts';
 
-type Given = { limit?: number; pause?: boolean; resume?: boolean; reset?: boolean };
+type Flags = { limit?: number; pause?: boolean; resume?: boolean; reset?: boolean };
 
 async function concurrency_keys(queue: string, options: Options) {
-  const found = await withApi(options, async (api) => {
+  const keys = await withApi(options, async (api) => {
     const { concurrency_keys } = await api.call('GET /v1/queues/{queue}/concurrency-keys', {
       path: { queue },
     });
-    if (concurrency_keys.length === 0) await mustHave(api, queue);
+    if (concurrency_keys.length === 0) await requireQueue(api, queue);
     return concurrency_keys;
   });
-  const rows = found.map((one) => [
-    one.concurrency_key,
-    one.concurrency_limit,
-    one.holders.length,
-    one.waiting,
-    one.paused ? 'paused' : '',
+  const rows = keys.map((key) => [
+    key.concurrency_key,
+    key.concurrency_limit,
+    key.holders.length,
+    key.waiting,
+    key.paused ? 'paused' : '',
   ]);
-  print(options, { concurrency_keys: found }, () =>
+  print(options, { concurrency_keys: keys }, () =>
     table([['key', 'limit', 'holders', 'waiting', ''], ...rows]),
   );
-  note(options, found.length === 0 && 'No task has named a concurrency key.');
+  note(options, keys.length === 0 && 'No task has used a concurrency key.');
 }
 
-async function concurrency_key(queue: string, name: string, given: Options<Given>) {
-  const { limit, pause, resume, reset } = given;
+async function concurrency_key(queue: string, name: string, options: Options<Flags>) {
+  const { limit, pause, resume, reset } = options;
   const settings = {
     ...(limit !== undefined && { concurrency_limit: limit }),
     ...((pause || resume) && { paused: !resume }),
   };
-  if (pause && resume) throw new Failure('Give --pause or --resume, not both.', undefined, 2);
+  if (pause && resume)
+    throw new Failure('--pause and --resume exclude each other: give one.', undefined, 2);
   if (reset && Object.keys(settings).length > 0) {
-    throw new Failure('--reset goes alone.', undefined, 2);
+    throw new Failure('--reset cannot be combined with other options.', undefined, 2);
   }
   const path = { queue, concurrency_key: name };
-  const found = await withApi(given, async (api) => {
+  const key = await withApi(options, async (api) => {
     if (
       reset &&
       !(await api.find('DELETE /v1/queues/{queue}/concurrency-keys/{concurrency_key}', { path }))
@@ -54,29 +55,31 @@ async function concurrency_key(queue: string, name: string, given: Options<Given
     }
     return api.find('GET /v1/queues/{queue}/concurrency-keys/{concurrency_key}', { path });
   });
-  if (!found) throw new Failure(`Queue ${queue} has no concurrency key ${name}.`, undefined, 3);
-  print(given, found, () => {
-    const { holders, waiting, concurrency_limit } = found;
-    const state = found.paused ? 'paused, ' : '';
-    return `${lockWaiting(name)}: ${state}${holders.length} of ${concurrency_limit} inside, ${waiting} waiting\n`;
+  if (!key) throw new Failure(`Queue ${queue} has no concurrency key ${name}.`, undefined, 3);
+  print(options, key, () => {
+    const { holders, waiting, concurrency_limit } = key;
+    const state = key.paused ? 'paused, ' : '';
+    return `${visibleLine(name)}: ${state}${holders.length} of ${concurrency_limit} inside, ${waiting} waiting\n`;
   });
 }
 
 export function addConcurrencyKey(program: Command): void {
   program
     .command('concurrency <queue>')
-    .description("a queue's concurrency keys: who is inside, and how many wait")
-    .action((queue: string, _given, command: Command) =>
+    .description("list a queue's concurrency keys with their holders and the number of waiters")
+    .action((queue: string, _options, command: Command) =>
       concurrency_keys(queue, optionsOf(command)),
     );
   program
     .command('concurrency-key <queue> <key>')
-    .description('show a concurrency key, resize it, pause it, or have it go by its queue again')
-    .option('--limit <n>', 'how many may be inside', number)
-    .option('--pause', 'let nobody in')
-    .option('--resume', 'let them in again')
-    .option('--reset', "the queue's settings, not paused, a full bucket")
-    .action((queue: string, name: string, _given, command: Command) =>
+    .description(
+      "show a concurrency key, change its limit, pause it, or restore the queue's settings",
+    )
+    .option('--limit <n>', 'maximum number of running tasks', number)
+    .option('--pause', 'admit no tasks')
+    .option('--resume', 'admit tasks again')
+    .option('--reset', "restore the queue's settings, not paused, a full bucket")
+    .action((queue: string, name: string, _options, command: Command) =>
       concurrency_key(queue, name, optionsOf(command)),
     );
 }

@@ -1,31 +1,36 @@
 import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
-import { mustHave, withApi } from '../api.ts';
-import { number } from '../given.ts';
+import { requireQueue, withApi } from '../api.ts';
+import { number } from '../arguments.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
 function describe({ groups }: Answer<'GET /v1/queues/{queue}/dead'>): string {
-  const rows = groups.map((one) => [one.tasks, moment(one.newest_at), one.newest_id, one.error]);
+  const rows = groups.map((group) => [
+    group.tasks,
+    moment(group.newest_at),
+    group.newest_id,
+    group.error,
+  ]);
   return table([['dead', 'newest', 'task', 'error'], ...rows]);
 }
 
 export function addDead(program: Command): void {
   program
     .command('dead <queue>')
-    .description('dead tasks by what their error says, with the newest one of each')
-    .option('--limit <count>', 'so many errors at most', number, 100)
-    .action(async (queue: string, _given, command: Command) => {
+    .description('list dead tasks by error, with the newest task of each')
+    .option('--limit <count>', 'maximum number of errors', number, 100)
+    .action(async (queue: string, _options, command: Command) => {
       const options: Options<{ limit: number }> = optionsOf(command);
-      const dead = await withApi(options, async (api) => {
+      const deadGroups = await withApi(options, async (api) => {
         const query = { limit: options.limit };
-        const found = await api.call('GET /v1/queues/{queue}/dead', { path: { queue }, query });
-        if (found.groups.length === 0) await mustHave(api, queue);
-        return found;
+        const answer = await api.call('GET /v1/queues/{queue}/dead', { path: { queue }, query });
+        if (answer.groups.length === 0) await requireQueue(api, queue);
+        return answer;
       });
-      print(options, dead, () => describe(dead));
-      const { groups, counted_all } = dead;
-      note(options, !counted_all && 'There are more than were looked at: these are the newest.');
-      note(options, counted_all && groups.length === 0 && 'No dead task is left to run again.');
+      print(options, deadGroups, () => describe(deadGroups));
+      const { groups, counted_all } = deadGroups;
+      note(options, !counted_all && 'Only the newest dead tasks were counted; there are more.');
+      note(options, counted_all && groups.length === 0 && 'No dead task is left to rerun.');
     });
 }

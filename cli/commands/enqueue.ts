@@ -3,10 +3,10 @@ import { createInterface } from 'node:readline';
 import type { Command } from 'commander';
 import { Failure } from '../../migrate/failure.ts';
 import { type Api, withApi } from '../api.ts';
-import { checkedJson, givenPayload, number } from '../given.ts';
+import { checkedJson, number, payloadArgument } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
-type Given = {
+type Flags = {
   priority?: number;
   delay?: number;
   runAt?: string;
@@ -32,26 +32,26 @@ type Given = {
   header?: Record<string, string>;
   pushUrl?: string;
   requestId?: string;
-  many?: boolean;
+  enqueueMany?: boolean;
 };
 
-function header(text: string, before: Record<string, string> = {}): Record<string, string> {
+function header(text: string, headers: Record<string, string> = {}): Record<string, string> {
   const [name = '', ...value] = text.split('=');
-  return { ...before, [name]: value.join('=') };
+  return { ...headers, [name]: value.join('=') };
 }
 
-/** A call takes up to 10,000 tasks and 5 MB; a batch of these stays well below. */
+/** A call takes up to 10,000 tasks and 5 MB; batches stay well below. */
 const batchTasks = 1000;
 const batchBytes = 2_000_000;
 
-async function* batches(options: Given): AsyncGenerator<string[]> {
+async function* batches(options: Flags): AsyncGenerator<string[]> {
   let batch: string[] = [];
   let bytes = 0;
-  let line = 0;
+  let lineNumber = 0;
   for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
-    line++;
+    lineNumber++;
     if (json.trim() === '') continue;
-    batch.push(newTask(checkedJson(json, `Line ${line}`), options));
+    batch.push(newTask(checkedJson(json, `Line ${lineNumber}`), options));
     bytes += json.length;
     if (batch.length < batchTasks && bytes < batchBytes) continue;
     yield batch;
@@ -61,44 +61,44 @@ async function* batches(options: Given): AsyncGenerator<string[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** A task's JSON. */
-function newTask(payload: string, given: Given): string {
+/** A task's JSON text. */
+function newTask(payload: string, flags: Flags): string {
   const options = {
-    priority: given.priority,
-    delay_seconds: given.delay,
-    run_at: given.runAt,
-    tenant: given.tenant,
-    max_attempts: given.maxAttempts,
-    concurrency_key: given.concurrencyKey,
-    unique_key: given.uniqueKey,
-    unique_policy: given.uniquePolicy,
-    unique_seconds: given.uniqueSeconds,
-    on_conflict: given.onConflict,
-    debounce_max_seconds: given.debounceMax,
-    changed_at: given.changedAt,
-    expires_in_seconds: given.expiresIn,
-    expires_at: given.expiresAt,
-    timeout_seconds: given.timeout,
-    backoff: given.backoff,
-    depends_on: given.dependsOn,
-    on_parent_failure: given.onParentFailure,
-    include_results: given.includeResults,
-    parent: given.parent,
-    pipeline: given.pipeline,
-    headers: given.header,
-    push_url: given.pushUrl,
+    priority: flags.priority,
+    delay_seconds: flags.delay,
+    run_at: flags.runAt,
+    tenant: flags.tenant,
+    max_attempts: flags.maxAttempts,
+    concurrency_key: flags.concurrencyKey,
+    unique_key: flags.uniqueKey,
+    unique_policy: flags.uniquePolicy,
+    unique_seconds: flags.uniqueSeconds,
+    on_conflict: flags.onConflict,
+    debounce_max_seconds: flags.debounceMax,
+    changed_at: flags.changedAt,
+    expires_in_seconds: flags.expiresIn,
+    expires_at: flags.expiresAt,
+    timeout_seconds: flags.timeout,
+    backoff: flags.backoff,
+    depends_on: flags.dependsOn,
+    on_parent_failure: flags.onParentFailure,
+    include_results: flags.includeResults,
+    parent: flags.parent,
+    pipeline: flags.pipeline,
+    headers: flags.header,
+    push_url: flags.pushUrl,
   };
   const fields = JSON.stringify(options).slice(1, -1);
   return `{"payload":${payload}${fields && `,${fields}`}}`;
 }
 
-/** Each task as its JSON text, which goes on as it was typed. */
+/** Each task is JSON text, which keeps its exact form. */
 export async function enqueued(api: Api, queue: string, tasks: string[], requestId: string) {
   const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;
   return (await api.call('POST /v1/queues/{queue}/tasks', { path: { queue }, body })).ids;
 }
 
-async function many(queue: string, options: Options<Given>): Promise<void> {
+async function enqueueMany(queue: string, options: Options<Flags>): Promise<void> {
   const { requestId = randomUUID(), json } = options;
   const all: string[] = [];
   let count = 0;
@@ -115,16 +115,16 @@ async function many(queue: string, options: Options<Given>): Promise<void> {
   } catch (error) {
     if (count === 0 || !(error instanceof Failure)) throw error;
     throw new Failure(
-      `${error.message}\n${count === 1 ? 'The first task is' : `The first ${count} tasks are`} enqueued already.`,
-      `Repeat the whole input with --request-id ${requestId}: none of them is enqueued twice.`,
+      `${error.message}\n${count === 1 ? 'The first task is' : `The first ${count} tasks are`} already enqueued.`,
+      `Repeat the whole input with --request-id ${requestId}: no task is enqueued twice.`,
       error.exitCode,
     );
   }
   if (json) print(options, { ids: all }, String);
 }
 
-/** Tasks of one call: they may name each other. */
-async function together(queue: string, options: Options<Given>): Promise<void> {
+/** The tasks of one call may refer to each other by index. */
+async function enqueueTogether(queue: string, options: Options<Flags>): Promise<void> {
   const tasks: string[] = [];
   for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     if (json.trim() !== '') tasks.push(checkedJson(json, `Line ${tasks.length + 1}`));
@@ -135,16 +135,16 @@ async function together(queue: string, options: Options<Given>): Promise<void> {
   print(options, { ids }, () => `${ids.join('\n')}\n`);
 }
 
-async function enqueue(queue: string, given: string | undefined, options: Options<Given>) {
-  if (options.many) {
-    if (given === undefined || given === '-') return many(queue, options);
+async function enqueue(queue: string, text: string | undefined, options: Options<Flags>) {
+  if (options.enqueueMany) {
+    if (text === undefined || text === '-') return enqueueMany(queue, options);
     throw new Failure('--many reads tasks from stdin: leave the JSON out.', undefined, 2);
   }
   if (options.tasks) {
-    if (given === undefined || given === '-') return together(queue, options);
+    if (text === undefined || text === '-') return enqueueTogether(queue, options);
     throw new Failure('--tasks reads tasks from stdin: leave the JSON out.', undefined, 2);
   }
-  const payload = await givenPayload(given ?? 'null');
+  const payload = await payloadArgument(text ?? 'null');
   const { requestId = randomUUID() } = options;
   const ids = await withApi(options, (api) =>
     enqueued(api, queue, [newTask(payload, options)], requestId),
@@ -156,45 +156,56 @@ export function addEnqueue(program: Command): void {
   program
     .command('enqueue <queue> [json]')
     .description('add a task and print its id; "-" reads the payload from stdin')
-    .option('--priority <0-9>', '0 comes first, 5 is the default', number)
-    .option('--delay <seconds>', 'not before that many seconds', number)
-    .option('--run-at <instant>', 'not before, like 2030-01-31T09:00:00Z')
-    .option('--tenant <tenant>', 'whose task it is: tenants get their turns')
-    .option('--max-attempts <count>', 'give up after that many attempts', number)
+    .option('--priority <0-9>', '0 is the highest priority; default 5', number)
+    .option('--delay <seconds>', 'run after this many seconds or later', number)
+    .option('--run-at <instant>', 'run at this time or later, like 2030-01-31T09:00:00Z')
+    .option('--tenant <tenant>', 'tenant of the task, for fair scheduling between tenants')
+    .option('--max-attempts <count>', 'maximum number of attempts', number)
     .option(
       '--concurrency-key <key>',
-      'of tasks with the same key one runs at a time, or as many as the concurrency key lets in',
+      'limits how many tasks with this key run at once (default 1)',
     )
-    .option('--unique-key <key>', 'while a task has this key, no other is added')
-    .option('--unique-policy <how>', 'how long it counts: pending, unfinished or period')
-    .option('--unique-seconds <seconds>', 'of the period, or between throttled ones', number)
+    .option('--unique-key <key>', 'no other task with this key is added')
+    .option('--unique-policy <how>', 'scope of the unique key: pending, unfinished or period')
+    .option(
+      '--unique-seconds <seconds>',
+      'length of the period, or the minimum time between throttled tasks',
+      number,
+    )
     .option(
       '--on-conflict <what>',
-      'what becomes of the newer: keep, replace, merge, debounce, throttle or rerun',
+      'what to do with the newer task: keep, replace, merge, debounce, throttle or rerun',
     )
-    .option('--debounce-max <seconds>', 'put off no longer than that in all', number)
-    .option('--changed-at <instant>', 'when the payload was true: what is older changes nothing')
-    .option('--expires-in <seconds>', 'never start later than that', number)
-    .option('--expires-at <instant>', 'never start after that')
-    .option('--timeout <seconds>', 'how long a run may take', number)
-    .option('--backoff <json>', 'of kind, base_seconds, factor, cap_seconds, jitter', (json) =>
+    .option('--debounce-max <seconds>', 'maximum total delay of a debounced task', number)
+    .option('--changed-at <instant>', "time of the payload's data; older data changes nothing")
+    .option('--expires-in <seconds>', 'do not start after this many seconds', number)
+    .option('--expires-at <instant>', 'do not start after this time')
+    .option('--timeout <seconds>', 'maximum duration of a run', number)
+    .option('--backoff <json>', 'with kind, base_seconds, factor, cap_seconds, jitter', (json) =>
       JSON.parse(checkedJson(json, '--backoff')),
     )
-    .option('--depends-on <ids>', 'not before these tasks are done, as in 12,34', (ids) =>
+    .option('--depends-on <ids>', 'run after these tasks are done, like 12,34', (ids) =>
       ids.split(','),
     )
-    .option('--on-parent-failure <what>', 'when one of them is dead: cancel, run or wait')
-    .option('--include-results', 'be given their results')
-    .option('--parent <id>', 'the task that it is a part of, shown with it')
-    .option('--pipeline <stages>', 'queues it goes through, like fetch,parse,index', (stages) =>
+    .option('--on-parent-failure <what>', 'if one of them dies: cancel, run or wait')
+    .option('--include-results', 'add their results to the payload')
+    .option('--parent <id>', 'parent task, which is shown with it')
+    .option('--pipeline <stages>', 'queues of its pipeline, like fetch,parse,index', (stages) =>
       stages.split(','),
     )
-    .option('--header <name=value>', 'kept with the task, such as traceparent=…; repeat it', header)
+    .option(
+      '--header <name=value>',
+      'stored with the task, such as traceparent=…; may be repeated',
+      header,
+    )
     .option('--push-url <url>', 'where a queue with push sends it')
-    .option('--request-id <id>', 'a repeat with the same id gives the same tasks (24 hours)')
-    .option('--many', 'read one payload a line from stdin (NDJSON)')
-    .option('--tasks', 'read one task with its options a line from stdin, all in one call')
-    .action((queue: string, json: string | undefined, _given, command: Command) =>
+    .option(
+      '--request-id <id>',
+      'with the same id a repeated call returns the same tasks (for 24 hours)',
+    )
+    .option('--many', 'read one payload per line from stdin (NDJSON)')
+    .option('--tasks', 'read one task with its options per line from stdin, all in one call')
+    .action((queue: string, json: string | undefined, _options, command: Command) =>
       enqueue(queue, json, optionsOf(command)),
     );
 }

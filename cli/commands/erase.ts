@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { withApi } from '../api.ts';
-import { checkedId, unknownTask } from '../given.ts';
+import { checkedId, unknownTask } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 
-async function erase(given: string, options: Options) {
-  const id = checkedId(given);
+async function erase(idText: string, options: Options) {
+  const id = checkedId(idText);
   const answer = await withApi(options, (api) =>
     api.find('DELETE /v1/tasks/{id}/payload', { path: { id } }),
   );
@@ -17,6 +17,6 @@ async function erase(given: string, options: Options) {
 export function addErase(program: Command): void {
   program
     .command('erase <id>')
-    .description("empty an ended task's payload, result and errors, for good")
-    .action((id: string, _given, command: Command) => erase(id, optionsOf(command)));
+    .description("permanently erase an ended task's payload, result and errors")
+    .action((id: string, _options, command: Command) => erase(id, optionsOf(command)));
 }

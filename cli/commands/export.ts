@@ -5,13 +5,13 @@ import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
-import { type Api, mustHave, withApi } from '../api.ts';
+import { type Api, requireQueue, withApi } from '../api.ts';
+import { visible } from '../escape_control.ts';
 import { type Options, optionsOf, print } from '../output.ts';
-import { visible } from '../plain.ts';
 import { type Bar, withBar } from '../progress.ts';
-import { some } from '../table.ts';
+import { plural } from '../table.ts';
 
-type Given = {
+type Flags = {
   state?: string;
   tenant?: string;
   from?: string;
@@ -23,11 +23,11 @@ type Given = {
 };
 
 type Page = Answer<'GET /v1/tasks'>;
-type Found = Page['tasks'][number];
+type ListedTask = Page['tasks'][number];
 
-const inAPage = 1000;
-/** Tasks that are asked for one by one at a time. */
-const atOnce = 8;
+const PAGE_SIZE = 1000;
+/** Number of concurrent requests for single tasks. */
+const MAX_REQUESTS = 8;
 const columns = [
   'id',
   'queue',
@@ -42,7 +42,10 @@ const columns = [
   'error',
 ] as const;
 
-/** RFC 4180; a cell that a spreadsheet would take for a formula begins with an apostrophe, and no terminal obeys one. */
+/**
+ * RFC 4180. A cell that a spreadsheet would read as a formula gets a leading apostrophe; control characters are
+ * escaped.
+ */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '';
   const text = visible(typeof value === 'object' ? JSON.stringify(value) : String(value));
@@ -50,103 +53,107 @@ function cell(value: unknown): string {
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }
 
-const csv = (task: Found) => `${columns.map((name) => cell(task[name])).join()}\r\n`;
+const csv = (task: ListedTask) => `${columns.map((name) => cell(task[name])).join()}\r\n`;
 const json = (task: object) => `${visible(JSON.stringify(task))}\n`;
 
-/** All that is known of each, in their order; those that are gone meanwhile are left out. */
-async function whole(api: Api, tasks: Found[]): Promise<object[]> {
+/** Reads all fields of each task, in order; tasks that no longer exist are left out. */
+async function fullTasks(api: Api, tasks: ListedTask[]): Promise<object[]> {
   const all: object[] = [];
-  for (let at = 0; at < tasks.length; at += atOnce) {
-    const some = tasks.slice(at, at + atOnce);
-    const found = await Promise.all(
-      some.map(({ id }) => api.find('GET /v1/tasks/{id}', { path: { id } })),
+  for (let offset = 0; offset < tasks.length; offset += MAX_REQUESTS) {
+    const batch = tasks.slice(offset, offset + MAX_REQUESTS);
+    const fetched = await Promise.all(
+      batch.map(({ id }) => api.find('GET /v1/tasks/{id}', { path: { id } })),
     );
-    all.push(...found.filter((task) => task !== null));
+    all.push(...fetched.filter((task) => task !== null));
   }
   return all;
 }
 
-/** No faster than it is read, or lands on the disk. */
-const put = (to: Writable, text: string): Promise<void> =>
+/** Writes no faster than the reader reads or the disk writes. */
+const writeText = (output: Writable, text: string): Promise<void> =>
   new Promise((resolve, reject) => {
-    to.write(text, (error) => (error ? reject(error) : resolve()));
+    output.write(text, (error) => (error ? reject(error) : resolve()));
   });
 
-/** Where what is written is all of some pages: the rest of the export begins there. */
+/** The export so far ends with a whole page: a later call continues at this cursor. */
 type Reached = { count: number; bytes: number; cursor: string | null };
 
 async function write(
   queue: string,
-  options: Options<Given>,
-  to: Writable,
+  options: Options<Flags>,
+  output: Writable,
   reached: Reached,
-  shown: Bar,
+  progress: Bar,
 ): Promise<void> {
-  const { state, tenant, from, to: until, format, payloads } = options;
-  const filter = { queue, state, tenant, from, to: until };
+  const { state, tenant, from, to: before, format, payloads } = options;
+  const filter = { queue, state, tenant, from, to: before };
   let head = format === 'csv' && reached.cursor === null ? `${columns.join()}\r\n` : '';
   await withApi(options, async (api) => {
     do {
-      const query = { ...filter, cursor: reached.cursor, limit: inAPage };
+      const query = { ...filter, cursor: reached.cursor, limit: PAGE_SIZE };
       const page: Page = await api.call('GET /v1/tasks', { query });
-      const rows = payloads ? await whole(api, page.tasks) : page.tasks;
-      const text = `${head}${rows.map((row) => (format === 'csv' ? csv(row as Found) : json(row))).join('')}`;
-      await put(to, text);
+      const rows = payloads ? await fullTasks(api, page.tasks) : page.tasks;
+      const text = `${head}${rows.map((row) => (format === 'csv' ? csv(row as ListedTask) : json(row))).join('')}`;
+      await writeText(output, text);
       head = '';
       reached.count += rows.length;
       reached.bytes += Buffer.byteLength(text);
       reached.cursor = page.cursor;
-      shown.add(page.tasks.length);
+      progress.add(page.tasks.length);
     } while (reached.cursor !== null);
-    if (reached.count === 0 && options.cursor === undefined) await mustHave(api, queue);
+    if (reached.count === 0 && options.cursor === undefined) await requireQueue(api, queue);
   });
 }
 
-/** A file ends with its last whole page then, and one without any goes; what somebody read is theirs to know. */
-async function brokenOff(error: unknown, { count, bytes, cursor }: Reached, out?: string) {
+/** Truncates a file to its last whole page, and deletes it without one; output to a reader cannot be taken back. */
+async function interrupted(error: unknown, { count, bytes, cursor }: Reached, out?: string) {
   if (out) await (cursor === null ? unlink(out) : truncate(out, bytes)).catch(() => {});
   const { code, message } = error as NodeJS.ErrnoException;
-  const own = error instanceof Failure;
-  if ((own && cursor === null) || (!own && code === undefined)) return error;
-  const what = code === 'EPIPE' ? 'Who reads the export has gone.' : message;
+  const isFailure = error instanceof Failure;
+  if ((isFailure && cursor === null) || (!isFailure && code === undefined)) return error;
+  const reason = code === 'EPIPE' ? 'The reader of the export has closed its input.' : message;
   const next =
     cursor === null
       ? undefined
-      : `${some(count, 'task is', 'tasks are')} written. To go on: --cursor ${cursor}`;
-  return new Failure(what, next, own ? error.exitCode : 1);
+      : `${plural(count, 'task is', 'tasks are')} written. To continue: --cursor ${cursor}`;
+  return new Failure(reason, next, isFailure ? error.exitCode : 1);
 }
 
-async function exported(queue: string, options: Options<Given>) {
+async function exported(queue: string, options: Options<Flags>) {
   const { out, payloads, format, cursor = null } = options;
   if (payloads && format === 'csv') {
-    throw new Failure('--payloads is for --format jsonl.', undefined, 2);
+    throw new Failure('--payloads needs --format jsonl.', undefined, 2);
   }
-  const to = out ? await opened(out, cursor !== null) : process.stdout;
-  // Each write says itself how it went: a part of an export is none.
-  to.removeAllListeners('error').on('error', () => {});
+  const output = out ? await opened(out, cursor !== null) : process.stdout;
+  // Each write reports its own error: a partial export must not look complete.
+  output.removeAllListeners('error').on('error', () => {});
   const reached: Reached = { count: 0, bytes: out ? (await stat(out)).size : 0, cursor };
   try {
-    await withBar(options, `Tasks of ${queue}`, null, (shown) =>
-      write(queue, options, to, reached, shown),
+    await withBar(options, `Tasks of ${queue}`, null, (progress) =>
+      write(queue, options, output, reached, progress),
     );
   } catch (error) {
-    if (out) to.destroy();
-    throw await brokenOff(error, reached, out);
+    if (out) output.destroy();
+    throw await interrupted(error, reached, out);
   }
-  if (to === process.stdout) return;
-  to.end();
-  await once(to, 'close');
+  if (output === process.stdout) return;
+  output.end();
+  await once(output, 'close');
   const { count } = reached;
-  print(options, { tasks: count, out }, () => `${some(count, 'task is', 'tasks are')} in ${out}\n`);
+  print(
+    options,
+    { tasks: count, out },
+    () => `${plural(count, 'task is', 'tasks are')} in ${out}\n`,
+  );
 }
 
 async function opened(path: string, further: boolean): Promise<Writable> {
-  const to = createWriteStream(path, { flags: further ? 'a' : 'wx', mode: 0o600 });
+  const output = createWriteStream(path, { flags: further ? 'a' : 'wx', mode: 0o600 });
   try {
-    await once(to, 'open');
-    return to;
+    await once(output, 'open');
+    return output;
   } catch (error) {
-    const next = 'Name a file that is not there yet; to go on with one, give its --cursor too.';
+    const next = 'Give a file that does not exist; to continue an export, give its --cursor too.';
     throw new Failure((error as Error).message, next, 2);
   }
 }
@@ -154,19 +161,19 @@ async function opened(path: string, further: boolean): Promise<Writable> {
 export function addExport(program: Command): void {
   program
     .command('export <queue>')
-    .description('tasks of a queue as JSON lines or CSV, the newest first')
+    .description("export a queue's tasks as JSON lines or CSV, newest first")
     .option('--state <state>', 'waiting, ready, running, done, dead, cancelled or expired')
-    .option('--tenant <tenant>', 'whose tasks')
-    .option('--from <instant>', 'made then or later, like 2030-01-31T09:00:00Z')
-    .option('--to <instant>', 'made before that')
-    .option('--format <format>', 'jsonl or csv', formatOf, 'jsonl')
-    .option('--payloads', 'all that tock task says of each, payload, result and runs among it')
-    .option('--out <file>', 'a new file; else stdout')
-    .option('--cursor <cursor>', 'go on where an export broke off, at the end of the same file')
-    .action((queue: string, _given, command: Command) => exported(queue, optionsOf(command)));
+    .option('--tenant <tenant>', 'tasks of this tenant')
+    .option('--from <instant>', 'created at or after this time, like 2030-01-31T09:00:00Z')
+    .option('--to <instant>', 'created before this time')
+    .option('--format <format>', 'jsonl or csv', parseFormat, 'jsonl')
+    .option('--payloads', 'all fields of tock task, including payload, result and runs')
+    .option('--out <file>', 'a new file; default: stdout')
+    .option('--cursor <cursor>', 'continue an interrupted export at the end of the same file')
+    .action((queue: string, _options, command: Command) => exported(queue, optionsOf(command)));
 }
 
-function formatOf(given: string): string {
-  if (given === 'jsonl' || given === 'csv') return given;
-  throw new Failure(`--format ${given}: give jsonl or csv.`, undefined, 2);
+function parseFormat(format: string): string {
+  if (format === 'jsonl' || format === 'csv') return format;
+  throw new Failure(`--format is ${format}: give jsonl or csv.`, undefined, 2);
 }

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
-import { withDatabaseFirst } from '../api.ts';
-import { number, whole } from '../given.ts';
+import { withDatabasePreferred } from '../api.ts';
+import { number, wholeNumber } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
@@ -11,20 +11,21 @@ type Rate = [limit: number, seconds: number] | 'none';
 
 const scopes = ['enqueue', 'claim', 'read', 'admin'];
 
-/** `--scope a,b --scope c` and `--scope a b c` say the same. */
-const list = (value: string, before: string[] = []) => [
-  ...before,
+/** `--scope a,b --scope c` and `--scope a b c` mean the same. */
+const list = (value: string, values: string[] = []) => [
+  ...values,
   ...value.split(',').filter(Boolean),
 ];
 
-const rateOf = (key: Pick<NewKey, 'rate_limit' | 'rate_seconds'>) =>
+const formatRate = (key: Pick<NewKey, 'rate_limit' | 'rate_seconds'>) =>
   key.rate_limit && `${key.rate_limit}/${key.rate_seconds}`;
 
-/** 100/60: a hundred requests in a minute. */
+/** 100/60 means a hundred requests in a minute. */
 function rate(value: string): Rate {
   if (value === 'none') return value;
   const [, limit, seconds = 1] = /^(\d+)(?:\/(\d+))?$/.exec(value) ?? [];
-  if (!limit) throw new InvalidArgumentError('It is no rate, such as 100/60: so many in seconds.');
+  if (!limit)
+    throw new InvalidArgumentError('A rate has the form requests/seconds, such as 100/60.');
   return [Number(limit), Number(seconds)];
 }
 
@@ -38,26 +39,26 @@ type Created = {
   rate?: Rate;
 };
 
-const shown = ({ key }: NewKey) => `${key}\nThis key is shown this once: keep it now.\n`;
+const describe = ({ key }: NewKey) => `${key}\nThis key is shown only once: store it now.\n`;
 
 async function create(name: string, options: Options<Created>) {
   const { scope, queue, tenant, expiresIn } = options;
   const [rate_limit, rate_seconds] = options.rate && options.rate !== 'none' ? options.rate : [];
   const limits = { expires_in_seconds: expiresIn, rate_limit, rate_seconds };
   const body = { name, scopes: scope, queues: queue, tenants: tenant, ...limits };
-  const key = await withDatabaseFirst(options, (api) =>
+  const key = await withDatabasePreferred(options, (api) =>
     api.call('POST /v1/keys', { body, once: true }),
   );
-  print(options, key, () => shown(key));
+  print(options, key, () => describe(key));
 }
 
 async function rotate(prefix: string, options: Options<{ overlap?: number }>) {
   const body = { overlap_seconds: options.overlap ?? 86_400 };
-  const key = await withDatabaseFirst(options, (api) =>
-    api.find('POST /v1/keys/{prefix}/rotate', { path: { prefix: known(prefix) }, body }),
+  const key = await withDatabasePreferred(options, (api) =>
+    api.find('POST /v1/keys/{prefix}/rotate', { path: { prefix: checkedPrefix(prefix) }, body }),
   );
-  if (!key) throw unknown(prefix);
-  print(options, key, () => shown(key));
+  if (!key) throw unknownKey(prefix);
+  print(options, key, () => describe(key));
 }
 
 type Changed = { name?: string; expiresIn?: number | 'never'; rate?: Rate };
@@ -72,33 +73,33 @@ async function change(prefix: string, options: Options<Changed>) {
     ...(rate && { rate_limit: limit, rate_seconds: seconds }),
   };
   if (Object.keys(changes).length === 0) {
-    throw new Failure('Give --name, --expires-in or --rate.', undefined, 2);
+    throw new Failure('Give at least one of --name, --expires-in and --rate.', undefined, 2);
   }
-  const key = await withDatabaseFirst(options, (api) =>
-    api.find('PATCH /v1/keys/{prefix}', { path: { prefix: known(prefix) }, body: changes }),
+  const key = await withDatabasePreferred(options, (api) =>
+    api.find('PATCH /v1/keys/{prefix}', { path: { prefix: checkedPrefix(prefix) }, body: changes }),
   );
-  if (!key) throw unknown(prefix);
+  if (!key) throw unknownKey(prefix);
   print(options, key, () => `Changed ${prefix}.\n`);
 }
 
-const unknown = (prefix: string) =>
+const unknownKey = (prefix: string) =>
   new Failure(`There is no key with the prefix ${prefix}.`, 'See: tock key list', 3);
 
-/** What can't be a key's prefix is none's. */
-function known(prefix: string): string {
+/** Text that cannot be a key's prefix matches no key. */
+function checkedPrefix(prefix: string): string {
   if (/^tock_[0-9a-f]{8}$/.test(prefix)) return prefix;
-  throw unknown(prefix);
+  throw unknownKey(prefix);
 }
 
-async function show(options: Options) {
-  const { keys } = await withDatabaseFirst(options, (api) => api.call('GET /v1/keys'));
+async function listKeys(options: Options) {
+  const { keys } = await withDatabasePreferred(options, (api) => api.call('GET /v1/keys'));
   const rows = keys.map((key) => [
     key.prefix,
     key.name,
     key.scopes.join(),
     key.queues?.join() ?? 'all',
     key.tenants?.join() ?? 'all',
-    rateOf(key),
+    formatRate(key),
     moment(key.created_at),
     moment(key.last_used_at),
     moment(key.expires_at),
@@ -112,44 +113,51 @@ async function show(options: Options) {
 }
 
 async function revoke(prefix: string, options: Options) {
-  const path = { prefix: known(prefix) };
-  const revoked = await withDatabaseFirst(options, (api) =>
+  const path = { prefix: checkedPrefix(prefix) };
+  const revoked = await withDatabasePreferred(options, (api) =>
     api.find('DELETE /v1/keys/{prefix}', { path }),
   );
-  if (!revoked) throw unknown(prefix);
+  if (!revoked) throw unknownKey(prefix);
   print(options, { prefix, revoked: true }, () => `Revoked ${prefix}.\n`);
 }
 
 export function addKey(program: Command): void {
-  const key = program.command('key').description('the keys of the HTTP door');
-  const scope = new Option('--scope <scope>', `${scopes.join(', ')}: repeat it, or use commas`);
+  const key = program.command('key').description('manage API keys');
+  const scope = new Option(
+    '--scope <scope>',
+    `${scopes.join(', ')}: repeat the option, or use commas`,
+  );
   key
     .command('create <name>')
-    .description('make a key and show it, this once')
+    .description('create a key and show it once')
     .addOption(scope.argParser(list).makeOptionMandatory())
-    .option('--queue <queue>', 'only for this queue; may be given several times', list)
-    .option('--tenant <tenant>', "only for this tenant's tasks; may be given several times", list)
-    .option('--expires-in <seconds>', 'how long it lasts; for good without', number)
-    .option('--rate <n/seconds>', 'how many requests it may make in how many seconds', rate)
-    .action((name: string, _given, command: Command) => create(name, optionsOf(command)));
+    .option('--queue <queue>', 'only for this queue; may be repeated', list)
+    .option('--tenant <tenant>', "only for this tenant's tasks; may be repeated", list)
+    .option('--expires-in <seconds>', 'lifetime; default: no expiry', number)
+    .option('--rate <n/seconds>', 'maximum number of requests in a number of seconds', rate)
+    .action((name: string, _options, command: Command) => create(name, optionsOf(command)));
   key
     .command('list')
-    .description('all keys, but for their secret part')
-    .action((_given, command: Command) => show(optionsOf(command)));
+    .description('list all keys, without their secrets')
+    .action((_options, command: Command) => listKeys(optionsOf(command)));
   key
     .command('rotate <prefix>')
-    .description('make a key that replaces one and show it, this once')
-    .option('--overlap <seconds>', 'how long the old one lasts; a day without', whole(0, 2_678_400))
-    .action((prefix: string, _given, command: Command) => rotate(prefix, optionsOf(command)));
+    .description('create a key that replaces this one, and show it once')
+    .option(
+      '--overlap <seconds>',
+      'remaining lifetime of the old key; default: a day',
+      wholeNumber(0, 2_678_400),
+    )
+    .action((prefix: string, _options, command: Command) => rotate(prefix, optionsOf(command)));
   key
     .command('change <prefix>')
     .description("change a key's name, expiry or rate")
-    .option('--name <name>', 'another name')
-    .option('--expires-in <seconds>', 'how long it lasts from now, or never', secondsOrNever)
-    .option('--rate <n/seconds>', 'how many requests in how many seconds, or none', rate)
-    .action((prefix: string, _given, command: Command) => change(prefix, optionsOf(command)));
+    .option('--name <name>', 'new name')
+    .option('--expires-in <seconds>', 'lifetime from now, or never', secondsOrNever)
+    .option('--rate <n/seconds>', 'requests/seconds, or none', rate)
+    .action((prefix: string, _options, command: Command) => change(prefix, optionsOf(command)));
   key
     .command('revoke <prefix>')
-    .description('end a key at once')
-    .action((prefix: string, _given, command: Command) => revoke(prefix, optionsOf(command)));
+    .description('revoke a key at once')
+    .action((prefix: string, _options, command: Command) => revoke(prefix, optionsOf(command)));
 }

@@ -2,20 +2,20 @@ import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
 import { withApi } from '../api.ts';
-import { checkedId, whole } from '../given.ts';
+import { checkedId, wholeNumber } from '../arguments.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, moreAfter, table } from '../table.ts';
 
 type Pool = Answer<'GET /v1/pools'>['pools'][number];
-type Place = Answer<'GET /v1/pools/{pool}'>['places'][number];
+type Member = Answer<'GET /v1/pools/{pool}'>['places'][number];
 
-const counted = (pools: Pool[]) =>
+const poolTable = (pools: Pool[]) =>
   table([
     ['pool', 'free', 'held', 'waiting'],
     ...pools.map(({ pool, free, held, waiting }) => [pool, free, held, waiting]),
   ]);
 
-const shown = (places: Place[]) =>
+const memberTable = (places: Member[]) =>
   table([
     ['worker', 'state', 'task', 'fencing_token', 'until'],
     ...places.map(({ worker, state, task, fencing_token, leased_until }) => [
@@ -27,13 +27,13 @@ const shown = (places: Place[]) =>
     ]),
   ]);
 
-type Look = { waiting?: boolean; after?: string; limit?: number };
+type ListFlags = { waiting?: boolean; after?: string; limit?: number };
 
-async function list(pool: string | undefined, options: Options<Look>) {
+async function list(pool: string | undefined, options: Options<ListFlags>) {
   const { waiting, after, limit } = options;
   if (pool === undefined) {
     const { pools } = await withApi(options, (api) => api.call('GET /v1/pools'));
-    print(options, { pools }, () => counted(pools));
+    print(options, { pools }, () => poolTable(pools));
     note(options, pools.length === 0 && 'There are no pools.');
   } else {
     const { places } = await withApi(options, (api) =>
@@ -41,25 +41,27 @@ async function list(pool: string | undefined, options: Options<Look>) {
     );
     const last = places.at(-1);
     const name = waiting ? last?.task : last?.worker;
-    print(options, { places }, () => shown(places));
-    note(options, places.length === 0 && 'Nobody is there, and nothing.');
+    print(options, { places }, () => memberTable(places));
+    note(options, places.length === 0 && 'The pool has no workers and no tasks.');
     note(options, moreAfter(places.length, limit ?? 1000, name));
   }
 }
 
-/** For a shell to read: what was found and its fence, or nothing and why on stderr. */
-function told(
+/** Output for shells: the assigned task and its fencing token; the reason on stderr if there is none. */
+function printAssignment(
   options: Options,
   answer: { state: string; fencing_token: string | null },
   name: unknown,
 ) {
   print(options, answer, () => (name ? `${name}\t${answer.fencing_token}\n` : ''));
   const why =
-    answer.state === 'none' ? 'nobody is free, or the worker holds another' : answer.state;
+    answer.state === 'none'
+      ? 'no worker is free, or the given worker holds another task'
+      : answer.state;
   if (!name && !options.json) process.stderr.write(`Nothing: ${why}.\n`);
 }
 
-async function join(pool: string, worker: string, options: Options<Given>) {
+async function join(pool: string, worker: string, options: Options<Flags>) {
   const fencing_token = options.fencingToken && checkedId(options.fencingToken);
   const answer = await withApi(options, (api) =>
     api.call('PUT /v1/pools/{pool}/workers/{worker}', {
@@ -73,8 +75,8 @@ async function join(pool: string, worker: string, options: Options<Given>) {
   );
   if (state !== 'lost') return;
   throw new Failure(
-    `${worker} no longer holds what it had with fence ${fencing_token}.`,
-    'Drop the work, then join without --fencing-token.',
+    `The assignment of ${worker} with fencing token ${fencing_token} has ended.`,
+    'Discard the work, then join without --fencing-token.',
   );
 }
 
@@ -87,7 +89,7 @@ async function leave(pool: string, worker: string, options: Options) {
   print(options, answer, () => `${worker} has left\n`);
 }
 
-type Given = {
+type Flags = {
   lease?: number;
   fencingToken?: string;
   worker?: string;
@@ -95,18 +97,18 @@ type Given = {
   again?: boolean;
 };
 
-async function assign(pool: string, task: string, options: Options<Given>) {
+async function assign(pool: string, task: string, options: Options<Flags>) {
   const { worker, lease, wait = false } = options;
   const body = { task, worker, lease_seconds: lease, wait };
   const answer = await withApi(options, (api) =>
     api.call('POST /v1/pools/{pool}/assign', { path: { pool }, body }),
   );
-  told(options, answer, answer.worker);
+  printAssignment(options, answer, answer.worker);
 }
 
-async function assignAll(pool: string, tasks: string[], options: Options<Given>) {
+async function assignAll(pool: string, tasks: string[], options: Options<Flags>) {
   if (options.worker !== undefined || options.wait) {
-    throw new Failure('--worker and --wait are for one task.', undefined, 2);
+    throw new Failure('--worker and --wait are for a single task.', undefined, 2);
   }
   const body = { tasks, lease_seconds: options.lease };
   const { tasks: all } = await withApi(options, (api) =>
@@ -120,12 +122,12 @@ async function assignAll(pool: string, tasks: string[], options: Options<Given>)
   );
 }
 
-async function take(pool: string, worker: string, options: Options<Given>) {
+async function take(pool: string, worker: string, options: Options<Flags>) {
   const body = { worker, lease_seconds: options.lease };
   const answer = await withApi(options, (api) =>
     api.call('POST /v1/pools/{pool}/take', { path: { pool }, body }),
   );
-  told(options, answer, answer.task);
+  printAssignment(options, answer, answer.task);
 }
 
 async function offer(pool: string, tasks: string[], options: Options) {
@@ -135,7 +137,7 @@ async function offer(pool: string, tasks: string[], options: Options) {
   print(options, { added }, () => `${added} added\n`);
 }
 
-async function unassign(pool: string, task: string, options: Options<Given>) {
+async function unassign(pool: string, task: string, options: Options<Flags>) {
   const fencing_token = options.fencingToken && checkedId(options.fencingToken);
   const again = options.again ?? false;
   const { unassigned } = await withApi(options, (api) =>
@@ -144,77 +146,83 @@ async function unassign(pool: string, task: string, options: Options<Given>) {
       body: { task, fencing_token, again },
     }),
   );
-  const now = again ? 'waits again' : 'is over';
+  const result = again ? 'waits again' : 'is unassigned';
   print(options, { unassigned }, () =>
-    unassigned ? `${task} ${now}\n` : `${task} is no longer held under ${fencing_token}\n`,
+    unassigned
+      ? `${task} ${result}\n`
+      : `${task} is no longer assigned with fencing token ${fencing_token}\n`,
   );
 }
 
 export function addPool(program: Command): void {
   const pool = program
     .command('pool')
-    .description('pools of workers, each of which holds one task at most');
+    .description('pools of workers, each of which holds at most one task');
   const lease = [
     '--lease <seconds>',
-    'how long from now, 1 to 86400; else as before, or 60',
-    whole(1, 86_400),
+    'duration from now, 1 to 86400; default: as before, or 60',
+    wholeNumber(1, 86_400),
   ] as const;
   pool
     .command('list [pool]')
-    .description('all pools, or who is where in one')
-    .option('--waiting', 'the tasks that wait, instead of the workers')
-    .option('--after <name>', 'on from this worker or task')
-    .option('--limit <n>', 'so many at most, 1 to 1000', whole(1, 1000))
-    .action((name: string | undefined, _given, command: Command) => list(name, optionsOf(command)));
+    .description('list all pools, or the workers of one')
+    .option('--waiting', 'list the waiting tasks instead of the workers')
+    .option('--after <name>', 'continue after this worker or task')
+    .option('--limit <n>', 'maximum number of entries, 1 to 1000', wholeNumber(1, 1000))
+    .action((name: string | undefined, _options, command: Command) =>
+      list(name, optionsOf(command)),
+    );
   pool
     .command('join <pool> <worker>')
-    .description('make a worker free, or its heartbeat: says what it holds')
+    .description("join a pool or send a heartbeat; prints the worker's task")
     .option(...lease)
     .option(
       '--fencing-token <number>',
-      'a heartbeat for this holding alone; exit code 1 when it is over',
+      'a heartbeat for this assignment only; exit code 1 if it has ended',
     )
-    .action((name: string, worker: string, _given, command: Command) =>
+    .action((name: string, worker: string, _options, command: Command) =>
       join(name, worker, optionsOf(command)),
     );
   pool
     .command('leave <pool> <worker>')
-    .description('take a worker out: an offered task waits again, another is over')
-    .action((name: string, worker: string, _given, command: Command) =>
+    .description('remove a worker: an added task waits again, an assigned task ends its assignment')
+    .action((name: string, worker: string, _options, command: Command) =>
       leave(name, worker, optionsOf(command)),
     );
   pool
     .command('assign <pool> <task...>')
     .description(
-      'give a task to one free worker: prints it, tab, and the fence; or each of several to one',
+      'assign a task to a free worker: prints the worker, a tab and the fencing token; or several tasks to one worker each',
     )
-    .option('--worker <name>', 'to this one, whether it has joined or not')
-    .option('--wait', 'where nobody is free, until a worker takes it')
+    .option('--worker <name>', 'this worker, even if it has not joined')
+    .option('--wait', 'if no worker is free, wait until one takes the task')
     .option(...lease)
-    .action((name: string, [task = '', ...more]: string[], _given, command: Command) =>
+    .action((name: string, [task = '', ...more]: string[], _options, command: Command) =>
       more.length === 0
         ? assign(name, task, optionsOf(command))
         : assignAll(name, [task, ...more], optionsOf(command)),
     );
   pool
     .command('take <pool> <worker>')
-    .description('take the oldest task, or hear of the one that is held: prints it, tab, the fence')
+    .description(
+      "take the oldest task, or return the worker's current task: prints the task, a tab and the fencing token",
+    )
     .option(...lease)
-    .action((name: string, worker: string, _given, command: Command) =>
+    .action((name: string, worker: string, _options, command: Command) =>
       take(name, worker, optionsOf(command)),
     );
   pool
     .command('offer <pool> <task...>')
-    .description('put tasks into a pool, for workers to take')
-    .action((name: string, tasks: string[], _given, command: Command) =>
+    .description('add tasks to a pool, which workers take')
+    .action((name: string, tasks: string[], _options, command: Command) =>
       offer(name, tasks, optionsOf(command)),
     );
   pool
     .command('unassign <pool> <task>')
-    .description('take a task out of a pool; its worker is free again')
-    .option('--fencing-token <number>', 'only while that holding goes on')
-    .option('--again', 'let it wait for another worker')
-    .action((name: string, task: string, _given, command: Command) =>
+    .description('remove a task from a pool; its worker is free again')
+    .option('--fencing-token <number>', 'only while that assignment lasts')
+    .option('--again', 'let the task wait for another worker')
+    .action((name: string, task: string, _options, command: Command) =>
       unassign(name, task, optionsOf(command)),
     );
 }

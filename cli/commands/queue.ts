@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
-import { mustHave, withApi } from '../api.ts';
+import { requireQueue, withApi } from '../api.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
 const apart = ['name', 'ready', 'running', 'waiting', 'dead', 'oldest_ready_at', 'created_at'];
 
-const shown = (value: unknown) =>
+const format = (value: unknown) =>
   value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value);
 
 function describe(policy: Answer<'PUT /v1/queues/{queue}'>): string {
@@ -16,17 +16,17 @@ function describe(policy: Answer<'PUT /v1/queues/{queue}'>): string {
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return table([
     ['setting', policy.name],
-    ...settings.map(([name, value]) => [name, shown(value)]),
+    ...settings.map(([name, value]) => [name, format(value)]),
   ]);
 }
 
-/** name=value, where a value is JSON or, when it isn't, text. */
-function setting(given: string): [string, unknown] {
-  const at = given.indexOf('=');
-  if (at < 1) {
-    throw new Failure(`${given} is no setting.`, 'Give name=value, such as max_attempts=5.', 2);
+/** Parses name=value; a value that is not JSON is text. */
+function setting(text: string): [string, unknown] {
+  const index = text.indexOf('=');
+  if (index < 1) {
+    throw new Failure(`${text} is not a setting.`, 'Give name=value, such as max_attempts=5.', 2);
   }
-  const [name, value] = [given.slice(0, at), given.slice(at + 1)];
+  const [name, value] = [text.slice(0, index), text.slice(index + 1)];
   try {
     return [name, JSON.parse(value)];
   } catch {
@@ -34,31 +34,31 @@ function setting(given: string): [string, unknown] {
   }
 }
 
-async function put(queue: string, settings: object, options: Options, said?: string) {
+async function putQueue(queue: string, settings: object, options: Options, message?: string) {
   const policy = await withApi(options, (api) =>
     api.call('PUT /v1/queues/{queue}', { path: { queue }, body: settings }),
   ).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;
-    // Settings are given by their own names.
-    const said = error.message.replace(/^--[a-z-]+/, (option) =>
+    // Settings have their field names here.
+    const detail = error.message.replace(/^--[a-z-]+/, (option) =>
       option.slice(2).replaceAll('-', '_'),
     );
     throw new Failure(
-      said.replace('\nAdd --help to see what it takes.', ''),
+      detail.replace('\nUse --help to list the options.', ''),
       undefined,
       error.exitCode,
     );
   });
-  print(options, policy, () => (said ? `${said}\n` : describe(policy)));
+  print(options, policy, () => (message ? `${message}\n` : describe(policy)));
 }
 
-/** Of one that is there: one whose name is mistyped would be made, and the other go on. */
+/** Requires an existing queue: otherwise a mistyped name would create one and leave the other unchanged. */
 async function pause(queue: string, paused: boolean, options: Options) {
-  await withApi(options, (api) => mustHave(api, queue));
-  await put(queue, { paused }, options, `${queue} ${paused ? 'is paused' : 'goes on'}`);
+  await withApi(options, (api) => requireQueue(api, queue));
+  await putQueue(queue, { paused }, options, `${queue} ${paused ? 'is paused' : 'is resumed'}`);
 }
 
-async function show(queue: string, options: Options) {
+async function showQueue(queue: string, options: Options) {
   const policy = await withApi(options, (api) =>
     api.find('GET /v1/queues/{queue}', { path: { queue } }),
   );
@@ -79,33 +79,33 @@ async function list(options: Options) {
   print(options, { queues }, () =>
     table([['queue', 'ready', 'running', 'waiting', 'dead', ''], ...rows]),
   );
-  note(options, rows.length === 0 && 'No queues yet: tock enqueue makes one.');
+  note(options, rows.length === 0 && 'No queues yet: tock enqueue creates one.');
 }
 
 export function addQueue(program: Command): void {
   const queue = program.command('queue').description('list, show, set, pause and resume queues');
   queue
     .command('list')
-    .description('all queues and how much is in each')
-    .action((_given, command: Command) => list(optionsOf(command)));
+    .description('list all queues with their counts of tasks')
+    .action((_options, command: Command) => list(optionsOf(command)));
   queue
     .command('show <queue>')
-    .description('the settings of a queue; * is what new ones start with')
-    .action((name: string, _given, command: Command) => show(name, optionsOf(command)));
+    .description('show the settings of a queue; * has the defaults of new queues')
+    .action((name: string, _options, command: Command) => showQueue(name, optionsOf(command)));
   queue
     .command('set <queue> <setting...>')
     .description(
-      'make a queue, or change settings: max_attempts=5 rate_limit=null push=\'{"url": …}\'',
+      'create a queue, or change settings: max_attempts=5 rate_limit=null push=\'{"url": …}\'',
     )
-    .action((name: string, given: string[], _options, command: Command) =>
-      put(name, Object.fromEntries(given.map(setting)), optionsOf(command)),
+    .action((name: string, settings: string[], _options, command: Command) =>
+      putQueue(name, Object.fromEntries(settings.map(setting)), optionsOf(command)),
     );
   queue
     .command('pause <queue>')
-    .description('hand out none of its tasks; it takes more, and what runs goes on')
-    .action((name: string, _given, command: Command) => pause(name, true, optionsOf(command)));
+    .description('lease none of its tasks; enqueue still works, and running tasks continue')
+    .action((name: string, _options, command: Command) => pause(name, true, optionsOf(command)));
   queue
     .command('resume <queue>')
-    .description('hand out its tasks again')
-    .action((name: string, _given, command: Command) => pause(name, false, optionsOf(command)));
+    .description('lease its tasks again')
+    .action((name: string, _options, command: Command) => pause(name, false, optionsOf(command)));
 }

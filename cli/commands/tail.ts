@@ -3,65 +3,71 @@ import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
 import { type Api, withApi } from '../api.ts';
-import { whole } from '../given.ts';
+import { wholeNumber } from '../arguments.ts';
+import { visible, visibleLine } from '../escape_control.ts';
 import { type Options, optionsOf } from '../output.ts';
-import { lockWaiting, visible } from '../plain.ts';
 import { moment } from '../table.ts';
 
-type Found = Answer<'GET /v1/tasks'>['tasks'][number];
+type ListedTask = Answer<'GET /v1/tasks'>['tasks'][number];
 type Filter = { queue?: string; state?: string; tenant?: string };
-type Given = { state?: string; tenant?: string; lines: number; every: number };
+type Flags = { state?: string; tenant?: string; lines: number; every: number };
 
-/** Of a look: what is older than these is not looked at again. */
-const mostInALook = 1000;
-const mostKnown = 20_000;
+/** Tasks older than those of the previous poll are not read again. */
+const MAX_TASKS_PER_POLL = 1000;
+const MAX_PRINTED = 20_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** What was last said of each task, the oldest first; so many are remembered. */
-class Known {
+/** The last printed state of each task, oldest first; the number of entries is limited. */
+class PrintedStates {
   readonly #said = new Map<string, string>();
 
-  isNew({ id, state, attempt }: Found): boolean {
-    const now = `${state} ${attempt}`;
-    if (this.#said.get(id) === now) return false;
+  isNew({ id, state, attempt }: ListedTask): boolean {
+    const current = `${state} ${attempt}`;
+    if (this.#said.get(id) === current) return false;
     this.#said.delete(id);
-    this.#said.set(id, now);
+    this.#said.set(id, current);
     const [oldest] = this.#said.keys();
-    if (this.#said.size > mostKnown && oldest) this.#said.delete(oldest);
+    if (this.#said.size > MAX_PRINTED && oldest) this.#said.delete(oldest);
     return true;
   }
 }
 
-function line(task: Found, json: boolean | undefined): string {
+function formatLine(task: ListedTask, json: boolean | undefined): string {
   if (json) return `${visible(JSON.stringify(task))}\n`;
-  const { id, queue, state, attempt, worker, error, ...at } = task;
-  const words = [moment(at.ended_at ?? at.run_at ?? at.created_at), queue, id, state];
+  const { id, queue, state, attempt, worker, error, ...times } = task;
+  const words = [moment(times.ended_at ?? times.run_at ?? times.created_at), queue, id, state];
   if (attempt > 1) words.push(`attempt ${attempt}`);
   if (worker) words.push(worker);
   if (error) words.push(error);
-  return `${lockWaiting(words.join('  '))}\n`;
+  return `${visibleLine(words.join('  '))}\n`;
 }
 
-/** The newest tasks, oldest first, that haven't been said as they are now. */
-async function look(api: Api, filter: Filter, known: Known, most: number): Promise<Found[]> {
-  const { tasks } = await api.call('GET /v1/tasks', { query: { ...filter, limit: most } });
-  return tasks.filter((task) => known.isNew(task)).reverse();
+/** The newest tasks, oldest first, whose current state has not been printed. */
+async function poll(
+  api: Api,
+  filter: Filter,
+  printed: PrintedStates,
+  limit: number,
+): Promise<ListedTask[]> {
+  const { tasks } = await api.call('GET /v1/tasks', { query: { ...filter, limit } });
+  return tasks.filter((task) => printed.isNew(task)).reverse();
 }
 
-async function tail(queue: string | undefined, options: Options<Given>) {
+async function tail(queue: string | undefined, options: Options<Flags>) {
   const { state, tenant, lines, every, json } = options;
   const filter = { queue, state, tenant };
-  const known = new Known();
+  const printed = new PrintedStates();
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   let failures = 0;
   let first = true;
   while (!stop.signal.aborted) {
     try {
-      const found = await withApi(options, (api) =>
-        look(api, filter, known, first ? Math.max(1, lines) : mostInALook),
+      const newTasks = await withApi(options, (api) =>
+        poll(api, filter, printed, first ? Math.max(1, lines) : MAX_TASKS_PER_POLL),
       );
-      for (const task of first && lines === 0 ? [] : found) process.stdout.write(line(task, json));
+      for (const task of first && lines === 0 ? [] : newTasks)
+        process.stdout.write(formatLine(task, json));
       failures = 0;
       first = false;
     } catch (error) {
@@ -77,20 +83,20 @@ async function tail(queue: string | undefined, options: Options<Given>) {
 export function addTail(program: Command): void {
   program
     .command('tail [queue]')
-    .description('tasks as they come and as they change, a line each, until Ctrl-C')
+    .description('print tasks as they arrive and change, one line each, until Ctrl-C')
     .option(
       '--state <state>',
-      'only when they are waiting, ready, running, done, dead or cancelled',
+      'only tasks that are waiting, ready, running, done, dead or cancelled',
     )
-    .option('--tenant <tenant>', 'whose tasks')
-    .option('--lines <count>', 'begin with so many that were there', whole(0, 1000), 10)
+    .option('--tenant <tenant>', 'tasks of this tenant')
+    .option('--lines <count>', 'begin with so many that were there', wholeNumber(0, 1000), 10)
     .option(
       '--every <seconds>',
-      'look so often; up to 1,000 new tasks a look are seen',
-      whole(1, 60),
+      'poll interval; each poll sees up to 1,000 new tasks',
+      wholeNumber(1, 60),
       1,
     )
-    .action((queue: string | undefined, _given, command: Command) =>
+    .action((queue: string | undefined, _options, command: Command) =>
       tail(queue, optionsOf(command)),
     );
 }

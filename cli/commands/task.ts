@@ -1,24 +1,24 @@
 import type { Command } from 'commander';
 import type { Answer } from '../../client/wire.ts';
 import { type Api, withApi } from '../api.ts';
-import { checkedId, number, unknownTask } from '../given.ts';
+import { checkedId, number, unknownTask } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { moment, table } from '../table.ts';
 
 type Task = Answer<'GET /v1/tasks/{id}'>;
 type Run = Task['runs'][number];
 
-/** States of a task that nothing follows. */
-const ended = ['done', 'dead', 'cancelled', 'expired'];
+/** Final states. */
+const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
-/** As it is, or up to so many seconds later when it has ended: a call waits for up to 30. */
-async function whenEnded(api: Api, id: string, seconds: number): Promise<Task | null> {
-  const end = Date.now() + seconds * 1000;
+/** Returns the task at once, or when it has ended within the time; each call waits up to 30 seconds. */
+async function waitForEnd(api: Api, id: string, seconds: number): Promise<Task | null> {
+  const deadline = Date.now() + seconds * 1000;
   for (;;) {
-    const wait = Math.min(30, Math.max(0, Math.ceil((end - Date.now()) / 1000)));
+    const wait = Math.min(30, Math.max(0, Math.ceil((deadline - Date.now()) / 1000)));
     const query = { wait_seconds: wait || null };
     const task = await api.find('GET /v1/tasks/{id}', { path: { id }, query });
-    if (!task || ended.includes(task.state) || Date.now() >= end) return task;
+    if (!task || finalStates.includes(task.state) || Date.now() >= deadline) return task;
   }
 }
 
@@ -27,17 +27,17 @@ function brief(value: unknown): string {
   return text.length > 100 ? `${text.slice(0, 99)}…` : text;
 }
 
-/** 40 %, halfway */
+/** For example: 40 %, halfway */
 function progress(share: unknown, note: unknown): string | null {
-  const said = [share === null ? null : `${share} %`, note].filter((one) => one !== null);
-  return said.join(', ') || null;
+  const parts = [share === null ? null : `${share} %`, note].filter((part) => part !== null);
+  return parts.join(', ') || null;
 }
 
 function runRow(run: Run) {
   const error = run.error as { message?: string } | null;
-  const said = error ? (error.message ?? brief(error)) : null;
+  const errorText = error ? (error.message ?? brief(error)) : null;
   const times = [moment(run.started_at), moment(run.ended_at)];
-  return [run.id, run.queue, run.attempt, run.state, run.worker, ...times, said];
+  return [run.id, run.queue, run.attempt, run.state, run.worker, ...times, errorText];
 }
 
 function describe(task: Task): string {
@@ -62,9 +62,9 @@ function describe(task: Task): string {
   return `${table([['task', task.id], ...facts])}${runs}`;
 }
 
-async function show(given: string, options: Options<{ wait?: number }>) {
-  const id = checkedId(given);
-  const task = await withApi(options, (api) => whenEnded(api, id, options.wait ?? 0));
+async function showTask(idText: string, options: Options<{ wait?: number }>) {
+  const id = checkedId(idText);
+  const task = await withApi(options, (api) => waitForEnd(api, id, options.wait ?? 0));
   if (!task) throw unknownTask(id);
   print(options, task, () => describe(task));
 }
@@ -72,7 +72,7 @@ async function show(given: string, options: Options<{ wait?: number }>) {
 export function addTask(program: Command): void {
   program
     .command('task <id>')
-    .description('a task and all its runs')
-    .option('--wait <seconds>', 'first wait until it has ended, so long at most', number)
-    .action((id: string, _given, command: Command) => show(id, optionsOf(command)));
+    .description('show a task and all its runs')
+    .option('--wait <seconds>', 'first wait for its end, at most this long', number)
+    .action((id: string, _options, command: Command) => showTask(id, optionsOf(command)));
 }

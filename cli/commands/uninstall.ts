@@ -3,16 +3,16 @@ import type { Command } from 'commander';
 import type pg from 'pg';
 import { withDatabase } from '../../migrate/connect.ts';
 import { Failure } from '../../migrate/failure.ts';
-import { ask } from '../ask.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { withBar } from '../progress.ts';
 import { databaseUrl } from '../settings.ts';
-import { some } from '../table.ts';
+import { runStatement } from '../statement.ts';
+import { plural } from '../table.ts';
 
-type Given = { yes?: boolean; dryRun?: boolean };
+type Flags = { yes?: boolean; dryRun?: boolean };
 type Plan = {
   database: string;
-  there: boolean;
+  exists: boolean;
   bytes: number;
   relations: number;
   segments: string[];
@@ -23,8 +23,8 @@ type Plan = {
 
 const roles = ['tock_producer', 'tock_worker', 'tock_admin', 'tock_edge'];
 
-/** More locks than these in one transaction need a server that was set up for it. */
-const mostAtOnce = 1000;
+/** More locks in one transaction need a server configured for it. */
+const MAX_TABLES = 1000;
 
 const planned = `select current_database() as database, to_regnamespace('tock') is not null as there,
   (select coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8 from pg_class c
@@ -34,21 +34,21 @@ const planned = `select current_database() as database, to_regnamespace('tock') 
    where c.relnamespace = to_regnamespace('tock') and c.relispartition and c.relkind = 'r' order by c.oid) as segments,
   array(select r.rolname::text from pg_roles r where r.rolname = any ($1) order by 1) as roles`;
 
-async function planOf(client: pg.Client): Promise<Plan> {
-  const [plan] = await ask<Plan>(client, planned, [roles]);
-  if (!plan) throw new Error('The catalog said nothing.');
-  const [cron] = await ask<{ there: boolean }>(
+async function readPlan(client: pg.Client): Promise<Plan> {
+  const [plan] = await runStatement<Plan>(client, planned, [roles]);
+  if (!plan) throw new Error('The catalog query returned no row.');
+  const [cron] = await runStatement<{ exists: boolean }>(
     client,
     "select to_regclass('cron.job') is not null as there",
   );
-  const jobs = cron?.there
-    ? await ask<{ jobname: string }>(
+  const jobs = cron?.exists
+    ? await runStatement<{ jobname: string }>(
         client,
         "select jobname from cron.job where jobname like 'tock:%' and database = current_database() order by 1",
       )
     : [];
-  const [queues] = plan.there
-    ? await ask<{ n: number }>(
+  const [queues] = plan.exists
+    ? await runStatement<{ n: number }>(
         client,
         "select count(*)::integer as n from tock.queues where name <> '*'",
       )
@@ -56,39 +56,44 @@ async function planOf(client: pg.Client): Promise<Plan> {
   return { ...plan, jobs: jobs.map(({ jobname }) => jobname), queues: queues?.n ?? 0 };
 }
 
-function described({ database, bytes, queues, jobs, roles: known }: Plan): string {
+function described({ database, bytes, queues, jobs, roles: knownRoles }: Plan): string {
   const size = `${(bytes / 2 ** 20).toFixed(1)} MiB`;
-  return `In the database ${database}:
-  the schema tock with all of its ${some(queues, 'queue')}, tasks and history, ${size}
-  the jobs of pg_cron: ${jobs.join(', ') || 'none'}
-  the roles, where nothing else needs them: ${known.join(', ') || 'none'}
+  return `Database ${database}:
+  the schema tock with all of its ${plural(queues, 'queue')}, tasks and history, ${size}
+  the pg_cron jobs: ${jobs.join(', ') || 'none'}
+  the roles, unless other databases need them: ${knownRoles.join(', ') || 'none'}
 `;
 }
 
 async function agreed({ database }: Plan): Promise<void> {
   if (!process.stdin.isTTY) {
-    throw new Failure('Nobody is there to ask.', 'Give --yes to drop it all.', 2);
+    throw new Failure(
+      'There is no terminal to ask for confirmation.',
+      'Give --yes to drop everything.',
+      2,
+    );
   }
   const asking = createInterface({ input: process.stdin, output: process.stderr });
-  const typed = await asking.question(`This can't be undone. Type ${database} to go on: `);
+  const typed = await asking.question(`This cannot be undone. Type ${database} to continue:`);
   asking.close();
   if (typed.trim() !== database) throw new Failure('Nothing was dropped.', undefined, 2);
 }
 
-/** Whoever is at work on it is waited for that long. */
+/** How long to wait for the locks of other sessions. */
 const patiently = "set lock_timeout = '10s'";
 
 async function dropped(client: pg.Client, sql: string): Promise<void> {
   try {
-    await ask(client, sql);
+    await runStatement(client, sql);
   } catch (error) {
     if (!/lock timeout|55P03/.test((error as Error).message)) throw error;
-    const next = 'Stop what uses Tock there, then run this again: it goes on where it was.';
-    throw new Failure('Somebody holds a part of it.', next);
+    const next =
+      'Stop what uses Tock there, then repeat the command: it continues where it stopped.';
+    throw new Failure('Another session holds a lock on a part of Tock.', next);
   }
 }
 
-/** A role that another database needs stays, and so does one that owns something. */
+/** A role stays if another database needs it, or if it owns objects. */
 async function dropRole(client: pg.Client, role: string): Promise<string | null> {
   await client.query('begin');
   try {
@@ -104,43 +109,43 @@ async function dropRole(client: pg.Client, role: string): Promise<string | null>
 
 async function drop(client: pg.Client, plan: Plan, options: Options): Promise<string[]> {
   await client.query(patiently);
-  for (const job of plan.jobs) await ask(client, 'select cron.unschedule($1)', [job]);
-  if (plan.relations > mostAtOnce) {
-    await withBar(options, 'Tables', plan.segments.length, async (shown) => {
-      for (let at = 0; at < plan.segments.length; at += 20) {
-        const some = plan.segments.slice(at, at + 20);
-        await dropped(client, `drop table if exists ${some.join(', ')} cascade`);
-        shown.add(some.length);
+  for (const job of plan.jobs) await runStatement(client, 'select cron.unschedule($1)', [job]);
+  if (plan.relations > MAX_TABLES) {
+    await withBar(options, 'Tables', plan.segments.length, async (progress) => {
+      for (let offset = 0; offset < plan.segments.length; offset += 20) {
+        const batch = plan.segments.slice(offset, offset + 20);
+        await dropped(client, `drop table if exists ${batch.join(', ')} cascade`);
+        progress.add(batch.length);
       }
     });
   }
-  if (plan.there) await dropped(client, 'drop schema tock cascade');
-  const kept: string[] = [];
+  if (plan.exists) await dropped(client, 'drop schema tock cascade');
+  const keptRoles: string[] = [];
   for (const role of plan.roles) {
     const why = await dropRole(client, role);
-    if (why) kept.push(why);
+    if (why) keptRoles.push(why);
   }
-  return kept;
+  return keptRoles;
 }
 
-async function uninstall(options: Options<Given>) {
+async function uninstall(options: Options<Flags>) {
   await withDatabase(
     databaseUrl(options),
     async (client) => {
-      const plan = await planOf(client);
-      const { segments, ...said } = plan;
-      if (!plan.there && plan.jobs.length === 0) {
-        throw new Failure(`There is no Tock in ${plan.database}.`, undefined, 3);
+      const plan = await readPlan(client);
+      const { segments, ...summary } = plan;
+      if (!plan.exists && plan.jobs.length === 0) {
+        throw new Failure(`The database ${plan.database} has no Tock.`, undefined, 3);
       }
-      if (options.dryRun) return print(options, said, () => described(plan));
+      if (options.dryRun) return print(options, summary, () => described(plan));
       if (!options.yes) {
         process.stderr.write(described(plan));
         await agreed(plan);
       }
-      const kept = await drop(client, plan, options);
-      print(options, { ...said, kept }, () => {
-        const stay = kept.map((why) => `Not dropped: ${why}\n`).join('');
-        return `Tock is gone from ${plan.database}.\n${stay}`;
+      const keptRoles = await drop(client, plan, options);
+      print(options, { ...summary, kept: keptRoles }, () => {
+        const stay = keptRoles.map((why) => `Not dropped: ${why}\n`).join('');
+        return `Tock is removed from ${plan.database}.\n${stay}`;
       });
     },
     0,
@@ -151,7 +156,7 @@ export function addUninstall(program: Command): void {
   program
     .command('uninstall')
     .description('drop the schema tock, its jobs of pg_cron and its roles: all tasks are gone')
-    .option('--dry-run', 'only say what would be dropped')
-    .option('--yes', 'without asking')
-    .action((_given, command: Command) => uninstall(optionsOf(command)));
+    .option('--dry-run', 'only show what would be dropped')
+    .option('--yes', 'without asking for confirmation')
+    .action((_options, command: Command) => uninstall(optionsOf(command)));
 }

@@ -9,36 +9,37 @@ import { withDatabaseApi } from '../api.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';
 
-/** Beside cli/ of a checkout; the package has none. */
+/** Exists in a checkout beside cli/, not in the package. */
 const checkout = fileURLToPath(new URL('..', new URL('..', import.meta.url)));
 const starter = `${checkout}scripts/bootstrap.mjs`;
 
-/** What `npm start` does, in this terminal. */
+/** Runs what `npm start` runs, in this terminal. */
 async function start(options: Options<{ reset?: boolean }>): Promise<void> {
-  const { databaseUrl: given, reset } = options;
-  const env = { ...process.env, ...(given && { DATABASE_URL: given }) };
+  const { databaseUrl: databaseOption, reset } = options;
+  const env = { ...process.env, ...(databaseOption && { DATABASE_URL: databaseOption }) };
   const args = [starter, `${checkout}scripts/start.ts`, ...(reset ? ['--reset'] : [])];
   const child = spawn(process.execPath, args, { stdio: 'inherit', env });
-  // Both get the terminal's Ctrl-C: the one that has something to stop ends first.
+  // Both processes get the terminal's Ctrl-C: the child must stop its servers first.
   const wait = () => {};
   process.on('SIGINT', wait);
   const [code] = await once(child, 'close');
   process.off('SIGINT', wait);
-  if (code !== 0) throw new Failure('It did not start, or ended with an error.');
+  if (code !== 0) throw new Failure('The server did not start, or ended with an error.');
 }
 
-const next = (key: string) => `
-The database is ready. The key, shown this once: ${key}
+const next = (key: string) =>
+  `
+The database is ready. The key, shown only once: ${key}
 
-Serve it to the world: give tock_edge a password (alter role tock_edge login password '…'), then
-deploy the Worker with that role's URL as DATABASE_URL, or run it on Node: docs/deploy.md has each way.
-Without it, in SQL: tock enqueue hello '{"hello":"world"}' and tock claim hello
+To deploy: give tock_edge a password (alter role tock_edge login password '…'), then
+deploy the Worker with that role's URL as DATABASE_URL, or run it on Node: see docs/deploy.md.
+In SQL, without the Worker: tock enqueue hello '{"hello":"world"}' and tock claim hello
 `;
 
-/** The package has no PostgreSQL and no Worker to run: it makes a database ready. */
+/** The package has no PostgreSQL and no Worker to run: it prepares a database. */
 async function prepare(options: Options): Promise<void> {
   const url = databaseUrl(options);
-  const log = (line: string) => options.json || process.stdout.write(`${line}\n`);
+  const log = (message: string) => options.json || process.stdout.write(`${message}\n`);
   const report = await migrate(url, { log });
   const body = { name: 'up', scopes: ['enqueue', 'claim', 'read', 'admin'] };
   const { key, prefix } = await withDatabaseApi(url, (api) => api.call('POST /v1/keys', { body }));
@@ -49,8 +50,8 @@ export function addUp(program: Command): void {
   program
     .command('up')
     .description('set up and run Tock here, or make a database ready for it')
-    .option('--reset', 'forget the local data first')
-    .action(async (_given, command: Command) => {
+    .option('--reset', 'delete the local data first')
+    .action(async (_options, command: Command) => {
       const options: Options<{ reset?: boolean }> = optionsOf(command);
       if (existsSync(starter) && !options.json) return start(options);
       await prepare(options);

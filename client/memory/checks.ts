@@ -145,7 +145,7 @@ export function checkTasks(values: NewTask[], prefix: string | null, min = 0): v
 
 export function checkClaim(queues: unknown[], options: ClaimOptions): void {
   if (queues.length < 1 || queues.length > 20 || new Set(queues).size < queues.length) {
-    refuse('queues', 'a list of 1 to 20 queues, each once');
+    refuse('queues', 'a list of 1 to 20 distinct queues');
   }
   for (const queue of queues) checkQueue(queue);
   checkAll(claimRules, options);

@@ -15,9 +15,9 @@ export class RefusedError extends Error {
 export const leaseEnded = () =>
   new RefusedError(
     409,
-    'This lease is no longer yours: it is unknown, has ended or was given to another.',
+    'This lease is not valid any more: it is unknown, has ended, or its tasks were leased to another worker.',
     undefined,
-    'Drop the work and claim again; what was not completed is done by somebody else.',
+    'Discard the work and claim again; another worker runs the tasks that were not completed.',
   );
 
 export const noTask = () =>
@@ -25,5 +25,5 @@ export const noTask = () =>
     404,
     'There is no task with this id.',
     undefined,
-    'Use an id that enqueue gave.',
+    'Use an id that enqueue returned.',
   );

@@ -10,7 +10,8 @@ type Row = Omit<ClaimAnswer, 'leases'> & { leases: string };
 
 export const leaseEnded = () =>
   new LeaseLost(409, {
-    detail: 'This lease is no longer yours: it is unknown, has ended or was given to another.',
+    detail:
+      'This lease is not valid any more: it is unknown, has ended, or its tasks were leased to another worker.',
   });
 
 const FIRST_POLL_MS = 50;

@@ -1,11 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { count, duration, rate, short } from '../format.ts';
-import { type Live, useLive } from '../live.ts';
-import { Findings, worstFirst } from '../parts/findings.tsx';
-import { Problem, QueueLink, Shown, Since, State, Updated } from '../parts/small.tsx';
-import { Spark } from '../parts/spark.tsx';
-import { type Column, Table } from '../parts/table.tsx';
+import { Findings, worstFirst } from '../components/findings.tsx';
+import { PolledContent, Problem } from '../components/panel.tsx';
+import { Spark } from '../components/spark.tsx';
+import { QueueLink, State } from '../components/state.tsx';
+import { type Column, Table } from '../components/table.tsx';
+import { Since, Updated } from '../components/times.tsx';
+import { count, duration, rate, shortNumber } from '../format.ts';
+import { type Polled, usePolling } from '../polling.ts';
 import { href } from '../route.ts';
 import { useSession } from '../session.tsx';
 import type { Finding } from '../types.ts';
@@ -13,7 +15,7 @@ import type { Finding } from '../types.ts';
 type Row = Answer<'GET /v1/overview'>['queues'][number];
 type Depth = Answer<'GET /v1/queues'>['queues'][number];
 
-/** From when on a ready task is called late: most queues start theirs within seconds. */
+/** A ready task is late after this time: most queues start tasks within seconds. */
 const LATE_SECONDS = 60;
 const MOST_ROWS = 100;
 
@@ -24,7 +26,7 @@ const isLate = (row: Row) => age(row) > LATE_SECONDS;
 const columns: Column<Row>[] = [
   {
     name: 'Queue',
-    by: ({ name }) => name,
+    sortKey: ({ name }) => name,
     show: (row) => (
       <>
         <QueueLink queue={row.name} /> {row.paused && <State state="paused" />}{' '}
@@ -39,7 +41,7 @@ const columns: Column<Row>[] = [
   {
     name: 'Ready',
     number: true,
-    by: ({ ready }) => ready,
+    sortKey: ({ ready }) => ready,
     show: ({ ready, spark }) => (
       <>
         <Spark values={spark.ready} /> {count(ready)}
@@ -49,16 +51,26 @@ const columns: Column<Row>[] = [
   {
     name: 'Oldest',
     number: true,
-    by: age,
+    sortKey: age,
     show: (row) => <Since at={row.oldest_ready_at} />,
   },
-  { name: 'Running', number: true, by: ({ running }) => running, show: (r) => count(r.running) },
-  { name: 'Waiting', number: true, by: ({ waiting }) => waiting, show: (r) => count(r.waiting) },
-  { name: 'Dead', number: true, by: ({ dead }) => dead, show: (r) => count(r.dead) },
+  {
+    name: 'Running',
+    number: true,
+    sortKey: ({ running }) => running,
+    show: (r) => count(r.running),
+  },
+  {
+    name: 'Waiting',
+    number: true,
+    sortKey: ({ waiting }) => waiting,
+    show: (r) => count(r.waiting),
+  },
+  { name: 'Dead', number: true, sortKey: ({ dead }) => dead, show: (r) => count(r.dead) },
   {
     name: 'Done/s',
     number: true,
-    by: (r) => r.done_per_second,
+    sortKey: (r) => r.done_per_second,
     show: (r) => (
       <>
         <Spark values={r.spark.done} /> {rate(r.done_per_second)}
@@ -68,32 +80,38 @@ const columns: Column<Row>[] = [
   {
     name: 'Failed/s',
     number: true,
-    by: (r) => r.failed_per_second,
+    sortKey: (r) => r.failed_per_second,
     show: (r) => rate(r.failed_per_second),
   },
   {
     name: 'Wait p95',
     number: true,
-    by: (r) => r.wait_p95 ?? -1,
+    sortKey: (r) => r.wait_p95 ?? -1,
     show: (r) => duration(r.wait_p95),
   },
-  { name: 'Run p95', number: true, by: (r) => r.run_p95 ?? -1, show: (r) => duration(r.run_p95) },
+  {
+    name: 'Run p95',
+    number: true,
+    sortKey: (r) => r.run_p95 ?? -1,
+    show: (r) => duration(r.run_p95),
+  },
 ];
 
-/** How it went is counted now and then; how much there is, just now. */
-function joined(counted: Row[], depths: Depth[] | undefined): Row[] {
-  const now = new Map(depths?.map((depth) => [depth.name, depth]));
-  return counted.map((row) => ({ ...row, ...now.get(row.name) }));
+/** Joins rates, which are collected periodically, with current depths. */
+function joinDepths(collected: Row[], depths: Depth[] | undefined): Row[] {
+  const depthByName = new Map(depths?.map((depth) => [depth.name, depth]));
+  return collected.map((row) => ({ ...row, ...depthByName.get(row.name) }));
 }
 
-const sum = (rows: Row[], of: (row: Row) => number) => rows.reduce((all, row) => all + of(row), 0);
+const sum = (rows: Row[], select: (row: Row) => number) =>
+  rows.reduce((all, row) => all + select(row), 0);
 
 function Totals({ rows }: { rows: Row[] }) {
   const tiles: [string, string][] = [
-    ['Ready', short(sum(rows, (r) => r.ready))],
-    ['Running', short(sum(rows, (r) => r.running))],
-    ['Waiting', short(sum(rows, (r) => r.waiting))],
-    ['Dead', short(sum(rows, (r) => r.dead))],
+    ['Ready', shortNumber(sum(rows, (r) => r.ready))],
+    ['Running', shortNumber(sum(rows, (r) => r.running))],
+    ['Waiting', shortNumber(sum(rows, (r) => r.waiting))],
+    ['Dead', shortNumber(sum(rows, (r) => r.dead))],
     ['Started/s, 5 min', rate(sum(rows, (r) => r.started_per_second))],
     ['Done/s, 5 min', rate(sum(rows, (r) => r.done_per_second))],
   ];
@@ -109,16 +127,16 @@ function Totals({ rows }: { rows: Row[] }) {
   );
 }
 
-function Health({ live }: { live: Live<{ findings: Finding[] }> }) {
-  if (live.error?.status === 403) return null;
-  if (live.error && !live.data) return <Problem error={live.error} />;
-  if (!live.data) return null;
-  const { findings } = live.data;
+function Health({ polled }: { polled: Polled<{ findings: Finding[] }> }) {
+  if (polled.error?.status === 403) return null;
+  if (polled.error && !polled.data) return <Problem error={polled.error} />;
+  if (!polled.data) return null;
+  const { findings } = polled.data;
   return (
     <section class="panel" aria-label="Health">
       <header>
-        <h2>{findings.length === 0 ? '✓ All is well' : 'What needs attention'}</h2>
-        <Updated at={live.at} />
+        <h2>{findings.length === 0 ? '✓ All is well' : 'Problems'}</h2>
+        <Updated at={polled.at} />
       </header>
       {findings.length > 0 && <Findings findings={worstFirst(findings)} />}
     </section>
@@ -127,8 +145,8 @@ function Health({ live }: { live: Live<{ findings: Finding[] }> }) {
 
 function Queues({ rows }: { rows: Row[] }) {
   const [text, setText] = useState('');
-  const wanted = rows.filter(({ name }) => name.includes(text));
-  const shown = text === '' ? [...rows].sort((a, b) => age(b) - age(a)) : wanted;
+  const matching = rows.filter(({ name }) => name.includes(text));
+  const sorted = text === '' ? [...rows].sort((a, b) => age(b) - age(a)) : matching;
   return (
     <>
       <label class="find">
@@ -141,18 +159,18 @@ function Queues({ rows }: { rows: Row[] }) {
       </label>
       <Table
         label="Queues"
-        rows={shown.slice(0, MOST_ROWS)}
+        rows={sorted.slice(0, MOST_ROWS)}
         columns={columns}
         id={({ name }) => name}
-        none={
-          rows.length === 0 ? 'There is no queue yet: enqueue a task.' : 'No queue is called so.'
+        emptyText={
+          rows.length === 0 ? 'There are no queues: enqueue a task.' : 'No queue has this name.'
         }
         sorted="Oldest"
         stacked
       />
-      {wanted.length > MOST_ROWS && (
+      {matching.length > MOST_ROWS && (
         <p class="hint">
-          {MOST_ROWS} of {count(wanted.length)} are shown. Filter to see others.
+          {MOST_ROWS} of {count(matching.length)} are shown. Use the filter to find others.
         </p>
       )}
     </>
@@ -160,23 +178,23 @@ function Queues({ rows }: { rows: Row[] }) {
 }
 
 export function Overview() {
-  const { who } = useSession();
-  const limited = who.queues !== null || who.tenants !== null;
-  const overview = useLive('GET /v1/overview', limited ? null : {}, 10_000);
-  const depths = useLive('GET /v1/queues', limited ? null : {});
-  const doctor = useLive('GET /v1/doctor', limited ? null : {}, 10_000);
+  const { keyInfo } = useSession();
+  const limited = keyInfo.queues !== null || keyInfo.tenants !== null;
+  const overview = usePolling('GET /v1/overview', limited ? null : {}, 10_000);
+  const depths = usePolling('GET /v1/queues', limited ? null : {});
+  const doctor = usePolling('GET /v1/doctor', limited ? null : {}, 10_000);
   if (limited) {
     return (
       <>
         <h1 tabIndex={-1}>Overview</h1>
-        <p>This key is for {who.queues ? 'these queues' : 'the tasks of some tenants'} only:</p>
+        <p>This key is for {keyInfo.queues ? 'these queues' : 'the tasks of some tenants'} only:</p>
         <ul>
-          {(who.queues ?? []).map((queue) => (
+          {(keyInfo.queues ?? []).map((queue) => (
             <li key={queue}>
               <QueueLink queue={queue} />
             </li>
           ))}
-          {(who.tenants ?? []).map((tenant) => (
+          {(keyInfo.tenants ?? []).map((tenant) => (
             <li key={tenant}>tenant {tenant}</li>
           ))}
         </ul>
@@ -186,22 +204,24 @@ export function Overview() {
   return (
     <>
       <h1 tabIndex={-1}>Overview</h1>
-      <Health live={doctor} />
-      <Shown live={overview}>
+      <Health polled={doctor} />
+      <PolledContent polled={overview}>
         {({ queues }) => (
           <>
-            <Totals rows={joined(queues, depths.data?.queues)} />
+            <Totals rows={joinDepths(queues, depths.data?.queues)} />
             <section class="panel">
               <header>
                 <h2>Queues</h2>
                 <Updated at={depths.at} />
               </header>
-              <p class="hint">Rates and p95 are of the last five whole minutes, the rest is now.</p>
-              <Queues rows={joined(queues, depths.data?.queues)} />
+              <p class="hint">
+                Rates and p95 cover the last five whole minutes; other numbers are current.
+              </p>
+              <Queues rows={joinDepths(queues, depths.data?.queues)} />
             </section>
           </>
         )}
-      </Shown>
+      </PolledContent>
     </>
   );
 }

@@ -1,24 +1,26 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { count, pretty, some } from '../format.ts';
-import { type Live, useLive } from '../live.ts';
-import { Asked } from '../parts/confirm.tsx';
-import { Enqueue } from '../parts/enqueue.tsx';
-import { Findings } from '../parts/findings.tsx';
-import { QueueCharts } from '../parts/queue_charts.tsx';
-import { Ago, Panel, Shown, Since, State, TaskLink, Updated } from '../parts/small.tsx';
-import { Table } from '../parts/table.tsx';
-import { ConcurrencyKeyTable, LeaseTable } from '../parts/tables.tsx';
-import { href, type Place } from '../route.ts';
-import { useAct } from '../say.tsx';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { Enqueue } from '../components/enqueue.tsx';
+import { Findings } from '../components/findings.tsx';
+import { Panel, PolledContent } from '../components/panel.tsx';
+import { QueueCharts } from '../components/queue_charts.tsx';
+import { State, TaskLink } from '../components/state.tsx';
+import { Table } from '../components/table.tsx';
+import { ConcurrencyKeyTable, LeaseTable } from '../components/tables.tsx';
+import { Ago, Since, Updated } from '../components/times.tsx';
+import { count, plural, pretty } from '../format.ts';
+import { useAction } from '../notifications.tsx';
+import { type Polled, usePolling } from '../polling.ts';
+import { type Address, href } from '../route.ts';
 import { useMay } from '../session.tsx';
 
 type Policy = Answer<'GET /v1/queues/{queue}'>;
 type Group = Answer<'GET /v1/queues/{queue}/dead'>['groups'][number];
 
-const counted = ['ready', 'running', 'waiting', 'dead'] as const;
+const states = ['ready', 'running', 'waiting', 'dead'] as const;
 const apart = new Set<string>([
-  ...counted,
+  ...states,
   'name',
   'queue',
   'paused',
@@ -26,47 +28,47 @@ const apart = new Set<string>([
   'oldest_ready_at',
 ]);
 
-function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
+function Actions({ queue, polled }: { queue: string; polled: Polled<Policy> }) {
   const may = useMay();
-  const act = useAct();
+  const action = useAction();
   const path = { queue };
   const [adding, setAdding] = useState(false);
-  const policy = live.data;
+  const policy = polled.data;
   const admin = may('admin', queue);
   const enqueue = may('enqueue', queue);
   if (!policy || (!admin && !enqueue)) return null;
   const pause = async (paused: boolean) => {
-    const said = paused ? `${queue} is paused.` : `${queue} goes on.`;
-    await act('PUT /v1/queues/{queue}', { path, body: { paused } }, said);
-    live.refresh();
+    const message = paused ? `${queue} is paused.` : `${queue} is resumed.`;
+    await action('PUT /v1/queues/{queue}', { path, body: { paused } }, message);
+    polled.refresh();
   };
   const cancel = async (state: string) => {
-    type Part = Answer<'POST /v1/queues/{queue}/cancel'>;
+    type ChangedPart = Answer<'POST /v1/queues/{queue}/cancel'>;
     let changed = 0;
     let cursor: string | null = null;
-    // A part at a time: a call looks at 10,000.
+    // Each call scans 10,000 tasks.
     do {
-      const part: Part | null = await act(
+      const result: ChangedPart | null = await action(
         'POST /v1/queues/{queue}/cancel',
         { path, body: { state, limit: 10_000, cursor } },
-        (said) =>
-          `${some(changed + said.changed, `task of ${queue} is`, `tasks of ${queue} are`)} cancelled.`,
+        (answer) =>
+          `${plural(changed + answer.changed, `task of ${queue} is`, `tasks of ${queue} are`)} cancelled.`,
       );
-      changed += part?.changed ?? 0;
-      cursor = part?.cursor ?? null;
+      changed += result?.changed ?? 0;
+      cursor = result?.cursor ?? null;
     } while (cursor);
-    live.refresh();
+    polled.refresh();
   };
   const purge = async () => {
     let purged: Answer<'POST /v1/queues/{queue}/purge'> | null;
     let all = 0;
     do {
-      purged = await act('POST /v1/queues/{queue}/purge', { path, body: {} }, (said) => {
-        all += said.ready + said.waiting;
-        return `${some(all, `task of ${queue} is`, `tasks of ${queue} are`)} purged.`;
+      purged = await action('POST /v1/queues/{queue}/purge', { path, body: {} }, (answer) => {
+        all += answer.ready + answer.waiting;
+        return `${plural(all, `task of ${queue} is`, `tasks of ${queue} are`)} purged.`;
       });
     } while (purged?.more);
-    live.refresh();
+    polled.refresh();
   };
   return (
     <fieldset class="buttons" aria-label="Actions">
@@ -81,61 +83,79 @@ function Actions({ queue, live }: { queue: string; live: Live<Policy> }) {
         </button>
       )}
       {admin && !policy.paused && (
-        <Asked label="Pause" title={`Pause ${queue}?`} go="Pause" onGo={() => pause(true)}>
-          <p>It takes tasks and hands out none until it is resumed. What runs goes on.</p>
-        </Asked>
+        <ConfirmButton
+          label="Pause"
+          title={`Pause ${queue}?`}
+          buttonLabel="Pause"
+          onConfirm={() => pause(true)}
+        >
+          <p>
+            A paused queue accepts tasks and leases none until it is resumed. Running tasks
+            continue.
+          </p>
+        </ConfirmButton>
       )}
       {enqueue && (
-        <Asked
+        <ConfirmButton
           danger
           label="Cancel waiting tasks"
           title={`Cancel all waiting tasks of ${queue}?`}
-          go="Cancel them"
-          onGo={() => cancel('waiting')}
+          buttonLabel="Cancel them"
+          onConfirm={() => cancel('waiting')}
         >
           <p>
-            {some(policy.waiting, 'task waits', 'tasks wait')}: for their time, a concurrency_key or
-            others. Each is cancelled.
+            {plural(policy.waiting, 'task waits', 'tasks wait')}: for their time, a concurrency key
+            or other tasks. Each is cancelled.
           </p>
-        </Asked>
+        </ConfirmButton>
       )}
       {admin && (
-        <Asked danger label="Purge" title={`Purge ${queue}?`} go="Purge" word={queue} onGo={purge}>
+        <ConfirmButton
+          danger
+          label="Purge"
+          title={`Purge ${queue}?`}
+          buttonLabel="Purge"
+          word={queue}
+          onConfirm={purge}
+        >
           <p>
-            All that is ready and waiting,{' '}
-            {some((policy.ready ?? 0) + (policy.waiting ?? 0), 'task')}, is cancelled. That can't be
-            undone.
+            All ready and waiting tasks,{' '}
+            {plural((policy.ready ?? 0) + (policy.waiting ?? 0), 'task')}, are cancelled. This
+            cannot be undone.
           </p>
-        </Asked>
+        </ConfirmButton>
       )}
-      {adding && <Enqueue queue={queue} onClose={() => setAdding(false)} onDone={live.refresh} />}
+      {adding && <Enqueue queue={queue} onClose={() => setAdding(false)} onDone={polled.refresh} />}
     </fieldset>
   );
 }
 
 function Why({ queue }: { queue: string }) {
-  const live = useLive('GET /v1/queues/{queue}/why', { path: { queue } }, 5000);
-  if (live.error?.status === 403 || !live.data) return null;
-  const { reasons } = live.data;
+  const polled = usePolling('GET /v1/queues/{queue}/why', { path: { queue } }, 5000);
+  if (polled.error?.status === 403 || !polled.data) return null;
+  const { reasons } = polled.data;
   return (
     <section class="panel" aria-label="Why tasks are late">
       <header>
-        <h2>{reasons.length > 0 ? 'Why tasks are late' : '✓ Nothing holds this queue up'}</h2>
-        <Updated at={live.at} />
+        <h2>{reasons.length > 0 ? 'Why tasks are late' : '✓ Nothing delays this queue'}</h2>
+        <Updated at={polled.at} />
       </header>
       {reasons.length > 0 && <Findings findings={reasons} />}
     </section>
   );
 }
 
-/** The tile counts what is kept, the groups what can be run again: why the two differ. */
-function NotCounted({ dead, groups }: { dead: number | null | undefined; groups: Group[] }) {
-  const others = (dead ?? 0) - groups.reduce((all, { tasks }) => all + tasks, 0);
-  if (others <= 0) return null;
+/**
+ * Explains why the tile and the groups differ: the tile counts all stored dead tasks, the groups those that can be
+ * rerun.
+ */
+function UncountedDead({ dead, groups }: { dead: number | null | undefined; groups: Group[] }) {
+  const uncounted = (dead ?? 0) - groups.reduce((all, { tasks }) => all + tasks, 0);
+  if (uncounted <= 0) return null;
   return (
     <p class="hint">
-      {some(dead, 'dead task is', 'dead tasks are')} kept.{' '}
-      {some(others, 'of them is', 'of them are')} not counted here: run again since, or older than
+      {plural(dead, 'dead task is', 'dead tasks are')} stored.{' '}
+      {plural(uncounted, 'of them is', 'of them are')} not counted here: rerun since, or older than
       this queue's retention.
     </p>
   );
@@ -143,67 +163,72 @@ function NotCounted({ dead, groups }: { dead: number | null | undefined; groups:
 
 const MOST_GROUPS = 20;
 
-function Deaths({ queue, dead }: { queue: string; dead: number | null | undefined }) {
+function DeadGroups({ queue, dead }: { queue: string; dead: number | null | undefined }) {
   const path = { queue };
   const query = { limit: MOST_GROUPS };
-  const live = useLive('GET /v1/queues/{queue}/dead', { path, query }, 10_000);
+  const polled = usePolling('GET /v1/queues/{queue}/dead', { path, query }, 10_000);
   const may = useMay();
-  const act = useAct();
-  // Without an error it would be all that are dead.
+  const action = useAction();
+  // Without the error the call would rerun all dead tasks.
   const redrive = async (error: string) => {
-    type Part = Answer<'POST /v1/queues/{queue}/redrive'>;
+    type ChangedPart = Answer<'POST /v1/queues/{queue}/redrive'>;
     let cursor: string | null = null;
     let redriven = 0;
     do {
       const request_id = crypto.randomUUID();
-      const part: Part | null = await act(
+      const result: ChangedPart | null = await action(
         'POST /v1/queues/{queue}/redrive',
         { path, body: { error, cursor, request_id, reason: 'from the dashboard' } },
-        (said) =>
-          `${some(redriven + said.redriven, `dead task of ${queue} runs`, `dead tasks of ${queue} run`)} again.`,
+        (answer) =>
+          `${plural(redriven + answer.redriven, `dead task of ${queue} is`, `dead tasks of ${queue} are`)} rerun.`,
       );
-      redriven += part?.redriven ?? 0;
-      cursor = part?.cursor ?? null;
+      redriven += result?.redriven ?? 0;
+      cursor = result?.cursor ?? null;
     } while (cursor);
-    live.refresh();
+    polled.refresh();
   };
   return (
-    <Panel title="Dead tasks by error" side={<Updated at={live.at} />}>
-      <Shown live={live}>
+    <Panel title="Dead tasks by error" side={<Updated at={polled.at} />}>
+      <PolledContent polled={polled}>
         {({ groups, counted_all }) => (
           <>
             <Table
               label="Dead tasks by error"
               rows={groups}
               id={({ newest_id }) => newest_id}
-              none={dead ? 'No dead task is left to run again.' : 'No task is dead.'}
+              emptyText={dead ? 'No dead task is left to rerun.' : 'No task is dead.'}
               columns={[
                 {
                   name: 'Error',
                   show: ({ error }) => <span class="error">{error ?? '(none)'}</span>,
                 },
-                { name: 'Tasks', number: true, by: (g) => g.tasks, show: (g) => count(g.tasks) },
+                {
+                  name: 'Tasks',
+                  number: true,
+                  sortKey: (g) => g.tasks,
+                  show: (g) => count(g.tasks),
+                },
                 { name: 'Newest', show: ({ newest_at }) => <Ago at={newest_at} /> },
                 { name: 'Example', show: ({ newest_id }) => <TaskLink id={newest_id} /> },
                 {
-                  name: 'What to do',
+                  name: 'Actions',
                   show: ({ error, tasks }) => (
                     <span class="buttons">
                       <a
                         href={href(['tasks'], { queue, state: 'dead', error: error ?? undefined })}
                       >
-                        {error === null ? 'See all that are dead' : 'See them'}
+                        {error === null ? 'List all dead tasks' : 'List them'}
                         <span class="hidden">: {error}</span>
                       </a>
                       {error !== null && may('enqueue', queue) && (
-                        <Asked
+                        <ConfirmButton
                           label="Redrive"
-                          title={`Run ${some(tasks, 'dead task')} again?`}
-                          go="Redrive"
-                          onGo={() => redrive(error)}
+                          title={`Rerun ${plural(tasks, 'dead task')}?`}
+                          buttonLabel="Redrive"
+                          onConfirm={() => redrive(error)}
                         >
                           <p class="error">{error}</p>
-                        </Asked>
+                        </ConfirmButton>
                       )}
                     </span>
                   ),
@@ -211,18 +236,18 @@ function Deaths({ queue, dead }: { queue: string; dead: number | null | undefine
               ]}
             />
             {counted_all && groups.length < MOST_GROUPS && (
-              <NotCounted dead={dead} groups={groups} />
+              <UncountedDead dead={dead} groups={groups} />
             )}
-            {!counted_all && <p class="hint">The newest 100,000 dead tasks were counted.</p>}
+            {!counted_all && <p class="hint">Only the newest 100,000 dead tasks were counted.</p>}
           </>
         )}
-      </Shown>
+      </PolledContent>
     </Panel>
   );
 }
 
-function Facts({ of }: { of: Record<string, unknown> }) {
-  const settings = Object.entries(of).filter(([name]) => !apart.has(name));
+function Facts({ values }: { values: Record<string, unknown> }) {
+  const settings = Object.entries(values).filter(([name]) => !apart.has(name));
   return (
     <dl class="facts">
       {settings.map(([name, value]) => (
@@ -237,10 +262,10 @@ function Facts({ of }: { of: Record<string, unknown> }) {
   );
 }
 
-function Standing({ queue, policy }: { queue: string; policy: Policy }) {
+function QueueState({ queue, policy }: { queue: string; policy: Policy }) {
   return (
     <dl class="tiles">
-      {counted.map((state) => (
+      {states.map((state) => (
         <div key={state}>
           <dt>{state}</dt>
           <dd>
@@ -258,37 +283,39 @@ function Standing({ queue, policy }: { queue: string; policy: Policy }) {
   );
 }
 
-export function Queue({ queue, place }: { queue: string; place: Place }) {
+export function Queue({ queue, address }: { queue: string; address: Address }) {
   const path = { queue };
-  const live = useLive('GET /v1/queues/{queue}', { path });
-  const concurrency_keys = useLive('GET /v1/queues/{queue}/concurrency-keys', { path }, 10_000);
-  const leases = useLive('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
-  const limited = live.data?.max_running != null || live.data?.rate_limit != null;
-  const limits = useLive('GET /v1/queues/{queue}/limits', limited ? { path } : null, 5000);
+  const polled = usePolling('GET /v1/queues/{queue}', { path });
+  const concurrency_keys = usePolling('GET /v1/queues/{queue}/concurrency-keys', { path }, 10_000);
+  const leases = usePolling('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
+  const limited = polled.data?.max_running != null || polled.data?.rate_limit != null;
+  const limits = usePolling('GET /v1/queues/{queue}/limits', limited ? { path } : null, 5000);
   return (
     <>
       <div class="heading">
         <h1 tabIndex={-1}>{queue}</h1>
-        {live.data?.paused && <State state="paused" />}
-        <Updated at={live.at} />
+        {polled.data?.paused && <State state="paused" />}
+        <Updated at={polled.at} />
       </div>
       <Why queue={queue} />
-      <Shown live={live}>{(policy) => <Standing queue={queue} policy={policy} />}</Shown>
-      <Actions queue={queue} live={live} />
-      <QueueCharts queue={queue} place={place} />
-      <Deaths queue={queue} dead={live.data?.dead} />
-      <Panel title="Who runs what" side={<Updated at={leases.at} />}>
-        <Shown live={leases}>
+      <PolledContent polled={polled}>
+        {(policy) => <QueueState queue={queue} policy={policy} />}
+      </PolledContent>
+      <Actions queue={queue} polled={polled} />
+      <QueueCharts queue={queue} address={address} />
+      <DeadGroups queue={queue} dead={polled.data?.dead} />
+      <Panel title="Open leases" side={<Updated at={leases.at} />}>
+        <PolledContent polled={leases}>
           {({ leases: rows, cursor }) => (
             <>
               <LeaseTable rows={rows} />
-              {cursor && <a href={href(['leases'], { queue })}>See all of them</a>}
+              {cursor && <a href={href(['leases'], { queue })}>List all leases</a>}
             </>
           )}
-        </Shown>
+        </PolledContent>
       </Panel>
       {concurrency_keys.data && concurrency_keys.data.concurrency_keys.length > 0 && (
-        <Panel title="ConcurrencyKeys" side={<Updated at={concurrency_keys.at} />}>
+        <Panel title="Concurrency keys" side={<Updated at={concurrency_keys.at} />}>
           <ConcurrencyKeyTable
             queue={queue}
             rows={concurrency_keys.data.concurrency_keys.slice(0, 100)}
@@ -303,12 +330,12 @@ export function Queue({ queue, place }: { queue: string; place: Place }) {
       )}
       {limits.data && (
         <Panel title="Limits" side={<Updated at={limits.at} />}>
-          <Facts of={limits.data} />
+          <Facts values={limits.data} />
         </Panel>
       )}
-      {live.data && (
+      {polled.data && (
         <Panel title="Settings">
-          <Facts of={live.data} />
+          <Facts values={polled.data} />
         </Panel>
       )}
     </>

@@ -1,15 +1,17 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
+import { Further, PolledContent } from '../components/panel.tsx';
+import { QueueLink, State, TaskLink } from '../components/state.tsx';
+import { Table } from '../components/table.tsx';
+import { Ago, Updated } from '../components/times.tsx';
 import { duration } from '../format.ts';
-import { useLive } from '../live.ts';
-import { Ago, Further, QueueLink, Shown, State, TaskLink, Updated } from '../parts/small.tsx';
-import { Table } from '../parts/table.tsx';
-import { useAct } from '../say.tsx';
+import { useAction } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
 import { useMay } from '../session.tsx';
 
 type Schedule = Answer<'GET /v1/schedules'>['schedules'][number];
 
-function when({ cron, every_seconds, time_zone }: Schedule) {
+function timing({ cron, every_seconds, time_zone }: Schedule) {
   if (cron) {
     return (
       <>
@@ -24,44 +26,44 @@ const MOST = 100;
 
 export function Schedules() {
   const [after, setAfter] = useState<string | undefined>();
-  const live = useLive('GET /v1/schedules', { query: { after, limit: MOST } }, 5000);
+  const polled = usePolling('GET /v1/schedules', { query: { after, limit: MOST } }, 5000);
   const may = useMay();
-  const act = useAct();
+  const action = useAction();
   const run = async (schedule: string) => {
-    const given = { path: { schedule }, body: { request_id: crypto.randomUUID() } };
-    const said = ({ id }: { id: string }) => `${schedule} was run: task ${id}.`;
-    await act('POST /v1/schedules/{schedule}/run', given, said);
-    live.refresh();
+    const input = { path: { schedule }, body: { request_id: crypto.randomUUID() } };
+    const message = ({ id }: { id: string }) => `${schedule} has fired: task ${id}.`;
+    await action('POST /v1/schedules/{schedule}/run', input, message);
+    polled.refresh();
   };
   const pause = async (schedule: string) => {
     const path = { schedule };
-    await act('POST /v1/schedules/{schedule}/pause', { path }, `${schedule} is paused.`);
-    live.refresh();
+    await action('POST /v1/schedules/{schedule}/pause', { path }, `${schedule} is paused.`);
+    polled.refresh();
   };
   const resume = async (schedule: string) => {
     const path = { schedule };
-    await act('POST /v1/schedules/{schedule}/resume', { path }, `${schedule} goes on.`);
-    live.refresh();
+    await action('POST /v1/schedules/{schedule}/resume', { path }, `${schedule} is resumed.`);
+    polled.refresh();
   };
   return (
     <>
       <div class="heading">
         <h1 tabIndex={-1}>Schedules</h1>
-        <Updated at={live.at} />
+        <Updated at={polled.at} />
       </div>
       <section class="panel" aria-label="Schedules">
-        <Shown live={live}>
+        <PolledContent polled={polled}>
           {({ schedules }) => (
             <>
               <Table
                 label="Schedules"
                 rows={schedules}
                 id={({ name }) => name}
-                none="There is no schedule: PUT /v1/schedules/:name, or tock schedule put, makes one."
+                emptyText="There are no schedules: PUT /v1/schedules/:name, or tock schedule put, creates one."
                 columns={[
                   {
                     name: 'Name',
-                    by: ({ name }) => name,
+                    sortKey: ({ name }) => name,
                     show: ({ name, state }) => (
                       <>
                         {name} {state !== 'active' && <State state={state} />}
@@ -69,10 +71,10 @@ export function Schedules() {
                     ),
                   },
                   { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
-                  { name: 'When', show: when },
+                  { name: 'When', show: timing },
                   {
                     name: 'Next fire',
-                    by: ({ next_fire_at }) => next_fire_at ?? '9',
+                    sortKey: ({ next_fire_at }) => next_fire_at ?? '9',
                     show: ({ next_fire_at }) => <Ago at={next_fire_at} />,
                   },
                   {
@@ -91,7 +93,7 @@ export function Schedules() {
                       may('admin', queue) ? (
                         <span class="buttons">
                           <button type="button" onClick={() => run(name)}>
-                            Run now<span class="hidden">: {name}</span>
+                            Fire now<span class="hidden">: {name}</span>
                           </button>
                           {state === 'paused' ? (
                             <button type="button" onClick={() => resume(name)}>
@@ -112,11 +114,11 @@ export function Schedules() {
               <Further
                 after={after}
                 next={schedules.length < MOST ? null : schedules.at(-1)?.name}
-                go={setAfter}
+                goTo={setAfter}
               />
             </>
           )}
-        </Shown>
+        </PolledContent>
       </section>
     </>
   );

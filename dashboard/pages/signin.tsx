@@ -3,7 +3,7 @@ import { ThemeSwitch } from '../theme.tsx';
 
 type Props = { signIn(key: string): void; why: string | null; trying: boolean };
 
-/** The key stays in this tab: it is sent to this server alone, and gone with the tab. */
+/** The key stays in this tab: it is sent only to this server, and deleted with the tab. */
 export function SignIn({ signIn, why, trying }: Props) {
   const [key, setKey] = useState('');
   useEffect(() => {
@@ -19,7 +19,8 @@ export function SignIn({ signIn, why, trying }: Props) {
       >
         <h1 tabIndex={-1}>Tock</h1>
         <p>
-          Sign in with a key. One with the scope read looks at queues and tasks and touches nothing.
+          Sign in with a key. A key with the scope read can list queues and tasks and change
+          nothing.
         </p>
         <label>
           Key
@@ -35,8 +36,8 @@ export function SignIn({ signIn, why, trying }: Props) {
           />
         </label>
         <p id="key-help" class="hint">
-          <code>tock key create --scope read dashboard</code> makes one. It is kept in this tab
-          only.
+          <code>tock key create --scope read dashboard</code> creates one. It is stored only in this
+          tab.
         </p>
         <div role="alert">{why && <p class="problem">{why}</p>}</div>
         <p class="buttons">

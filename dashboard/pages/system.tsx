@@ -1,53 +1,59 @@
 import type { ComponentChildren } from 'preact';
 import type { Answer } from '../../client/wire.ts';
-import { bytes, count, duration, some } from '../format.ts';
-import { useLive } from '../live.ts';
-import { Findings, worstFirst } from '../parts/findings.tsx';
-import { Ago, Panel, Shown, Updated } from '../parts/small.tsx';
-import { Table } from '../parts/table.tsx';
+import { Findings, worstFirst } from '../components/findings.tsx';
+import { Panel, PolledContent } from '../components/panel.tsx';
+import { Table } from '../components/table.tsx';
+import { Ago, Updated } from '../components/times.tsx';
+import { bytes, count, duration, plural } from '../format.ts';
+import { usePolling } from '../polling.ts';
 import { useMay } from '../session.tsx';
 
-type Inside = Answer<'GET /v1/maintenance'>;
+type Maintenance = Answer<'GET /v1/maintenance'>;
 
-function MaintenanceJobs({ rows }: { rows: Inside['maintenance_jobs'] }) {
+function MaintenanceJobs({ rows }: { rows: Maintenance['maintenance_jobs'] }) {
   return (
     <Table
       label="MaintenanceJobs"
       rows={rows}
       id={({ name }) => name}
-      none="There are no maintenance jobs: run tock migrate."
+      emptyText="There are no maintenance jobs: run tock migrate."
       columns={[
-        { name: 'MaintenanceJob', by: (d) => d.name, show: (d) => d.name },
+        { name: 'MaintenanceJob', sortKey: (d) => d.name, show: (d) => d.name },
         {
           name: 'Every',
           number: true,
-          by: (d) => d.every_seconds,
+          sortKey: (d) => d.every_seconds,
           show: (d) => duration(d.every_seconds),
         },
-        { name: 'Last well', show: (d) => <Ago at={d.last_ok_at} /> },
+        { name: 'Last success', show: (d) => <Ago at={d.last_ok_at} /> },
         {
           name: 'Late',
           number: true,
-          by: (d) => d.late_seconds ?? 0,
+          sortKey: (d) => d.late_seconds ?? 0,
           show: (d) =>
             d.late_seconds ? <strong class="late">{duration(d.late_seconds)}</strong> : 'no',
         },
         { name: 'Did', number: true, show: (d) => count(d.last_amount) },
         { name: 'Took', number: true, show: (d) => duration(d.last_seconds) },
-        { name: 'Failures', number: true, by: (d) => d.failures, show: (d) => count(d.failures) },
+        {
+          name: 'Failures',
+          number: true,
+          sortKey: (d) => d.failures,
+          show: (d) => count(d.failures),
+        },
         { name: 'Error', show: (d) => <span class="error">{d.last_error}</span> },
       ]}
     />
   );
 }
 
-function Jobs({ rows }: { rows: Inside['jobs'] }) {
+function Jobs({ rows }: { rows: Maintenance['jobs'] }) {
   return (
     <Table
-      label="Jobs of pg_cron"
+      label="pg_cron jobs"
       rows={rows}
       id={({ jobname }) => jobname}
-      none="pg_cron is not in this database: something else has to call tock.tick()."
+      emptyText="pg_cron is not in this database: another process must call tock.tick()."
       columns={[
         { name: 'Job', show: ({ jobname }) => jobname },
         { name: 'Schedule', show: ({ schedule }) => <code>{schedule}</code> },
@@ -62,35 +68,40 @@ function Jobs({ rows }: { rows: Inside['jobs'] }) {
   );
 }
 
-function Segments({ rows }: { rows: Inside['segments'] }) {
+function Segments({ rows }: { rows: Maintenance['segments'] }) {
   return (
     <Table
       label="Segments"
       rows={rows}
       id={({ number }) => String(number)}
-      none="There are no segments: run tock migrate."
+      emptyText="There are no segments: run tock migrate."
       columns={[
-        { name: 'Segment', number: true, by: (e) => e.number, show: (e) => e.number },
+        { name: 'Segment', number: true, sortKey: (e) => e.number, show: (e) => e.number },
         { name: 'State', show: ({ state }) => state },
         { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
         { name: 'Settled', show: ({ closed_at }) => <Ago at={closed_at} /> },
-        { name: 'Runs, about', number: true, by: (e) => e.runs ?? 0, show: (e) => count(e.runs) },
-        { name: 'Size', number: true, by: (e) => e.bytes ?? 0, show: (e) => bytes(e.bytes) },
+        {
+          name: 'Runs, about',
+          number: true,
+          sortKey: (e) => e.runs ?? 0,
+          show: (e) => count(e.runs),
+        },
+        { name: 'Size', number: true, sortKey: (e) => e.bytes ?? 0, show: (e) => bytes(e.bytes) },
       ]}
     />
   );
 }
 
 function LimitTable() {
-  const live = useLive('GET /v1/limits', {}, 5000);
-  if (!live.data || live.data.limits.length === 0) return null;
+  const polled = usePolling('GET /v1/limits', {}, 5000);
+  if (!polled.data || polled.data.limits.length === 0) return null;
   return (
-    <Panel title="Limits of queues" side={<Updated at={live.at} />}>
+    <Panel title="Limits of queues" side={<Updated at={polled.at} />}>
       <Table
         label="Limits"
-        rows={live.data.limits.slice(0, 100)}
+        rows={polled.data.limits.slice(0, 100)}
         id={({ queue }) => queue}
-        none=""
+        emptyText=""
         columns={[
           { name: 'Queue', show: ({ queue }) => queue },
           {
@@ -105,7 +116,7 @@ function LimitTable() {
               l.rate_limit ? `${count(l.rate_limit)} in ${duration(l.rate_seconds)}` : '–',
           },
           {
-            name: 'In the bucket',
+            name: 'Bucket level',
             number: true,
             show: (l) => (l.level == null ? '–' : count(Math.floor(l.level))),
           },
@@ -116,16 +127,16 @@ function LimitTable() {
 }
 
 function Keys() {
-  const live = useLive('GET /v1/keys', {}, 30_000);
+  const polled = usePolling('GET /v1/keys', {}, 30_000);
   return (
-    <Panel title="Keys" side={<Updated at={live.at} />}>
-      <Shown live={live}>
+    <Panel title="Keys" side={<Updated at={polled.at} />}>
+      <PolledContent polled={polled}>
         {({ keys }) => (
           <Table
             label="Keys"
             rows={keys.filter(({ revoked_at }) => !revoked_at).slice(0, 100)}
             id={({ prefix }) => prefix}
-            none="There is no key."
+            emptyText="There is no key."
             columns={[
               { name: 'Key', show: ({ prefix }) => <code>{prefix}</code> },
               { name: 'Name', show: ({ name }) => name },
@@ -137,22 +148,22 @@ function Keys() {
             ]}
           />
         )}
-      </Shown>
+      </PolledContent>
     </Panel>
   );
 }
 
-function Acts() {
-  const live = useLive('GET /v1/audit-log', { query: { limit: 50 } }, 30_000);
+function AuditLog() {
+  const polled = usePolling('GET /v1/audit-log', { query: { limit: 50 } }, 30_000);
   return (
-    <Panel title="Who governed what" side={<Updated at={live.at} />}>
-      <Shown live={live}>
+    <Panel title="Administrative actions" side={<Updated at={polled.at} />}>
+      <PolledContent polled={polled}>
         {({ acts }) => (
           <Table
             label="Acts"
             rows={acts}
             id={({ number }) => number}
-            none="Nobody has governed anything yet."
+            emptyText="There are no administrative actions yet."
             columns={[
               { name: 'When', show: ({ at }) => <Ago at={at} /> },
               { name: 'Who', show: ({ role, key_name }) => key_name ?? role },
@@ -165,27 +176,36 @@ function Acts() {
             ]}
           />
         )}
-      </Shown>
+      </PolledContent>
     </Panel>
   );
 }
 
 function Archive() {
-  const live = useLive('GET /v1/archive', {}, 30_000);
-  if (!live.data) return null;
-  const { enabled, waiting, exported, files, rows, bytes: size, failures, last_error } = live.data;
+  const polled = usePolling('GET /v1/archive', {}, 30_000);
+  if (!polled.data) return null;
+  const {
+    enabled,
+    waiting,
+    exported,
+    files,
+    rows,
+    bytes: size,
+    failures,
+    last_error,
+  } = polled.data;
   const facts: [string, ComponentChildren][] = [
     ['state', enabled ? 'on' : 'off: old history is dropped'],
-    ['segments there', count(exported)],
+    ['exported segments', count(exported)],
     ['segments that wait', count(waiting)],
     ['files', count(files)],
     ['runs', count(rows)],
     ['size', bytes(size)],
-    ['erasures that wait', count(live.data.erasures_pending)],
-    ['last step', <Ago key="at" at={live.data.last_step_at} />],
+    ['erasures that wait', count(polled.data.erasures_pending)],
+    ['last step', <Ago key="at" at={polled.data.last_step_at} />],
   ];
   return (
-    <Panel title="Archive" side={<Updated at={live.at} />}>
+    <Panel title="Archive" side={<Updated at={polled.at} />}>
       <dl class="facts">
         {facts.map(([name, value]) => (
           <div key={name}>
@@ -196,37 +216,37 @@ function Archive() {
       </dl>
       {failures > 0 && (
         <p class="problem">
-          {some(failures, 'step')} in a row failed, the last with: {last_error}
+          The last {plural(failures, 'step')} failed, the latest with: {last_error}
         </p>
       )}
     </Panel>
   );
 }
 
-/** What goes on inside: for whoever keeps it running. */
+/** Internals, for operators. */
 export function System() {
-  const live = useLive('GET /v1/maintenance', {}, 5000);
-  const doctor = useLive('GET /v1/doctor', {}, 15_000);
+  const polled = usePolling('GET /v1/maintenance', {}, 5000);
+  const doctor = usePolling('GET /v1/doctor', {}, 15_000);
   const may = useMay();
   const findings = doctor.data?.findings ?? [];
   return (
     <>
       <div class="heading">
         <h1 tabIndex={-1}>System</h1>
-        <Updated at={live.at} />
+        <Updated at={polled.at} />
       </div>
       {doctor.data && (
-        <Panel title={findings.length === 0 ? '✓ All is well' : 'What the doctor found'}>
+        <Panel title={findings.length === 0 ? '✓ All is well' : 'Problems'}>
           {findings.length > 0 && <Findings findings={worstFirst(findings)} />}
         </Panel>
       )}
-      <Shown live={live}>
+      <PolledContent polled={polled}>
         {({ maintenance_jobs, jobs, segments }) => (
           <>
             <Panel title="MaintenanceJobs">
               <MaintenanceJobs rows={maintenance_jobs} />
             </Panel>
-            <Panel title="Jobs of pg_cron">
+            <Panel title="pg_cron jobs">
               <Jobs rows={jobs} />
             </Panel>
             <Panel title="Segments">
@@ -234,11 +254,11 @@ export function System() {
             </Panel>
           </>
         )}
-      </Shown>
+      </PolledContent>
       <Archive />
       <LimitTable />
       {may('admin') && <Keys />}
-      {may('admin') && <Acts />}
+      {may('admin') && <AuditLog />}
     </>
   );
 }

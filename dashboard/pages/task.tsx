@@ -1,34 +1,36 @@
 import { useState } from 'preact/hooks';
 import type { Answer, Changes } from '../../client/wire.ts';
-import { duration, errorLine, exact, pretty } from '../format.ts';
-import { useLive } from '../live.ts';
-import { Asked } from '../parts/confirm.tsx';
-import { Ago, Panel, QueueLink, Shown, State, TaskLink, Updated } from '../parts/small.tsx';
-import { Table } from '../parts/table.tsx';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { Panel, PolledContent } from '../components/panel.tsx';
+import { QueueLink, State, TaskLink } from '../components/state.tsx';
+import { Table } from '../components/table.tsx';
+import { Ago, Updated } from '../components/times.tsx';
+import { duration, errorLine, exactTime, pretty } from '../format.ts';
+import { useAction } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
-import { useAct } from '../say.tsx';
 import { useMay } from '../session.tsx';
 
-type Found = Answer<'GET /v1/tasks/{id}'>;
-type Run = Found['runs'][number];
+type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
+type Run = TaskAnswer['runs'][number];
 
-const ended = ['done', 'dead', 'cancelled', 'expired'];
+const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
 const MOST_TEXT = 20_000;
 
-/** JSON as text: nothing in it is ever run. */
+/** JSON as text: the page never executes it. */
 function Json({ title, value }: { title: string; value: unknown }) {
   const [all, setAll] = useState(false);
   if (value === null || value === undefined) return null;
   const text = pretty(value);
-  const shown = all ? text : text.slice(0, MOST_TEXT);
+  const visibleText = all ? text : text.slice(0, MOST_TEXT);
   return (
     <Panel title={title}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: who has no mouse scrolls it by its focus */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it by focus */}
       <section class="scroll" aria-label={title} tabIndex={0}>
-        <pre>{shown}</pre>
+        <pre>{visibleText}</pre>
       </section>
-      {shown.length < text.length && (
+      {visibleText.length < text.length && (
         <button type="button" onClick={() => setAll(true)}>
           Show all of {text.length} characters
         </button>
@@ -37,23 +39,23 @@ function Json({ title, value }: { title: string; value: unknown }) {
   );
 }
 
-const lasted = ({ started_at, ended_at }: Run) =>
+const runDuration = ({ started_at, ended_at }: Run) =>
   started_at
     ? ((ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at)) / 1000
     : null;
 
-/** When each run was, as bars over the task's life. */
-function Timeline({ task }: { task: Found }) {
+/** The time of each run, as bars over the task's life. */
+function Timeline({ task }: { task: TaskAnswer }) {
   const start = Date.parse(task.created_at);
-  const end = task.ended_at ? Date.parse(task.ended_at) : Date.now();
-  const all = Math.max(1, end - start);
+  const endTime = task.ended_at ? Date.parse(task.ended_at) : Date.now();
+  const all = Math.max(1, endTime - start);
   return (
     <svg class="timeline" viewBox="0 0 1000 22" preserveAspectRatio="none" aria-hidden="true">
       <rect class="life" x="0" y="9" width="1000" height="4" />
       {task.runs.map((run) => {
         if (!run.started_at) return null;
         const x = Math.max(0, ((Date.parse(run.started_at) - start) / all) * 1000);
-        const width = Math.max(3, (((lasted(run) ?? 0) * 1000) / all) * 1000);
+        const width = Math.max(3, (((runDuration(run) ?? 0) * 1000) / all) * 1000);
         return (
           <rect
             key={run.id}
@@ -69,7 +71,7 @@ function Timeline({ task }: { task: Found }) {
   );
 }
 
-function Runs({ task }: { task: Found }) {
+function Runs({ task }: { task: TaskAnswer }) {
   if (task.runs.length === 0) return null;
   return (
     <Panel title="Runs">
@@ -78,14 +80,14 @@ function Runs({ task }: { task: Found }) {
         label="Runs"
         rows={task.runs}
         id={({ id }) => id}
-        none=""
+        emptyText=""
         columns={[
           { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
           { name: 'State', show: ({ state }) => <State state={state} /> },
           { name: 'Queue', show: ({ queue }) => queue },
           { name: 'Worker', show: ({ worker }) => worker ?? '–' },
           { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
-          { name: 'Ran for', number: true, show: (run) => duration(lasted(run)) },
+          { name: 'Ran for', number: true, show: (run) => duration(runDuration(run)) },
           {
             name: 'Lease ends',
             show: ({ state, leased_until }) =>
@@ -98,7 +100,7 @@ function Runs({ task }: { task: Found }) {
                 {run.progress !== null && `${run.progress} % `}
                 {run.note}
                 <span class="error">{errorLine(run.error)}</span>
-                {run.cancel_requested && ' (asked to stop)'}
+                {run.cancel_requested && ' (cancelled)'}
               </>
             ),
           },
@@ -108,7 +110,7 @@ function Runs({ task }: { task: Found }) {
   );
 }
 
-function Facts({ task }: { task: Found }) {
+function Facts({ task }: { task: TaskAnswer }) {
   const facts: [string, unknown][] = [
     ['queue', <QueueLink key="q" queue={task.queue} />],
     ['priority', task.priority],
@@ -116,7 +118,7 @@ function Facts({ task }: { task: Found }) {
     ['attempt', `${task.attempt} of ${task.max_attempts}`],
     ['lost', task.lost || null],
     ['created', <Ago key="c" at={task.created_at} />],
-    ['created at', exact(task.created_at)],
+    ['created at', exactTime(task.created_at)],
     ['due', task.run_at && <Ago key="d" at={task.run_at} />],
     ['ended', task.ended_at && <Ago key="e" at={task.ended_at} />],
     ['progress', task.progress === null ? null : `${task.progress} % ${task.note ?? ''}`],
@@ -145,37 +147,37 @@ function Facts({ task }: { task: Found }) {
   );
 }
 
-function Actions({ task, refresh }: { task: Found; refresh(): void }) {
+function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   const may = useMay();
-  const act = useAct();
+  const action = useAction();
   const [priority, setPriority] = useState(String(task.priority));
   const path = { id: task.id };
-  const over = ended.includes(task.state);
+  const hasEnded = finalStates.includes(task.state);
   const enqueue = may('enqueue', task.queue);
   const admin = may('admin', task.queue);
   const rerun = async () => {
     const request_id = crypto.randomUUID();
-    const done = await act(
+    const done = await action(
       'POST /v1/tasks/{id}/rerun',
       { path, body: { request_id, reason: 'from the dashboard' } },
-      ({ rerun_id }) => `It runs again as ${rerun_id}.`,
+      ({ rerun_id }) => `The task is rerun as ${rerun_id}.`,
     );
     if (done?.rerun_id) location.hash = href(['tasks', done.rerun_id]);
   };
-  const change = async (body: Changes, said: string) => {
-    await act('PATCH /v1/tasks/{id}', { path, body }, said);
+  const change = async (body: Changes, message: string) => {
+    await action('PATCH /v1/tasks/{id}', { path, body }, message);
     refresh();
   };
   if (!enqueue && !admin) return null;
   return (
     <fieldset class="buttons" aria-label="Actions">
-      {enqueue && over && (
+      {enqueue && hasEnded && (
         <button type="button" class="main" onClick={rerun}>
-          Run again
+          Rerun
         </button>
       )}
       {enqueue && task.state === 'waiting' && (
-        <button type="button" onClick={() => change({ delay_seconds: 0 }, 'It is due now.')}>
+        <button type="button" onClick={() => change({ delay_seconds: 0 }, 'The task is due now.')}>
           Run now
         </button>
       )}
@@ -184,7 +186,7 @@ function Actions({ task, refresh }: { task: Found; refresh(): void }) {
           class="inline"
           onSubmit={(event) => {
             event.preventDefault();
-            void change({ priority: Number(priority) }, `Its priority is ${priority}.`);
+            void change({ priority: Number(priority) }, `The priority is ${priority}.`);
           }}
         >
           <label>
@@ -203,62 +205,62 @@ function Actions({ task, refresh }: { task: Found; refresh(): void }) {
           <button type="submit">Change</button>
         </form>
       )}
-      {enqueue && !over && (
-        <Asked
+      {enqueue && !hasEnded && (
+        <ConfirmButton
           danger
           label="Cancel"
           title="Cancel this task?"
-          go="Cancel it"
-          onGo={async () => {
-            await act('POST /v1/tasks/{id}/cancel', { path }, ({ changed }) =>
+          buttonLabel="Cancel it"
+          onConfirm={async () => {
+            await action('POST /v1/tasks/{id}/cancel', { path }, ({ changed }) =>
               changed
-                ? 'It is cancelled, or its worker is asked to stop.'
-                : 'It had been cancelled.',
+                ? 'The task is cancelled, or its worker is notified.'
+                : 'The task was already cancelled.',
             );
             refresh();
           }}
         >
           <p>
             {task.state === 'running'
-              ? 'Its worker is asked to stop, and its next attempt is not begun.'
-              : 'It will not be run.'}
+              ? 'Its worker is notified, and the task is not retried.'
+              : 'The task will not run.'}
           </p>
-        </Asked>
+        </ConfirmButton>
       )}
-      {admin && over && (
-        <Asked
+      {admin && hasEnded && (
+        <ConfirmButton
           danger
           label="Erase payload"
-          title="Erase what this task said?"
-          go="Erase"
+          title="Erase the payload, result and errors?"
+          buttonLabel="Erase"
           word="erase"
-          onGo={async () => {
-            await act(
+          onConfirm={async () => {
+            await action(
               'DELETE /v1/tasks/{id}/payload',
               { path },
-              'Its payload, result and errors are gone.',
+              'The payload, result and errors are erased.',
             );
             refresh();
           }}
         >
-          <p>Its payload, result and errors are emptied, of all its runs, for good.</p>
-        </Asked>
+          <p>The payload, result and errors of all runs are permanently erased.</p>
+        </ConfirmButton>
       )}
     </fieldset>
   );
 }
 
 function Parents({ id }: { id: string }) {
-  const given = { path: { id }, query: { limit: 100 } };
-  const live = useLive('GET /v1/tasks/{id}/parents', given, 10_000);
-  if (!live.data || live.data.parents.length === 0) return null;
+  const input = { path: { id }, query: { limit: 100 } };
+  const polled = usePolling('GET /v1/tasks/{id}/parents', input, 10_000);
+  if (!polled.data || polled.data.parents.length === 0) return null;
   return (
-    <Panel title="It comes after">
+    <Panel title="Depends on">
       <Table
         label="Parents"
-        rows={live.data.parents}
+        rows={polled.data.parents}
         id={({ n }) => String(n)}
-        none=""
+        emptyText=""
         columns={[
           { name: 'Task', show: (parent) => <TaskLink id={parent.id} /> },
           { name: 'Name', show: ({ name }) => name ?? '–' },
@@ -270,19 +272,19 @@ function Parents({ id }: { id: string }) {
 }
 
 export function Task({ id }: { id: string }) {
-  const live = useLive('GET /v1/tasks/{id}', { path: { id } });
+  const polled = usePolling('GET /v1/tasks/{id}', { path: { id } });
   return (
     <>
       <div class="heading">
         <h1 tabIndex={-1}>Task {id}</h1>
-        {live.data && <State state={live.data.state} />}
-        <Updated at={live.at} />
+        {polled.data && <State state={polled.data.state} />}
+        <Updated at={polled.at} />
       </div>
-      <Shown live={live}>
+      <PolledContent polled={polled}>
         {(task) => (
           <>
-            <Actions task={task} refresh={live.refresh} />
-            <Panel title="What it is">
+            <Actions task={task} refresh={polled.refresh} />
+            <Panel title="Details">
               <Facts task={task} />
             </Panel>
             <Json title="Error" value={task.error} />
@@ -295,7 +297,7 @@ export function Task({ id }: { id: string }) {
             {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
           </>
         )}
-      </Shown>
+      </PolledContent>
     </>
   );
 }

@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call, Refused } from '../api.ts';
+import { Problem } from '../components/panel.tsx';
+import { TaskTable } from '../components/tables.tsx';
 import { count } from '../format.ts';
-import { Problem } from '../parts/small.tsx';
-import { TaskTable } from '../parts/tables.tsx';
-import { href, type Place } from '../route.ts';
+import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
 import type { Listed } from '../types.ts';
 
@@ -14,58 +14,61 @@ const fields = [
   ['state', 'State'],
   ['tenant', 'Tenant'],
   ['unique_key', 'Unique key'],
-  ['concurrency_key', 'ConcurrencyKey'],
+  ['concurrency_key', 'Concurrency key'],
   ['worker', 'Worker'],
-  ['error', 'Error, in full'],
+  ['error', 'Exact error'],
   ['from', 'Created from'],
   ['to', 'Created before'],
 ] as const;
 type Name = (typeof fields)[number][0];
-type Wish = Partial<Record<Name | 'archive', string>>;
+type SearchForm = Partial<Record<Name | 'archive', string>>;
 
-/** Asks for so many; a call that looked at much and found nothing gives a cursor all the same. */
+/** Tasks per page; a call that scans much and finds nothing also returns a cursor. */
 const LIMIT = 50;
 
-/** A time of the form's, in the reader's own zone; what is none goes as it is, and is refused by its name. */
+/**
+ * A time from the form, in the browser's time zone. An invalid time is sent unchanged, so that the server's error
+ * names it.
+ */
 function instant(local: string | undefined): string | undefined {
   const at = new Date(local ?? '');
   return Number.isNaN(at.getTime()) ? local : at.toISOString();
 }
 
-/** So many calls make a page at most: one looks at so much and may find little. */
+/** Maximum calls per page: one call scans a limited number of rows and may find little. */
 const MOST_CALLS = 20;
 
-/** Why there is no use in asking; null where there is. */
-function impossible(wish: Wish): string | null {
-  if (!wish.archive) return null;
-  if (!wish.queue) return 'Name a queue: the archive is looked through by queue.';
-  return wish.concurrency_key
-    ? 'The archive is not looked through by concurrency key: leave it out.'
+/** The reason why a search is impossible, or null. */
+function impossible(form: SearchForm): string | null {
+  if (!form.archive) return null;
+  if (!form.queue) return 'Give a queue: the archive is searched by queue.';
+  return form.concurrency_key
+    ? 'The archive cannot be searched by concurrency key: leave it out.'
     : null;
 }
 
-function useSearch(wish: Wish) {
+function useSearch(form: SearchForm) {
   const { key } = useSession();
   const [rows, setRows] = useState<Listed[]>([]);
   const [cursor, setCursor] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Refused | null>(null);
-  const { id, archive, ...rest } = wish;
-  const filter = { ...rest, from: instant(rest.from), to: instant(rest.to) };
-  const asked = JSON.stringify(wish);
+  const { id, archive, ...formFilter } = form;
+  const apiFilter = { ...formFilter, from: instant(formFilter.from), to: instant(formFilter.to) };
+  const formJson = JSON.stringify(form);
 
-  async function go(after: string | null, before: Listed[], signal?: AbortSignal) {
+  async function search(fromCursor: string | null, previousRows: Listed[], signal?: AbortSignal) {
     setBusy(true);
     setError(null);
     try {
       const route = archive ? 'GET /v1/archive/tasks' : 'GET /v1/tasks';
-      const query = { ...filter, queue: filter.queue, cursor: after, limit: LIMIT };
+      const query = { ...apiFilter, queue: apiFilter.queue, cursor: fromCursor, limit: LIMIT };
       let page = await call(key, route, { query }, { signal });
-      const rows: Listed[] = [...before, ...page.tasks];
-      const most = before.length + LIMIT;
-      for (let n = 1; page.cursor && rows.length < most && n < MOST_CALLS; n++) {
-        const left = { ...query, cursor: page.cursor, limit: most - rows.length };
-        page = await call(key, route, { query: left }, { signal });
+      const rows: Listed[] = [...previousRows, ...page.tasks];
+      const targetRows = previousRows.length + LIMIT;
+      for (let n = 1; page.cursor && rows.length < targetRows && n < MOST_CALLS; n++) {
+        const nextQuery = { ...query, cursor: page.cursor, limit: targetRows - rows.length };
+        page = await call(key, route, { query: nextQuery }, { signal });
         rows.push(...page.tasks);
       }
       setRows(rows);
@@ -82,11 +85,11 @@ function useSearch(wish: Wish) {
     setRows([]);
     setCursor(null);
     setError(null);
-    if (impossible(wish) === null) void go(null, [], control.signal);
+    if (impossible(form) === null) void search(null, [], control.signal);
     return () => control.abort();
-  }, [asked]);
+  }, [formJson]);
 
-  return { rows, cursor, busy, error, more: () => go(cursor, rows) };
+  return { rows, cursor, busy, error, more: () => search(cursor, rows) };
 }
 
 function Field({ name, label, value }: { name: Name; label: string; value: string }) {
@@ -106,39 +109,39 @@ function Field({ name, label, value }: { name: Name; label: string; value: strin
   );
 }
 
-function Form({ wish }: { wish: Wish }) {
+function Form({ form }: { form: SearchForm }) {
   const submit = (event: Event) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget as HTMLFormElement);
-    const given: Wish = {};
+    const newForm: SearchForm = {};
     for (const [name] of [...fields, ['archive', '']] as const) {
       const value = String(data.get(name) ?? '').trim();
-      if (value) given[name] = value;
+      if (value) newForm[name] = value;
     }
-    location.hash = given.id ? href(['tasks', given.id]) : href(['tasks'], given);
+    location.hash = newForm.id ? href(['tasks', newForm.id]) : href(['tasks'], newForm);
   };
   return (
     <search>
-      <form class="search panel" onSubmit={submit} key={JSON.stringify(wish)}>
+      <form class="search panel" onSubmit={submit} key={JSON.stringify(form)}>
         {fields.map(([name, label]) =>
           name === 'state' ? (
             <label key={name}>
               {label}
-              <select name={name} defaultValue={wish.state ?? ''}>
+              <select name={name} defaultValue={form.state ?? ''}>
                 <option value="">any</option>
                 {states.map((state) => (
-                  <option key={state} value={state} selected={state === wish.state}>
+                  <option key={state} value={state} selected={state === form.state}>
                     {state}
                   </option>
                 ))}
               </select>
             </label>
           ) : (
-            <Field key={name} name={name} label={label} value={wish[name] ?? ''} />
+            <Field key={name} name={name} label={label} value={form[name] ?? ''} />
           ),
         )}
         <label class="check">
-          <input type="checkbox" name="archive" value="1" defaultChecked={wish.archive === '1'} />{' '}
+          <input type="checkbox" name="archive" value="1" defaultChecked={form.archive === '1'} />{' '}
           In the archive
         </label>
         <p class="buttons">
@@ -154,27 +157,27 @@ function Form({ wish }: { wish: Wish }) {
   );
 }
 
-export function Tasks({ place }: { place: Place }) {
-  const { who } = useSession();
-  // What the key is for, where it is for some.
-  const own: Wish = {
-    ...(who.queues?.[0] && { queue: who.queues[0] }),
-    ...(who.tenants?.[1] && { tenant: who.tenants[0] as string }),
+export function Tasks({ address }: { address: Address }) {
+  const { keyInfo } = useSession();
+  // A key limited to queues or tenants preselects them.
+  const keyForm: SearchForm = {
+    ...(keyInfo.queues?.[0] && { queue: keyInfo.queues[0] }),
+    ...(keyInfo.tenants?.[1] && { tenant: keyInfo.tenants[0] as string }),
   };
-  const wish: Wish = {
-    ...own,
-    ...Object.fromEntries([...place.query].filter(([, value]) => value)),
+  const form: SearchForm = {
+    ...keyForm,
+    ...Object.fromEntries([...address.query].filter(([, value]) => value)),
   };
-  const { rows, cursor, busy, error, more } = useSearch(wish);
+  const { rows, cursor, busy, error, more: loadMore } = useSearch(form);
   return (
     <>
       <h1 tabIndex={-1}>Tasks</h1>
-      <Form wish={wish} />
+      <Form form={form} />
       {error && <Problem error={error} />}
-      {impossible(wish) && <p class="problem">{impossible(wish)}</p>}
+      {impossible(form) && <p class="problem">{impossible(form)}</p>}
       <section class="panel" aria-busy={busy}>
         <header>
-          <h2>{wish.archive ? 'In the archive' : 'Newest run first'}</h2>
+          <h2>{form.archive ? 'In the archive' : 'Newest run first'}</h2>
           <span class="updated" role="status">
             {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
           </span>
@@ -182,18 +185,18 @@ export function Tasks({ place }: { place: Place }) {
         {!error && (!busy || rows.length > 0) && (
           <TaskTable
             rows={rows}
-            none={cursor ? 'None among those looked at so far: go on.' : 'There is no such task.'}
+            emptyText={cursor ? 'No match so far: continue.' : 'There are no such tasks.'}
           />
         )}
         <p class="buttons">
           {cursor && (
-            <button type="button" onClick={more} disabled={busy}>
-              Go on
+            <button type="button" onClick={loadMore} disabled={busy}>
+              Continue
             </button>
           )}
-          {!wish.archive && (
-            <a class="button" href={href(['tasks'], { ...wish, archive: '1' })}>
-              Look in the archive
+          {!form.archive && (
+            <a class="button" href={href(['tasks'], { ...form, archive: '1' })}>
+              Search the archive
             </a>
           )}
         </p>

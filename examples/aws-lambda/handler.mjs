@@ -1,14 +1,14 @@
-// A Lambda function for a schedule of EventBridge: works off the queue `pages` within the time that it has.
-// Between invocations the process is frozen, so an invocation leaves nothing behind: no lease, no timer.
+// A Lambda function for a schedule of EventBridge: runs tasks of the queue `pages` within its time. The process is
+// frozen between invocations, so each invocation ends with no lease and no timer left.
 import { createHash } from 'node:crypto';
 import { createTock, Fatal } from 'tock/client';
 
 const { TOCK_URL = '', TOCK_KEY = '', CALL_SECONDS = '3' } = process.env;
-// How long a call may take, with its repeats.
+// Maximum duration of a call with its retries.
 const call_seconds = Number(CALL_SECONDS);
-// How long what runs may go on when the time is up.
+// How long running handlers may continue when the time is up.
 const stop_seconds = 2;
-// Handlers hear of it then, a second later they are given back; and a claim may be under way.
+// Then the handlers are stopped, and their tasks released a second later; a claim may also be under way.
 const reserve_seconds = stop_seconds + 1 + call_seconds + 1;
 
 const tock = createTock({
@@ -20,7 +20,7 @@ const tock = createTock({
 
 async function digest({ payload }, { signal }) {
   const response = await fetch(payload.url, { signal });
-  if (response.status === 404) throw new Fatal(`${payload.url} is not there`);
+  if (response.status === 404) throw new Fatal(`${payload.url} was not found`);
   if (!response.ok) throw new Error(`${payload.url} answers ${response.status}`);
   const bytes = Buffer.from(await response.arrayBuffer());
   return { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
@@ -28,7 +28,7 @@ async function digest({ payload }, { signal }) {
 
 export const handler = async (_event, context) => {
   const for_seconds = context.getRemainingTimeInMillis() / 1000 - reserve_seconds;
-  if (for_seconds <= 0) throw new Error(`Give it a timeout of more than ${reserve_seconds} s.`);
+  if (for_seconds <= 0) throw new Error(`Set a timeout of more than ${reserve_seconds} s.`);
   return tock.work('pages', digest, {
     worker: context.awsRequestId,
     concurrency: 4,

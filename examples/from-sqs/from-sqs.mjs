@@ -29,7 +29,7 @@ const aws = new AwsClient({
 });
 const stop = stopSignal();
 const fifo = SQS_QUEUE_URL.endsWith('.fifo');
-// Of SQS' long poll, 20 s; none where it is to end with the queue, but for the look at all its servers.
+// SQS' long poll takes 20 s. The call that ends with the queue uses none, except to ask all its servers.
 const wait_seconds = UNTIL_EMPTY ? 1 : 20;
 
 async function sqs(action, body) {
@@ -48,7 +48,7 @@ async function sqs(action, body) {
   return response.json();
 }
 
-/** What is refused is refused again; what did not answer may. */
+/** A refused message is refused again; one without an answer may succeed. */
 async function unreceived(error) {
   console.error(`${error}`);
   if (error.status < 500) process.exit(1);
@@ -63,7 +63,7 @@ function payloadOf({ Body }) {
   }
 }
 
-/** Whether its task is accepted: a message that comes again is the same one, by its request id. */
+/** Whether the task was accepted. A redelivered message has the same request id, so it is the same task. */
 async function moved(message) {
   const { MessageId, Attributes: { MessageGroupId } = {} } = message;
   const options = {
@@ -79,7 +79,7 @@ async function moved(message) {
   }
 }
 
-/** Those that may be deleted; of a FIFO queue in order, and none after one that failed. */
+/** The messages that may be deleted; for a FIFO queue in order, up to the first failure. */
 async function moveAll(messages) {
   if (!fifo) {
     const done = await Promise.all(messages.map(moved));
@@ -106,9 +106,9 @@ while (!stop.aborted) {
   const through = await moveAll(messages);
   if (through.length > 0) {
     const Entries = through.map(({ ReceiptHandle }, n) => ({ Id: `${n}`, ReceiptHandle }));
-    // What is not deleted comes again, and is the same task then.
+    // A message that is not deleted is delivered again, and is then the same task.
     await sqs('DeleteMessageBatch', { Entries }).catch((error) => console.error(`${error}`));
   }
   count += through.length;
 }
-console.log(`${count} messages are tasks of ${queue} now.`);
+console.log(`${count} messages are now tasks of ${queue}.`);

@@ -1,5 +1,5 @@
-// Asks for the pages that links lead to, until the queue is empty or the time is up.
-// The job is red when a task died, not when one is to be tried again.
+// Requests linked pages until the queue is empty or the time is up. The job fails if a task died, not if a task will
+// be retried.
 import { createTock, Fatal, RetryIn, WorkerStopped } from 'tock/client';
 import { stopSignal } from 'tock/client/node';
 
@@ -24,7 +24,7 @@ const worked = await tock.work('links', ask, {
   until: 'empty',
   for_seconds: Number(TOCK_FOR_SECONDS),
   signal: stopSignal(),
-  // A cancelled job has 7.5 seconds from its interrupt.
+  // A cancelled job has 7.5 seconds after its interrupt.
   stop_seconds: 2,
   on_error(error, task) {
     console.error(`task ${task?.id ?? '-'}, attempt ${task?.attempt ?? '-'}:`, error);

@@ -1,20 +1,20 @@
-// Tock's HTTP door on plain Node: DATABASE_URL=postgres://tock_edge:…@pooler/… PORT=8787 node server.mjs
+// Tock's HTTP server on plain Node: DATABASE_URL=postgres://tock_edge:…@pooler/… PORT=8787 node server.mjs
 import { createServer } from 'node:http';
 import { Readable } from 'node:stream';
 import { finished, pipeline } from 'node:stream/promises';
 import { createWorker } from 'tock/worker';
 
-// Consumers of your own go in here, as in a Worker: createWorker({ consumers }).
+// Add your own consumers here, as in a Worker: createWorker({ consumers }).
 const tock = createWorker();
 const { DATABASE_URL, PORT = '8787', HOST = '127.0.0.1' } = process.env;
 if (!DATABASE_URL) {
-  console.error('Set DATABASE_URL to where tock_edge logs in.');
+  console.error('Set DATABASE_URL to a URL with the role tock_edge.');
   process.exit(2);
 }
 
 const log = (error) => console.error(error);
 
-// Answers, and what is still being done after one, such as a push.
+// Answers, and work that continues after an answer, such as a push.
 const under_way = new Set();
 function waitUntil(promise) {
   const one = Promise.resolve(promise)
@@ -23,7 +23,7 @@ function waitUntil(promise) {
   under_way.add(one);
 }
 
-/** What the Durable Object is to a Worker: a timer that is set to what is next due, in memory. */
+/** Replaces a Worker's Durable Object: an in-memory timer for the next due time. */
 function alarmIn(env) {
   const kept = new Map();
   let timer;
@@ -35,7 +35,7 @@ function alarmIn(env) {
   const set = (time) => {
     clearTimeout(timer);
     at = time;
-    // A longer one would ring at once; that it rings early does no harm.
+    // setTimeout() fires at once for longer times; firing early does no harm.
     if (time !== null)
       timer = setTimeout(ring, Math.min(Math.max(0, time - Date.now()), 2 ** 31 - 1));
   };
@@ -59,7 +59,7 @@ function requestOf(incoming, signal) {
   const headers = new Headers();
   for (const [name, value] of Object.entries(incoming.headers)) headers.set(name, String(value));
   const { method, url } = incoming;
-  // Readable.toWeb() may throw where nobody catches it when a body is left unread: nodejs/node#64529.
+  // Readable.toWeb() may throw an uncatchable error when a body is left unread: nodejs/node#64529.
   const body = ['GET', 'HEAD'].includes(method) ? undefined : ReadableStream.from(incoming);
   return new Request(`http://${HOST}:${PORT}${url}`, {
     method,
@@ -70,7 +70,10 @@ function requestOf(incoming, signal) {
   });
 }
 
-/** Who is hung up on while he sends may not see the answer: the rest of a body is dropped, for up to five seconds. */
+/**
+ * A client whose connection closes while it sends may not see the answer, so the rest of a body is read and dropped
+ * for up to five seconds.
+ */
 async function readOn(incoming) {
   incoming.removeAllListeners('readable');
   incoming.resume();
@@ -78,14 +81,15 @@ async function readOn(incoming) {
 }
 
 async function answer(incoming, outgoing) {
-  // A claim that waits hears that its client has gone.
+  // A waiting claim learns that its client has disconnected.
   const gone = new AbortController();
   outgoing.on('close', () => gone.abort());
   try {
     const request = requestOf(incoming, gone.signal);
     const response = await tock.fetch(request, env, { waitUntil, passThroughOnException() {} });
     const headers = Object.fromEntries(response.headers);
-    // Or whoever keeps a connection busy would keep this process. Behind a body that is left unread nothing is heard.
+    // Otherwise a client that keeps its connection busy would keep this process alive. Behind an unread body no
+    // further request is read.
     if (!server.listening || !incoming.complete) headers.connection = 'close';
     outgoing.writeHead(response.status, headers);
     outgoing.flushHeaders();
@@ -101,12 +105,12 @@ async function answer(incoming, outgoing) {
 const server = createServer((incoming, outgoing) => waitUntil(answer(incoming, outgoing)));
 
 server.once('error', ({ message }) => {
-  console.error(`${message}. Give another PORT or HOST, or end what listens there.`);
+  console.error(`${message}. Set another PORT or HOST, or stop the process that listens there.`);
   process.exit(1);
 });
 server.listen(Number(PORT), HOST, () => {
   console.log(`Tock listens on http://${HOST}:${server.address().port}`);
-  // What fell due while nothing ran.
+  // Runs what became due while no server ran.
   waitUntil(namespace.get().fetch());
 });
 

@@ -1,4 +1,4 @@
-// Takes orders over HTTP, and enqueues each in the trace of its request.
+// Accepts orders over HTTP, and enqueues each in the trace of its request.
 import { createServer } from 'node:http';
 import { SpanKind } from '@opentelemetry/api';
 import { createTock } from 'tock/client';

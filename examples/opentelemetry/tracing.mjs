@@ -1,4 +1,5 @@
-// A task in OpenTelemetry's traces, by its conventions for messaging: a span for the enqueue, and below it one for each attempt.
+// Tasks in OpenTelemetry traces, by its messaging conventions: a span for the enqueue, and below it a span for each
+// attempt.
 import {
   context,
   propagation,
@@ -10,7 +11,7 @@ import {
 
 const tracer = trace.getTracer('tock');
 
-/** A span around `run`, which fails with it. */
+/** Runs `run` in a span, which fails with it. */
 export function spanned(name, options, parent, run) {
   return tracer.startActiveSpan(name, options, parent, async (span) => {
     try {
@@ -33,14 +34,14 @@ const about = (type, queue) => ({
   'messaging.destination.name': queue,
 });
 
-/** For createTock(), and for any other call: traceparent, tracestate and baggage of the span that is active. */
+/** Headers for createTock() and other calls: traceparent, tracestate and baggage of the active span. */
 export function headers() {
   const carrier = {};
   propagation.inject(context.active(), carrier);
   return carrier;
 }
 
-/** The context that a request or a task came with. */
+/** The context of a request or a task. */
 export const contextOf = (carrier) => propagation.extract(ROOT_CONTEXT, carrier ?? {});
 
 /** Enqueues a task, whose attempts are below this span. */

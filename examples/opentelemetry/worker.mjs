@@ -1,4 +1,5 @@
-// Sends orders to a warehouse: each attempt is a span in the trace of the order's request, and the warehouse hears of it.
+// Sends orders to a warehouse. Each attempt is a span in the trace of the order's request, which the warehouse
+// receives too.
 import { createTock } from 'tock/client';
 import { stopSignal } from 'tock/client/node';
 import { headers, middleware } from './tracing.mjs';
@@ -13,7 +14,7 @@ async function send({ id, payload }, { signal }) {
   return { status: response.status };
 }
 
-// With TOCK_UNTIL=empty it ends when nothing is left; who exports spans in batches then calls the SDK's shutdown().
+// With TOCK_UNTIL=empty it ends when the queue is empty. With batched span export, call the SDK's shutdown() then.
 await tock.work('orders', send, {
   middleware,
   ...(TOCK_UNTIL === 'empty' && { until: 'empty' }),

@@ -12,13 +12,13 @@ export const orders = pgSchema('shop').table('orders', {
   total_cents: integer().notNull(),
 });
 
-/** The database, or a transaction of it, as what enqueueSql() asks. */
+/** The database or a transaction, in the form that enqueueSql() needs. */
 const asking =
   (session: Pick<NodePgDatabase, 'execute'>): SqlTag =>
   (...query) =>
     session.execute(sql(...query));
 
-/** The order and the task that writes its receipt: both, or neither. */
+/** Stores the order and the task that writes its receipt: both, or neither. */
 export function placeOrder(db: NodePgDatabase, customer: string, total_cents: number) {
   return db.transaction(async (tx) => {
     const [order] = await tx

@@ -9,7 +9,7 @@ export type Database = {
   'shop.orders': { id: Generated<string>; customer: string; total_cents: number };
 };
 
-/** The order and the task that writes its receipt: both, or neither. */
+/** Stores the order and the task that writes its receipt: both, or neither. */
 export function placeOrder(db: Kysely<Database>, customer: string, total_cents: number) {
   return db.transaction().execute(async (trx) => {
     const order = await trx

@@ -5,7 +5,7 @@ import type { Sql } from 'postgres';
 import { enqueueSql } from 'tock/client/sql';
 import type { Queues } from './queues.ts';
 
-/** The order and the task that writes its receipt: both, or neither. */
+/** Stores the order and the task that writes its receipt: both, or neither. */
 export function placeOrder(db: Sql, customer: string, total_cents: number) {
   return db.begin(async (sql) => {
     const [order] = await sql`

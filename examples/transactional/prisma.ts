@@ -4,13 +4,13 @@
 import { enqueueSql } from 'tock/client/sql';
 import type { Queues } from './queues.ts';
 
-/** What of a PrismaClient is needed; a project's own is one. */
+/** The part of a PrismaClient that is needed; a project's own client has it. */
 type Transaction = {
   $queryRaw<T>(strings: TemplateStringsArray, ...values: unknown[]): PromiseLike<T>;
 };
 type Prisma = { $transaction<T>(work: (tx: Transaction) => Promise<T>): Promise<T> };
 
-/** The order and the task that writes its receipt: both, or neither. */
+/** Stores the order and the task that writes its receipt: both, or neither. */
 export function placeOrder(prisma: Prisma, customer: string, total_cents: number) {
   return prisma.$transaction(async (tx) => {
     const [order] = await tx.$queryRaw<[{ id: bigint }]>`

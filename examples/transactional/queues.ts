@@ -1,2 +1,2 @@
-/** The queues, and what their tasks' payloads are; a worker takes the same type: createTock<Queues>(…). */
+/** The queues with the types of their payloads; a worker uses the same type: createTock<Queues>(…). */
 export type Queues = { receipts: { order_id: number; to: string } };

@@ -1,4 +1,5 @@
-// A Worker that takes the HTTP calls, and writes an invoice for each order: exactly once, wherever it is killed.
+// A Worker that serves the HTTP API, and writes an invoice for each order exactly once, even if it is killed at any
+// point.
 import { createWorker, defineConsumer } from 'tock/worker';
 import * as v from 'valibot';
 
@@ -17,10 +18,10 @@ const invoices = defineConsumer({
     const response = await fetch(`${env.RATES_URL}/${currency}`, { signal });
     if (response.status === 404) fail.fatal(`there is no rate for ${currency}`);
     if (response.status === 429) retryIn(60, 'the rates are busy');
-    if (!response.ok) throw new Error(`the rates answer ${response.status}`);
+    if (!response.ok) throw new Error(`the rates service answers ${response.status}`);
     const { rate } = (await response.json()) as { rate: number };
-    // The invoice and the end of the task are one statement: both are there, or neither.
-    // An order that was enqueued twice has one invoice.
+    // The invoice and the end of the task are one statement: both are stored, or neither. An order that was enqueued
+    // twice gets one invoice.
     await completeWith(
       `insert into shop.invoices (order_id, euro_cents) values ($1, $2) on conflict do nothing`,
       [order_id, Math.round(cents * rate)],

@@ -4,21 +4,23 @@ import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import type { Connect } from '../database/types.ts';
 import { archive } from '../routes/archive.ts';
-import { acts } from '../routes/audit_log.ts';
+import { auditLog } from '../routes/audit_log.ts';
 import { changes } from '../routes/changes.ts';
 import { claim } from '../routes/claim.ts';
 import { clearing } from '../routes/clearing.ts';
 import { concurrency_keys } from '../routes/concurrency_keys.ts';
 import { dashboard } from '../routes/dashboard.ts';
 import { doctor } from '../routes/doctor.ts';
+import { explain } from '../routes/explain.ts';
 import { health } from '../routes/health.ts';
 import { keys } from '../routes/keys.ts';
 import { leases } from '../routes/leases.ts';
 import { limits } from '../routes/limits.ts';
 import { listing } from '../routes/listing.ts';
-import { looks } from '../routes/looks.ts';
+import { maintenance } from '../routes/maintenance.ts';
 import { metrics } from '../routes/metrics.ts';
 import { moves } from '../routes/moves.ts';
+import { openLeases } from '../routes/open_leases.ts';
 import { openapi } from '../routes/openapi.ts';
 import { overview } from '../routes/overview.ts';
 import { parents } from '../routes/parents.ts';
@@ -31,13 +33,28 @@ import { series } from '../routes/series.ts';
 import { stats } from '../routes/stats.ts';
 import { tasks } from '../routes/tasks.ts';
 import { tick } from '../routes/tick.ts';
+import { whoami } from '../routes/whoami.ts';
 import type { Rights } from './authorize.ts';
 import { cors } from './cors.ts';
 import type { App, Env } from './endpoint.ts';
 import { problem, refusal } from './problem.ts';
 import { securityHeaders } from './security_headers.ts';
 
-const taskRoutes = [tasks, parents, changes, moves, reruns, listing, looks, claim, leases, pools];
+const taskRoutes = [
+  tasks,
+  parents,
+  changes,
+  moves,
+  reruns,
+  listing,
+  whoami,
+  openLeases,
+  maintenance,
+  explain,
+  claim,
+  leases,
+  pools,
+];
 const adminRoutes = [
   queues,
   push,
@@ -46,7 +63,7 @@ const adminRoutes = [
   limits,
   clearing,
   keys,
-  acts,
+  auditLog,
   tick,
   stats,
   series,

@@ -49,7 +49,7 @@ export const ownRequestId = (id: string) =>
   `tock.own_request_id(p_key => $1, p_request_id => ${id}::text)`;
 
 /** The number of rows read would reveal how much others have: a key limited to tenants gets the number of rows returned. */
-export const lookedAt = (all: string, own: string) =>
+export const scannedColumn = (all: string, own: string) =>
   `case when tock.tenants_of_key(p_key => $1) is null then ${all} else ${own} end as scanned`;
 
 /** The verb depends on the check's result, so it cannot run before it. */

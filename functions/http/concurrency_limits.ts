@@ -5,15 +5,15 @@ import { refusal, retryAfterHeader } from './problem.ts';
 /**
  * The kind of a call for the concurrency limits of one isolate. Each kind has its own limit, so that a flood of one kind
  * does not block the others. `ends` are calls that finish or extend work and are never refused. `waits` are waiting
- * claims and reads, `looks` their polling statements.
+ * claims and reads, `polls` their polling statements.
  */
 export type CallKind = 'ends' | 'enqueues' | 'claims' | 'rest';
-type SlotKind = Exclude<CallKind, 'ends'> | 'waits' | 'looks' | 'pieces';
+type SlotKind = Exclude<CallKind, 'ends'> | 'waits' | 'polls' | 'pieces';
 
 /** A burst of this size is harmless: test/consumers/worker.test.ts. */
 const DEFAULT_LIMIT = 300;
 /** A waiting call sleeps most of the time; its polls must leave a pool of 20 connections to others. */
-const factors: Partial<Record<SlotKind, number>> = { waits: 2, looks: 1 / 30, pieces: 4 / 3 };
+const factors: Partial<Record<SlotKind, number>> = { waits: 2, polls: 1 / 30, pieces: 4 / 3 };
 
 /** The first piece of a body is free; large bodies share 400 further and 100 spare pieces, 31 MiB: an isolate has 128 MB. */
 const PIECE_BYTES = 64 * 1024;
@@ -69,7 +69,7 @@ export function enter(
   place: SlotKind,
   env: Bindings,
   key: string,
-  gone?: AbortSignal,
+  disconnected?: AbortSignal,
 ): (() => void) | null {
   if (isFull(place, env, key)) return null;
   const active = activeSlots(place);
@@ -77,7 +77,7 @@ export function enter(
   active.set(slot, { key, since: performance.now() });
   const leave = () => void active.delete(slot);
   // On Workers an invocation ends with its client, at any point.
-  if (gone && isWorkers()) gone.addEventListener('abort', leave, { once: true });
+  if (disconnected && isWorkers()) disconnected.addEventListener('abort', leave, { once: true });
   return leave;
 }
 
@@ -86,7 +86,7 @@ const names: Record<SlotKind, string> = {
   claims: 'claims',
   rest: 'calls',
   waits: 'waiting calls',
-  looks: 'polls',
+  polls: 'polls',
   pieces: 'pieces of large bodies',
 };
 
@@ -111,11 +111,11 @@ export async function withSlot<T>(
   share: CallKind | 'waits',
   env: Bindings,
   key: string,
-  gone: AbortSignal,
+  disconnected: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
   if (share === 'ends') return work();
-  const leave = enter(share, env, key, gone);
+  const leave = enter(share, env, key, disconnected);
   if (!leave) throw limitReached(share, env);
   try {
     return await work();
@@ -132,13 +132,13 @@ export async function withBodySlots<T>(
   share: CallKind,
   env: Bindings,
   key: string,
-  gone: AbortSignal,
+  disconnected: AbortSignal,
   work: (onGrowth: OnGrowth) => Promise<T>,
 ): Promise<T> {
   const pieces: (() => void)[] = [];
   const onGrowth: OnGrowth = (bytes) => {
     while (share !== 'ends' && bytes > (pieces.length + 1) * PIECE_BYTES) {
-      const leave = enter('pieces', env, key, gone);
+      const leave = enter('pieces', env, key, disconnected);
       if (!leave) throw limitReached('pieces', env);
       pieces.push(leave);
     }

@@ -35,9 +35,9 @@ export type Call<P, B, Q = object> = {
   /** Of a call that adds work: the trace that it is part of. */
   trace: Trace | null;
   /** Aborts when the client disconnects. */
-  gone: AbortSignal;
+  disconnected: AbortSignal;
   /** For waiting calls: see poll.ts. */
-  look(): (() => void) | null;
+  pollSlot(): (() => void) | null;
   env: Bindings;
 };
 
@@ -222,10 +222,10 @@ async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.
   const repeat = { 'Idempotency-Key': c.req.header('Idempotency-Key') };
   const headers = endpoint.repeatable ? validate(repeatHeaders, repeat) : {};
   const requestId = requestIdOf(json, headers['Idempotency-Key']);
-  const gone = c.req.raw.signal;
-  const look = () => enter('looks', c.env ?? {}, key, gone);
+  const disconnected = c.req.raw.signal;
+  const pollSlot = () => enter('polls', c.env ?? {}, key, disconnected);
   const trace = endpoint.traced ? traceOf((name) => c.req.header(name), c.env ?? {}) : null;
-  return { params, query, body, text, requestId, trace, gone, look, env: c.env ?? {} };
+  return { params, query, body, text, requestId, trace, disconnected, pollSlot, env: c.env ?? {} };
 }
 
 const isWaiting = ({ body, query }: { body: unknown; query: unknown }) =>
@@ -271,12 +271,12 @@ export function serve<
         return repeat ? repeat(once, call, most) : once();
       });
     const slotKind = repeat && isWaiting(call) ? 'waits' : share;
-    let answer = await withSlot(slotKind, env, key, call.gone, run).catch((error) => {
+    let answer = await withSlot(slotKind, env, key, call.disconnected, run).catch((error) => {
       throw withoutBatchPrefix(error, endpoint, call.body as object);
     });
     if (further && usesKey) {
       const run = (statement: string, parameters: unknown[]) =>
-        withSlot(share, env, key, call.gone, () =>
+        withSlot(share, env, key, call.disconnected, () =>
           connect(parameters.some(isLarge) ? unlimitedAnswers(env) : env, async (query) => {
             const [row] = await query(statement, [key, ...parameters]);
             return (row?.body as string | undefined) ?? null;

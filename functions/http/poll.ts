@@ -13,33 +13,37 @@ type Wait = {
   /** Seconds, rounded up, after which the limit of a queue admits the next task. */
   secondsToAdmission?: (body: string) => number;
   /** Takes a slot for a poll after the first; returns the function that releases it, null without a free slot. */
-  look?: () => (() => void) | null;
-  gone: AbortSignal;
+  pollSlot?: () => (() => void) | null;
+  disconnected: AbortSignal;
 };
 
 const noop = () => {};
 
 /** Resolves after a delay, or at once when the client disconnects. */
-function pause(ms: number, gone: AbortSignal): Promise<void> {
+function pause(ms: number, disconnected: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       clearTimeout(timer);
-      gone.removeEventListener('abort', done);
+      disconnected.removeEventListener('abort', done);
       resolve();
     };
     const timer = setTimeout(done, ms);
-    gone.addEventListener('abort', done);
+    disconnected.addEventListener('abort', done);
   });
 }
 
 /** Waits for a slot; null when the time is up. */
-async function waitForSlot(look: () => (() => void) | null, deadline: number, gone: AbortSignal) {
+async function waitForSlot(
+  pollSlot: () => (() => void) | null,
+  deadline: number,
+  disconnected: AbortSignal,
+) {
   for (;;) {
     // The client has disconnected.
-    if (gone.aborted) return null;
-    const leave = look();
+    if (disconnected.aborted) return null;
+    const leave = pollSlot();
     if (leave || Date.now() >= deadline) return leave;
-    await pause(POLL_MS * (1 + Math.random()), gone);
+    await pause(POLL_MS * (1 + Math.random()), disconnected);
   }
 }
 
@@ -57,8 +61,8 @@ export async function poll(
     most = Number.POSITIVE_INFINITY,
     share = 0,
     secondsToAdmission = () => 0,
-    look = () => noop,
-    gone,
+    pollSlot = () => noop,
+    disconnected,
   }: Wait,
 ): Promise<Answer> {
   const start = Date.now();
@@ -70,7 +74,7 @@ export async function poll(
     const asked_at = now;
     const answer: Answer = await once().finally(leave);
     now = Date.now();
-    if (!answer || now >= deadline || remaining <= 0 || gone.aborted) return answer;
+    if (!answer || now >= deadline || remaining <= 0 || disconnected.aborted) return answer;
     const state = stateOf(answer.body);
     if (state === 'found') return answer;
     leave = noop;
@@ -87,9 +91,9 @@ export async function poll(
       remaining === 1
         ? deadline - now
         : Math.min(deadline - now, Math.max(pause_ms, duration_ms, limited_ms)),
-      gone,
+      disconnected,
     );
-    leave = await waitForSlot(look, deadline, gone);
+    leave = await waitForSlot(pollSlot, deadline, disconnected);
     if (!leave) return answer;
     now = Date.now();
   }

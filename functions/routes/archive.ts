@@ -15,7 +15,7 @@ const moment = s.moment.nullable();
 const text = z.string().nullable();
 
 const settings = z.strictObject({ enabled: s.flag, prefix: z.string() });
-const standing = settings.extend({
+const archiveState = settings.extend({
   waiting: s.count,
   oldest_waiting_at: moment,
   exported: s.count,
@@ -38,7 +38,7 @@ const step = z.strictObject({
   erased: s.count,
   more: s.flag,
 });
-const found = z.strictObject({
+const archivedTask = z.strictObject({
   id: s.id,
   run_id: s.id,
   queue: s.queueName,
@@ -53,38 +53,38 @@ const found = z.strictObject({
   error: text,
 });
 
-function storeIn(env: Bindings): Store {
+function requireStore(env: Bindings): Store {
   const store = openStore(env);
   if (store) return store;
-  throw refusal(409, 'This Worker has no store for an archive.', {
+  throw refusal(409, 'This Worker has no archive store.', {
     hint: 'Bind an R2 bucket as ARCHIVE, or set TOCK_ARCHIVE_URL, TOCK_ARCHIVE_KEY_ID and TOCK_ARCHIVE_SECRET.',
   });
 }
 
-/** The database's own errors are told as always; what a store did is told here, and noted. */
+/** Rethrows the database's errors, and answers an error of the store as 503. */
 function failed(error: unknown): never {
   if (!(error instanceof Error) || 'code' in error || 'status' in error) throw error;
-  throw refusal(503, `The archive's step failed: ${error.message}.`, {
-    hint: 'Mend what it says, and try again. Nothing is dropped until it lies in the archive.',
+  throw refusal(503, `The archive step failed: ${error.message}.`, {
+    hint: 'Correct the cause and call again. Tock drops no segment before the archive has it.',
   });
 }
 
-/** /v1/archive: history that lies in object storage. */
+/** /v1/archive: history in object storage. */
 export function archive(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/archive',
-    summary: 'How the archive stands',
+    summary: 'The state of the archive',
     params: s.noParams,
     statement: authorized('read', everyQueue, 'a.*', 'tock.archive() as a'),
     values: () => [],
-    answer: standing,
+    answer: archiveState,
   });
 
   serve(app, connect, {
     method: 'put',
     path: '/v1/archive',
-    summary: 'Turn the archive on or off, and say under which prefix its files lie',
+    summary: 'Turn the archive on or off, and set the prefix of its files',
     params: s.noParams,
     body: s.options({ enabled: s.flag.optional(), prefix: s.text(500).optional() }),
     statement: authorized(
@@ -94,9 +94,9 @@ export function archive(app: App, connect: Connect): void {
       'tock.put_archive(p_settings => $2::jsonb) as a',
     ),
     values: ({ text: json }) => [json],
-    // On without a store it would only keep history from being dropped.
+    // An archive without a store would only keep segments from being dropped.
     check({ body }, env) {
-      if (body.enabled) storeIn(env);
+      if (body.enabled) requireStore(env);
     },
     answer: settings,
   });
@@ -104,9 +104,9 @@ export function archive(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/archive/end',
-    summary: 'End the segment in use, so that it goes to the archive at once',
+    summary: 'End the current segment, so that the archive exports it at once',
     description:
-      'It is exported by the next steps, and then dropped, as soon as nothing in it is unread or running, whatever the retention of its queues; `why` says what it still waits for. While one that was so ended is still there, that one is answered. 409 while the archive is off.',
+      'The next steps export the segment. Retention drops it once all its runs have been claimed and have ended, whatever the retention of its queues. `why` names what it still waits for. While a segment that was ended by this call exists, the call returns that one. 409 if the archive is off.',
     params: s.noParams,
     statement: authorized(
       'admin',
@@ -122,9 +122,9 @@ export function archive(app: App, connect: Connect): void {
     method: 'post',
     path: '/v1/archive/step',
     summary:
-      'Export the next part of what is due, erase and delete what is to go; again while more',
+      'Export the next part of what is due, and erase and delete what is pending; repeat while `more`',
     description:
-      'The one route that is more than one statement: it reads a part, writes it to the store, reads it back and records it.',
+      'The only route that uses more than one statement: it reads a part, writes it to the store, reads it back and records it.',
     params: s.noParams,
     body: s.options({ rows: s.whole(1, 100_000).optional() }),
     statement: authorized('admin', everyQueue, '$2::integer as rows', '(select 1) as one'),
@@ -133,7 +133,7 @@ export function archive(app: App, connect: Connect): void {
       const { rows } = JSON.parse(body) as { rows: number | null };
       const bounds = { rows: rows ?? undefined };
       const work = connect(unlimitedAnswers(env), (query) =>
-        archiveStep(query, storeIn(env), bounds),
+        archiveStep(query, requireStore(env), bounds),
       );
       return JSON.stringify(await work.catch(failed));
     },
@@ -143,8 +143,8 @@ export function archive(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/archive/tasks',
-    summary: 'Archived tasks of a queue, from the newest files on, a part at a time',
-    description: `Each by its last run. A call reads up to ${MAX_FILES} files of some 10,000 runs and may find none in them: go on while there is a cursor. What is still in the database is found by /v1/tasks.`,
+    summary: 'List archived tasks of a queue, newest files first, one page at a time',
+    description: `Each task is shown by its last run. A call reads up to ${MAX_FILES} files of about 10,000 runs each and may return no tasks: continue while there is a cursor. /v1/tasks lists the tasks that are still in the database.`,
     params: s.noParams,
     query: s.options({
       queue: s.queueName,
@@ -169,11 +169,15 @@ export function archive(app: App, connect: Connect): void {
     ),
     values: ({ query: q }) => {
       const [segment, part, skip] = parseCursor(q.cursor) ?? [null, null, null];
-      const place = [segment, part, skip, q.limit];
-      return [q.queue, q.tenant, q.state, q.from, q.to, ...place, q.unique_key, q.worker, q.error];
+      const page = [segment, part, skip, q.limit];
+      return [q.queue, q.tenant, q.state, q.from, q.to, ...page, q.unique_key, q.worker, q.error];
     },
     finish: async (body, env) =>
-      JSON.stringify(await searchFiles(storeIn(env), JSON.parse(body) as Search)),
-    answer: z.strictObject({ tasks: z.array(found), cursor: s.nextCursor, scanned: s.count }),
+      JSON.stringify(await searchFiles(requireStore(env), JSON.parse(body) as Search)),
+    answer: z.strictObject({
+      tasks: z.array(archivedTask),
+      cursor: s.nextCursor,
+      scanned: s.count,
+    }),
   });
 }

@@ -4,24 +4,26 @@ import { authorized, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
-const act = z.strictObject({
+const entry = z.strictObject({
   number: s.id,
   at: s.moment,
-  role: z.string().openapi({ description: 'Who was logged in to the database.' }),
-  key: s.keyPrefix.nullable().openapi({ description: 'Whose call it was; null where none was.' }),
+  role: z.string().openapi({ description: 'The database role of the session.' }),
+  key: s.keyPrefix
+    .nullable()
+    .openapi({ description: 'The API key of the call; null for calls without a key.' }),
   key_name: z.string().nullable(),
   verb: z.string(),
   object: z.string(),
   detail: z.record(z.string(), z.unknown()),
 });
 
-/** /v1/audit-log: who governed what. */
-export function acts(app: App, connect: Connect): void {
+/** /v1/audit-log: the administrative actions. */
+export function auditLog(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/audit-log',
-    summary: 'Who made, changed, emptied or ended what, the newest first',
-    description: 'Kept for a year. The next part is before= the last number.',
+    summary: 'List administrative actions, newest first',
+    description: 'Entries are kept for a year. For the next page, set before to the last number.',
     params: s.noParams,
     query: s.options({
       key: s.keyPrefix.optional(),
@@ -39,6 +41,6 @@ export function acts(app: App, connect: Connect): void {
           p_limit => coalesce($6::integer, 100)) as a) as v`,
     ),
     values: ({ query: q }) => [q.key, q.verb, q.object, q.before, q.limit],
-    answer: z.strictObject({ acts: z.array(act) }),
+    answer: z.strictObject({ acts: z.array(entry) }),
   });
 }

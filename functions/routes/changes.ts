@@ -11,7 +11,7 @@ const eraseArchived =
   'select tock.http_erase_archived(p_key => $1, p_id => $2, p_rows => $3::jsonb, p_scanned => $4::bigint[]) as body';
 const params = z.strictObject({ id: s.id });
 
-const wanted = s
+const changesBody = s
   .options({
     priority: s.priority.optional(),
     delay_seconds: s.seconds.optional(),
@@ -20,49 +20,56 @@ const wanted = s
   })
   .refine(...s.oneTime)
   .refine((body) => Object.keys(body).length > 0, {
-    error: 'name what to change: priority, delay_seconds or run_at, payload',
-    // Options that are wrong or unknown have not come this far.
+    error: 'give at least one of priority, delay_seconds or run_at, payload',
+    // Other issues, such as an unknown option, are reported first.
     when: ({ issues }) => issues.length === 0,
   })
   .openapi('Changes');
 
 const changed = z.strictObject({
   id: s.id,
-  state: s.taskState.openapi({ description: 'As it was found, or after a cancel: cancelled.' }),
-  changed: s.flag.openapi({ description: 'Of a running task: its worker was asked.' }),
+  state: s.taskState.openapi({
+    description: 'The state at the time of the call; after a cancel, cancelled.',
+  }),
+  changed: s.flag.openapi({
+    description: 'For a running task, true means that its worker is notified.',
+  }),
 });
 
 const columns = 'v.id, v.state, v.changed';
 const rows = (verb: string) =>
   `(select v.id::text as id, v.state, v.changed from ${verb} as v where key.ids <> '{}' offset 0) as v`;
 const cancelled = rows('tock.cancel(p_ids => key.ids)');
-const none = {
+const notFound = {
   status: 404,
   detail: 'There is no task with this id.',
-  hint: 'Use an id that enqueue gave.',
+  hint: 'Use an id that enqueue returned.',
 } as const;
 
-/** Of an answer that says so itself: nothing was done, and nothing can be. */
-function ended(...states: string[]) {
+/** A conflict for an answer whose task has already ended. */
+function alreadyEnded(...states: string[]) {
   return (body: string) => {
     const { id, state } = JSON.parse(body) as z.output<typeof changed>;
     if (!states.includes(state)) return null;
     return {
       detail: `This task has ended: it is ${state}.`,
       field: 'id',
-      hint: `GET /v1/tasks/${id} shows how it went, while its queue's retention keeps it; POST /v1/tasks/${id}/rerun runs it again.`,
+      hint: `GET /v1/tasks/${id} returns its history while the queue's retention keeps it; POST /v1/tasks/${id}/rerun runs it again.`,
     };
   };
 }
 
-/** Changes of mind: what isn't running yet is changed or cancelled, of what runs its worker hears. */
+/**
+ * Changes and cancellations of tasks. A running task takes a change at its next attempt; its worker learns of a cancel
+ * when it extends.
+ */
 export function changes(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'patch',
     path,
-    summary: "Change a task's priority, time or payload; of a running one for its next attempt",
+    summary: "Change a task's priority, time or payload; for a running task from its next attempt",
     params,
-    body: wanted,
+    body: changesBody,
     needsBody: true,
     statement: authorizedForTasks(
       'enqueue',
@@ -71,27 +78,27 @@ export function changes(app: App, connect: Connect): void {
     ),
     values: ({ params, text }) => [[params.id], text],
     answer: changed,
-    none,
-    conflict: ended('done', 'dead', 'cancelled', 'expired'),
+    none: notFound,
+    conflict: alreadyEnded('done', 'dead', 'cancelled', 'expired'),
   });
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/cancel`,
-    summary: 'Cancel a task; the worker of a running one hears of it when it extends',
+    summary: 'Cancel a task; the worker of a running task is notified when it extends the lease',
     params,
     body: s.options({}),
     statement: authorizedForTasks('enqueue', columns, cancelled),
     values: ({ params }) => [[params.id]],
     answer: changed,
-    none,
-    conflict: ended('done', 'dead', 'expired'),
+    none: notFound,
+    conflict: alreadyEnded('done', 'dead', 'expired'),
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/tasks/cancel',
-    summary: 'Cancel up to 10,000 tasks; ids that nobody knows are left out of the answer',
+    summary: 'Cancel up to 10,000 tasks; unknown ids are left out of the answer',
     params: s.noParams,
     body: s.options({ ids: s.list(s.id, 1) }),
     needsBody: true,
@@ -103,7 +110,7 @@ export function changes(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'delete',
     path: `${path}/payload`,
-    summary: "Erase an ended task's payload, result and errors, of all its runs, for good",
+    summary: "Permanently erase an ended task's payload, results and errors of all its runs",
     params,
     statement: authorizedForTasks(
       'admin',
@@ -111,14 +118,15 @@ export function changes(app: App, connect: Connect): void {
       '(select r.erased from tock.erase(p_id => key.ids[1]) as r (erased) where r.erased is not null) as e',
     ),
     values: ({ params }) => [[params.id]],
-    // What only the archive has is read there first, as it says whose it is.
+    // Runs that only the archive has are read first, because they name the task's queue and tenant.
     further: async (body, { params, env }, run) => {
       const store = body === null ? openStore(env) : null;
       if (!store) return body;
-      const ask = (rows: string, looked: string[]) => run(eraseArchived, [params.id, rows, looked]);
-      return readMissing(await ask('[]', []), store, ask);
+      const eraseWith = (rows: string, scanned: string[]) =>
+        run(eraseArchived, [params.id, rows, scanned]);
+      return readMissing(await eraseWith('[]', []), store, eraseWith);
     },
     answer: z.strictObject({ erased: s.count }),
-    none,
+    none: notFound,
   });
 }

@@ -5,7 +5,7 @@ import { type App, type Endpoint, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
 
-const asked = {
+const claimOptions = {
   worker: s.text(200).nullish(),
   limit: s.whole(1, 10_000).default(1),
   lease_seconds: s.leaseSeconds.nullish(),
@@ -28,35 +28,35 @@ const run = z.strictObject({
 
 const states = z.enum(['found', 'empty', 'paused', 'limited', 'busy', 'passing']);
 
-const said = {
+const claimState = {
   state: states.openapi({
     description:
-      'limited: as much is running, or was started, as the queue allows; busy: others hold what there is; passing: claim again at once, many cancelled were passed.',
+      "limited: the queue's running or rate limit is reached; busy: other claims hold the streams that have tasks; passing: the claim skipped many cancelled tasks, claim again at once.",
   }),
   retry_after_seconds: s.count,
 };
 
-const someQueue = z.union(
+const queueOrWeighted = z.union(
   [s.queueName, s.options({ queue: s.queueName, weight: s.whole(1, 1000) })],
   {
     error: "a queue's name, or {queue, weight}",
   },
 );
 
-type SomeQueue = z.output<typeof someQueue>;
+type QueueOrWeighted = z.output<typeof queueOrWeighted>;
 
-const nameOf = (one: SomeQueue) => (typeof one === 'string' ? one : one.queue);
-const weightOf = (one: SomeQueue) => (typeof one === 'string' ? 1 : one.weight);
+const queueName = (queue: QueueOrWeighted) => (typeof queue === 'string' ? queue : queue.queue);
+const queueWeight = (queue: QueueOrWeighted) => (typeof queue === 'string' ? 1 : queue.weight);
 
-const queuesError = 'a list of 1 to 20 queues, each once';
+const queuesError = 'a list of 1 to 20 distinct queues';
 const queues = z
-  .array(someQueue, { error: queuesError })
+  .array(queueOrWeighted, { error: queuesError })
   .min(1, { error: queuesError })
   .max(20, { error: queuesError })
-  .refine((all) => new Set(all.map(nameOf)).size === all.length, { error: queuesError })
+  .refine((all) => new Set(all.map(queueName)).size === all.length, { error: queuesError })
   .openapi({
     description:
-      'Names: the first queue gives what it has, then the next what is left of limit. With weights each call draws the order by them.',
+      'With names, the claim takes tasks from the first queue, then from the next while limit is not reached. With weights, each call draws the queue order by them.',
   });
 
 const lease = z.strictObject({
@@ -66,30 +66,30 @@ const lease = z.strictObject({
   tasks: z.array(run),
 });
 
-/** Parses what found nothing only: the rest may be megabytes. */
+/** Parses only an answer without tasks: others may be megabytes. */
 const stateOf = (body: string): z.output<typeof states> =>
   /^{"lease(":null|s":\[\]),/.test(body) ? JSON.parse(body).state : 'found';
 
-const laterOf = (body: string): number => JSON.parse(body).retry_after_seconds;
+const retryAfter = (body: string): number => JSON.parse(body).retry_after_seconds;
 
-type Asked = { wait_seconds: number };
+type WaitOptions = { wait_seconds: number };
 
-/** What a call that waits repeats; see poll(). */
-const repeat: Endpoint<z.ZodObject, z.ZodType<Asked>>['repeat'] = (
+/** The repeat function of a waiting claim; see poll(). */
+const repeat: Endpoint<z.ZodObject, z.ZodType<WaitOptions>>['repeat'] = (
   once,
-  { body, look, gone },
-  most,
+  { body, pollSlot, disconnected },
+  maxPolls,
 ) =>
   poll(once, stateOf, {
     seconds: body.wait_seconds,
-    most,
-    secondsToAdmission: laterOf,
-    look,
-    gone,
+    most: maxPolls,
+    secondsToAdmission: retryAfter,
+    pollSlot,
+    disconnected,
   });
 
 const description =
-  'A claim that waits looks every 20 ms, less often where the database is slow, or where the queue is limited by its rate; over HTTPS to Neon 45 times in all.';
+  'A waiting claim polls every 20 ms, and less often while the database is slow or a rate limits the queue; over HTTPS to Neon at most 45 times.';
 
 /** /v1/queues/:queue/claim and /v1/claim. The runs come from the verb alone: a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
@@ -97,12 +97,12 @@ export function claim(app: App, connect: Connect): void {
     method: 'post',
     path: '/v1/queues/{queue}/claim',
     share: 'claims',
-    summary: 'Lease what is ready, or wait for it up to wait_seconds',
+    summary: 'Lease ready tasks, or wait for them up to wait_seconds',
     description,
     params: s.queueParams,
-    body: s.options(asked),
+    body: s.options(claimOptions),
     repeatable: true,
-    // claim() stands in the statement itself: called from a function it isn't alone.
+    // claim() is called in the statement itself: inside a function it would not have its own transaction.
     statement: checked(
       (check) => `select tock.http_claim(p_queue => $2, p_runs => array(
   select c from tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
@@ -121,7 +121,7 @@ where ${check('claim', '$2')}`,
       lease: s.leaseToken.nullable(),
       leased_until: s.moment.nullable(),
       tasks: z.array(run),
-      ...said,
+      ...claimState,
     }),
   });
 
@@ -129,7 +129,8 @@ where ${check('claim', '$2')}`,
     method: 'post',
     path: '/v1/queues/{queue}/claim-for-worker',
     share: 'claims',
-    summary: 'Lease one task for a worker, or the one that it has, with a later end',
+    summary:
+      "Lease one task for a worker, or return the worker's current task with an extended lease",
     params: s.queueParams,
     body: s.options({ worker: s.text(200), lease_seconds: s.leaseSeconds.nullish() }),
     needsBody: true,
@@ -143,7 +144,7 @@ where ${check('claim', '$2')}`,
       lease: s.leaseToken.nullable(),
       leased_until: s.moment.nullable(),
       tasks: z.array(run),
-      ...said,
+      ...claimState,
     }),
   });
 
@@ -151,10 +152,10 @@ where ${check('claim', '$2')}`,
     method: 'post',
     path: '/v1/claim',
     share: 'claims',
-    summary: 'Lease what is ready in several queues, in order or by weight',
-    description: `Each queue's tasks have a lease of their own. state is of all queues together: found, or the best that one of them said. ${description}`,
+    summary: 'Lease ready tasks of several queues, in order or by weight',
+    description: `Each queue's tasks have their own lease. state is that of all queues together: found, or the most favourable state of any queue. ${description}`,
     params: s.noParams,
-    body: s.options({ queues, ...asked }),
+    body: s.options({ queues, ...claimOptions }),
     needsBody: true,
     repeatable: true,
     statement: checked(
@@ -165,14 +166,14 @@ where (select bool_and(${check('claim', 'q.name')})
   from unnest($2::text[]) as q (name))`,
     ),
     values: ({ body, requestId }) => [
-      body.queues.map(nameOf),
-      body.queues.every((one) => typeof one === 'string') ? null : body.queues.map(weightOf),
+      body.queues.map(queueName),
+      body.queues.every((queue) => typeof queue === 'string') ? null : body.queues.map(queueWeight),
       body.worker,
       body.limit,
       body.lease_seconds,
       requestId,
     ],
     repeat,
-    answer: z.strictObject({ leases: z.array(lease), ...said }),
+    answer: z.strictObject({ leases: z.array(lease), ...claimState }),
   });
 }

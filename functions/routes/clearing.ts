@@ -4,14 +4,14 @@ import { authorized } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
-/** Emptying a queue, and taking it away. */
+/** Purge and drop of a queue. */
 export function clearing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/purge',
-    summary: 'Cancel all that is ready and waiting in a queue, or one of the two, for good',
+    summary: "Permanently cancel a queue's ready and waiting tasks, or one of the two states",
     description:
-      'Up to a million ready and 10,000 waiting tasks a call; `busy` streams were being claimed from. Call again while there is `more`.',
+      'A call cancels up to a million ready and 10,000 waiting tasks. `busy` counts the streams that a claim had locked. Call again while `more` is true.',
     params: s.queueParams,
     body: s.options({ state: s.word('ready', 'waiting').nullish() }),
     statement: authorized(
@@ -32,9 +32,9 @@ export function clearing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'delete',
     path: '/v1/queues/{queue}',
-    summary: 'Purge a paused queue and take its policy away once nothing in it is unfinished',
+    summary: 'Purge a paused queue, and drop its policy once it has no unfinished tasks',
     description:
-      'Says what is left where it could not be dropped yet: call again. force=true drops one that is not paused.',
+      'Returns what is left if the queue could not be dropped yet: call again. force=true also drops a queue that is not paused.',
     params: s.queueParams,
     query: s.options({ force: s.flagText.optional() }),
     statement: authorized(
@@ -52,8 +52,8 @@ export function clearing(app: App, connect: Connect): void {
     }),
     none: {
       status: 404,
-      detail: 'There is no queue of this name.',
-      hint: 'GET /v1/queues lists those there are.',
+      detail: 'There is no queue with this name.',
+      hint: 'GET /v1/queues lists the queues.',
     },
   });
 }

@@ -22,18 +22,18 @@ const columns = `g.concurrency_key, g.paused, g.concurrency_limit, g.concurrency
 const list = '/v1/queues/{queue}/concurrency-keys';
 const path = `${list}/{concurrency_key}`;
 const params = z.strictObject({ queue: s.queueName, concurrency_key: s.text(200) });
-const none = {
+const notFound = {
   status: 404,
-  detail: 'There is no concurrency key of this name.',
-  hint: 'A concurrency key is made when a task names it, or by PATCH.',
+  detail: 'There is no concurrency key with this name.',
+  hint: 'A concurrency key is created when a task names it, or by PATCH.',
 } as const;
 
-/** Concurrency keys of a queue: who is inside, how many stand before it, and its settings. */
+/** Concurrency keys of a queue: holders, number of waiters, settings. */
 export function concurrency_keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: list,
-    summary: 'Concurrency keys of a queue, the first 1,000 by name',
+    summary: "List a queue's concurrency keys, the first 1,000 by name",
     params: z.strictObject({ queue: s.queueName }),
     statement: authorized(
       'read',
@@ -48,7 +48,7 @@ export function concurrency_keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path,
-    summary: 'A concurrency key: who is inside, and how many wait',
+    summary: 'A concurrency key: its holders and the number of waiters',
     params,
     statement: authorized(
       'read',
@@ -58,14 +58,14 @@ export function concurrency_keys(app: App, connect: Connect): void {
     ),
     values: ({ params }) => [params.queue, params.concurrency_key],
     answer: concurrency_key,
-    none,
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'patch',
     path,
     summary:
-      "Set a concurrency key's limit or rate, or pause it; null goes by the queue's setting again",
+      "Set a concurrency key's limit or rate, or pause it; null restores the queue's setting",
     params,
     body: settings.partial(),
     needsBody: true,
@@ -83,7 +83,7 @@ export function concurrency_keys(app: App, connect: Connect): void {
     method: 'delete',
     path,
     summary:
-      "Reset a concurrency key: the queue's settings, not paused, its bucket full; who stands at it stays",
+      "Reset a concurrency key: the queue's settings, not paused, a full bucket; holders and waiters stay",
     params,
     statement: authorized(
       'admin',
@@ -93,6 +93,6 @@ export function concurrency_keys(app: App, connect: Connect): void {
     ),
     values: ({ params }) => [params.queue, params.concurrency_key],
     answer: z.strictObject({ reset: s.flag }),
-    none,
+    none: notFound,
   });
 }

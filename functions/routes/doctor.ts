@@ -13,21 +13,21 @@ const finding = z.strictObject({
   hint: text,
 });
 
-type Found = { findings: Finding[]; before: number; there: number };
+type DoctorAnswer = { findings: Finding[]; before: number; there: number };
 
-/** The statement gives back when it was sent, so that nothing of a call is kept here. */
+/** The statement returns the time at which it was sent, so the Worker keeps no state between calls. */
 async function finish(body: string): Promise<string> {
-  const { findings, ...times } = JSON.parse(body) as Found;
+  const { findings, ...times } = JSON.parse(body) as DoctorAnswer;
   const clocks = clockFindings('the Worker', { ...times, after: Date.now() });
   return JSON.stringify({ findings: [...findings, ...clocks] });
 }
 
-/** /v1/doctor: what is not as it should be, and what to do about it. */
+/** /v1/doctor: problems found, each with a hint. */
 export function doctor(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/doctor',
-    summary: 'What is not as it should be; nothing when all is well',
+    summary: 'List problems with hints; empty if there are none',
     params: s.noParams,
     statement: authorized(
       'read',

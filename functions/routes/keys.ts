@@ -18,22 +18,24 @@ const rate = {
   rate_seconds: s.whole(1, 86_400).nullish(),
 };
 const tenantsError = 'a list of 1 to 100 tenants';
-const made = s.options({
+const newKeyOptions = s.options({
   name: s.text(100),
   scopes: s.list(scope, 1, `a list of one or more of ${scopes.join(', ')}`),
-  queues: s.list(s.queueName, 1).nullish().openapi({ description: 'Left out: all queues.' }),
+  queues: s.list(s.queueName, 1).nullish().openapi({ description: 'Default: all queues.' }),
   tenants: s
     .list(s.text(200), 1, tenantsError)
     .max(100, { error: tenantsError })
     .nullish()
-    .openapi({ description: 'Left out: all tenants. For scopes enqueue and read alone.' }),
+    .openapi({
+      description: 'Default: all tenants. Allowed only with the scopes enqueue and read.',
+    }),
   ...expiry,
   ...rate,
 });
 const changes = s
   .options({ name: s.text(100).optional(), ...expiry, ...rate })
   .refine((body) => Object.keys(body).length > 0, {
-    error: 'name what to change: name, expires_at or expires_in_seconds, rate_limit, rate_seconds',
+    error: 'give at least one of name, expires_at or expires_in_seconds, rate_limit, rate_seconds',
     when: ({ issues }) => issues.length === 0,
   });
 
@@ -47,41 +49,43 @@ const key = z.strictObject({
   rate_seconds: s.count.nullable(),
   created_at: s.moment,
   expires_at: s.moment.nullable(),
-  replaces: s.keyPrefix.nullable().openapi({ description: 'The key that it was rotated from.' }),
+  replaces: s.keyPrefix.nullable().openapi({ description: 'The key that this key replaces.' }),
 });
 const newKey = key.extend({ key: z.string() });
 const listed = key.extend({
   revoked_at: s.moment.nullable(),
   replaced_by: s.keyPrefix.nullable(),
-  last_used_at: s.moment.nullable().openapi({ description: 'To about a minute.' }),
-  uses: s.count.openapi({ description: 'How often it was looked at; a call may do so twice.' }),
+  last_used_at: s.moment.nullable().openapi({ description: 'Accurate to about a minute.' }),
+  uses: s.count.openapi({
+    description: 'The number of times that the key was checked; a call may check it twice.',
+  }),
 });
-const columnsOf = (row: z.ZodObject) =>
+const selectColumns = (row: z.ZodObject) =>
   Object.keys(row.shape)
     .map((name) => `k.${name}`)
     .join(', ');
 
-const none = {
+const notFound = {
   status: 404,
   detail: 'There is no key with this prefix.',
   hint: 'GET /v1/keys lists them.',
 } as const;
 
-/** /v1/keys: only for keys of every queue, or a limited one could make itself an unlimited one. */
+/** /v1/keys: only for keys of all queues; otherwise a limited key could create an unlimited one. */
 export function keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path,
-    summary: 'Make a key; it is shown this once',
+    summary: 'Create a key; its secret is shown only in this answer',
     description:
-      'Where the answer was lost, GET /v1/keys has its prefix: end it, and make another.',
+      'If the answer was lost, GET /v1/keys lists its prefix: revoke that key and create another.',
     params: s.noParams,
-    body: made,
+    body: newKeyOptions,
     needsBody: true,
     statement: authorized(
       'admin',
       everyQueue,
-      columnsOf(newKey),
+      selectColumns(newKey),
       `tock.create_key(p_name => $2, p_scopes => $3::text[], p_queues => $4::text[], p_tenants => $5::text[],
         p_expires_at => $6::timestamptz, p_expires_in_seconds => $7::double precision, p_rate_limit => $8::integer,
         p_rate_seconds => $9::integer) as k`,
@@ -97,13 +101,13 @@ export function keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path,
-    summary: 'All keys, but for their secret part',
+    summary: 'List all keys, without their secrets',
     params: s.noParams,
     statement: authorized(
       'admin',
       everyQueue,
       "coalesce(json_agg(k order by k.created_at), '[]') as keys",
-      `(select ${columnsOf(listed)} from tock.keys_list() as k) as k`,
+      `(select ${selectColumns(listed)} from tock.keys_list() as k) as k`,
     ),
     values: () => [],
     answer: z.strictObject({ keys: z.array(listed) }),
@@ -112,46 +116,46 @@ export function keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'patch',
     path: `${path}/{prefix}`,
-    summary: "Change a key's name, expiry or rate; null takes away",
-    description: 'For other scopes, queues or tenants make a new key.',
+    summary: "Change a key's name, expiry or rate; null removes the value",
+    description: 'To change scopes, queues or tenants, create another key.',
     params,
     body: changes,
     needsBody: true,
     statement: authorized(
       'admin',
       everyQueue,
-      columnsOf(listed),
+      selectColumns(listed),
       'tock.update_key(p_prefix => $2, p_changes => $3::jsonb) as k',
     ),
     values: ({ params, text }) => [params.prefix, text],
     answer: listed,
-    none,
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/{prefix}/rotate`,
-    summary: 'Make a key that replaces one, which ends after overlap_seconds',
+    summary: 'Create a key that replaces this one, which expires after overlap_seconds',
     description:
-      'The new key is shown this once. Called again it is refused (409), and names the key that replaced it: where nobody has its secret, end that one and rotate again.',
+      'The new key is shown only in this answer. A second call returns 409 and names the key that replaced this one: if its secret is lost, revoke that key and rotate again.',
     params,
     body: s.options({ overlap_seconds: s.whole(0, 2_678_400).default(86_400) }),
     statement: authorized(
       'admin',
       everyQueue,
-      columnsOf(newKey),
+      selectColumns(newKey),
       'tock.rotate_key(p_prefix => $2, p_overlap_seconds => $3) as k',
     ),
     values: ({ params, body }) => [params.prefix, body.overlap_seconds],
     answer: newKey,
     status: 201,
-    none,
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'delete',
     path: `${path}/{prefix}`,
-    summary: 'End a key at once',
+    summary: 'Revoke a key at once',
     params,
     statement: authorized(
       'admin',
@@ -161,6 +165,6 @@ export function keys(app: App, connect: Connect): void {
     ),
     values: ({ params }) => [params.prefix],
     answer: z.strictObject({ prefix: s.keyPrefix, revoked: z.literal(true) }),
-    none,
+    none: notFound,
   });
 }

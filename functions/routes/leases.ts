@@ -8,19 +8,17 @@ import { checkTargets } from '../push/guard.ts';
 import { task } from './tasks.ts';
 
 const params = z.strictObject({ lease: s.leaseToken });
-const refused = z.array(s.id).openapi({ description: "Ids that were not this lease's." });
+const refused = z.array(s.id).openapi({ description: 'Ids that do not belong to this lease.' });
 
-const cancel = z
-  .array(s.id)
-  .openapi({ description: 'Tasks of this lease that somebody wants cancelled.' });
+const cancel = z.array(s.id).openapi({ description: 'Tasks of this lease that were cancelled.' });
 
 const runs = s.count.openapi({
   description:
-    'Runs claimed, also those that have ended since, of each priority and lane where one is left.',
+    'The claimed runs, including those that have ended since, for each priority and lane that still has an open run.',
 });
 
 const stage = s.queueName.nullish().openapi({
-  description: 'Of a task with a pipeline: the stage where it goes on; null ends it here.',
+  description: 'For a task with a pipeline: its next stage; null ends the pipeline here.',
 });
 const spawn = s
   .options({
@@ -32,7 +30,7 @@ const spawn = s
   .nullish()
   .openapi({
     description:
-      'Tasks to add, to its own queue if none is named. With wait it goes on when they have ended.',
+      "Tasks to add, by default to the task's own queue. With wait, the task continues when they have ended.",
   });
 const result = s.options({ id: s.id, result: s.anything.optional(), stage, spawn });
 const outcome = {
@@ -42,16 +40,16 @@ const outcome = {
 };
 const failure = s.options({ id: s.id, ...outcome });
 
-const said = { progress: s.number(0, 100).nullish(), note: s.upTo(500).nullish() };
-const something = (one: { progress?: unknown; note?: unknown }) =>
-  one.progress != null || one.note != null;
+const progressFields = { progress: s.number(0, 100).nullish(), note: s.upTo(500).nullish() };
+const hasProgress = (body: { progress?: unknown; note?: unknown }) =>
+  body.progress != null || body.note != null;
 const empty = { error: 'give progress, a note or both' };
 const progress = z
   .union([
-    s.list(s.options({ id: s.id, ...said }).refine(something, empty), 1),
-    s.options(said, 'or a list with id').refine(something, empty),
+    s.list(s.options({ id: s.id, ...progressFields }).refine(hasProgress, empty), 1),
+    s.options(progressFields, 'or a list with id').refine(hasProgress, empty),
   ])
-  .openapi({ description: 'How far runs are: those in a list, or one object for all.' });
+  .openapi({ description: 'The progress of runs: a list, or one object for all.' });
 
 type Verb<B extends z.ZodType> = Pick<
   Endpoint<typeof params, B>,
@@ -62,15 +60,15 @@ type Verb<B extends z.ZodType> = Pick<
   answer: z.ZodType;
 };
 
-/** `select` is what the verb returns, in SQL; the lease is $2. */
-const ofLease = (select: string, from: string) =>
+/** `select` is the SQL text of the verb's answer; the lease is $2. */
+const leaseStatement = (select: string, from: string) =>
   authorized('claim', 'tock.queue_of_lease(p_lease => $2::uuid)', select, from);
 
-/** /v1/leases/:lease/… : no row means that the lease is unknown or somebody else's by now. */
+/** /v1/leases/:lease/…: no row means that the lease is unknown, has ended or is held by another worker. */
 export function leases(app: App, connect: Connect): void {
-  const own: Connect = (env, use) => connect(forLeaseCalls(env ?? {}), use);
+  const leaseConnect: Connect = (env, use) => connect(forLeaseCalls(env ?? {}), use);
   const verb = <B extends z.ZodType>({ name, ...endpoint }: Verb<B>) =>
-    serve(app, own, {
+    serve(app, leaseConnect, {
       ...endpoint,
       share: 'ends',
       method: 'post',
@@ -78,16 +76,17 @@ export function leases(app: App, connect: Connect): void {
       params,
       none: {
         status: 409,
-        detail: 'This lease is no longer yours: it is unknown, has ended or was given to another.',
-        hint: 'Drop the work and claim again; what was not completed is done by somebody else.',
+        detail:
+          'This lease is not valid any more: it is unknown, has ended, or its tasks were leased to another worker.',
+        hint: 'Discard the work and claim again; another worker runs the tasks that were not completed.',
       },
     });
 
   verb({
     name: 'complete',
-    summary: 'End runs as done: those in results, or all that are left',
+    summary: 'Complete runs: those in results, or all that are left',
     description:
-      'A task with a pipeline goes on in its next stage, or in the one that is named, with the result as its payload.',
+      'A task with a pipeline continues in its next stage, or in the stage given, with the result as its payload.',
     body: s.options({ results: s.list(result, 1).optional() }),
     check({ body }, env) {
       for (const [n, { spawn }] of (body.results ?? []).entries()) {
@@ -95,7 +94,7 @@ export function leases(app: App, connect: Connect): void {
       }
     },
     statement: {
-      ...ofLease(
+      ...leaseStatement(
         'v.completed, v.refused::text[] as refused',
         "tock.complete(p_lease => $2::uuid, p_results => $3::jsonb -> 'results') as v",
       ),
@@ -107,12 +106,12 @@ export function leases(app: App, connect: Connect): void {
 
   verb({
     name: 'fail',
-    summary: 'End runs as failed: those in failures, or all that are left',
+    summary: 'Fail runs: those in failures, or all that are left',
     description:
-      'error is optional: {}, or no body at all, fails all runs that are left without one.',
+      'error is optional: {} or an empty body fails all runs that are left, without an error.',
     body: z.union([s.options({ failures: s.list(failure, 1) }), s.options(outcome, 'failures')]),
     batchKey: 'failures',
-    statement: ofLease(
+    statement: leaseStatement(
       'v.failed, v.dead, v.refused::text[] as refused',
       `tock.fail(p_lease => $2::uuid, p_failures => coalesce($3::jsonb -> 'failures', $3::jsonb)) as v`,
     ),
@@ -122,9 +121,9 @@ export function leases(app: App, connect: Connect): void {
 
   verb({
     name: 'release',
-    summary: 'Give runs back unharmed: those in ids, or all that are left',
+    summary: 'Release runs without counting an attempt: those in ids, or all that are left',
     body: s.options({ ids: s.list(s.id, 1).optional() }),
-    statement: ofLease(
+    statement: leaseStatement(
       'v.released, v.refused::text[] as refused',
       'tock.release(p_lease => $2::uuid, p_ids => $3::bigint[]) as v',
     ),
@@ -135,9 +134,9 @@ export function leases(app: App, connect: Connect): void {
   verb({
     name: 'extend',
     summary:
-      "Move the lease's end to lease_seconds from now, never back, say how far its runs are, and hear which tasks to cancel",
+      'Extend the lease to lease_seconds from now (never shorten it), record progress, and list the tasks to cancel',
     body: s.options({ lease_seconds: s.leaseSeconds.optional(), progress: progress.nullish() }),
-    statement: ofLease(
+    statement: leaseStatement(
       "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel, v.refused::text[] as refused",
       'tock.extend(p_lease => $2::uuid, p_seconds => $3, p_progress => $4::jsonb) as v',
     ),

@@ -1,12 +1,12 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { authorized, everyQueue, lookedAt, ownTenant } from '../http/authorize.ts';
+import { authorized, everyQueue, ownTenant, scannedColumn } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const listed = z.strictObject({
   id: s.id,
-  run_id: s.id.openapi({ description: 'Its newest run, or its entry while it waits.' }),
+  run_id: s.id.openapi({ description: 'The newest run; for a waiting task its entry.' }),
   queue: s.queueName,
   state: s.taskState,
   priority: s.count,
@@ -16,12 +16,12 @@ const listed = z.strictObject({
   run_at: s.moment.nullable(),
   ended_at: s.moment.nullable(),
   worker: z.string().nullable(),
-  error: z.string().nullable().openapi({ description: 'What a dead one says, shortened.' }),
+  error: z.string().nullable().openapi({ description: 'The error of a dead task, shortened.' }),
   rerun: s.flag,
 });
 
-/** By its unique key a task is found wherever it has gone on to, also where the key is not for. */
-const ofOwnQueues = `case when $9::text is null then t.tasks else coalesce((
+/** A unique key finds its task in any queue, so this filters by the queues that the API key allows. */
+const tasksInAllowedQueues = `case when $9::text is null then t.tasks else coalesce((
     select jsonb_agg(x.task) from jsonb_array_elements(t.tasks) as x (task)
     where k.queues is null or x.task ->> 'queue' = any (k.queues)), '[]') end as tasks`;
 
@@ -29,14 +29,14 @@ const groups = `coalesce(json_agg(json_build_object('error', g.error, 'tasks', g
   'newest_id', g.newest_id::text)) filter (where g.tasks > 0), '[]') as groups,
   coalesce(bool_and(g.counted_all), true) as counted_all`;
 
-/** GET /v1/tasks, and what the dead of a queue died of. */
+/** GET /v1/tasks, and a queue's dead tasks by error. */
 export function listing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks',
-    summary: 'Tasks of a queue or of all, the newest first, a part at a time',
+    summary: 'List tasks of one or all queues, newest first, one page at a time',
     description:
-      'By the newest run, or the entry of one that waits. A call looks at some 10,000 rows and may find none among them: go on while there is a cursor. Without queue it looks at the 2,000 streams that were in use last. rerun is true or false: only those that have been run again, or have not. unique_key and concurrency key need queue, and have no parts.',
+      'Each task is shown by its newest run, or by its entry if it waits. A call scans about 10,000 rows and may return no tasks: continue while there is a cursor. Without queue it scans the 2,000 streams that were used last. rerun=true returns only tasks that were run again, rerun=false only the others. unique_key and concurrency_key need queue, and return one page.',
     params: s.noParams,
     query: s.options({
       queue: s.queueName.optional(),
@@ -55,7 +55,7 @@ export function listing(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       `coalesce($2, ${everyQueue})`,
-      `${ofOwnQueues}, t.cursor, ${lookedAt('t.scanned', 'jsonb_array_length(t.tasks)')}`,
+      `${tasksInAllowedQueues}, t.cursor, ${scannedColumn('t.scanned', 'jsonb_array_length(t.tasks)')}`,
       `(select tock.queues_of_key(p_key => $1) as queues) as k cross join tock.tasks(p_filter => jsonb_build_object(
         'queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')}, 'error', $5::text, 'worker', $6::text,
         'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'concurrency_key', $10::text, 'rerun', $13::boolean),
@@ -86,9 +86,9 @@ export function listing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}/dead',
-    summary: 'Dead tasks by what their error says, the most frequent first',
+    summary: "List a queue's dead tasks by error, most frequent first",
     description:
-      'Counts those of the newest 100,000 dead tasks that have not been run again; counted_all says whether there were no more.',
+      'Counts the newest 100,000 dead tasks without those that were run again; counted_all is false if there are more.',
     params: s.queueParams,
     query: s.options({ limit: s.wholeText(1, 1000).optional() }),
     statement: authorized(

@@ -6,12 +6,12 @@ import * as s from '../http/schemas.ts';
 
 const media = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
 
-/** /metrics: what Prometheus reads. */
+/** /metrics: for Prometheus. */
 export function metrics(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/metrics',
-    summary: 'Every queue in OpenMetrics text, as it was counted last',
+    summary: 'Metrics of every queue in OpenMetrics text, as last collected',
     params: s.noParams,
     statement: authorized('read', everyQueue, 'm as text', 'tock.metrics() as m'),
     values: () => [],

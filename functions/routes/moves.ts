@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { authorized, authorizedForTasks, lookedAt, ownTenant } from '../http/authorize.ts';
+import { authorized, authorizedForTasks, ownTenant, scannedColumn } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
@@ -13,27 +13,27 @@ const filter = {
   limit: s.whole(1, 10_000).nullish(),
 };
 
-const part = z.strictObject({
+const changedPart = z.strictObject({
   matched: s.count,
   changed: s.count,
   cursor: s.nextCursor,
   scanned: s.count,
 });
 
-const goOn =
-  'Up to `limit` a call, of up to 10,000 looked at: go on while there is a cursor. Without `state` those that wait or are ready.';
-const columns = `w.matched, w.changed, w.cursor, ${lookedAt('w.scanned', 'w.matched')}`;
-const where = `p_filter => jsonb_build_object('state', $3::text, 'tenant', ${ownTenant('$4')}), p_cursor => $5,
+const description =
+  'A call changes up to `limit` tasks and scans up to 10,000: continue while there is a cursor. Default for `state`: waiting and ready tasks.';
+const columns = `w.matched, w.changed, w.cursor, ${scannedColumn('w.scanned', 'w.matched')}`;
+const filterArguments = `p_filter => jsonb_build_object('state', $3::text, 'tenant', ${ownTenant('$4')}), p_cursor => $5,
         p_limit => coalesce($6::integer, 1000)`;
 
-/** Tasks go to another queue; many are changed or cancelled by what they are. */
+/** Moves of tasks to another queue, and changes of many tasks by filter. */
 export function moves(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/tasks/move',
     summary: 'Move up to 10,000 waiting and ready tasks to another queue',
     description:
-      'A task keeps its id. Running and ended ones, and those with a concurrency key or a unique key, stay: `changed` is false.',
+      'A task keeps its id. Running tasks, ended tasks and tasks with a concurrency key or a unique key stay: `changed` is false.',
     params: s.noParams,
     body: s.options({ ids: s.list(s.id, 1), queue: s.queueName }),
     needsBody: true,
@@ -51,26 +51,26 @@ export function moves(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/cancel',
-    summary: 'Cancel tasks of a queue by state and tenant, a part at a time',
-    description: goOn,
+    summary: 'Cancel tasks of a queue by state and tenant, one part at a time',
+    description,
     params: s.queueParams,
     body: s.options(filter),
     statement: authorized(
       'enqueue',
       '$2',
       columns,
-      `tock.cancel_where(p_queue => $2, ${where}) as w`,
+      `tock.cancel_where(p_queue => $2, ${filterArguments}) as w`,
       'own tasks',
     ),
     values: ({ params, body: b }) => [params.queue, b.state, b.tenant, b.cursor, b.limit],
-    answer: part,
+    answer: changedPart,
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/reprioritize',
-    summary: 'Give tasks of a queue another priority by state and tenant, a part at a time',
-    description: goOn,
+    summary: "Change the priority of a queue's tasks by state and tenant, one part at a time",
+    description,
     params: s.queueParams,
     body: s.options({ priority: s.priority, ...filter }),
     needsBody: true,
@@ -78,12 +78,12 @@ export function moves(app: App, connect: Connect): void {
       'enqueue',
       '$2',
       columns,
-      `tock.reprioritize_where(p_queue => $2, ${where}, p_priority => $7::integer) as w`,
+      `tock.reprioritize_where(p_queue => $2, ${filterArguments}, p_priority => $7::integer) as w`,
       'own tasks',
     ),
     values: ({ params, body: b }) => {
       return [params.queue, b.state, b.tenant, b.cursor, b.limit, b.priority];
     },
-    answer: part,
+    answer: changedPart,
   });
 }

@@ -1,6 +1,6 @@
 import type { App } from '../http/endpoint.ts';
 
-/** /openapi.json, from the schemas that validate: mounted last, when all routes are known. */
+/** /openapi.json, from the schemas that validate requests: mounted last, after all routes. */
 export function openapi(app: App): void {
   app.openAPIRegistry.registerComponent('securitySchemes', 'key', {
     type: 'http',
@@ -15,7 +15,7 @@ export function openapi(app: App): void {
         info: {
           title: 'Tock',
           version: '1',
-          description: 'A task queue and scheduler that lives in PostgreSQL.',
+          description: 'A task queue and scheduler in PostgreSQL.',
         },
       }),
     );

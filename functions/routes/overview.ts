@@ -28,14 +28,14 @@ const columns = Object.keys(row.shape)
   .map((name) => `o.${name}`)
   .join(', ');
 
-/** /v1/overview: a row for each queue, as it was counted last. */
+/** /v1/overview: one row for each queue, as last collected. */
 export function overview(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/overview',
-    summary: 'Each queue at a glance, as it was counted last',
+    summary: 'One row for each queue, as last collected',
     description:
-      'Counted about once a minute (`collected_at`), so it costs the same with any backlog. Rates and p95 are of five minutes; `spark` is by the minute, the oldest first, of 30, empty where nothing was.',
+      'Collected about once a minute (`collected_at`), so the cost does not depend on the backlog. Rates and p95 cover five minutes; `spark` has one value for each of the last 30 minutes, oldest first, and is empty for a queue without activity.',
     params: s.noParams,
     statement: authorized(
       'read',

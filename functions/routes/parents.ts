@@ -5,10 +5,10 @@ import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const parent = z.strictObject({
-  n: s.count.openapi({ description: 'Its place among those that the task comes after, from 1.' }),
+  n: s.count.openapi({ description: "The parent's index in depends_on, from 1." }),
   id: s.id,
   name: z.string().nullable(),
-  state: z.string().openapi({ description: 'A state of a task; gone where its history is.' }),
+  state: z.string().openapi({ description: "The task's state; gone if its history was dropped." }),
   result: s.anything,
 });
 
@@ -24,9 +24,9 @@ export function parents(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks/{id}/parents',
-    summary: 'The tasks that a task comes after, with their states and results',
+    summary: 'List the tasks that a task depends on, with their states and results',
     description:
-      'Of one that was run again, the state and result of that one. Those that the key may not read, by their queue or tenant, are left out.',
+      'For a parent that was run again, the state and result of its rerun. Parents that the key may not read, by queue or tenant, are left out.',
     params: z.strictObject({ id: s.id }),
     query: s.options({
       limit: s.wholeText(1, 10_000).optional(),
@@ -44,7 +44,7 @@ export function parents(app: App, connect: Connect): void {
     none: {
       status: 404,
       detail: 'There is no task with this id.',
-      hint: 'Use an id that enqueue gave.',
+      hint: 'Use an id that enqueue returned.',
     },
   });
 }

@@ -12,11 +12,12 @@ const workerParams = params.extend({ worker: s.text(200) });
 const name = s.text(200);
 const leaseSeconds = s.leaseSeconds.nullish();
 const fencing_token = s.id.openapi({
-  description: 'The number of a holding: each one is larger than those before, in any pool.',
+  description:
+    'The fencing token of an assignment: each is larger than all earlier ones, in any pool.',
 });
 const nameOrNull = z.string().nullable();
 
-const taken = z.strictObject({
+const taskAnswer = z.strictObject({
   state: z.enum(['free', 'held', 'lost', 'taken', 'empty', 'busy']),
   task: nameOrNull,
   fencing_token: fencing_token.nullable(),
@@ -28,9 +29,9 @@ const assigned = z.strictObject({
   fencing_token: fencing_token.nullable(),
   leased_until: s.moment.nullable(),
 });
-const held = 'v.state, v.task, v.fencing_token::text, v.leased_until';
+const memberColumns = 'v.state, v.task, v.fencing_token::text, v.leased_until';
 
-const place = z.strictObject({
+const member = z.strictObject({
   worker: nameOrNull,
   task: nameOrNull,
   state: z.enum(['free', 'held', 'waiting']),
@@ -39,13 +40,15 @@ const place = z.strictObject({
   leased_until: s.moment.nullable(),
 });
 
-/** Pools of workers, each of which holds one task at most. A key for some queues is for the pools of their names. */
+/**
+ * Pools of workers, each of which holds at most one task. A key limited to queues may use the pools with those names.
+ */
 export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/pools',
-    summary: 'All pools: how many workers are free or hold a task, and how many tasks wait',
-    description: "Counts up to 100,000 of each pool's workers and tasks.",
+    summary: 'List all pools: how many workers are free or hold a task, and how many tasks wait',
+    description: 'Counts up to 100,000 workers and tasks of each pool.',
     params: s.noParams,
     statement: authorized(
       'read',
@@ -64,9 +67,9 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path,
-    summary: "A pool's workers by name, free or with what they hold; or the tasks that wait",
+    summary: "List a pool's workers by name with their state and task, or its waiting tasks",
     description:
-      'With task= or worker= that one alone: who is the leader, say. The next part begins after= the last name.',
+      'With task= or worker= only that entry, for example to find the leader. For the next page, set after to the last name.',
     params,
     query: s.options({
       worker: name.optional(),
@@ -91,21 +94,21 @@ export function pools(app: App, connect: Connect): void {
       q.after,
       q.limit,
     ],
-    answer: z.strictObject({ places: z.array(place) }),
+    answer: z.strictObject({ places: z.array(member) }),
   });
 
   serve(app, connect, {
     method: 'put',
     path: workerPath,
-    summary: 'Join a pool; again: a heartbeat, which says what the worker holds',
+    summary: "Join a pool; repeated calls are heartbeats and return the worker's task",
     description:
-      'With fencing_token it is a heartbeat for that holding alone: state is lost, and nothing else is done, when that is over.',
+      'With fencing_token it is a heartbeat for that assignment only: if the assignment has ended, state is lost and nothing changes.',
     params: workerParams,
     body: s.options({ lease_seconds: leaseSeconds, fencing_token: s.id.nullish() }),
     statement: authorized(
       'claim',
       '$2',
-      held,
+      memberColumns,
       'tock.join_pool(p_pool => $2, p_worker => $3, p_lease_seconds => $4, p_fencing_token => $5) as v',
     ),
     values: ({ params: { pool, worker }, body }) => [
@@ -114,13 +117,13 @@ export function pools(app: App, connect: Connect): void {
       body.lease_seconds,
       body.fencing_token,
     ],
-    answer: taken,
+    answer: taskAnswer,
   });
 
   serve(app, connect, {
     method: 'delete',
     path: workerPath,
-    summary: 'Leave a pool: an offered task waits again, another is over',
+    summary: 'Leave a pool: an added task waits again, an assigned task ends its assignment',
     params: workerParams,
     statement: authorized(
       'claim',
@@ -132,17 +135,17 @@ export function pools(app: App, connect: Connect): void {
     answer: z.strictObject({ left: s.flag }),
     none: {
       status: 404,
-      detail: 'There is no such worker in this pool.',
-      hint: 'It may have vanished, or left before.',
+      detail: 'This pool has no worker with this name.',
+      hint: 'The worker may have left, or missed its heartbeats.',
     },
   });
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/assign`,
-    summary: 'Give a task to one free worker, or to the one that is named',
+    summary: 'Assign a task to a free worker, or to a given worker',
     description:
-      'assigned: by this call; held: it was before; none: nobody is free (or the named one holds another task); waiting: with wait, until a worker takes it.',
+      'assigned: by this call; held: it was assigned before; none: no worker is free, or the given worker holds another task; waiting: with wait, until a worker takes it.',
     params,
     body: s.options({
       task: name,
@@ -170,9 +173,9 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/assign-all`,
-    summary: 'Give each task a free worker of its own, while there are any',
+    summary: 'Assign each task to a free worker, while there are any',
     description:
-      'As assign; a task that somebody else is giving away or offering at this moment is left out: busy.',
+      'As assign; a task that another call is assigning or adding at the moment is left out: busy.',
     params,
     body: s.options({ tasks: s.list(name, 1), lease_seconds: leaseSeconds }),
     needsBody: true,
@@ -192,7 +195,7 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/tasks`,
-    summary: 'Put tasks into a pool, for workers to take in this order',
+    summary: 'Add tasks to a pool, which workers take in this order',
     params,
     body: s.options({ tasks: s.list(name, 1) }),
     needsBody: true,
@@ -209,29 +212,28 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/take`,
-    summary: 'Take the task that has waited for longest, or hear of the one that is held',
+    summary: "Take the task that has waited longest, or return the worker's current task",
     description:
-      'taken: by this call; held: the worker had it, and has it for longer now; empty: none waits; busy: somebody is giving it one.',
+      'taken: by this call; held: the worker held it before, and its lease is extended; empty: no task waits; busy: another call is assigning a task to this worker.',
     params,
     body: s.options({ worker: name, lease_seconds: leaseSeconds }),
     needsBody: true,
     statement: authorized(
       'claim',
       '$2',
-      held,
+      memberColumns,
       'tock.take_task(p_pool => $2, p_worker => $3, p_lease_seconds => $4) as v',
     ),
     values: ({ params: { pool }, body }) => [pool, body.worker, body.lease_seconds],
-    answer: taken,
+    answer: taskAnswer,
   });
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/unassign`,
-    summary:
-      'Take a task out of a pool, or let it wait there for another; its worker is free again',
+    summary: 'Unassign a task, or let it wait for another worker; its worker is free again',
     description:
-      'With fencing_token only while that holding goes on; once it is over, unassigned is false: by this call made before, or as the deadline passed.',
+      'With fencing_token only while that assignment lasts. Otherwise unassigned is false: this call was made before, or the deadline had passed.',
     params,
     body: s.options({ task: name, fencing_token: s.id.nullish(), again: s.flag.default(false) }),
     needsBody: true,
@@ -246,8 +248,8 @@ export function pools(app: App, connect: Connect): void {
     answer: z.strictObject({ unassigned: s.flag }),
     none: {
       status: 409,
-      detail: 'This task is in no place of the pool: it is over, or unknown.',
-      hint: 'GET the pool says who has what; with the fence of a holding the call can be repeated.',
+      detail: 'This task is not in the pool: it is unknown, or its assignment has ended.',
+      hint: 'GET the pool lists its workers and tasks; a call with a fencing_token can be repeated.',
     },
   });
 }

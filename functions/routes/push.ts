@@ -12,40 +12,43 @@ const columns = 'p.queue, p.generation, p.previous_until';
 const answer = z.strictObject({
   queue: s.queueName,
   generation: s.count,
-  secret: z.string().openapi({ example: 'whsec_…', description: 'What receivers verify with.' }),
-  secrets: z
-    .array(z.string())
-    .openapi({ description: "All that sign new: one of each of the Worker's, the newest first." }),
-  previous: z
-    .array(z.string())
-    .openapi({ description: 'Those before the rotation, which sign too until previous_until.' }),
+  secret: z.string().openapi({
+    example: 'whsec_…',
+    description: 'The secrets with which receivers verify signatures.',
+  }),
+  secrets: z.array(z.string()).openapi({
+    description: 'The secrets that sign now: one for each secret of the Worker, newest first.',
+  }),
+  previous: z.array(z.string()).openapi({
+    description: 'The secrets before the rotation, which also sign until previous_until.',
+  }),
   previous_until: s.moment.nullable(),
 });
 
-const none = {
+const notFound = {
   status: 404 as const,
-  detail: 'There is no queue of this name.',
-  hint: 'PUT it with a push.',
+  detail: 'There is no queue with this name.',
+  hint: 'PUT the queue with a push.',
 };
 
 function check(_call: unknown, env: Bindings): void {
   if (masterSecrets(env).length > 0) return;
   throw misconfigured(
-    'This Worker has no TOCK_PUSH_SECRET, so it pushes nothing.',
+    'This Worker pushes nothing: TOCK_PUSH_SECRET is not set.',
     'set it with: wrangler secret put TOCK_PUSH_SECRET',
   );
 }
 
-/** The database knows which, the Worker makes them. */
+/** The database returns the generation; the Worker derives the secrets. */
 async function finish(body: string, env: Bindings): Promise<string> {
-  const of = JSON.parse(body);
-  const { current, previous } = await secretsOf(env, of);
-  const { queue, generation, previous_until } = of;
+  const row = JSON.parse(body);
+  const { current, previous } = await secretsOf(env, row);
+  const { queue, generation, previous_until } = row;
   const [secret] = current;
   return JSON.stringify({ queue, generation, secret, secrets: current, previous, previous_until });
 }
 
-/** /v1/queues/:queue/push-secret: what signs the queue's pushes. */
+/** /v1/queues/:queue/push-secret: the secret that signs the queue's pushes. */
 export function push(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
@@ -57,15 +60,15 @@ export function push(app: App, connect: Connect): void {
     values: ({ params }) => [params.queue],
     finish,
     answer,
-    none,
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/push-secret/rotate',
-    summary: 'Give a queue another secret, beside which the one before signs for a while',
+    summary: "Rotate a queue's secret; the previous one also signs for a while",
     description:
-      'While the one before still signs, it is answered with what is, so that a repeated call does nothing twice. With overlap_seconds 0 it is always rotated, and what was before is void at once.',
+      'While the previous secret still signs, the call returns the current state, so that a repeated call rotates only once. With overlap_seconds 0 it always rotates, and the previous secret is void at once.',
     params: s.queueParams,
     body: s.options({ overlap_seconds: s.whole(0, 2_678_400).default(86_400) }),
     check,
@@ -78,6 +81,6 @@ export function push(app: App, connect: Connect): void {
     values: ({ params, body }) => [params.queue, body.overlap_seconds],
     finish,
     answer,
-    none,
+    none: notFound,
   });
 }

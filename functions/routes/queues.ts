@@ -51,20 +51,22 @@ const stats = {
 const policyColumns = Object.keys(row.shape)
   .map((name) => `q.${name}`)
   .join(', ');
-// Of the default, which holds no tasks, the database says nothing.
-const counted = ['ready', 'running', 'waiting', 'dead'].map((n) => `coalesce(s.${n}, 0) as ${n}`);
-const statsColumns = [...counted, 's.oldest_ready_at'].join(', ');
+// The default queue * has no tasks, so the database returns no counts for it.
+const countColumns = ['ready', 'running', 'waiting', 'dead'].map(
+  (n) => `coalesce(s.${n}, 0) as ${n}`,
+);
+const statsColumns = [...countColumns, 's.oldest_ready_at'].join(', ');
 
 const params = z.strictObject({ queue: s.queueOrDefault });
-const unsigned = 'this Worker has no TOCK_PUSH_SECRET, so nobody would push';
-const secretHint = 'make one: openssl rand -base64 32 | wrangler secret put TOCK_PUSH_SECRET';
+const unsigned = 'this Worker pushes nothing: TOCK_PUSH_SECRET is not set';
+const secretHint = 'set one: openssl rand -base64 32 | wrangler secret put TOCK_PUSH_SECRET';
 
-/** /v1/queues and /v1/queues/:queue; the queue * is the policy that new queues start with. */
+/** /v1/queues and /v1/queues/:queue; the queue * is the default policy of new queues. */
 export function queues(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'put',
     path: '/v1/queues/{queue}',
-    summary: 'Make a queue, or change the options named',
+    summary: 'Create a queue, or change the options given',
     params,
     body: policy.partial(),
     statement: authorized(
@@ -87,7 +89,7 @@ export function queues(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}',
-    summary: "A queue's policy and how much is in it",
+    summary: "A queue's policy and its counts of tasks",
     params,
     statement: authorized(
       'read',
@@ -99,7 +101,7 @@ export function queues(app: App, connect: Connect): void {
     answer: row.extend(stats),
     none: {
       status: 404,
-      detail: 'There is no queue of this name.',
+      detail: 'There is no queue with this name.',
       hint: 'Enqueue a task to it, or PUT it.',
     },
   });
@@ -107,7 +109,7 @@ export function queues(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues',
-    summary: 'All queues and how much is in them',
+    summary: 'List all queues with their counts of tasks',
     params: s.noParams,
     statement: authorized(
       'read',

@@ -9,7 +9,7 @@ const settings = s.options({
   queue: s.queueName,
   payload: s.anything.optional(),
   options: z.record(z.string(), z.unknown(), { error: 'an object' }).nullish().openapi({
-    description: 'What its tasks ask for, as when they are enqueued: priority, tenant, …',
+    description: 'Options of its tasks, as in enqueue: priority, tenant, …',
   }),
   cron: s.text(500).nullish().openapi({ example: '0 3 * * MON-FRI' }),
   every_seconds: s.whole(1, 315_360_000).nullish(),
@@ -44,7 +44,7 @@ const listed = z.strictObject({
   last_error: text,
   failures: s.count,
 });
-const shown = listed.extend({
+const scheduleAnswer = listed.extend({
   payload: s.anything,
   options: z.record(z.string(), z.unknown()),
   jitter_seconds: s.count,
@@ -59,7 +59,7 @@ const shown = listed.extend({
   created_at: s.moment,
   updated_at: s.moment,
 });
-const fired = z.strictObject({
+const fire = z.strictObject({
   number: s.id,
   fire_at: s.moment,
   until_at: moment,
@@ -70,69 +70,69 @@ const fired = z.strictObject({
 });
 const next = z.strictObject({ fire_at: s.moment, local_time: z.string() });
 
-const columnsOf = (row: z.ZodObject) =>
+const selectColumns = (row: z.ZodObject) =>
   Object.keys(row.shape)
     .map((name) => (name === 'last_task_id' ? 'v.last_task_id::text' : `v.${name}`))
     .join(', ');
 
 const path = '/v1/schedules/{schedule}';
 const params = z.strictObject({ schedule: s.scheduleName });
-/** A key for some queues is for the schedules that fire into them. */
+/** A key limited to queues may use the schedules that fire into them. */
 const itsQueue = 'tock.queue_of_schedule(p_schedule => $2)';
-const none = {
+const notFound = {
   status: 404,
-  detail: 'There is no schedule of this name.',
-  hint: 'PUT it, or GET /v1/schedules.',
+  detail: 'There is no schedule with this name.',
+  hint: 'PUT it; GET /v1/schedules lists the schedules.',
 } as const;
 
-/** All queues that a schedule's tasks come to, now and before. */
-const queuesOfPut = `select $3::jsonb ->> 'queue'
+/** The queue of a schedule's tasks, now and before the change. */
+const queuesOfPutSchedule = `select $3::jsonb ->> 'queue'
   union select ${itsQueue}
   union select jsonb_path_query($3::jsonb, '$.options.pipeline[*]') #>> '{}'`;
 
-/** Schedules: what is enqueued by the clock. */
+/** Schedules: tasks that are enqueued at set times. */
 export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'put',
     path,
-    summary: 'Make a schedule, or give it these settings; what is left out is as by default',
+    summary: 'Create a schedule, or replace its settings; omitted settings take their defaults',
     description:
-      'One of cron, every_seconds and run_at says when. Its next fire stays unless its timing changes; a repeated call changes nothing.',
+      'Exactly one of cron, every_seconds and run_at sets the time. The next fire stays unless the timing changes; a repeated call changes nothing.',
     params,
     body: settings,
     needsBody: true,
     check: ({ body }, env) => checkTarget('options.push_url', body.options?.push_url, env),
     statement: authorizedForAll(
       'admin',
-      queuesOfPut,
-      columnsOf(shown),
+      queuesOfPutSchedule,
+      selectColumns(scheduleAnswer),
       'tock.put_schedule(p_schedule => $2, p_settings => $3::jsonb) as v',
     ),
     values: ({ params, text }) => [params.schedule, text],
-    answer: shown,
+    answer: scheduleAnswer,
   });
 
   serve(app, connect, {
     method: 'get',
     path,
-    summary: 'A schedule: its settings, its next fire, and how the last one went',
+    summary: 'A schedule: its settings, its next fire and the result of the last one',
     params,
     statement: authorized(
       'read',
       itsQueue,
-      columnsOf(shown),
+      selectColumns(scheduleAnswer),
       'tock.schedule(p_schedule => $2) as v',
     ),
     values: ({ params }) => [params.schedule],
-    answer: shown,
-    none,
+    answer: scheduleAnswer,
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'get',
     path: '/v1/schedules',
-    summary: 'Schedules by name, of all queues or one',
-    description: 'The next part begins after= the last name.',
+    summary: 'List schedules by name, of all queues or one',
+    description: 'For the next page, set after to the last name.',
     params: s.noParams,
     query: s.options({
       queue: s.queueName.optional(),
@@ -143,7 +143,7 @@ export function schedules(app: App, connect: Connect): void {
       'read',
       `coalesce($2, ${everyQueue})`,
       "coalesce(json_agg(l order by l.name), '[]') as schedules",
-      `(select ${columnsOf(listed)}
+      `(select ${selectColumns(listed)}
         from tock.schedules(p_queue => $2, p_after => $3, p_limit => coalesce($4::integer, 100)) as v) as l`,
     ),
     values: ({ query }) => [query.queue, query.after, query.limit],
@@ -153,7 +153,7 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'delete',
     path,
-    summary: 'End a schedule; the tasks that it has fired stay',
+    summary: 'Delete a schedule; tasks that it has enqueued stay',
     params,
     statement: authorized(
       'admin',
@@ -163,12 +163,12 @@ export function schedules(app: App, connect: Connect): void {
     ),
     values: ({ params }) => [params.schedule],
     answer: z.strictObject({ dropped: s.flag }),
-    none,
+    none: notFound,
   });
 
   for (const [verb, summary] of [
-    ['pause', 'Stop a schedule from firing until it is resumed'],
-    ['resume', 'Go on with the next fire from now; those in the pause are not missed'],
+    ['pause', 'Pause a schedule until it is resumed'],
+    ['resume', 'Resume a schedule at its next fire; fires during the pause do not count as missed'],
   ] as const) {
     serve(app, connect, {
       method: 'post',
@@ -179,19 +179,19 @@ export function schedules(app: App, connect: Connect): void {
       statement: authorized(
         'admin',
         itsQueue,
-        columnsOf(shown),
+        selectColumns(scheduleAnswer),
         `tock.${verb}_schedule(p_schedule => $2) as v`,
       ),
       values: ({ params }) => [params.schedule],
-      answer: shown,
-      none,
+      answer: scheduleAnswer,
+      none: notFound,
     });
   }
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/run`,
-    summary: 'Fire a schedule now, also a paused one; its next fire stays',
+    summary: 'Fire a schedule now, even a paused one; its next fire stays',
     params,
     body: s.options({ request_id: s.requestId.nullish() }),
     repeatable: true,
@@ -203,14 +203,14 @@ export function schedules(app: App, connect: Connect): void {
     ),
     values: ({ params, requestId }) => [params.schedule, requestId],
     answer: z.strictObject({ id: s.id }),
-    none,
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'get',
     path: `${path}/fires`,
-    summary: "What became of a schedule's fires in the last seven days, the newest first",
-    description: 'The next part is before= the last number.',
+    summary: "List a schedule's fires of the last seven days with their results, newest first",
+    description: 'For the next page, set before to the last number.',
     params,
     query: s.options({ limit: s.wholeText(1, 1000).optional(), before: s.id.optional() }),
     statement: authorized(
@@ -223,14 +223,14 @@ export function schedules(app: App, connect: Connect): void {
           from tock.schedule_history(p_schedule => v.name, p_limit => coalesce($3::integer, 20), p_before => $4::bigint) as o) as n) as f`,
     ),
     values: ({ params, query }) => [params.schedule, query.limit, query.before],
-    answer: z.strictObject({ fires: z.array(fired) }),
-    none,
+    answer: z.strictObject({ fires: z.array(fire) }),
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'get',
     path: `${path}/next`,
-    summary: 'The next fires of a schedule; of a paused one those that would be',
+    summary: 'The next fires of a schedule; for a paused one, as if it were resumed',
     params,
     query: s.options({ count: s.wholeText(1, 1000).optional(), after: s.instant.optional() }),
     statement: authorized(
@@ -244,13 +244,13 @@ export function schedules(app: App, connect: Connect): void {
     ),
     values: ({ params, query }) => [params.schedule, query.count, query.after],
     answer: z.strictObject({ fires: z.array(next) }),
-    none,
+    none: notFound,
   });
 
   serve(app, connect, {
     method: 'get',
     path: '/v1/next-fires',
-    summary: 'When a cron expression fires next',
+    summary: 'The next fires of a cron expression',
     params: s.noParams,
     query: s.options({
       cron: s.text(500),

@@ -36,7 +36,7 @@ const query = s.options({
 });
 
 const description =
-  'From `from` (an hour before `to`) to before `to` (now), in points of `step_seconds`, a multiple of 60: up to 1,500. Older than two days there are hours. Depths are the highest in each point, null where nobody counted; waits and durations are in seconds.';
+  'Points of `step_seconds`, a multiple of 60, from `from` (default: an hour before `to`) to before `to` (default: now): up to 1,500. Data older than two days exists by the hour. A depth is the highest in its point, null if none was collected. Waits and durations are in seconds.';
 
 /** $3, $4 and $5 are from, to and step_seconds. */
 const points = (queue: string) =>
@@ -53,7 +53,7 @@ export function series(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}/series',
-    summary: 'What happened in a queue, by the minute or longer',
+    summary: 'Activity of a queue, in points of a minute or longer',
     description,
     params: s.queueParams,
     query,
@@ -70,7 +70,7 @@ export function series(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/series',
-    summary: 'What happened in all queues together, by the minute or longer',
+    summary: 'Activity of all queues together, in points of a minute or longer',
     description,
     params: s.noParams,
     query,

@@ -4,12 +4,12 @@ import { authorized, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
-/** /v1/stats: the sum over all queues. */
+/** /v1/stats: totals of all queues. */
 export function stats(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/stats',
-    summary: 'How much there is in all queues, and when time must next do something',
+    summary: 'Totals of all queues, and the time of the next due work',
     params: s.noParams,
     statement: authorized(
       'read',

@@ -61,7 +61,7 @@ const run = z.strictObject({
   result: s.anything,
   error: s.anything,
 });
-const found = z.strictObject({
+const taskAnswer = z.strictObject({
   id: s.id,
   queue: s.queueName,
   state: s.taskState,
@@ -90,18 +90,18 @@ const found = z.strictObject({
   ),
 });
 
-const ended = ['done', 'dead', 'cancelled', 'expired'];
+const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
 /** Parses nothing: the rest may be megabytes. */
 function stateOf(body: string): 'found' | 'going on' {
-  // What lies in the archive has ended.
+  // Archived tasks have ended.
   if (isMissing(body)) return 'found';
   const [, state = ''] = /^\{"id":"\d+","queue":"[^"]*","state":"(\w+)"/.exec(body) ?? [];
-  return ended.includes(state) ? 'found' : 'going on';
+  return finalStates.includes(state) ? 'found' : 'going on';
 }
 
-/** A task as the database has it. */
-const live = authorized(
+/** A task as stored in the database. */
+const taskStatement = authorized(
   'read',
   queueOfTask,
   `t.id::text as id, t.queue, t.state, t.priority, t.tenant, t.attempt, t.max_attempts, t.lost,
@@ -111,15 +111,15 @@ const live = authorized(
   `tock.task(p_id => ${ownTask}) as t
     cross join lateral tock.readable_links(p_key => $1, p_options => t.options, p_error => t.error, p_rerun_of => t.rerun_of,
       p_reruns => t.reruns) as k
-    cross join lateral (select $3 or t.state = any ('{${ended}}') as whole) as w`,
+    cross join lateral (select $3 or t.state = any ('{${finalStates}}') as whole) as w`,
   'own tasks',
 );
 
-/** The same, with runs that were read from the archive; the answer may say which are to be read. */
+/** As above, with runs from the archive; the answer may name the files to read. */
 const archivedToo =
   'select tock.http_task(p_key => $1, p_id => $2, p_whole => $3, p_rows => $4::jsonb, p_scanned => $5::bigint[]) as body';
 
-/** As http_enqueue() does it, but for the key. */
+/** Like http_enqueue(), without a key. */
 const enqueued = (body: string) =>
   checked(
     (check) => `select json_build_object('ids', tock.enqueue(p_queue => $2,
@@ -133,9 +133,9 @@ export function tasks(app: App, connect: Connect): void {
     method: 'post',
     path: '/v1/queues/{queue}/tasks',
     share: 'enqueues',
-    summary: 'Enqueue one task, or all of up to 10,000',
+    summary: 'Enqueue one task, or up to 10,000 in one transaction',
     description:
-      "A valid traceparent among the request's headers is kept with its tracestate and baggage in the headers of each task that has no traceparent of its own; see TOCK_TRACE.",
+      "A valid traceparent among the request's headers is stored, with its tracestate and baggage, in the headers of each task without its own traceparent; see TOCK_TRACE.",
     params: s.queueParams,
     body: z.union([batch, single]),
     batchKey: 'tasks',
@@ -168,32 +168,36 @@ export function tasks(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks/{id}',
-    summary: 'A task and all its runs, at once or when it has ended, up to wait_seconds from now',
+    summary: 'A task and its runs: at once, or when it has ended, after at most wait_seconds',
     description:
-      'Once it has ended (done, dead, cancelled, expired) or the time is up, the task as it is then. It looks every 20 ms at first, then every tenth of the time waited so far.',
+      'Returns the task when it has ended (done, dead, cancelled, expired) or when the time is up. The call polls every 20 ms at first, then after each tenth of the time waited so far.',
     params: z.strictObject({ id: s.id }),
     query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
-    // A look that is not the last needs no more than the state of what goes on.
-    statement: (env) => (openStore(env) ? { ...live, key: archivedToo } : live),
+    // All polls except the last need only the state of an unfinished task.
+    statement: (env) => (openStore(env) ? { ...taskStatement, key: archivedToo } : taskStatement),
     values: ({ params, env }, last) => [params.id, last, ...(openStore(env) ? ['[]', []] : [])],
     further: async (body, { params, env }, run) => {
       const store = openStore(env);
-      const ask = (rows: string, looked: string[]) =>
-        run(archivedToo, [params.id, true, rows, looked]);
-      return store ? readMissing(body, store, ask) : body;
+      const findWith = (rows: string, scanned: string[]) =>
+        run(archivedToo, [params.id, true, rows, scanned]);
+      return store ? readMissing(body, store, findWith) : body;
     },
-    repeat: async (once, { query, look, gone }, most = Number.POSITIVE_INFINITY) => {
+    repeat: async (
+      once,
+      { query, pollSlot, disconnected },
+      maxPolls = Number.POSITIVE_INFINITY,
+    ) => {
       const seconds = query.wait_seconds ?? 0;
-      if (seconds === 0 || most < 2) return once();
-      const wait = { seconds, most: most - 1, share: 0.1, look, gone };
+      if (seconds === 0 || maxPolls < 2) return once();
+      const wait = { seconds, most: maxPolls - 1, share: 0.1, pollSlot, disconnected };
       const answer = await poll(() => once(false), stateOf, wait);
-      return answer && stateOf(answer.body) !== 'found' && !gone.aborted ? once() : answer;
+      return answer && stateOf(answer.body) !== 'found' && !disconnected.aborted ? once() : answer;
     },
-    answer: found,
+    answer: taskAnswer,
     none: {
       status: 404,
       detail: 'There is no task with this id.',
-      hint: 'Use an id that enqueue gave.',
+      hint: 'Use an id that enqueue returned.',
     },
   });
 }

@@ -4,12 +4,12 @@ import { authorized, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
-/** /v1/tick: an external wake, for a database that slept. */
+/** /v1/tick: an external wake-up, for a database that was suspended. */
 export function tick(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/tick',
-    summary: 'Do what is due, and say when to come again',
+    summary: 'Do what is due, and return when to call again',
     params: s.noParams,
     body: s.options({}),
     statement: authorized('admin', everyQueue, 't.next_wake_at', 'tock.tick() as t (next_wake_at)'),

@@ -8,25 +8,25 @@ export type Ledger = {
   differ(kind: string, task: string | number, detail: string): void;
 };
 
-/** What every part of the harness has at hand. */
+/** What every part of the harness uses. */
 export type Chaos = {
   stack: ChaosStack;
   journal: Journal;
-  /** Where things are counted, and differences are noted. */
+  /** Counts events and records differences. */
   ledger: Ledger;
-  /** A driver for the client of this number. */
+  /** The driver of the client with this number. */
   open(client: number): Driver;
-  /** The first of so many new numbers for tasks. */
-  take(many: number): number;
-  /** How many tasks have not ended, as of half a second ago. */
+  /** Reserves task numbers; returns the first. */
+  reserve(count: number): number;
+  /** The number of unfinished tasks, at most half a second old. */
   unfinished: number;
-  /** False once the work is to be wound up. */
-  going: boolean;
-  say(line: string): void;
+  /** False once the run is ending. */
+  running: boolean;
+  print(text: string): void;
 };
 
-/** A pause that ends with the work. */
-export async function whileGoing(chaos: Chaos, milliseconds: number): Promise<void> {
-  const until = performance.now() + milliseconds;
-  while (chaos.going && performance.now() < until) await pause(100);
+/** A pause that also ends with the run. */
+export async function pauseWhileRunning(chaos: Chaos, milliseconds: number): Promise<void> {
+  const deadline = performance.now() + milliseconds;
+  while (chaos.running && performance.now() < deadline) await pause(100);
 }

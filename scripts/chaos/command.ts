@@ -1,11 +1,11 @@
 import { parseArgs } from 'node:util';
-import { plantNames } from './drivers/planted.ts';
+import { plantNames } from './drivers/planted_faults.ts';
 import { planFaults } from './faults/plan.ts';
 import { run } from './harness.ts';
 
-const say = (line: string) => void process.stdout.write(`${line}\n`);
+const print = (line: string) => void process.stdout.write(`${line}\n`);
 
-/** `npm run torture` and `npm run soak`: the harness with kills, or without and for longer. */
+/** `npm run torture` and `npm run soak`: the harness with kills, or without kills and for longer. */
 export async function command(name: 'torture' | 'soak', seconds: number): Promise<never> {
   const usage = `Usage: npm run ${name} -- [--driver <sql|http>] [--seconds <n>] [--seed <n>] [--plan] [--plant <name>]
   --driver <name>   how clients and workers call Tock: sql, or http (http)
@@ -13,13 +13,13 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
   --seed <n>        of what is chosen at random (1): each client's decisions and all faults are the same again,
                     not who comes first
   --plan            show the faults and their times, and do nothing
-  --plant <name>    break the driver, to see the judge find it; may be repeated: ${plantNames.join(', ')}`;
+  --plant <name>    break the driver, to see the checker find it; may be repeated: ${plantNames.join(', ')}`;
 
   function fail(problem: string): never {
-    say(`${problem}\n${usage}`);
+    print(`${problem}\n${usage}`);
     process.exit(2);
   }
-  function read() {
+  function parseOptions() {
     try {
       return parseArgs({
         options: {
@@ -35,31 +35,31 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
       return fail((error as Error).message);
     }
   }
-  const values = read();
+  const values = parseOptions();
   const { driver, plant: plants = [] } = values;
   if (values.help) {
-    say(usage);
+    print(usage);
     process.exit(0);
   }
   const options = { seconds: Number(values.seconds), seed: Number(values.seed) };
-  if (!(options.seconds > 0)) fail('--seconds is a number above 0.');
-  if (!Number.isSafeInteger(options.seed)) fail('--seed is a whole number.');
-  if (driver !== 'sql' && driver !== 'http') fail('--driver is sql or http.');
+  if (!(options.seconds > 0)) fail('--seconds must be a number above 0.');
+  if (!Number.isSafeInteger(options.seed)) fail('--seed must be a whole number.');
+  if (driver !== 'sql' && driver !== 'http') fail('--driver must be sql or http.');
   if (plants.some((name) => !plantNames.includes(name)))
-    fail(`--plant is ${plantNames.join(', ')}.`);
+    fail(`--plant must be one of ${plantNames.join(', ')}.`);
   const soak = name === 'soak' ? 60 : undefined;
   if (values.plan) {
     for (const { at, name: fault, holds } of planFaults({ ...options, driver, soak })) {
       const lasts = fault.startsWith('kill') ? '' : `, ${(holds / 1000).toFixed(1)} s`;
-      say(`${(at / 1000).toFixed(1).padStart(7)} s  ${fault}${lasts}`);
+      print(`${(at / 1000).toFixed(1).padStart(7)} s  ${fault}${lasts}`);
     }
     process.exit(0);
   }
-  // All that was started is taken away; the journal stays.
+  // Everything that was started is removed; the journal stays.
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)));
-  const differences = await run({ ...options, driver, soak, plants, say, signal: stop.signal });
+  const differences = await run({ ...options, driver, soak, plants, print, signal: stop.signal });
   if (stop.signal.aborted) process.exit(130);
   process.exit(differences.length > 0 ? 1 : 0);
 }

@@ -1,26 +1,26 @@
 import { closeSync, mkdirSync, openSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { home } from '../stack/place.ts';
+import { home } from '../stack/paths.ts';
 import { withClient } from '../stack/roles.ts';
 import type { Chaos, Ledger } from './chaos.ts';
-import { call, explained, type Heard } from './drivers/driver.ts';
+import { checkResources, type Sample, thirds } from './checker/resources.ts';
+import { check } from './checker/state.ts';
+import { call, explained, type OnOutcome } from './drivers/driver.ts';
 import { openDriver, type Target } from './drivers/open.ts';
-import { cronOn } from './faults/holds.ts';
+import { enableCron } from './faults/holds.ts';
 import { killServer } from './faults/kills.ts';
 import { type Fault, planFaults } from './faults/plan.ts';
-import { neverFelt, runFaults } from './faults/run.ts';
+import { runFaults, withoutEffect } from './faults/run.ts';
 import { type Difference, openJournal } from './journal.ts';
-import { judgeResources, type Sample, thirds } from './judge/resources.ts';
-import { judge } from './judge/state.ts';
 import { startClients } from './load/clients.ts';
-import { startCrew } from './load/crew.ts';
 import { policy, queues, schedules } from './load/queues.ts';
 import { openReceiver } from './load/receiver.ts';
+import { startWorkers } from './load/workers.ts';
 import { measure } from './measure.ts';
 import { openObserver } from './observe.ts';
 import { dice, pause } from './random.ts';
-import { auditAll, dropHistory } from './segments.ts';
+import { dropHistory, verifyAll } from './segments.ts';
 import { type Logs, openLogs } from './server_log.ts';
 import { type ChaosStack, openStack } from './stack.ts';
 
@@ -28,27 +28,27 @@ export type Options = {
   driver: Target['driver'];
   seconds: number;
   seed: number;
-  say(line: string): void;
-  /** No kills: readers, open transactions and the end of a segment once in so many seconds, and flat resources. */
+  print(text: string): void;
+  /** Without kills: readers, open transactions and ends of segments at intervals, and stable resources. */
   soak?: number | undefined;
-  /** Faults of the driver, from drivers/planted.ts, to see the judge find them. */
+  /** Faults of the driver, from drivers/planted_faults.ts, to see the checker find them. */
   plants?: string[];
-  /** Ends it at once, without a judgement. */
+  /** Ends the run at once, without a verdict. */
   signal?: AbortSignal | undefined;
 };
 
-/** How long work goes on after the last fault: what the faults left behind meets ordinary work. */
+/** How long work continues after the last fault, so that the remains of faults meet ordinary work. */
 const calm = 3000;
 
-/** Each sentence compares every run with every lease of its stream: more would take many minutes. */
-const mostRuns = 100_000;
+/** Each check compares every run with every lease of its stream: more runs would take many minutes. */
+const MAX_RUNS = 100_000;
 
-/** The queues and schedules, before anything is broken. */
-async function setUp(chaos: Chaos, on: pg.Client, url: string): Promise<void> {
+/** Creates the queues and schedules before any fault. */
+async function setUp(chaos: Chaos, client: pg.Client, url: string): Promise<void> {
   for (const [name, settings] of Object.entries(queues)) {
-    await on.query('select tock.put_queue($1, $2)', [name, { ...policy, ...settings }]);
+    await client.query('select tock.put_queue($1, $2)', [name, { ...policy, ...settings }]);
   }
-  await on.query('select tock.put_queue($1, $2)', ['pushed', { push: { url } }]);
+  await client.query('select tock.put_queue($1, $2)', ['pushed', { push: { url } }]);
   const driver = chaos.open(0);
   for (const [schedule, settings] of Object.entries(schedules))
     await call({ driver, random: dice(1) }, 'put schedule', { schedule, settings });
@@ -58,89 +58,96 @@ async function setUp(chaos: Chaos, on: pg.Client, url: string): Promise<void> {
 const unfinished = 'select sum(ready + running + waiting) as left from tock.queue_stats()';
 
 /**
- * How much is unfinished, each half second, and a line each half minute. Expired leases are taken back as often: then
- * a worker that comes late meets others that have its tasks.
+ * Reads the number of unfinished tasks each half second, prints a line each half minute, and reaps expired leases, so
+ * that late workers find their tasks leased to others.
  */
 async function gauge(chaos: Chaos, differences: Difference[]): Promise<void> {
-  let told = performance.now();
-  while (chaos.going) {
+  let printedAt = performance.now();
+  while (chaos.running) {
     await pause(500);
-    const { rows } = await withClient(chaos.stack.ownerUrl, async (on) => {
-      await on.query('select tock.reap()');
-      return on.query(unfinished);
+    const { rows } = await withClient(chaos.stack.ownerUrl, async (client) => {
+      await client.query('select tock.reap()');
+      return client.query(unfinished);
     }).catch(() => ({ rows: [] }));
     chaos.unfinished = Number(rows[0]?.left ?? chaos.unfinished);
-    if (performance.now() - told < 30_000) continue;
-    told = performance.now();
+    if (performance.now() - printedAt < 30_000) continue;
+    printedAt = performance.now();
     const { requests, claims, ends } = chaos.journal;
-    chaos.say(
+    chaos.print(
       `  ${requests.size} tasks requested, ${claims.length} claims, ${ends.length} ends, ${chaos.unfinished} unfinished, ${differences.length} differences`,
     );
   }
 }
 
-const open = `select pid, usename, state, wait_event, xact_start, query from pg_stat_activity
+const sessionsQuery = `select pid, usename, state, wait_event, xact_start, query from pg_stat_activity
   where xact_start is not null and pid <> pg_backend_pid()`;
 
-/** No new work and no more faults: what is left is worked off, as long as anything ends within so many seconds. */
-async function drain({ stack, ledger }: Chaos, on: pg.Client, seconds: number): Promise<void> {
-  await on.query('select tock.drop_schedule(name) from tock.schedules');
-  let least = Number.POSITIVE_INFINITY;
-  for (let since = performance.now(); least > 0; ) {
-    await on.query('select tock.tick()');
-    const left = Number((await on.query(unfinished)).rows[0].left);
-    if (left < least) since = performance.now();
-    least = Math.min(least, left);
-    if (performance.now() - since > seconds * 1000) {
-      const { rows } = await withClient(stack.superUrl, (sees) => sees.query(open));
-      const detail = `${left} tasks, and none ended for ${seconds} s beside ${JSON.stringify(rows)}`;
+/** Ends new work and faults, and completes the remaining tasks; fails if no task ends for this many seconds. */
+async function drain({ stack, ledger }: Chaos, client: pg.Client, seconds: number): Promise<void> {
+  await client.query('select tock.drop_schedule(name) from tock.schedules');
+  let fewest = Number.POSITIVE_INFINITY;
+  for (let lastProgress = performance.now(); fewest > 0; ) {
+    await client.query('select tock.tick()');
+    const remaining = Number((await client.query(unfinished)).rows[0].left);
+    if (remaining < fewest) lastProgress = performance.now();
+    fewest = Math.min(fewest, remaining);
+    if (performance.now() - lastProgress > seconds * 1000) {
+      const { rows } = await withClient(stack.superUrl, (observer) =>
+        observer.query(sessionsQuery),
+      );
+      const detail = `${remaining} tasks are unfinished, and none ended for ${seconds} s. Sessions: ${JSON.stringify(rows)}`;
       return ledger.differ('unfinished', 0, detail);
     }
     await pause(500);
   }
 }
 
-/** The faults that this machine can have: some need pg_cron, or a pooler. */
+/** The faults that are possible on this machine: some need pg_cron, or a pooler. */
 const possible = (plan: Fault[], { host }: ChaosStack) =>
   plan.filter(
     ({ name }) =>
       !(name.startsWith('pg_cron') && !host.cron) && !(/pool/.test(name) && !host.pgbouncer),
   );
 
-function figures(counts: Map<string, number>, samples: Sample[], logs: Logs, say: Options['say']) {
+function figures(
+  counts: Map<string, number>,
+  samples: Sample[],
+  logs: Logs,
+  print: Options['print'],
+) {
   const kills = [...counts]
-    .filter(([what]) => what.startsWith('fault kill') && !/not felt|cut short/.test(what))
+    .filter(([what]) => what.startsWith('fault kill') && !/no effect|cut short/.test(what))
     .reduce((sum, [, times]) => sum + times, 0);
-  say(`Survived ${kills} kills. All that happened:`);
-  for (const [what, times] of [...counts].toSorted()) say(`  ${what.padEnd(64)} ${times}`);
-  say('Used in the second third, and in the last:');
+  print(`Survived ${kills} kills. All events:`);
+  for (const [what, times] of [...counts].toSorted()) print(`  ${what.padEnd(64)} ${times}`);
+  print('Resources used in the second third, and in the last:');
   for (const [name, values] of Object.entries(thirds(samples)))
-    say(`  ${name.padEnd(64)} ${values.map((value) => value.toFixed(0)).join(', ')}`);
-  say('The server said:');
-  for (const [what, times] of logs.most(30)) say(`  ${String(times).padStart(7)} ${what}`);
+    print(`  ${name.padEnd(64)} ${values.map((value) => value.toFixed(0)).join(', ')}`);
+  print('Messages of the server:');
+  for (const [what, times] of logs.most(30)) print(`  ${String(times).padStart(7)} ${what}`);
 }
 
-/** As that ends, or as soon as it is aborted. */
+/** Settles like the work, or at once when aborted. */
 function orAborted(work: Promise<void>, signal?: AbortSignal): Promise<void> {
   const aborted = new Promise<void>((_, reject) => {
     const stop = () => reject(signal?.reason);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
   });
-  // What it still does comes to nothing.
+  // Later results are ignored.
   work.catch(() => {});
   return Promise.race([work, aborted]);
 }
 
-/** Works, breaks and judges; returns what was lost, doubled or otherwise different. */
+/** Works, injects faults and checks; returns everything that was lost, duplicated or otherwise different. */
 export async function run(options: Options): Promise<Difference[]> {
-  const { seconds, seed, say, soak, plants = [] } = options;
+  const { seconds, seed, print, soak, plants = [] } = options;
   const name = `chaos-${process.pid}`;
   const folder = join(home(), name);
   mkdirSync(folder, { recursive: true });
   const file = openSync(join(folder, 'journal.jsonl'), 'w');
   let closed = false;
-  const write = (line: string) => void (closed || writeSync(file, `${line}\n`));
+  const write = (text: string) => void (closed || writeSync(file, `${text}\n`));
   const differences: Difference[] = [];
   const counts = new Map<string, number>();
   const samples: Sample[] = [];
@@ -154,13 +161,13 @@ export async function run(options: Options): Promise<Difference[]> {
       differences.push({ kind, task: String(task), detail });
       write(JSON.stringify(['difference', kind, task, detail]));
       if (differences.length <= 100)
-        say(`DIFFERENCE ${kind}: task ${task}: ${detail}`.slice(0, 400));
+        print(`DIFFERENCE ${kind}: task ${task}: ${detail}`.slice(0, 400));
     },
   };
-  const heard: Heard = (verb, outcome, detail) => {
+  const onOutcome: OnOutcome = (verb, outcome, detail) => {
     ledger.count(`${verb}: ${outcome}`);
     if (!explained(verb, outcome))
-      ledger.differ('an answer that nothing explains', 0, `${verb}: ${outcome} ${detail}`);
+      ledger.differ('an unexplained answer', 0, `${verb}: ${outcome} ${detail}`);
   };
   const target: Target = { ...stack.target, plants };
   let next = 1;
@@ -168,92 +175,93 @@ export async function run(options: Options): Promise<Difference[]> {
     stack,
     ledger,
     journal: openJournal(write),
-    say,
-    open: (client) => openDriver(target, heard, client),
+    print,
+    open: (client) => openDriver(target, onOutcome, client),
     unfinished: 0,
-    going: true,
-    take: (many) => {
-      next += many;
-      return next - many;
+    running: true,
+    reserve: (count) => {
+      next += count;
+      return next - count;
     },
   };
   const logs = openLogs(stack);
   const observer = openObserver(chaos);
-  let on = await stack.connect();
+  let client = await stack.connect();
   const receiver = await openReceiver(chaos.journal, (what) => ledger.count(what));
-  await setUp(chaos, on, receiver.url);
-  await on.end();
-  say(
+  await setUp(chaos, client, receiver.url);
+  await client.end();
+  print(
     `${plan.length} faults in ${seconds} s, seed ${seed}, through ${options.driver}; plan and journal are in ${folder.replace(`${home()}/`, '.tock/')}.`,
   );
-  const crew = startCrew(chaos, target, heard, 3, seed * 1000);
-  const others = [
+  const workers = startWorkers(chaos, target, onOutcome, 3, seed * 1000);
+  const background = [
     ...startClients(chaos, seed),
     gauge(chaos, differences),
     observer.follow(),
-    measure(chaos, crew, samples, Math.min(5000, seconds * 50)),
+    measure(chaos, workers, samples, Math.min(5000, seconds * 50)),
   ];
 
   async function windUp(): Promise<void> {
-    await runFaults(chaos, plan, crew, logs, seconds);
+    await runFaults(chaos, plan, workers, logs, seconds);
     if (!soak) {
-      // pg_cron's launcher comes back with the server.
+      // The launcher of pg_cron starts again with the server.
       await killServer(chaos, logs);
-      await cronOn(chaos);
+      await enableCron(chaos);
     }
-    say('No more faults.');
+    print('The last fault is over.');
     await pause(calm);
-    chaos.going = false;
-    say('No new work: what is left is worked off.');
-    await Promise.all(others);
-    on = await stack.connect(undefined, 1800);
-    crew.drain();
-    await drain(chaos, on, 120);
-    await crew.stop();
-    // Before retention takes what has just ended.
-    await observer.look(on, false);
-    await auditAll(chaos, on);
-    await observer.look(on, true);
+    chaos.running = false;
+    print('No new work: the remaining tasks are completed.');
+    await Promise.all(background);
+    client = await stack.connect(undefined, 1800);
+    workers.drain();
+    await drain(chaos, client, 120);
+    await workers.stop();
+    // Before retention drops what has just ended.
+    await observer.look(client, false);
+    await verifyAll(chaos, client);
+    await observer.look(client, true);
     const { requests, stored, claims, ends } = chaos.journal;
-    say('Judging.');
-    say(
-      `  ${requests.size} tasks were requested, ${stored.size} were stored, ${claims.length} claims and ${ends.length} ends were heard.`,
+    print('Checking.');
+    print(
+      `  ${requests.size} tasks were requested, ${stored.size} were stored, ${claims.length} claims and ${ends.length} ends were recorded.`,
     );
-    await dropHistory(chaos, on, mostRuns);
-    await judge(chaos, on);
+    await dropHistory(chaos, client, MAX_RUNS);
+    await check(chaos, client);
     if (soak && seconds >= 5 * soak)
-      for (const { kind, task, detail } of judgeResources(samples))
+      for (const { kind, task, detail } of checkResources(samples))
         ledger.differ(kind, task, detail);
     await logs.read();
-    for (const line of logs.broken()) ledger.differ('the server', 0, line);
-    for (const kind of neverFelt(plan, counts))
+    for (const text of logs.broken()) ledger.differ('the server', 0, text);
+    for (const kind of withoutEffect(plan, counts))
       ledger.differ('a fault that had no effect', 0, kind);
     if (differences.length > 0) {
       const dump = [`${stack.host.bin}/pg_dump`, '--schema=tock', stack.ownerUrl];
       writeFileSync(join(folder, 'state.sql'), await stack.host.run(dump));
     }
-    await dropHistory(chaos, on, -1);
+    await dropHistory(chaos, client, -1);
   }
 
   try {
     await orAborted(windUp(), options.signal);
   } catch (error) {
-    ledger.differ('the harness itself broke', 0, (error as Error).stack ?? String(error));
+    ledger.differ('the harness failed', 0, (error as Error).stack ?? String(error));
   }
-  chaos.going = false;
-  await crew.stop();
-  await on.end().catch(() => {});
+  chaos.running = false;
+  await workers.stop();
+  await client.end().catch(() => {});
   closed = true;
   closeSync(file);
   stopping.abort();
   await stack.close();
   receiver.close();
-  figures(counts, samples, logs, say);
-  // Passwords of a cluster that is gone.
+  figures(counts, samples, logs, print);
+  // These files hold the passwords of a cluster that no longer exists.
   rmSync(`${folder}.env`, { force: true });
   if (differences.length === 0) {
-    for (const left of [folder, `${folder}.log`]) rmSync(left, { recursive: true, force: true });
-    say('Nothing was lost, nothing was done twice.');
-  } else say(`${differences.length} differences: see ${folder.replace(`${home()}/`, '.tock/')}.`);
+    for (const remaining of [folder, `${folder}.log`])
+      rmSync(remaining, { recursive: true, force: true });
+    print('Nothing was lost, and nothing was done twice.');
+  } else print(`${differences.length} differences: see ${folder.replace(`${home()}/`, '.tock/')}.`);
   return differences;
 }

@@ -1,28 +1,28 @@
-/** A task as a client sent it. All times are of the machine's clock, in milliseconds: the database has the same clock. */
+/** A task as a client sent it. All times are milliseconds of the machine's clock, which the database shares. */
 export type TaskRequest = {
   n: number;
-  /** The call it was part of: all or none of its tasks are there. */
+  /** The call that contained it: all of its tasks are stored, or none. */
   call: string;
   queue: string;
   sent: number;
   /** sure: the call was acknowledged; none: it was refused or rolled back; unsure: no answer came. */
   fate: 'sure' | 'none' | 'unsure';
-  /** When the answer came. */
+  /** The time of the answer. */
   answered?: number;
-  /** As the answer named it; the tasks that a completion adds are not named. */
+  /** The id in the answer; answers do not name tasks that a completion adds. */
   id?: string;
   concurrency_key?: string;
   unique?: string;
   parents?: number[];
   due?: number;
   expires?: number;
-  /** A client cancels or purges all of its kind now and then. */
+  /** A client cancels or purges tasks of this kind from time to time. */
   unwanted?: true;
-  /** A newer task of its key takes its place until it starts. */
+  /** A newer task with its key replaces it until it starts. */
   replaced?: true;
 };
 
-/** A run as a claim gave it. */
+/** A run as a claim returned it. */
 export type Run = { id: string; run: string; attempt: number; n: number; version: number };
 
 export type Claim = {
@@ -34,26 +34,26 @@ export type Claim = {
   runs: Run[];
 };
 
-/** A worker's request to end runs; `acknowledged` is when the answer said that it did. */
+/** A worker's request to end runs; `acknowledged` is the time of the answer that confirmed it. */
 export type End = {
   verb: 'complete' | 'fail' | 'release';
   lease: string;
   sent: number;
   acknowledged?: number;
   runs: Run[];
-  /** The tasks that it completes for good: no further stage, no spawned task to wait for. */
+  /** The tasks that it completes finally: without a further stage or a spawned task to wait for. */
   final: string[];
 };
 
-/** No claim may take from the queue between `acknowledged` and `until`, when the resume was sent. */
+/** No claim may take tasks of the queue between `acknowledged` and `until`, when the resume was sent. */
 export type Pause = { queue: string; acknowledged: number; until: number };
 
 export type Change = { id: string; sent: number; acknowledged: number; version?: number };
 
-/** A task that was run again, under another id. */
+/** A task that was rerun under another id. */
 export type Rerun = { of: string; id: string };
 
-/** A claim that was sent again with its request id: the leases and runs of both answers. */
+/** A claim that was repeated with its request id: the leases and runs of both answers. */
 export type Repeat = {
   sent: number;
   answered: number;
@@ -62,12 +62,12 @@ export type Repeat = {
   second: string;
 };
 
-/** A task as the database has it; `n` is the number in its payload. */
+/** A task as stored in the database; `n` is the number in its payload. */
 export type Stored = { id: string; n: number; state: string; rerunOf: string | null };
 
 /**
- * What all clients and workers sent and what they were answered, kept outside of everything that is killed. Each fact
- * is also a line of journal.jsonl. It knows no database, so a test can make up any history.
+ * Everything that clients and workers sent and received, kept outside the processes that are killed. Each fact is also
+ * a line of journal.jsonl. The journal needs no database, so tests can construct any history.
  */
 export function openJournal(write: (line: string) => void = () => {}) {
   const requests = new Map<number, TaskRequest>();
@@ -81,12 +81,12 @@ export function openJournal(write: (line: string) => void = () => {}) {
   const crashes: number[] = [];
   const cancelWanted = new Set<string>();
   const stored = new Map<string, Stored>();
-  /** By lease: its runs, which the ends of the lease name again, and its ends. */
+  /** For each lease its runs and its ends. */
   const leases = new Map<string, { runs: Map<string, Run>; ends: End[] }>();
-  const leaseOf = (lease: string) => {
-    const known = leases.get(lease) ?? { runs: new Map<string, Run>(), ends: [] as End[] };
-    leases.set(lease, known);
-    return known;
+  const leaseEntry = (lease: string) => {
+    const entry = leases.get(lease) ?? { runs: new Map<string, Run>(), ends: [] as End[] };
+    leases.set(lease, entry);
+    return entry;
   };
   const note = <T>(kind: string, fact: T): T => {
     write(JSON.stringify([kind, fact]));
@@ -102,38 +102,39 @@ export function openJournal(write: (line: string) => void = () => {}) {
     pauses,
     repeats,
     crashes,
-    /** Tasks that a client tried to cancel, whatever the answer was. */
+    /** Tasks that a client tried to cancel, whatever the answer. */
     cancelWanted,
     /** Tasks that were seen to have ended. Retention may have dropped them since. */
     stored,
     wantsCancel: (id: string) => void cancelWanted.add(note('wants cancel', id)),
-    /** Before the call is sent: its sender may be killed at any time. */
+    /** Recorded before the call is sent, because its sender may be killed at any time. */
     requested: (request: TaskRequest) => void requests.set(request.n, note('requested', request)),
-    /** The call was answered, with ids where it gives them; or it did nothing. */
+    /** The call was answered, with ids if the answer has them; or it did nothing. */
     settled(answered: number, numbers: number[], fate: 'sure' | 'none', ids: string[] = []): void {
       note('settled', { answered, numbers, fate, ids });
-      numbers.forEach((n, at) => {
+      numbers.forEach((n, index) => {
         const request = requests.get(n);
-        if (request) Object.assign(request, { answered, fate, ...(ids[at] && { id: ids[at] }) });
+        if (request)
+          Object.assign(request, { answered, fate, ...(ids[index] && { id: ids[index] }) });
       });
     },
     claimed(claim: Claim): void {
       claims.push(note('claimed', claim));
-      const { runs } = leaseOf(claim.lease);
+      const { runs } = leaseEntry(claim.lease);
       for (const run of claim.runs) runs.set(run.id, run);
     },
-    /** Before the end is sent. */
+    /** Recorded before the end is sent. */
     ending(end: End): void {
       note('ending', end);
-      const lease = leaseOf(end.lease);
-      // An hour's ends would take as much memory again.
+      const lease = leaseEntry(end.lease);
+      // An hour of ends would double the memory.
       end.runs = end.runs.map((run) => lease.runs.get(run.id) ?? run);
       ends.push(end);
       lease.ends.push(end);
     },
     ended(lease: string, sent: number, acknowledged: number, refused: string[]): void {
       note('ended', { lease, sent, acknowledged, refused });
-      const end = leases.get(lease)?.ends.findLast((one) => one.sent === sent);
+      const end = leases.get(lease)?.ends.findLast((candidate) => candidate.sent === sent);
       if (!end) return;
       end.acknowledged = acknowledged;
       if (refused.length === 0) return;
@@ -152,5 +153,5 @@ export function openJournal(write: (line: string) => void = () => {}) {
 
 export type Journal = ReturnType<typeof openJournal>;
 
-/** Something that was lost, doubled or otherwise wrong. */
+/** Something lost, duplicated or otherwise wrong. */
 export type Difference = { kind: string; task: string; detail: string };

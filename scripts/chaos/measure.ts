@@ -1,7 +1,7 @@
 import { withClient } from '../stack/roles.ts';
-import { type Chaos, whileGoing } from './chaos.ts';
-import { memoryOf, type Sample } from './judge/resources.ts';
-import type { Crew } from './load/crew.ts';
+import { type Chaos, pauseWhileRunning } from './chaos.ts';
+import { privateMemory, type Sample } from './checker/resources.ts';
+import type { Workers } from './load/workers.ts';
 
 const used = `select
   (select array_agg(pid) from pg_stat_activity where backend_type <> 'client backend' or datname = 'tock') as pids,
@@ -9,18 +9,25 @@ const used = `select
   (select count(*)::integer from pg_class where relnamespace = 'tock'::regnamespace) as relations,
   (pg_database_size('tock') / 1e6)::float8 as megabytes`;
 
-/** What the system uses, every few seconds while the work goes on. */
-export async function measure(chaos: Chaos, crew: Crew, samples: Sample[], every: number) {
+/** Resource usage, every few seconds during the run. */
+export async function measure(
+  chaos: Chaos,
+  workers: Workers,
+  samples: Sample[],
+  intervalMs: number,
+) {
   const { stack } = chaos;
-  while (chaos.going) {
-    await whileGoing(chaos, every);
-    const answer = await withClient(stack.superUrl, (on) => on.query(used)).catch(() => null);
+  while (chaos.running) {
+    await pauseWhileRunning(chaos, intervalMs);
+    const answer = await withClient(stack.superUrl, (client) => client.query(used)).catch(
+      () => null,
+    );
     const row = answer?.rows[0];
     if (!row) continue;
     samples.push({
       'MB of the database': row.megabytes,
-      'MB of the server processes': stack.host.local ? memoryOf(row.pids) : 0,
-      'MB of the workers': memoryOf(crew.pids()),
+      'MB of the server processes': stack.host.local ? privateMemory(row.pids) : 0,
+      'MB of the workers': privateMemory(workers.pids()),
       relations: row.relations,
       connections: row.connections,
       'unfinished tasks': chaos.unfinished,

@@ -1,7 +1,7 @@
 export const pause = (milliseconds: number) =>
   new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 
-/** A whole number from 0 below the one given; the same seed gives the same row of them. */
+/** A whole number from 0 up to the given one, exclusive; the same seed gives the same sequence. */
 export type Random = (below: number) => number;
 
 export function dice(seed: number): Random {
@@ -15,12 +15,12 @@ export function dice(seed: number): Random {
   };
 }
 
-/** One of the entries, each as likely as its share. */
+/** One of the entries, with a probability proportional to its share. */
 export function chosen<T>(random: Random, shares: [share: number, entry: T][]): T {
-  let left = random(shares.reduce((sum, [share]) => sum + share, 0));
+  let remaining = random(shares.reduce((sum, [share]) => sum + share, 0));
   for (const [share, entry] of shares) {
-    left -= share;
-    if (left < 0) return entry;
+    remaining -= share;
+    if (remaining < 0) return entry;
   }
-  throw new Error('There is nothing to choose from.');
+  throw new Error('There are no entries to choose from.');
 }

@@ -1,25 +1,32 @@
 import type pg from 'pg';
 import type { Chaos } from './chaos.ts';
-import { met } from './observe.ts';
+import { recordError } from './observe.ts';
 import { pause } from './random.ts';
 
 type On = { query(text: string): Promise<{ rows: Record<string, unknown>[] }> };
 
-/** Puts the sequence shortly before the end of the segment in use: only from so far that no call can have come past it meanwhile. */
-export async function nextSegment({ ledger }: Chaos, on: On, left: number): Promise<boolean> {
-  await on.query('select tock.create_segments(p_ahead => 3, p_width => 4000000)');
-  const { rows } = await on.query(
-    `select setval('tock.positions', e.end_position - ${left}) from tock.positions s join tock.segments e
+/**
+ * Moves the sequence close to the end of the current segment: only from a distance that no call can have passed
+ * meanwhile.
+ */
+export async function nextSegment(
+  { ledger }: Chaos,
+  client: On,
+  remaining: number,
+): Promise<boolean> {
+  await client.query('select tock.create_segments(p_ahead => 3, p_width => 4000000)');
+  const { rows } = await client.query(
+    `select setval('tock.positions', e.end_position - ${remaining}) from tock.positions s join tock.segments e
      on s.last_value between e.first_position and e.end_position - 1500000`,
   );
   ledger.count('segments ended', rows.length);
   return rows.length > 0;
 }
 
-/** Ends the segment in use, so that every segment with tasks in it is settled and audited. */
-export async function auditAll(chaos: Chaos, on: pg.Client): Promise<void> {
-  await nextSegment(chaos, on, 300);
-  await on.query("select count(nextval('tock.positions')) from generate_series(1, 400)");
+/** Ends the current segment, so that every segment with tasks is closed and verified. */
+export async function verifyAll(chaos: Chaos, client: pg.Client): Promise<void> {
+  await nextSegment(chaos, client, 300);
+  await client.query("select count(nextval('tock.positions')) from generate_series(1, 400)");
   for (let round = 0; round < 60; round++) {
     for (const maintenance_job of [
       'deactivate_streams',
@@ -27,20 +34,22 @@ export async function auditAll(chaos: Chaos, on: pg.Client): Promise<void> {
       'verify_segments',
       'drop_expired_segments',
     ]) {
-      // pg_cron's job may be at the same one, or hold a lock: then the next round has it.
-      await on
+      // pg_cron's job may process the same segment, or hold a lock: then the next round gets it.
+      await client
         .query(`select tock.${maintenance_job}()`)
-        .catch((error) => met(chaos, maintenance_job, error));
+        .catch((error) => recordError(chaos, maintenance_job, error));
     }
-    const { rows } = await on.query(
+    const { rows } = await client.query(
       `select e.number from tock.segments e join tock.positions s on e.end_position <= s.last_value
        where e.verified_at is null`,
     );
     if (rows.length === 0) return;
     await pause(250);
   }
-  const { rows } = await on.query('select to_jsonb(e) as e from tock.segments e order by e.number');
-  chaos.ledger.differ('a segment is not settled and audited', 0, JSON.stringify(rows));
+  const { rows } = await client.query(
+    'select to_jsonb(e) as e from tock.segments e order by e.number',
+  );
+  chaos.ledger.differ('a segment is not closed and verified', 0, JSON.stringify(rows));
 }
 
 const oldest = `
@@ -49,23 +58,31 @@ const oldest = `
   from tock.segments e join tock.positions s on e.end_position <= s.last_value order by e.number limit 1`;
 
 /**
- * As if their retention had passed: the oldest segments go one by one, while more than `keep` runs are stored, or an
- * segment is missing between those that are left (a reader kept an earlier one; then the sentences would miss runs).
+ * As if their retention had passed: drops the oldest segments one by one, while more than `keep` runs are stored, or
+ * while a segment is missing between the remaining ones. A reader may have kept an earlier one, and the checks would
+ * then miss runs.
  */
-export async function dropHistory({ ledger }: Chaos, on: pg.Client, keep: number): Promise<void> {
+export async function dropHistory(
+  { ledger }: Chaos,
+  client: pg.Client,
+  keep: number,
+): Promise<void> {
   for (let tries = 0; ; ) {
-    const { rows } = await on.query(oldest);
+    const { rows } = await client.query(oldest);
     const [segment] = rows;
     if (!segment || (segment.runs <= keep && segment.whole)) return;
     const { number } = segment;
-    await on.query(
+    await client.query(
       "update tock.segments set closed_at = now() - interval '11 years', drop_after = null where number = $1",
       [number],
     );
     for (let step = 0; step < 100; step++) {
-      if ((await on.query('select tock.drop_expired_segments() as did')).rows[0].did === 0) break;
+      if ((await client.query('select tock.drop_expired_segments() as did')).rows[0].did === 0)
+        break;
     }
-    const { rowCount } = await on.query('select from tock.segments where number = $1', [number]);
+    const { rowCount } = await client.query('select from tock.segments where number = $1', [
+      number,
+    ]);
     if (rowCount === 0) {
       ledger.count('segments dropped at the end');
       tries = 0;

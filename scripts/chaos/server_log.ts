@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import type { ChaosStack } from './stack.ts';
 
-/** What the server complained of, by message, over all its starts (each begins its log anew). */
+/** Complaints of the server by message, over all its starts (each begins a new log). */
 export function openLogs(stack: ChaosStack) {
   const errors = new Map<string, number>();
   return {
-    /** What was said most often. */
-    most: (many: number) => [...errors].toSorted((a, b) => b[1] - a[1]).slice(0, many),
-    /** Adds what the log holds now. */
+    /** The most frequent messages. */
+    most: (limit: number) => [...errors].toSorted((a, b) => b[1] - a[1]).slice(0, limit),
+    /** Adds the contents of the current log. */
     async read(): Promise<void> {
       const text = await readFile(stack.log, 'utf8').catch(() => '');
       for (const [, kind, message = ''] of text.matchAll(
@@ -17,7 +17,7 @@ export function openLogs(stack: ChaosStack) {
         errors.set(key, (errors.get(key) ?? 0) + 1);
       }
     },
-    /** What no fault explains. */
+    /** Messages that no fault explains. */
     broken: () =>
       [...errors.keys()].filter((key) => /PANIC|invalid page|corrupt|could not read/.test(key)),
   };

@@ -1,17 +1,20 @@
 import pg from 'pg';
 import { devKey } from '../stack/key.ts';
 import { anyPort } from '../stack/ports.ts';
-import { softly } from '../stack/say.ts';
+import { softly } from '../stack/step_reporter.ts';
 import { prepare, testCluster } from '../stack/test_cluster.ts';
 import { healthy, startWorker } from '../stack/worker.ts';
 import type { Target } from './drivers/open.ts';
-import { type Link, links, type Way } from './faults/plan.ts';
+import { type Link, links, type NetworkFault } from './faults/plan.ts';
 import { openProxy } from './faults/proxy.ts';
 
-/** The whole of `npm start`, with a proxy between each pair: client, workerd, PgBouncer, PostgreSQL. SQL clients need no workerd. */
+/**
+ * The whole of `npm start`, with a proxy between each pair: client, workerd, PgBouncer, PostgreSQL. SQL clients need
+ * no workerd.
+ */
 export async function openStack(driver: Target['driver'], seed: number, stopping: AbortSignal) {
-  const made = await testCluster('tock', softly);
-  const { cluster, passwords } = made;
+  const created = await testCluster('tock', softly);
+  const { cluster, passwords } = created;
   const { host } = cluster;
   const as = (role: string, word: string, port: number) =>
     `postgres://${role}:${word}@127.0.0.1:${port}/tock`;
@@ -19,7 +22,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
   const superUrl = cluster.url('tock');
   await prepare(ownerUrl, passwords.edge);
   const toServer = await openProxy(cluster.port, seed * 3);
-  const startPooler = () => made.pool({ postgresPort: toServer.port });
+  const startPooler = () => created.pool({ postgresPort: toServer.port });
   let pooler = host.pgbouncer ? await startPooler() : null;
   const toPooler = await openProxy(pooler?.port ?? cluster.port, seed * 5);
   const workerPort = await anyPort();
@@ -27,7 +30,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
   const proxies = [toWorker, toPooler, toServer];
 
   async function connect(url = ownerUrl, seconds = 90): Promise<pg.Client> {
-    // Nothing waits for ever for a server that was killed.
+    // Timeouts, so that no statement waits forever for a killed server.
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: 30_000,
@@ -39,17 +42,17 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
     return client;
   }
 
-  const on = await connect(superUrl);
-  // So that there is always a process of autovacuum to kill.
-  await on.query("alter system set autovacuum_naptime = '1s'");
-  await on.query('select pg_reload_conf()');
-  await on.end();
+  const client = await connect(superUrl);
+  // So that an autovacuum process exists that can be killed.
+  await client.query("alter system set autovacuum_naptime = '1s'");
+  await client.query('select pg_reload_conf()');
+  await client.end();
 
   const edge = (port: number) => as('tock_edge', passwords.edge, port);
   const start = () =>
     startWorker(workerPort, edge(toPooler.port), { name: `chaos-${process.pid}` });
   let worker = driver === 'http' ? start() : null;
-  // A start may meet faults, on a machine that others keep busy.
+  // A start may meet faults, on a busy machine.
   const serving = async () =>
     worker && healthy(`http://127.0.0.1:${workerPort}`, worker, stopping, 600);
   await serving();
@@ -63,14 +66,15 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
     host,
     ownerUrl,
     superUrl,
-    /** As tock_edge, straight to the pooler. */
+    /** As tock_edge, directly to the pooler. */
     pooledUrl: edge(pooler?.port ?? cluster.port),
     log: `${host.folder}/postgres.log`,
     connect,
-    /** Where the load connects, through the proxies. */
+    /** The target of the load, through the proxies. */
     target,
-    tear: (link: Link, way: Way | null): void => proxies[links.indexOf(link)]?.tear(way),
-    /** How many answers and connections were spoilt there. */
+    tear: (link: Link, fault: NetworkFault | null): void =>
+      proxies[links.indexOf(link)]?.tear(fault),
+    /** The number of answers and connections that the proxy changed. */
     spoilt: (link: Link) => proxies[links.indexOf(link)]?.spoilt() ?? 0,
     async restartServer(): Promise<void> {
       await cluster.kill9();
@@ -82,7 +86,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
       await pooler.ended;
       pooler = await startPooler();
     },
-    /** kill -9 of wrangler and workerd, which are one group; resolves once a new one answers. One after another. */
+    /** kill -9 of wrangler and workerd, which are one group; resolves once new ones answer. One kill at a time. */
     restartWorkerd(): Promise<void> {
       const next = restarted.then(async () => {
         if (!worker) return;
@@ -97,7 +101,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
     async close(): Promise<void> {
       await worker?.stop();
       for (const proxy of proxies) proxy.close();
-      await made.close();
+      await created.close();
     },
   };
 }

@@ -1,35 +1,35 @@
-import { checkout } from '../stack/place.ts';
+import { checkout } from '../stack/paths.ts';
 import { attempt } from '../stack/run.ts';
 
-/** What is known against the packages that users get, or why that can't be asked here. */
+/** Known advisories for the packages that users get, or why the registry cannot be asked. */
 export type Audited = { found: string[] } | { cannot: string };
 
-// A machine without a registry waits no longer for it.
+// Without a registry the command gives up after this time.
 const quick = ['--loglevel=silent', '--fetch-retries=0', '--fetch-timeout=20000'];
 
-type Said = {
+type AuditReport = {
   message?: string;
   error?: { summary?: string };
   vulnerabilities?: Record<string, { severity: string; range: string }>;
 };
 
-function parsed(out: string): Said {
+function parsed(output: string): AuditReport {
   try {
-    return JSON.parse(out.slice(out.indexOf('{'), out.lastIndexOf('}') + 1));
+    return JSON.parse(output.slice(output.indexOf('{'), output.lastIndexOf('}') + 1));
   } catch {
     return {};
   }
 }
 
-/** Asks the registry for high and critical advisories; a registry that has none to give is no failure. */
+/** Asks the registry for high and critical advisories; a registry without advisories is not a failure. */
 export async function audit(options: string[] = []): Promise<Audited> {
   const argv = ['npm', 'audit', '--json', '--omit=dev', ...quick, ...options];
-  const { out } = await attempt(argv, { cwd: checkout });
-  const { vulnerabilities, message, error } = parsed(out);
+  const { output } = await attempt(argv, { cwd: checkout });
+  const { vulnerabilities, message, error } = parsed(output);
   if (!vulnerabilities) {
-    // Its reason names a host, which is nobody's here.
+    // The registry's reason names a host, which does not belong in the output.
     const why = (message ?? error?.summary ?? 'it gave no answer').replace(/ - .*/s, '');
-    return { cannot: `The registry tells no advisories: ${why}. Run: npm audit --omit=dev` };
+    return { cannot: `The registry returned no advisories: ${why}. Run: npm audit --omit=dev` };
   }
   const found = Object.entries(vulnerabilities)
     .filter(([, { severity }]) => /^(high|critical)$/.test(severity))

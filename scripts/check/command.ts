@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { checkout } from '../stack/place.ts';
+import { checkout } from '../stack/paths.ts';
 import { ended } from '../stack/run.ts';
 
 let running: ReturnType<typeof spawn> | null = null;
@@ -9,7 +9,7 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 export type Ran = { succeeded: boolean; seconds: number };
 
-/** Runs a command of a check with its output shown; one ended by a signal ends us. */
+/** Runs a check's command and shows its output; a signal that ends it also ends this process. */
 export async function command(
   [program = '', ...args]: string[],
   env: NodeJS.ProcessEnv = {},

@@ -1,13 +1,13 @@
 /**
- * What `npm test` leaves to `npm test -- --all`. A new test file is quick unless a pattern here takes it: put it here
- * when it takes more than about five seconds of a quiet core.
+ * The tests that `npm test` leaves to `npm test -- --all`. A new test file is quick unless a pattern matches it: add
+ * it here if it takes more than about five seconds of a quiet core.
  */
 export const slow = [
-  // Other places, other versions, programs from start to end.
+  // Other platforms, other versions, whole programs.
   'test/{bench,cron,demo,drivers,examples,faults,fuzz,stack,torture,upgrade}/*.test.ts',
-  // Load, races and size, wherever they are.
+  // Load, races and size, in any folder.
   'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
-  // The browser and workerd are met once each: by dashboard/pages and worker/worker.
+  // Quick runs use the browser and workerd once each: dashboard/pages and worker/worker.
   'test/dashboard/{actions,diagnoses,edges}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
   'test/client/{bundle,kills,leases,readme}.test.ts',

@@ -1,24 +1,24 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { home } from '../stack/place.ts';
+import { home } from '../stack/paths.ts';
 import { command } from './command.ts';
 
-/** What test/report.ts writes of a run. */
+/** The report that test/report.ts writes for a run. */
 export type Report = {
-  /** What it ran on; null when that did not start. */
+  /** The server's version; null if it did not start. */
   stack: { major: number; name: string } | null;
   passed: number;
   failed: number;
-  /** Those that failed, and why: for the end of a long print, whose beginning is often cut off. */
+  /** The failed tests with their reasons, for the end of long output, whose beginning is often cut off. */
   failures: Named[];
   skipped: Named[];
 };
 export type Named = { name: string; why: string };
 
-/** One run of vitest on one PostgreSQL, and what of the tests it was. */
+/** One run of vitest on one PostgreSQL, and which tests it included. */
 export type Outcome = Report & { what: string; seconds: number };
 
-/** Runs tests as the environment says; all unless `args` name some. */
+/** Runs tests in the given environment; all unless `args` name some. */
 export async function suite(
   what: string,
   args: string[],
@@ -32,7 +32,7 @@ export async function suite(
   });
   const report = read(file);
   rmSync(file, { force: true });
-  // What broke without a test's failing, or before there was a report, is a failure too.
+  // An error outside tests, or before a report exists, is a failure too.
   const failed = report.failed || (succeeded ? 0 : 1);
   return { ...report, failed, what, seconds };
 }

@@ -1,21 +1,21 @@
 import type { Outcome } from './suite.ts';
 import type { Version } from './versions.ts';
 
-// By `-t` all but one are skipped: nobody wants to read that list.
-const most = 20;
+// With `-t` all tests except one are skipped: then the list is left out.
+const MAX_LISTED = 20;
 
 function counts({ passed, failed, skipped }: Outcome): string {
-  const left = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
-  return `${passed} passed, ${failed} failed${left}`;
+  const skippedText = skipped.length > 0 ? `, ${skipped.length} skipped` : '';
+  return `${passed} passed, ${failed} failed${skippedText}`;
 }
 
 function listed(what: string, tests: Outcome['skipped']): string[] {
-  const lines = tests.slice(0, most).map(({ name, why }) => `  ${what}: ${name}: ${why}`);
-  const more = tests.length - most;
+  const lines = tests.slice(0, MAX_LISTED).map(({ name, why }) => `  ${what}: ${name}: ${why}`);
+  const more = tests.length - MAX_LISTED;
   return more > 0 ? [...lines, `  ${what}: and ${more} more`] : lines;
 }
 
-/** A line for each PostgreSQL, then one for each test that failed or was skipped, with the reason. */
+/** One line for each PostgreSQL, then one for each failed or skipped test with its reason. */
 export function summary(results: (Outcome | Version)[]): string {
   const lines: string[] = [];
   for (const result of results) {

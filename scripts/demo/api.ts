@@ -1,9 +1,9 @@
 export type Answer = { status: number; body: Record<string, unknown> };
 
-/** One call to Tock over HTTP; every call made through it is safe to repeat. */
+/** Calls Tock over HTTP; every call through it is safe to repeat. */
 export type Api = (path: string, body?: object, method?: 'POST' | 'PUT') => Promise<Answer>;
 
-/** Repeats what can be repeated (no answer, 429, 5xx) for half a minute. */
+/** Repeats calls that may be repeated (no answer, 429, 5xx) for half a minute. */
 export function api(url: string, key: string): Api {
   return async (path, body, method = 'POST') => {
     const deadline = performance.now() + 30_000;
@@ -25,12 +25,12 @@ export function api(url: string, key: string): Api {
       if (performance.now() > deadline) {
         throw new Error(`${url}${path} does not answer: ${last.trim()}\nSee .tock/worker.log.`);
       }
-      await new Promise((wake) => setTimeout(wake, Math.min(tries * 100, 1000)));
+      await new Promise((resolve) => setTimeout(resolve, Math.min(tries * 100, 1000)));
     }
   };
 }
 
-/** The body of a 2xx answer; anything else is an error that says what came. */
+/** Returns the body of a 2xx answer; throws an error with the answer otherwise. */
 export async function expectOk<T>(answer: Promise<Answer>): Promise<T> {
   const { status, body } = await answer;
   if (status >= 200 && status < 300) return body as T;

@@ -1,15 +1,18 @@
 import { anyPort } from '../stack/ports.ts';
 import { type Api, api } from './api.ts';
 import { fileServer } from './file_server.ts';
+import { type Runner, running, tickUntilDone } from './runner.ts';
 import type { Stack } from './stack.ts';
 import { supervised } from './supervised.ts';
-import { running, type Through, workedOff } from './through.ts';
 
 const queue = 'demo-consumer';
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** The demo's own Worker hashes in workerd what the demo serves; it is killed while it surely holds a lease. */
-export const byConsumer: Through = async (stack: Stack, call: Api, given, stopping) => {
+/**
+ * The demo's own Worker hashes in workerd the files that the demo serves; it is killed while it certainly holds a
+ * lease.
+ */
+export const byConsumer: Runner = async (stack: Stack, call: Api, given, stopping) => {
   const { root, paths, enqueue } = given;
   const third = Math.ceil(paths.length / 3);
   const broken = new AbortController();
@@ -17,12 +20,12 @@ export const byConsumer: Through = async (stack: Stack, call: Api, given, stoppi
 
   async function kill(): Promise<void> {
     killed = true;
-    const pid = await edge.kill9();
+    const pid = await worker.kill9();
     const held = await running(call, queue);
-    say(
+    print(
       `kill -9 of workerd (process group ${pid}), which held ${held} tasks; it is started again.`,
     );
-    say('Its leases of 3 s run out, then a tick takes them back, and the Worker goes on.');
+    print('Its leases of 3 s expire, then a tick reaps them, and the Worker continues.');
   }
 
   const files = await fileServer(root, paths, async (count) => {
@@ -30,7 +33,7 @@ export const byConsumer: Through = async (stack: Stack, call: Api, given, stoppi
     await kill().catch((error) => broken.abort(error));
   });
   const vars = { FILES: files.url };
-  const edge = await supervised(await anyPort(), stack.POOLED_DATABASE_URL, vars, stopping).catch(
+  const worker = await supervised(await anyPort(), stack.POOLED_DATABASE_URL, vars, stopping).catch(
     (error) => {
       files.stop();
       throw error;
@@ -38,13 +41,15 @@ export const byConsumer: Through = async (stack: Stack, call: Api, given, stoppi
   );
   try {
     const either = AbortSignal.any([stopping, broken.signal]);
-    const own = api(edge.url, stack.TOCK_KEY);
-    say(`The demo's own Worker, in workerd on ${edge.url}, has a consumer of the queue ${queue}.`);
-    const ids = await enqueue(own, queue);
-    await Promise.race([workedOff(call, own, queue, either), edge.broken]);
+    const workerApi = api(worker.url, stack.TOCK_KEY);
+    print(
+      `The demo's own Worker, in workerd on ${worker.url}, has a consumer of the queue ${queue}.`,
+    );
+    const ids = await enqueue(workerApi, queue);
+    await Promise.race([tickUntilDone(call, workerApi, queue, either), worker.broken]);
     return ids;
   } finally {
-    await edge.stop();
+    await worker.stop();
     files.stop();
   }
 };

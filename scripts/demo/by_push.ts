@@ -1,13 +1,13 @@
 import { anyPort } from '../stack/ports.ts';
 import { expectOk } from './api.ts';
-import { type Receiver, receiver } from './receiving.ts';
-import { type Through, workedOff } from './through.ts';
+import { type Runner, tickUntilDone } from './runner.ts';
+import { type Receiver, receiver } from './start_receiver.ts';
 
 const queue = 'demo-push';
-const say = (line: string) => process.stdout.write(`${line}\n`);
+const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Tasks are pushed to a receiver that verifies who signed them; it is killed while it surely has a push. */
-export const byPush: Through = async (_stack, call, { root, paths, enqueue }, stopping) => {
+/** Tasks are pushed to a receiver that verifies the signature; it is killed while it certainly handles a push. */
+export const byPush: Runner = async (_stack, call, { root, paths, enqueue }, stopping) => {
   const third = Math.ceil(paths.length / 3);
   const broken = new AbortController();
   const breaks = (error: unknown) => broken.abort(error);
@@ -20,39 +20,40 @@ export const byPush: Through = async (_stack, call, { root, paths, enqueue }, st
   let current: Receiver | null = null;
   let received = 0;
   let victim: Receiver | null = null;
-  let over = false;
+  let stopped = false;
 
-  async function kill(one: Receiver): Promise<void> {
-    victim = one;
-    const { child, ended } = one;
+  async function kill(receiverProcess: Receiver): Promise<void> {
+    victim = receiverProcess;
+    const { child, ended } = receiverProcess;
     child.kill('SIGKILL');
     await ended;
-    say(`kill -9 of the receiver (process ${child.pid}), as it had a push to answer.`);
-    say('What has no answer is pushed again a second later; the receiver is started again.');
+    print(`kill -9 of the receiver (process ${child.pid}) while it handled a push.`);
+    print('Pushes without an answer are repeated a second later; the receiver is started again.');
     await receive();
   }
 
   async function receive(): Promise<void> {
-    const one: Receiver = receiver(port, root, secret, (said) => {
-      if (said.refused) breaks(new Error(`The receiver refused a push: ${said.refused}`));
-      if (said.received && !victim && ++received >= third) kill(one).catch(breaks);
+    const receiverProcess: Receiver = receiver(port, root, secret, (message) => {
+      if (message.refused) breaks(new Error(`The receiver refused a push: ${message.refused}`));
+      if (message.received && !victim && ++received >= third) kill(receiverProcess).catch(breaks);
     });
-    current = one;
-    void one.ended.then(() => {
-      if (!over && one !== victim) breaks(new Error('The receiver ended by itself: see above.'));
+    current = receiverProcess;
+    void receiverProcess.ended.then(() => {
+      if (!stopped && receiverProcess !== victim)
+        breaks(new Error('The receiver ended unexpectedly: see above.'));
     });
-    await one.listening;
+    await receiverProcess.listening;
   }
 
   try {
     await receive();
-    say(`The receiver, a process of its own on 127.0.0.1:${port}, verifies who signed.`);
+    print(`The receiver, a separate process on 127.0.0.1:${port}, verifies the signature.`);
     const ids = await enqueue(call, queue);
-    await workedOff(call, call, queue, AbortSignal.any([stopping, broken.signal]));
+    await tickUntilDone(call, call, queue, AbortSignal.any([stopping, broken.signal]));
     return ids;
   } finally {
-    over = true;
-    // Else each tick would look for somebody who has gone.
+    stopped = true;
+    // Otherwise each tick would try to reach a receiver that has stopped.
     await call(`/v1/queues/${queue}`, { push: null }, 'PUT').catch(() => {});
     const last = current as Receiver | null;
     last?.child.kill('SIGTERM');

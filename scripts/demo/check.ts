@@ -19,19 +19,19 @@ function direct(root: string, path: string): Hashed {
 function fault(task: Task, path: string, root: string): string | null {
   const done = task.runs.filter((run) => run.state === 'done').length;
   if (task.state !== 'done') return `it is ${task.state}`;
-  if (done !== 1) return `it was done ${done} times`;
+  if (done !== 1) return `it was completed ${done} times`;
   const { path: kept } = task.payload as { path: string };
   if (kept !== path) return `its payload names ${kept}`;
-  // What a push was answered stands in its body.
-  const { body, ...own } = task.result as Partial<Hashed> & { body?: Hashed };
-  const { sha256, lines } = body ?? own;
+  // The answer to a push is in its body.
+  const { body, ...result } = task.result as Partial<Hashed> & { body?: Hashed };
+  const { sha256, lines } = body ?? result;
   const expected = direct(root, path);
   return sha256 === expected.sha256 && lines === expected.lines
     ? null
     : `its result is ${sha256}, ${lines} lines, not ${expected.sha256}, ${expected.lines} lines`;
 }
 
-/** Asks for every task over HTTP, eight at a time, and compares it with its file. */
+/** Reads every task over HTTP, eight at a time, and compares it with its file. */
 export async function check(
   call: Api,
   ids: string[],
@@ -41,23 +41,23 @@ export async function check(
 ): Promise<Verdict> {
   const verdict: Verdict = { runs: 0, lost: [], failed: 0, right: 0, wrong: [] };
   let next = 0;
-  const some = async () => {
-    for (let at = next++; at < ids.length; at = next++) {
+  const compareSome = async () => {
+    for (let index = next++; index < ids.length; index = next++) {
       stopping.throwIfAborted();
-      const path = paths[at] ?? '';
-      const task = await expectOk<Task>(call(`/v1/tasks/${ids[at]}`));
+      const path = paths[index] ?? '';
+      const task = await expectOk<Task>(call(`/v1/tasks/${ids[index]}`));
       verdict.runs += task.runs.length;
       verdict.lost.push(...task.runs.filter((run) => run.state === 'lost'));
       verdict.failed += task.runs.filter((run) => run.state === 'failed').length;
       const wrong = fault(task, path, root);
-      if (wrong) verdict.wrong.push(`task ${ids[at]} (${path}): ${wrong}`);
+      if (wrong) verdict.wrong.push(`task ${ids[index]} (${path}): ${wrong}`);
       else verdict.right++;
     }
   };
-  const tell = () => process.stdout.write(`  ${next} of ${ids.length} compared\n`);
-  const timer = setInterval(tell, 5000);
+  const report = () => process.stdout.write(`  ${next} of ${ids.length} compared\n`);
+  const timer = setInterval(report, 5000);
   try {
-    await Promise.all(Array.from({ length: 8 }, some));
+    await Promise.all(Array.from({ length: 8 }, compareSome));
   } finally {
     clearInterval(timer);
   }

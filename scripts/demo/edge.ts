@@ -1,4 +1,4 @@
-// The demo's own Worker: Tock with a consumer that hashes the files whose paths its tasks name.
+// The demo's own Worker: Tock with a consumer that hashes the files whose paths its tasks contain.
 import { createWorker, defineConsumer } from '../../functions/worker.ts';
 
 const hex = (bytes: ArrayBuffer) =>

@@ -5,18 +5,18 @@ import { join } from 'node:path';
 
 export type FileServer = { url: string; stop(): void };
 
-/** Serves the named files on 127.0.0.1; `onAsked` hears of each request before it is answered. */
+/** Serves the named files on 127.0.0.1; calls `onRequest` before each answer. */
 export async function fileServer(
   root: string,
   paths: string[],
-  onAsked: (count: number) => unknown,
+  onRequest: (count: number) => unknown,
 ): Promise<FileServer> {
-  const known = new Set(paths);
+  const allowed = new Set(paths);
   let count = 0;
   const server = createServer(async ({ url = '/' }, response) => {
     const path = decodeURIComponent(url.slice(1));
-    if (!known.has(path)) return response.writeHead(404).end();
-    await onAsked(++count);
+    if (!allowed.has(path)) return response.writeHead(404).end();
+    await onRequest(++count);
     createReadStream(join(root, path)).pipe(response);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

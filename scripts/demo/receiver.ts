@@ -1,5 +1,5 @@
-// A receiver of pushes, a process of its own: verifies, hashes the file that is named, and answers. It says each step
-// as a line of JSON. Usage: node receiver.ts <port> <root>, with SECRET
+// A receiver of pushes in its own process: verifies, hashes the named file, and answers. It reports each step as a
+// line of JSON. Usage: node receiver.ts <port> <root>, with SECRET
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -9,33 +9,33 @@ import { Webhook } from 'standardwebhooks';
 
 const [port = '', root = ''] = process.argv.slice(2);
 const webhook = new Webhook(process.env.SECRET ?? '');
-// Written before the next step is taken: the demo kills on such a line.
-const say = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
+// Written before the next step: the demo kills the receiver on such a line.
+const report = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
 
-async function bodyOf(request: IncomingMessage): Promise<string> {
+async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
   return Buffer.concat(chunks).toString();
 }
 
 const server = createServer(async (request, response) => {
-  const body = await bodyOf(request);
+  const body = await readBody(request);
   let payload: { path: string };
   try {
     payload = webhook.verify(body, request.headers as Record<string, string>) as typeof payload;
   } catch (error) {
-    say({ refused: (error as Error).message });
+    report({ refused: (error as Error).message });
     return response.writeHead(401).end();
   }
-  say({ received: request.headers['webhook-id'] });
+  report({ received: request.headers['webhook-id'] });
   const bytes = await readFile(join(root, payload.path));
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const lines = bytes.filter((byte) => byte === 10).length;
   response.writeHead(200, { 'content-type': 'application/json' });
   response.end(JSON.stringify({ sha256, lines }));
 });
-server.listen(Number(port), '127.0.0.1', () => say({ listening: port }));
+server.listen(Number(port), '127.0.0.1', () => report({ listening: port }));
 
-// The demo holds the other end: when it is gone, so is the reason to work.
+// The demo holds the other end: when it has ended, the receiver has nothing to do.
 process.stdin.on('end', () => process.exit(0)).resume();
 process.on('SIGINT', () => {});

@@ -1,12 +1,12 @@
 import { signal } from '../stack/processes.ts';
-import { healthy, type Other, startWorker, type Worker } from '../stack/worker.ts';
+import { healthy, startWorker, type Worker, type WorkerOptions } from '../stack/worker.ts';
 
-/** The demo's Worker, which is started again when it was killed. */
+/** The demo's Worker, which is restarted after a kill. */
 export type Supervised = {
   url: string;
-  /** kill -9 of workerd and of the wrangler around it; resolves when they are gone, and says which process it was. */
+  /** kill -9 of workerd and its wrangler; resolves with the process id when they have ended. */
   kill9(): Promise<number>;
-  /** Rejects when it can't be started again, or ended by itself. */
+  /** Rejects if it cannot be restarted, or ended unexpectedly. */
   broken: Promise<never>;
   stop(): Promise<void>;
 };
@@ -14,7 +14,7 @@ export type Supervised = {
 export async function supervised(
   port: number,
   databaseUrl: string,
-  vars: NonNullable<Other['vars']>,
+  vars: NonNullable<WorkerOptions['vars']>,
   stopping: AbortSignal,
 ): Promise<Supervised> {
   const url = `http://127.0.0.1:${port}`;
@@ -29,16 +29,17 @@ export async function supervised(
 
   function start(): Promise<void> {
     killed = false;
-    const one = startWorker(port, databaseUrl, {
+    const startedWorker = startWorker(port, databaseUrl, {
       name: 'demo-worker',
       entry: 'scripts/demo/edge.ts',
       vars,
     });
-    worker = one;
-    void one.ended.then(() => {
-      if (!killed && !stopped) breaks(new Error(`The demo's Worker ended by itself: ${one.log}`));
+    worker = startedWorker;
+    void startedWorker.ended.then(() => {
+      if (!killed && !stopped)
+        breaks(new Error(`The demo's Worker ended unexpectedly: ${startedWorker.log}`));
     });
-    return healthy(url, one, stopping);
+    return healthy(url, startedWorker, stopping);
   }
 
   async function stop(): Promise<void> {

@@ -1,5 +1,5 @@
-// A worker of the demo, a process of its own: claims, works and completes over HTTP, and says each
-// step as a line of JSON. Usage: node worker.ts <queue> <name> <root>, with TOCK_URL and TOCK_KEY
+// A worker process of the demo: claims, works and completes over HTTP, and reports each step as a line of JSON. Usage:
+// node worker.ts <queue> <name> <root>, with TOCK_URL and TOCK_KEY
 import { createHash, randomUUID } from 'node:crypto';
 import { createReadStream, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,8 +13,8 @@ type Claim = {
 
 const [queue = '', worker = '', root = ''] = process.argv.slice(2);
 const call = api(process.env.TOCK_URL ?? '', process.env.TOCK_KEY ?? '');
-// Written before the next step is taken: the demo kills on such a line.
-const say = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
+// Written before the next step: the demo kills the worker on such a line.
+const report = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
 
 async function work(path: string): Promise<{ sha256: string; lines: number }> {
   const hash = createHash('sha256');
@@ -26,30 +26,30 @@ async function work(path: string): Promise<{ sha256: string; lines: number }> {
   return { sha256: hash.digest('hex'), lines };
 }
 
-async function turn(): Promise<void> {
-  const asked = { worker, limit: 20, lease_seconds: 10, request_id: randomUUID() };
-  const claim = await expectOk<Claim>(call(`/v1/queues/${queue}/claim`, asked));
+async function claimAndWork(): Promise<void> {
+  const claimOptions = { worker, limit: 20, lease_seconds: 10, request_id: randomUUID() };
+  const claim = await expectOk<Claim>(call(`/v1/queues/${queue}/claim`, claimOptions));
   if (claim.tasks.length === 0) {
     const seconds = Math.min(Math.max(claim.retry_after_seconds, 0.2), 2);
-    await new Promise((wake) => setTimeout(wake, seconds * 1000));
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
     return;
   }
-  say({ claimed: claim.tasks.map((task) => task.id) });
+  report({ claimed: claim.tasks.map((task) => task.id) });
   const results = [];
   for (const { id, payload } of claim.tasks) results.push({ id, result: await work(payload.path) });
-  const ended = call(`/v1/leases/${claim.lease}/complete`, { results });
-  if ((await ended).status === 409) return;
-  say({ completed: (await expectOk<{ completed: number }>(ended)).completed });
+  const completion = call(`/v1/leases/${claim.lease}/complete`, { results });
+  if ((await completion).status === 409) return;
+  report({ completed: (await expectOk<{ completed: number }>(completion)).completed });
 }
 
-// The demo holds the other end: when it is gone, so is the reason to work.
+// The demo holds the other end: when it has ended, the worker has nothing to do.
 process.stdin.on('end', () => process.exit(0)).resume();
 process.on('SIGTERM', () => process.exit(0));
-// A terminal's Ctrl-C is the demo's to handle.
+// The demo handles a terminal's Ctrl-C.
 process.on('SIGINT', () => {});
 
 try {
-  while (true) await turn();
+  while (true) await claimAndWork();
 } catch (error) {
   process.stderr.write(`${worker}: ${(error as Error).message}\n`);
   process.exit(1);

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { aptInstall, aptUpdate } from './apt.ts';
-import type { Say } from './say.ts';
+import type { StepReporter } from './step_reporter.ts';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'chrome'];
 
@@ -14,26 +14,29 @@ function runs(path: string): boolean {
   }
 }
 
-/** A Chromium of this machine's, or the one that CHROMIUM_PATH names; null when there is none. */
+/** A Chromium on this machine, or that of CHROMIUM_PATH; null if there is none. */
 export function findBrowser(): string | null {
-  const named = process.env.CHROMIUM_PATH;
-  if (named) return named;
+  const configured = process.env.CHROMIUM_PATH;
+  if (configured) return configured;
   const folders = (process.env.PATH ?? '').split(delimiter).concat('/usr/bin');
   const paths = names.flatMap((name) => folders.map((folder) => join(folder, name)));
   return paths.find(runs) ?? null;
 }
 
-/** Debian's Chromium where there is no browser, and root may install one; else the tests that need one say so. */
-export async function installBrowser(say: Say): Promise<void> {
+/**
+ * Installs Debian's Chromium if there is no browser and root may install it; otherwise the tests that need one report
+ * it.
+ */
+export async function installBrowser(reporter: StepReporter): Promise<void> {
   if (findBrowser() || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return;
-  await aptUpdate(say);
-  await aptInstall(say, ['chromium']);
+  await aptUpdate(reporter);
+  await aptInstall(reporter, ['chromium']);
 }
 
 export function browserPath(): string {
-  const found = findBrowser();
-  if (found) return found;
+  const path = findBrowser();
+  if (path) return path;
   throw new Error(
-    'There is no Chromium. Install one (apt-get install chromium), or set CHROMIUM_PATH.',
+    'No Chromium was found. Install one (apt-get install chromium), or set CHROMIUM_PATH.',
   );
 }

@@ -4,7 +4,7 @@ import type { Daemon, Host } from './host.ts';
 export type ClusterOptions = {
   port: number;
   password: string;
-  /** The database where pg_cron lives. */
+  /** The database of pg_cron. */
   cronDatabase: string;
   log: string;
   settings?: Record<string, string>;
@@ -50,7 +50,7 @@ function configuration(host: Host, options: ClusterOptions): string {
 }
 
 async function initialize(host: Host, data: string, password: string): Promise<void> {
-  // Made beside its place and moved there, so that an interrupted initdb leaves nothing half done.
+  // Created in a temporary folder and moved, so that an interrupted initdb leaves no partial data.
   const fresh = `${data}.new`;
   const secret = `${host.folder}/superuser`;
   await host.remove(fresh);
@@ -86,7 +86,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** A cluster in the host's folder, made by the first start. */
+/** A cluster in the host's folder, created by the first start. */
 export function cluster(host: Host, options: ClusterOptions): Cluster {
   const data = `${host.folder}/data`;
   let daemon: Daemon | null = null;
@@ -96,11 +96,11 @@ export function cluster(host: Host, options: ClusterOptions): Cluster {
   async function stop(): Promise<void> {
     if (!daemon) return;
     const { ended, signal } = daemon;
-    let over = false;
+    let hasEnded = false;
     void ended.then(() => {
-      over = true;
+      hasEnded = true;
     });
-    // Fast, then immediate: the log makes both safe.
+    // Fast, then immediate: the write-ahead log makes both safe.
     for (const [name, seconds] of [
       ['SIGINT', 20],
       ['SIGQUIT', 10],
@@ -111,23 +111,23 @@ export function cluster(host: Host, options: ClusterOptions): Cluster {
         ended,
         new Promise((resolve) => timer.addEventListener('abort', resolve)),
       ]);
-      if (over) break;
+      if (hasEnded) break;
     }
-    if (!over) await host.kill9(daemon.pid);
+    if (!hasEnded) await host.kill9(daemon.pid);
     daemon = null;
   }
 
   async function start(): Promise<void> {
-    const made = await host.read(`${data}/PG_VERSION`);
-    if (made && Number(made) !== host.major) {
+    const createdBy = await host.read(`${data}/PG_VERSION`);
+    if (createdBy && Number(createdBy) !== host.major) {
       throw new Error(
-        `The data was made by PostgreSQL ${made.trim()}, and this is version ${host.major}\n${host.origin}.\n` +
-          'Start afresh, without the data, by: npm start -- --reset',
+        `The data was created by PostgreSQL ${createdBy.trim()}, and this is version ${host.major}\n${host.origin}.\n` +
+          'To delete the data and start again: npm start -- --reset',
       );
     }
-    if (!made) await initialize(host, data, options.password);
+    if (!createdBy) await initialize(host, data, options.password);
     await host.clear(data);
-    // Nothing works there any more: a lock file left behind may name a pid that is now another's.
+    // No process works there any more, but a leftover lock file may contain the pid of another process.
     await host.remove(`${data}/postmaster.pid`);
     await host.write(`${data}/tock.conf`, configuration(host, options));
     const started = await host.start([`${host.bin}/postgres`, '-D', data], {
@@ -135,12 +135,12 @@ export function cluster(host: Host, options: ClusterOptions): Cluster {
       orphaned: 'SIGINT',
     });
     daemon = started;
-    let over = false;
+    let hasEnded = false;
     void started.ended.then(() => {
-      over = true;
+      hasEnded = true;
     });
     while (!(await answers(url()))) {
-      if (over) {
+      if (hasEnded) {
         daemon = null;
         throw new Error(
           `PostgreSQL did not start. Its log ends:\n${await host.logged(options.log)}`,

@@ -7,12 +7,12 @@ import {
 } from 'testcontainers';
 import type { Host, HostOptions } from './host.ts';
 import { image } from './image.ts';
-import { home } from './place.ts';
+import { home } from './paths.ts';
 
 const folder = '/var/lib/tock';
 const label = 'tock.volume';
 
-/** Publishes its ports on 127.0.0.1 alone, which testcontainers by itself can't. */
+/** Publishes its ports only on 127.0.0.1, which testcontainers does not offer. */
 class LocalContainer extends GenericContainer {
   protected override async beforeContainerCreated(): Promise<void> {
     for (const bindings of Object.values(this.hostConfig.PortBindings ?? {})) {
@@ -21,37 +21,37 @@ class LocalContainer extends GenericContainer {
   }
 }
 
-/** Two servers on one volume would ruin it: one that a killed run left goes first. */
-async function removeLeft(volume: string): Promise<void> {
+/** Removes a container that a killed run left, because two servers on one volume would destroy it. */
+async function removeLeftover(volume: string): Promise<void> {
   const { container } = await getContainerRuntimeClient();
-  for (const found of await container.list()) {
-    if (found.Labels[label] !== volume) continue;
-    await container.getById(found.Id).remove({ force: true });
+  for (const existing of await container.list()) {
+    if (existing.Labels[label] !== volume) continue;
+    await container.getById(existing.Id).remove({ force: true });
   }
 }
 
 async function launch(options: HostOptions, name: string): Promise<StartedTestContainer> {
-  const { say, ports, kept } = options;
+  const { reporter, ports, kept } = options;
   const container = new LocalContainer(name)
     .withExposedPorts(...ports.map((port) => ({ container: port, host: port })))
     .withWaitStrategy(Wait.forSuccessfulCommand('true'));
   if (kept) {
-    // A named volume: unlike a folder it works with every engine, wherever that runs.
+    // A named volume works with every engine, wherever it runs, unlike a folder.
     const volume = `tock-${createHash('sha256').update(home()).digest('hex').slice(0, 12)}`;
-    await removeLeft(volume);
+    await removeLeftover(volume);
     container.withBindMounts([{ source: volume, target: folder }]).withLabels({ [label]: volume });
   }
-  return say.step('Starting a Docker container', () => container.start());
+  return reporter.step('Starting a Docker container', () => container.start());
 }
 
 /**
- * A Docker container as a host; null when its image can't be had. If we die without closing it,
- * testcontainers' reaper ends it.
+ * A Docker container as a host; null if its image is not available. If this process dies without closing it, the
+ * reaper of testcontainers ends it.
  */
 export async function container(options: HostOptions): Promise<Host | null> {
   const { signal } = options;
   const major = options.postgres ?? 17;
-  const name = await image(options.say, major);
+  const name = await image(options.reporter, major);
   if (!name) return null;
   const started = await launch(options, name);
   const exec = (argv: string[]) => started.exec(argv, { user: 'postgres', workingDir: folder });
@@ -95,7 +95,7 @@ export async function container(options: HostOptions): Promise<Host | null> {
     write: async (path, text) =>
       void (await run(['sh', '-c', 'umask 077; printf %s "$2" > "$1"', 'sh', path, text])),
     remove: async (path) => void (await exec(['rm', '-rf', path])),
-    // Nothing can be at work in a container that was made just now.
+    // A container that was just created has no running processes.
     clear: async () => {},
     async kill9(pid) {
       const script = `all="$1 $(cat /proc/$1/task/$1/children)"; kill -9 $all

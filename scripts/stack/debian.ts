@@ -1,21 +1,21 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { aptInstall, aptUpdate } from './apt.ts';
-import { completeFolder } from './complete.ts';
-import { aptMirrors, mirrorWith, proxyFor } from './mirror.ts';
+import { buildFolder } from './build_folder.ts';
+import { aptMirrors, findMirror, proxyFor } from './mirror.ts';
 import type { Installed } from './packages.ts';
-import { home } from './place.ts';
+import { home } from './paths.ts';
 import { attempt, run } from './run.ts';
-import type { Say } from './say.ts';
+import type { StepReporter } from './step_reporter.ts';
 import type { DatabaseUser } from './user.ts';
 
-/** Debian's releases by the PostgreSQL in them that has a package with pg_cron too. */
+/** Debian releases by their PostgreSQL version, if they also package pg_cron. */
 export const releases: Record<number, { release: string; debian: number }> = {
   15: { release: 'bookworm', debian: 12 },
   17: { release: 'trixie', debian: 13 },
 };
 
-/** Folders of databases in a Debian's folder. */
+/** The database folders inside a Debian folder. */
 export const databasesOf = (root: string) => join(root, 'var/lib/tock');
 
 export function debianFolders(): string[] {
@@ -26,14 +26,14 @@ export function debianFolders(): string[] {
 
 const path = { PATH: `${process.env.PATH}:/usr/sbin:/sbin:/usr/bin:/bin` };
 
-// What is mounted inside, and whatever works there, ends with the making, even by kill -9.
+// The mounts and processes inside end with the build, even after kill -9.
 const apart = ['unshare', '--mount', '--pid', '--fork', '--kill-child'];
 
-/** What Debian's own archive is signed with; debootstrap goes on without it unless told. */
+/** The keys of Debian's archive; without them debootstrap would continue unless told otherwise. */
 const keyring = 'share/keyrings/debian-archive-keyring.gpg';
 
 async function bootstrap(fresh: string, release: string, packages: string[], signal?: AbortSignal) {
-  const mirror = await mirrorWith(release, await aptMirrors());
+  const mirror = await findMirror(release, await aptMirrors());
   const mayMount = (await attempt([...apart, 'true'])).code === 0;
   const argv = ['setpriv', '--pdeathsig', 'KILL', '--', ...(mayMount ? apart : []), 'debootstrap'];
   argv.push(
@@ -45,29 +45,29 @@ async function bootstrap(fresh: string, release: string, packages: string[], sig
     mirror,
   );
   const env = { ...process.env, ...path, ...(await proxyFor(mirror)), LC_ALL: 'C.UTF-8' };
-  // No cluster of Debian's own: nobody would use it.
+  // Debian's own cluster is not needed.
   mkdirSync(join(fresh, 'etc/postgresql-common/createcluster.d'), { recursive: true });
   const setting = join(fresh, 'etc/postgresql-common/createcluster.d/tock.conf');
   appendFileSync(setting, 'create_main_cluster = false\n');
   await run(argv, { env, cwd: '/', stopWith: 'SIGKILL', ...(signal && { signal }) });
-  for (const kept of ['var/cache/apt', 'var/lib/apt/lists']) {
-    rmSync(join(fresh, kept), { recursive: true });
+  for (const cacheFolder of ['var/cache/apt', 'var/lib/apt/lists']) {
+    rmSync(join(fresh, cacheFolder), { recursive: true });
   }
   await run(['install', '-d', '-m', '755', databasesOf(fresh)]);
 }
 
-/** The folder with the Debian that has this PostgreSQL, made by debootstrap if need be; as root. */
-export async function debianWith(major: number, say: Say, signal?: AbortSignal) {
+/** The folder with the Debian that has this PostgreSQL, built by debootstrap if needed; requires root. */
+export async function debianWith(major: number, reporter: StepReporter, signal?: AbortSignal) {
   const { release, debian } = releases[major] ?? { release: '', debian: 0 };
   const root = join(home(), `debian-${debian}`);
   const packages = [`postgresql-${major}`, `postgresql-${major}-cron`, 'pgbouncer'];
-  await completeFolder(root, `1 ${release} ${packages.join(' ')}\n`, say, async (fresh) => {
-    if (!['sbin/debootstrap', keyring, 'bin/gpgv'].every((one) => existsSync(`/usr/${one}`))) {
-      await aptUpdate(say, signal);
-      await aptInstall(say, ['debootstrap', 'debian-archive-keyring', 'gpgv'], signal);
+  await buildFolder(root, `1 ${release} ${packages.join(' ')}\n`, reporter, async (fresh) => {
+    if (!['sbin/debootstrap', keyring, 'bin/gpgv'].every((path) => existsSync(`/usr/${path}`))) {
+      await aptUpdate(reporter, signal);
+      await aptInstall(reporter, ['debootstrap', 'debian-archive-keyring', 'gpgv'], signal);
     }
-    const what = `Making a folder with Debian ${debian} and its PostgreSQL ${major}`;
-    await say.step(`${what} (debootstrap, about a minute)`, () =>
+    const what = `Building a folder with Debian ${debian} and its PostgreSQL ${major}`;
+    await reporter.step(`${what} (debootstrap, about a minute)`, () =>
       bootstrap(fresh, release, packages, signal),
     );
   });
@@ -76,8 +76,8 @@ export async function debianWith(major: number, say: Say, signal?: AbortSignal) 
   return { root, debian, installed };
 }
 
-// A link to the root under the path that the folder has outside; relative, so that from outside too
-// it leads to the folder and nowhere else. Ways there may be closed: root's home is.
+// A link to the root at the path that the folder has outside. It is relative, so that it leads to the folder from
+// outside too. Some parent folders may be closed, such as root's home.
 const selfLink = `umask 022
 way=$(dirname "$1")
 mkdir -p "$way"
@@ -85,14 +85,14 @@ mkdir -p "$way"
 while [ "$way" != / ]; do chmod a+x "$way"; way=$(dirname "$way"); done`;
 
 /**
- * Lets the folder be entered as a root: its paths mean the same inside as outside, and its
- * PostgreSQL finds the user by name. Two at once do no harm.
+ * Prepares the folder to be entered as a root: its paths mean the same inside and outside, and its PostgreSQL finds
+ * the user by name. Two concurrent calls do no harm.
  */
 export async function makeEnterable(root: string, user: DatabaseUser): Promise<void> {
   const env = { ...process.env, ...path };
   await run(['chroot', root, 'sh', '-ec', selfLink, 'sh', root], { env });
   const users = join(root, 'etc/passwd');
-  const known = readFileSync(users, 'utf8').split('\n');
-  if (known.some((line) => line.split(':')[2] === String(user.uid))) return;
+  const lines = readFileSync(users, 'utf8').split('\n');
+  if (lines.some((line) => line.split(':')[2] === String(user.uid))) return;
   appendFileSync(users, `tock:x:${user.uid}:${user.gid}::/:/usr/sbin/nologin\n`);
 }

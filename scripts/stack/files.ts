@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { home } from './place.ts';
+import { home } from './paths.ts';
 
 /** `.tock/dev.env`, in shell syntax. */
 export type DevEnv = {
@@ -11,7 +11,7 @@ export type DevEnv = {
   POOLED_DATABASE_URL: string;
 };
 
-/** `.tock/secrets.json`: made once for the local cluster; `push` is its Worker's TOCK_PUSH_SECRET. */
+/** `.tock/secrets.json`, created once for the local cluster; `push` is its Worker's TOCK_PUSH_SECRET. */
 export type Secrets = { superuser: string; owner: string; edge: string; push: string };
 
 export function writeSecret(name: string, text: string): string {
@@ -37,17 +37,17 @@ export function writeDevEnv(values: DevEnv): void {
 }
 
 export function secrets(): Secrets {
-  const kept = readText('secrets.json');
+  const stored = readText('secrets.json');
   const word = () => randomBytes(18).toString('hex');
-  const made: Secrets = {
+  const created: Secrets = {
     superuser: word(),
     owner: word(),
     edge: word(),
     push: word(),
-    // One that was made before there was push has the others.
-    ...(kept && JSON.parse(kept)),
+    // A file from before push existed has the other secrets.
+    ...(stored && JSON.parse(stored)),
   };
-  if (kept && made.push === JSON.parse(kept).push) return made;
-  writeSecret('secrets.json', JSON.stringify(made));
-  return made;
+  if (stored && created.push === JSON.parse(stored).push) return created;
+  writeSecret('secrets.json', JSON.stringify(created));
+  return created;
 }

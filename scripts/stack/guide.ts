@@ -1,4 +1,4 @@
-/** What `npm start` ends with: where it is, the key, and three lines that take a task through. */
+/** The final output of `npm start`: the URL, the key, and three lines that run a task. */
 export function guide(url: string, key: string, envFile: string, log: string): string {
   const post = `curl -sS -H 'authorization: Bearer ${key}' -H 'content-type: application/json'`;
   const lease = `grep -o '"lease" *: *"[^"]*"' | head -n 1 | cut -d '"' -f 4`;

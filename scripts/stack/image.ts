@@ -3,15 +3,15 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GenericContainer, getContainerRuntimeClient, ImageName } from 'testcontainers';
 import { releases } from './debian.ts';
-import { checkout } from './place.ts';
+import { checkout } from './paths.ts';
 import { lastLines } from './run.ts';
-import type { Say } from './say.ts';
+import type { StepReporter } from './step_reporter.ts';
 
 /**
- * The image of this repository's Dockerfile, built when this engine hasn't got it yet; null when it
- * can't be, as without a way to the registry or to Debian.
+ * The image of this repository's Dockerfile, built if this engine does not have it; null if it cannot be built, for
+ * example without network access.
  */
-export async function image(say: Say, major: number): Promise<string | null> {
+export async function image(reporter: StepReporter, major: number): Promise<string | null> {
   const text = readFileSync(join(checkout, 'Dockerfile'));
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 12);
   const name = `tock-postgres:${major}-${hash}`;
@@ -19,7 +19,7 @@ export async function image(say: Say, major: number): Promise<string | null> {
   if (await client.image.exists(ImageName.fromString(name))) return name;
   try {
     const args = { DEBIAN: releases[major]?.release ?? '', POSTGRES: String(major) };
-    await say.step(
+    await reporter.step(
       `Building the Docker image with PostgreSQL ${major}, pg_cron and PgBouncer`,
       () =>
         GenericContainer.fromDockerfile(checkout)
@@ -29,7 +29,9 @@ export async function image(say: Say, major: number): Promise<string | null> {
     return name;
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    say.note(`The Docker image can't be built: ${lastLines(why, 5)}\nTrying without Docker.`);
+    reporter.note(
+      `The Docker image cannot be built: ${lastLines(why, 5)}\nContinuing without Docker.`,
+    );
     return null;
   }
 }

@@ -1,24 +1,24 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { startAgain } from './again.ts';
 import { cluster } from './cluster.ts';
-import { described } from './described.ts';
+import { describeServer } from './describe_server.ts';
 import { secrets } from './files.ts';
 import type { Host } from './host.ts';
-import { home } from './place.ts';
-import { poolOfEnds, startPooler } from './pooler.ts';
+import { openHost } from './open_host.ts';
+import { home } from './paths.ts';
+import { endsPoolName, startPooler } from './pooler.ts';
 import { freePort, isFree } from './ports.ts';
+import { restartOnRequest } from './restart.ts';
 import { makeCron, makeDatabase, makeOwner } from './roles.ts';
 import { record } from './running.ts';
-import type { Say } from './say.ts';
 import type { Scope } from './scope.ts';
-import { openHost } from './source.ts';
+import type { StepReporter } from './step_reporter.ts';
 
-/** What the rest of the stack needs of a database. */
+/** What the rest of the stack needs from a database. */
 export type DatabaseUrls = {
   owner: string;
   pooled: string;
-  /** The same, by the pool for what ends work; null where that is not known. */
+  /** The URL of the pool for calls that end work; null if it is not known. */
   ends: string | null;
   edgePassword: string | null;
 };
@@ -31,12 +31,12 @@ function forget(): void {
   }
 }
 
-/** Starts on a port; when somebody took it since it was chosen, on the next. A container's are fixed. */
+/** Starts on a port, or on the next one if it was taken since it was chosen. A container's ports are fixed. */
 async function onPort<T>(
-  what: 'PostgreSQL' | 'PgBouncer',
+  program: 'PostgreSQL' | 'PgBouncer',
   first: number,
   { local }: Host,
-  say: Say,
+  reporter: StepReporter,
   start: (port: number) => Promise<T>,
 ): Promise<T> {
   let port = first;
@@ -45,26 +45,26 @@ async function onPort<T>(
       return await start(port);
     } catch (error) {
       if (!local || tries === 5 || (await isFree(port))) throw error;
-      port = await freePort(what, say.note);
+      port = await freePort(program, reporter.note);
     }
   }
 }
 
-/** A cluster with pg_cron and a PgBouncer of this checkout, on this machine or in Docker. */
+/** A cluster with pg_cron and a PgBouncer for this checkout, on this machine or in Docker. */
 export async function localDatabase(
-  say: Say,
+  reporter: StepReporter,
   { signal, onStop, needs }: Scope,
   reset: boolean,
 ): Promise<DatabaseUrls> {
-  const port = await freePort('PostgreSQL', say.note);
-  const poolPort = await freePort('PgBouncer', say.note);
+  const port = await freePort('PostgreSQL', reporter.note);
+  const poolPort = await freePort('PgBouncer', reporter.note);
   const ports = [port, poolPort];
-  const host = await say.step('Finding PostgreSQL with pg_cron', () =>
-    openHost({ name: 'postgres', ports, say, signal, kept: true }),
+  const host = await reporter.step('Finding PostgreSQL with pg_cron', () =>
+    openHost({ name: 'postgres', ports, reporter, signal, kept: true }),
   );
   if (host.close) onStop('the container', host.close);
   if (reset) {
-    await say.step('Forgetting all data (--reset)', async () => {
+    await reporter.step('Deleting all data (--reset)', async () => {
       await host.clear(`${host.folder}/data`);
       await host.remove(`${host.folder}/data`);
       forget();
@@ -72,46 +72,46 @@ export async function localDatabase(
   }
   const words = secrets();
   const log = `${host.folder}/postgres.log`;
-  const database = await say.step(`Starting PostgreSQL on 127.0.0.1:${port}`, () =>
-    onPort('PostgreSQL', port, host, say, async (free) => {
+  const database = await reporter.step(`Starting PostgreSQL on 127.0.0.1:${port}`, () =>
+    onPort('PostgreSQL', port, host, reporter, async (free) => {
       const options = { port: free, password: words.superuser, cronDatabase: name, log };
-      const made = cluster(host, options);
-      let kept: Promise<void> | null = null;
+      const createdCluster = cluster(host, options);
+      let running: Promise<void> | null = null;
       onStop('PostgreSQL', async () => {
-        await kept;
-        await made.stop();
-        // One that was started by hand, in the place of ours.
-        await host.clear(made.data);
+        await running;
+        await createdCluster.stop();
+        // A manually started PostgreSQL in place of this one.
+        await host.clear(createdCluster.data);
       });
-      await made.start();
-      if (host.local) record('PostgreSQL', made.pid);
-      kept = startAgain(made, say, log, signal);
-      return made;
+      await createdCluster.start();
+      if (host.local) record('PostgreSQL', createdCluster.pid);
+      running = restartOnRequest(createdCluster, reporter, log, signal);
+      return createdCluster;
     }),
   );
-  await say.step('Making the role, the database and pg_cron', async () => {
+  await reporter.step('Creating the role, the database and pg_cron', async () => {
     await makeOwner(database.url(), words.owner);
     await makeDatabase(database.url(), name);
     await makeCron(database.url(name));
   });
-  say.note(`This is ${await described(host, database.url(name))}.`);
-  const pooler = await say.step(`Starting PgBouncer on 127.0.0.1:${poolPort}`, () =>
-    onPort('PgBouncer', poolPort, host, say, async (free) => {
+  reporter.note(`This is ${await describeServer(host, database.url(name))}.`);
+  const pooler = await reporter.step(`Starting PgBouncer on 127.0.0.1:${poolPort}`, () =>
+    onPort('PgBouncer', poolPort, host, reporter, async (free) => {
       const users = { tock: words.owner, tock_edge: words.edge };
       const poolLog = `${host.folder}/pgbouncer.log`;
       const place = { port: free, postgresPort: database.port, log: poolLog };
-      const made = await startPooler(host, { ...place, users, ends: name });
-      onStop('PgBouncer', made.stop);
-      if (host.local) record('PgBouncer', made.pid);
-      needs('PgBouncer', made.ended, poolLog);
-      return made;
+      const pooler = await startPooler(host, { ...place, users, ends: name });
+      onStop('PgBouncer', pooler.stop);
+      if (host.local) record('PgBouncer', pooler.pid);
+      needs('PgBouncer', pooler.ended, poolLog);
+      return pooler;
     }),
   );
   const pooled = `postgres://tock_edge:${words.edge}@127.0.0.1:${pooler.port}`;
   return {
     owner: `postgres://tock:${words.owner}@127.0.0.1:${database.port}/${name}`,
     pooled: `${pooled}/${name}`,
-    ends: `${pooled}/${poolOfEnds(name)}`,
+    ends: `${pooled}/${endsPoolName(name)}`,
     edgePassword: words.edge,
   };
 }

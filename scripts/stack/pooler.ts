@@ -6,12 +6,12 @@ export type PoolerOptions = {
   postgresPort: number;
   /** Passwords by role. */
   users: Record<string, string>;
-  /** A database that is to have another pool beside its own, under the name poolOfEnds(). */
+  /** A database that gets another pool beside its own, under the name poolOfEnds(). */
   ends?: string;
-  /** Instead of what is set here. */
+  /** Replaces settings of this file. */
   settings?: Record<string, number>;
   log: string;
-  /** transaction, unless a test wants to see what another does. */
+  /** transaction, unless a test needs another mode. */
   mode?: 'session' | 'statement';
 };
 
@@ -29,22 +29,23 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** For the calls that end work: however many enqueues wait, these connections are theirs. */
+/** For calls that end work: these connections stay theirs, however many enqueues wait. */
 const ENDS_POOL_SIZE = 10;
 
-export const poolOfEnds = (database: string) => `${database}_ends`;
+export const endsPoolName = (database: string) => `${database}_ends`;
 
 function databases({ ends, postgresPort }: PoolerOptions): string {
-  const at = `host=127.0.0.1 port=${postgresPort}`;
-  const own = ends && `${poolOfEnds(ends)} = ${at} dbname=${ends} pool_size=${ENDS_POOL_SIZE}\n`;
-  return `${own ?? ''}* = ${at}`;
+  const connection = `host=127.0.0.1 port=${postgresPort}`;
+  const endsPool =
+    ends && `${endsPoolName(ends)} = ${connection} dbname=${ends} pool_size=${ENDS_POOL_SIZE}\n`;
+  return `${endsPool ?? ''}* = ${connection}`;
 }
 
 const settings = {
   max_client_conn: 2000,
   default_pool_size: 20,
   max_db_connections: 40,
-  // Less than clients wait: they hear that the pool is full.
+  // Shorter than clients wait, so that they learn that the pool is full.
   query_wait_timeout: 15,
   server_idle_timeout: 60,
   server_login_retry: 1,
@@ -69,12 +70,12 @@ log_disconnections = 0
 `;
 }
 
-/** A PgBouncer in transaction mode that serves every database of one cluster. */
+/** A PgBouncer in transaction mode for every database of one cluster. */
 export async function startPooler(host: Host, options: PoolerOptions): Promise<Pooler> {
   const users = Object.entries(options.users).map(([name, word]) => `"${name}" "${word}"\n`);
   if (!host.pgbouncer) throw new Error(`There is no PgBouncer beside PostgreSQL ${host.origin}.`);
-  // md5 between client and pooler: a Worker connects anew for each request, and SCRAM costs
-  // milliseconds each time. The pooler itself still uses SCRAM with PostgreSQL.
+  // md5 between client and pooler: a Worker connects anew for each request, and SCRAM costs milliseconds each time.
+  // The pooler still uses SCRAM with PostgreSQL.
   await host.write(`${host.folder}/users.txt`, users.join(''));
   await host.write(`${host.folder}/pgbouncer.ini`, configuration(host, options));
   const daemon: Daemon = await host.start([host.pgbouncer, `${host.folder}/pgbouncer.ini`], {
@@ -87,7 +88,7 @@ export async function startPooler(host: Host, options: PoolerOptions): Promise<P
     ended: daemon.ended,
     async stop() {
       await daemon.signal('SIGTERM');
-      // Newer ones wait for their clients at SIGTERM; it keeps nothing that could be lost.
+      // Newer versions wait for their clients at SIGTERM; the pooler keeps no state that could be lost.
       const hurry = setTimeout(() => void daemon.signal('SIGKILL'), 2000);
       await daemon.ended;
       clearTimeout(hurry);
@@ -103,12 +104,12 @@ export async function startPooler(host: Host, options: PoolerOptions): Promise<P
 }
 
 async function ready(host: Host, daemon: Daemon, options: PoolerOptions): Promise<void> {
-  let over = false;
+  let hasEnded = false;
   void daemon.ended.then(() => {
-    over = true;
+    hasEnded = true;
   });
   while (!(await accepts(options.port))) {
-    if (over) {
+    if (hasEnded) {
       throw new Error(`PgBouncer did not start. Its log ends:\n${await host.logged(options.log)}`);
     }
     host.signal?.throwIfAborted();

@@ -18,23 +18,24 @@ export async function isFree(port: number): Promise<boolean> {
 const preferences = { PostgreSQL: 5433, PgBouncer: 6433, Worker: 8787 };
 
 /**
- * The first free port on 127.0.0.1 from the usual one upwards (TOCK_POSTGRESQL_PORT,
- * TOCK_PGBOUNCER_PORT and TOCK_WORKER_PORT say otherwise); says so when it isn't the usual one.
+ * The first free port on 127.0.0.1 from the default upwards (or from TOCK_POSTGRESQL_PORT, TOCK_PGBOUNCER_PORT,
+ * TOCK_WORKER_PORT); adds a note if it is not the default.
  */
 export async function freePort(
-  what: keyof typeof preferences,
+  program: keyof typeof preferences,
   note: (text: string) => void,
 ): Promise<number> {
-  const preferred = Number(process.env[`TOCK_${what.toUpperCase()}_PORT`]) || preferences[what];
+  const preferred =
+    Number(process.env[`TOCK_${program.toUpperCase()}_PORT`]) || preferences[program];
   for (let port = preferred; port < preferred + 100; port++) {
     if ((await listening(port)) === null) continue;
-    if (port !== preferred) note(`port ${preferred} is taken: ${what} takes ${port}`);
+    if (port !== preferred) note(`port ${preferred} is taken: ${program} uses ${port}`);
     return port;
   }
-  throw new Error(`No free port for ${what} from ${preferred} to ${preferred + 99}. Free one.`);
+  throw new Error(`No free port for ${program} from ${preferred} to ${preferred + 99}. Free one.`);
 }
 
-/** Some free port on 127.0.0.1, for tests. */
+/** A free port on 127.0.0.1, for tests. */
 export async function anyPort(): Promise<number> {
   const port = await listening(0);
   if (port === null) throw new Error('No free port on 127.0.0.1.');

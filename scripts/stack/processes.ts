@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** A process that can be told from a later one with the same pid. */
-export type ProcessMark = { pid: number; born: string };
+/** Identifies a process, distinct from a later one with the same pid. */
+export type ProcessIdentity = { pid: number; born: string };
 
 function read(path: string): string | null {
   try {
@@ -12,7 +12,7 @@ function read(path: string): string | null {
   }
 }
 
-/** Fields of /proc/<pid>/stat after the name, which may hold spaces and parentheses. */
+/** Fields of /proc/<pid>/stat after the name, which may contain spaces and parentheses. */
 function statFields(pid: number): string[] | undefined {
   const stat = read(`/proc/${pid}/stat`);
   return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -30,15 +30,15 @@ function birth(pid: number): string | null {
   }
 }
 
-export function mark(pid: number): ProcessMark {
+export function identify(pid: number): ProcessIdentity {
   return { pid, born: birth(pid) ?? '' };
 }
 
-export function alive({ pid, born }: ProcessMark): boolean {
+export function alive({ pid, born }: ProcessIdentity): boolean {
   return birth(pid) === born && born !== '';
 }
 
-/** Sends a signal; false when the process (or with a negative pid, the whole group) is gone. */
+/** Sends a signal; false if the process has ended (or the whole group, for a negative pid). */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);
@@ -48,10 +48,13 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-/** Waits until all are gone; false when that takes longer than `seconds`. */
-export async function gone(marks: ProcessMark[], seconds: number): Promise<boolean> {
+/** Waits until all have ended; false if that takes longer than `seconds`. */
+export async function waitUntilEnded(
+  processes: ProcessIdentity[],
+  seconds: number,
+): Promise<boolean> {
   const deadline = performance.now() + seconds * 1000;
-  while (marks.some(alive)) {
+  while (processes.some(alive)) {
     if (performance.now() > deadline) return false;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
@@ -64,13 +67,13 @@ function pids(): number[] {
     .map(Number);
 }
 
-export function childrenOf(parent: number): ProcessMark[] {
+export function childrenOf(parent: number): ProcessIdentity[] {
   return pids()
     .filter((pid) => statFields(pid)?.[1] === String(parent))
-    .map(mark);
+    .map(identify);
 }
 
-function workingWhere(chosen: (folder: string) => boolean): ProcessMark[] {
+function processesWhere(chosen: (folder: string) => boolean): ProcessIdentity[] {
   return pids()
     .filter((pid) => {
       try {
@@ -79,15 +82,15 @@ function workingWhere(chosen: (folder: string) => boolean): ProcessMark[] {
         return false;
       }
     })
-    .map(mark);
+    .map(identify);
 }
 
-/** Processes working in a folder: for a data folder, its postmaster and every child of it. */
-export function workingIn(folder: string): ProcessMark[] {
-  return workingWhere((place) => place === folder);
+/** Processes whose working directory is a folder: for a data folder, its postmaster and every child of it. */
+export function processesIn(folder: string): ProcessIdentity[] {
+  return processesWhere((directory) => directory === folder);
 }
 
-/** Processes working in a folder or in one below it. */
-export function workingUnder(folder: string): ProcessMark[] {
-  return workingWhere((place) => `${place}/`.startsWith(`${folder}/`));
+/** Processes whose working directory is a folder or one below it. */
+export function processesUnder(folder: string): ProcessIdentity[] {
+  return processesWhere((directory) => `${directory}/`.startsWith(`${folder}/`));
 }

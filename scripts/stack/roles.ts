@@ -11,7 +11,7 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
-/** The migrating role, with no more rights than a managed PostgreSQL gives its customers. */
+/** The migrating role, with the rights that a managed PostgreSQL gives its customers. */
 export async function makeOwner(superUrl: string, password: string): Promise<void> {
   await withClient(superUrl, async (client) => {
     const { rowCount } = await client.query("select from pg_roles where rolname = 'tock'");
@@ -23,7 +23,7 @@ export async function makeOwner(superUrl: string, password: string): Promise<voi
   });
 }
 
-/** A database owned by tock; true when it was made just now. */
+/** A database owned by tock; true if it was created now. */
 export async function makeDatabase(superUrl: string, name: string): Promise<boolean> {
   return withClient(superUrl, async (client) => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
@@ -33,7 +33,7 @@ export async function makeDatabase(superUrl: string, name: string): Promise<bool
   });
 }
 
-/** pg_cron in its database, usable by tock as on a managed PostgreSQL: USAGE on its schema, no more. */
+/** pg_cron in its database, usable by tock as on a managed PostgreSQL: only USAGE on its schema. */
 export async function makeCron(superUrl: string): Promise<void> {
   await withClient(superUrl, async (client) => {
     await client.query('create extension if not exists pg_cron');
@@ -42,18 +42,22 @@ export async function makeCron(superUrl: string): Promise<void> {
 }
 
 /**
- * Lets the edge role, which the migrations make, log in. On a database that others use too it may
- * have a password already; that one is left as it is, or a Worker elsewhere would lose its way in.
+ * Lets the edge role, which the migrations create, log in. In a shared database an existing password stays, because
+ * another Worker may use it.
  */
-export async function openEdge(url: string, password: string, ours = true): Promise<void> {
+export async function enableEdgeLogin(
+  url: string,
+  password: string,
+  isLocal = true,
+): Promise<void> {
   await withClient(url, async (client) => {
     const { rows } = await client.query(
       "select rolcanlogin as open from pg_roles where rolname = 'tock_edge'",
     );
-    if (rows[0]?.open && !ours) {
+    if (rows[0]?.open && !isLocal) {
       throw new Error(
-        'tock_edge has a password there already. Set POOLED_DATABASE_URL to a URL with it,\n' +
-          'best one through a transaction pooler, then run this again.',
+        'tock_edge already has a password there. Set POOLED_DATABASE_URL to a URL with it,\n' +
+          'preferably through a transaction pooler, then repeat the command.',
       );
     }
     await client.query(`alter role tock_edge login password ${client.escapeLiteral(password)}`);

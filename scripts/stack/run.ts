@@ -5,23 +5,23 @@ export type RunOptions = {
   gid?: number;
   cwd?: string;
   env?: NodeJS.ProcessEnv;
-  /** Stops the command (SIGINT by default) when aborted. */
+  /** Stops the command (by default with SIGINT) when aborted. */
   signal?: AbortSignal;
   stopWith?: NodeJS.Signals;
   onLine?: (line: string) => void;
 };
 
-export type Outcome = { code: number; out: string };
+export type Outcome = { code: number; output: string };
 
-/** Runs a command to its end and returns its exit code and whatever it printed. */
+/** Runs a command to its end and returns its exit code and output. */
 export function attempt(argv: string[], options: RunOptions = {}): Promise<Outcome> {
   const [program = '', ...args] = argv;
-  const { signal, stopWith = 'SIGINT', onLine, ...rest } = options;
+  const { signal, stopWith = 'SIGINT', onLine, ...spawnOptions } = options;
   return new Promise((resolve, reject) => {
-    let out = '';
-    // Its own session: a terminal's Ctrl-C must not stop it halfway behind our back.
+    let output = '';
+    // In its own session, because a terminal's Ctrl-C must not stop it halfway.
     const child = spawn(program, args, {
-      ...rest,
+      ...spawnOptions,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -30,7 +30,7 @@ export function attempt(argv: string[], options: RunOptions = {}): Promise<Outco
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8');
       stream.on('data', (text: string) => {
-        out += text;
+        output += text;
         if (onLine) for (const line of text.split('\n')) if (line.trim()) onLine(line);
       });
     }
@@ -40,25 +40,25 @@ export function attempt(argv: string[], options: RunOptions = {}): Promise<Outco
     });
     child.on('close', (code) => {
       signal?.removeEventListener('abort', stop);
-      resolve({ code: code ?? 1, out });
+      resolve({ code: code ?? 1, output });
     });
     if (signal?.aborted) stop();
   });
 }
 
-/** Like attempt, but anything other than exit code 0 is an error that carries the output's end. */
+/** Like attempt(), but an exit code other than 0 is an error with the end of the output. */
 export async function run(argv: string[], options: RunOptions = {}): Promise<string> {
-  const { code, out } = await attempt(argv, options);
+  const { code, output } = await attempt(argv, options);
   options.signal?.throwIfAborted();
-  if (code === 0) return out;
-  throw new Error(`${argv.join(' ')} ended with code ${code}:\n${lastLines(out)}`);
+  if (code === 0) return output;
+  throw new Error(`${argv.join(' ')} ended with code ${code}:\n${lastLines(output)}`);
 }
 
 export function lastLines(text: string, count = 12): string {
   return text.trimEnd().split('\n').slice(-count).join('\n');
 }
 
-/** Resolves when the child is gone, whichever way it went. */
+/** Resolves when the child has ended, for any reason. */
 export function ended(child: ChildProcess): Promise<void> {
   return new Promise((resolve) => {
     if (child.exitCode !== null || child.signalCode !== null) return resolve();

@@ -1,15 +1,18 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { home } from './place.ts';
-import { alive, gone, mark, type ProcessMark, signal } from './processes.ts';
+import { home } from './paths.ts';
+import { alive, identify, type ProcessIdentity, signal, waitUntilEnded } from './processes.ts';
 
-/** `.tock/running.json`: who runs this checkout's stack, and what it started, for who finds it dead. */
+/**
+ * `.tock/running.json`: the process that runs this checkout's stack and what it started, so that a later run can clean
+ * up after it.
+ */
 type Running = {
-  self: ProcessMark;
+  self: ProcessIdentity;
   url?: string;
-  /** PostgreSQL ended, and is started again when another asks for it. */
+  /** PostgreSQL ended, and restarts when another `npm start` asks for it. */
   down?: boolean;
-  started: Record<string, ProcessMark>;
+  started: Record<string, ProcessIdentity>;
 };
 
 const path = () => join(home(), 'running.json');
@@ -23,51 +26,55 @@ function current(): Running | null {
 }
 
 function claim(): boolean {
-  const mine = `${path()}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify({ self: mark(process.pid), started: {} }), { mode: 0o600 });
+  const ownFile = `${path()}.${process.pid}`;
+  writeFileSync(ownFile, JSON.stringify({ self: identify(process.pid), started: {} }), {
+    mode: 0o600,
+  });
   try {
-    linkSync(mine, path());
+    linkSync(ownFile, path());
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
     return false;
   } finally {
-    rmSync(mine);
+    rmSync(ownFile);
   }
 }
 
-export type Taken = { taken: true } | { taken: false; url?: string; down: number | null };
+export type Acquired = { taken: true } | { taken: false; url?: string; down: number | null };
 
 /**
- * Makes this process the only one, ending what a killed one left; or says who already is. `down` is its pid where
- * its PostgreSQL ended.
+ * Makes this process the only one, after ending what a killed one left; or returns the running one. `down` is its pid
+ * if its PostgreSQL ended.
  */
-export async function take(note: (text: string) => void): Promise<Taken> {
+export async function acquire(note: (text: string) => void): Promise<Acquired> {
   while (!claim()) {
-    const other = current();
-    if (other && alive(other.self)) {
-      const down = other.down ? other.self.pid : null;
-      return { taken: false, ...(other.url && { url: other.url }), down };
+    const previous = current();
+    if (previous && alive(previous.self)) {
+      const down = previous.down ? previous.self.pid : null;
+      return { taken: false, ...(previous.url && { url: previous.url }), down };
     }
-    const dead = `${path()}.dead.${process.pid}`;
+    const staleFile = `${path()}.dead.${process.pid}`;
     try {
-      renameSync(path(), dead);
+      renameSync(path(), staleFile);
     } catch {
       continue;
     }
-    rmSync(dead);
-    const left = Object.entries(other?.started ?? {}).filter(([, one]) => alive(one));
-    if (left.length === 0) continue;
-    note(
-      `an earlier run was killed and left ${left.map(([name]) => name).join(', ')}: stopping it`,
+    rmSync(staleFile);
+    const leftovers = Object.entries(previous?.started ?? {}).filter(([, leftover]) =>
+      alive(leftover),
     );
-    const marks = left.map(([, one]) => one);
-    // The newest first, as in an orderly stop.
-    for (const one of marks.toReversed()) {
-      signal(one.pid, 'SIGTERM');
-      if (!(await gone([one], 5))) signal(-one.pid, 'SIGKILL');
+    if (leftovers.length === 0) continue;
+    note(
+      `an earlier run was killed and left ${leftovers.map(([name]) => name).join(', ')}: stopping it`,
+    );
+    const leftProcesses = leftovers.map(([, leftover]) => leftover);
+    // Newest first, as in an orderly stop.
+    for (const leftover of leftProcesses.toReversed()) {
+      signal(leftover.pid, 'SIGTERM');
+      if (!(await waitUntilEnded([leftover], 5))) signal(-leftover.pid, 'SIGKILL');
     }
-    await gone(marks, 5);
+    await waitUntilEnded(leftProcesses, 5);
   }
   return { taken: true };
 }
@@ -83,7 +90,7 @@ function update(change: (running: Running) => void): void {
 
 export function record(name: string, pid: number): void {
   update((running) => {
-    running.started[name] = mark(pid);
+    running.started[name] = identify(pid);
   });
 }
 
@@ -99,6 +106,6 @@ export function recordDown(down: boolean): void {
   });
 }
 
-export async function leave(): Promise<void> {
+export async function release(): Promise<void> {
   if (current()?.self.pid === process.pid) rmSync(path());
 }

@@ -1,18 +1,18 @@
-import type { Say } from './say.ts';
+import type { StepReporter } from './step_reporter.ts';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** What lives as long as one `npm start`. */
+/** The lifetime of one `npm start`. */
 export type Scope = {
-  /** Aborted when it is to end: what is under way gives up. */
+  /** Aborted when it should end: running work gives up. */
   signal: AbortSignal;
-  /** Registers how to stop what was just started; the last started is stopped first. */
+  /** Registers how to stop what was just started; the last one started is stopped first. */
   onStop(name: string, stop: () => Promise<void>): void;
-  /** Ends everything when this ends by itself. */
+  /** Ends everything if this one ends unexpectedly. */
   needs(name: string, ended: Promise<void>, log: string): void;
 };
 
-/** The parent is a bootstrap that may be killed without a word. */
+/** The parent is a bootstrap, which may be killed without notice. */
 function watchParent(orphaned: () => void): NodeJS.Timeout {
   const parent = process.ppid;
   return setInterval(() => {
@@ -26,20 +26,23 @@ function message(error: unknown): string {
 }
 
 /**
- * Does the work, then stays until a signal, a dead parent or the end of something needed; then stops
- * everything in order. Returns the exit code: 0 after a signal, 130 when it came before ready.
+ * Does the work, then waits for a signal, a dead parent or the end of a needed process; then stops everything in
+ * order. Returns the exit code: 0 after a signal, 130 if it came before the work was ready.
  */
-export async function live(say: Say, work: (scope: Scope) => Promise<void>): Promise<number> {
+export async function runInScope(
+  reporter: StepReporter,
+  work: (scope: Scope) => Promise<void>,
+): Promise<number> {
   const stops: { name: string; stop: () => Promise<void> }[] = [];
   const controller = new AbortController();
   const { signal } = controller;
   let broken = '';
   let code = 0;
   const end = (reason: string) => {
-    if (!signal.aborted && reason) say.note(reason);
+    if (!signal.aborted && reason) reporter.note(reason);
     controller.abort(new Error('stopped'));
   };
-  // A terminal that is gone must not end us before we have stopped what we started.
+  // A closed terminal must not end this process before it has stopped what it started.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const handlers = signals.map((name) => [name, () => end(`${name}: stopping`)] as const);
   for (const [name, handler] of handlers) process.on(name, handler);
@@ -49,10 +52,10 @@ export async function live(say: Say, work: (scope: Scope) => Promise<void>): Pro
     await work({
       signal,
       onStop: (name, stop) => stops.push({ name, stop }),
-      needs(name, over, log) {
-        void over.then(() => {
+      needs(name, hasEnded, log) {
+        void hasEnded.then(() => {
           if (signal.aborted) return;
-          broken = `${name} ended by itself; ${log} says why. Stopping the rest.`;
+          broken = `${name} ended unexpectedly; see ${log} for the reason. Stopping the rest.`;
           end('');
         });
       },
@@ -60,15 +63,15 @@ export async function live(say: Say, work: (scope: Scope) => Promise<void>): Pro
     await ended;
   } catch (error) {
     code = signal.aborted ? 130 : 1;
-    if (!signal.aborted) say.note(message(error));
+    if (!signal.aborted) reporter.note(message(error));
     end('');
   }
   if (broken) {
-    say.note(broken);
+    reporter.note(broken);
     code = 1;
   }
   for (const { name, stop } of stops.reverse()) {
-    await say.step(`Stopping ${name}`, stop).catch((error) => say.note(message(error)));
+    await reporter.step(`Stopping ${name}`, stop).catch((error) => reporter.note(message(error)));
   }
   clearInterval(watch);
   for (const [name, handler] of handlers) process.off(name, handler);

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { databasesOf, debianFolders } from './debian.ts';
-import { databaseParent, memoryParent } from './place.ts';
-import { gone, signal, workingUnder } from './processes.ts';
+import { databaseParent, memoryParent } from './paths.ts';
+import { processesUnder, signal, waitUntilEnded } from './processes.ts';
 import { databaseUser, hasDatabaseUser } from './user.ts';
 
 function running(pid: number): boolean {
@@ -14,19 +14,19 @@ function running(pid: number): boolean {
   }
 }
 
-/** Removes the folders `test-<pid>-...` of test runs that were killed, and what still works there. */
+/** Removes the folders `test-<pid>-...` of killed test runs, and ends the processes in them. */
 export async function sweepTests(): Promise<void> {
   if (!(await hasDatabaseUser())) return;
-  const own = await databaseParent(await databaseUser());
-  for (const parent of [own, memoryParent(), ...debianFolders().map(databasesOf)]) {
+  const ownParent = await databaseParent(await databaseUser());
+  for (const parent of [ownParent, memoryParent(), ...debianFolders().map(databasesOf)]) {
     if (!existsSync(parent)) continue;
     for (const name of readdirSync(parent)) {
       const pid = /^test-(\d+)-/.exec(name)?.[1];
       if (!pid || running(Number(pid))) continue;
       const folder = join(parent, name);
-      const found = workingUnder(folder);
-      for (const one of found) signal(one.pid, 'SIGKILL');
-      await gone(found, 5);
+      const processes = processesUnder(folder);
+      for (const leftover of processes) signal(leftover.pid, 'SIGKILL');
+      await waitUntilEnded(processes, 5);
       rmSync(folder, { recursive: true, force: true });
     }
   }

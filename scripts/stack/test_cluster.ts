@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { migrate } from '../../migrate/migrate.ts';
 import { type Cluster, cluster } from './cluster.ts';
+import { openHost } from './open_host.ts';
 import { type Pooler, type PoolerOptions, startPooler } from './pooler.ts';
 import { anyPort } from './ports.ts';
-import { makeCron, makeDatabase, makeOwner, openEdge } from './roles.ts';
-import type { Say } from './say.ts';
-import { openHost } from './source.ts';
+import { enableEdgeLogin, makeCron, makeDatabase, makeOwner } from './roles.ts';
+import type { StepReporter } from './step_reporter.ts';
 
 export type Passwords = { owner: string; edge: string };
 
 export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
-  /** A PgBouncer over all its databases, where the host has one; by another call otherwise set. */
+  /** A PgBouncer for all its databases, if the host has one; further calls may use other settings. */
   pool(
     more?: Partial<Pick<PoolerOptions, 'ends' | 'settings' | 'mode' | 'postgresPort'>>,
   ): Promise<Pooler>;
@@ -22,46 +22,49 @@ export type TestCluster = {
 let count = 0;
 
 /**
- * A private cluster, started, with the role tock and the database `cronDatabase`, in which pg_cron is
- * where the host has it. TOCK_TEST_POSTGRES says which version of PostgreSQL it is.
+ * A private running cluster with the role tock and the database `cronDatabase`, which has pg_cron if the host has it.
+ * TOCK_TEST_POSTGRES sets the version of PostgreSQL.
  */
-export async function testCluster(cronDatabase: string, say: Say): Promise<TestCluster> {
+export async function testCluster(
+  cronDatabase: string,
+  reporter: StepReporter,
+): Promise<TestCluster> {
   const ports = [await anyPort(), await anyPort()] as const;
   const name = `test-${process.pid}-${++count}`;
-  const host = await openHost({ name, ports: [...ports], say, kept: false });
+  const host = await openHost({ name, ports: [...ports], reporter, kept: false });
   const word = () => randomBytes(12).toString('hex');
   const log = `${host.folder}/postgres.log`;
   const options = { port: ports[0], password: word(), cronDatabase, log };
   const passwords = { owner: word(), edge: word() };
-  const made = cluster(host, options);
+  const createdCluster = cluster(host, options);
   let pooler: Pooler | null = null;
   async function close(): Promise<void> {
     await pooler?.stop();
-    await made.stop();
+    await createdCluster.stop();
     await host.remove(host.folder);
     await host.close?.();
   }
   try {
-    await made.start();
-    await makeOwner(made.url(), passwords.owner);
-    await makeDatabase(made.url(), cronDatabase);
-    if (host.cron) await makeCron(made.url(cronDatabase));
+    await createdCluster.start();
+    await makeOwner(createdCluster.url(), passwords.owner);
+    await makeDatabase(createdCluster.url(), cronDatabase);
+    if (host.cron) await makeCron(createdCluster.url(cronDatabase));
   } catch (error) {
     await close();
     throw error;
   }
   return {
-    cluster: made,
+    cluster: createdCluster,
     passwords,
     async pool(more) {
       const users = {
         tock: passwords.owner,
         tock_edge: passwords.edge,
-        // An application's role, which a test makes.
+        // The role of an application, which a test creates.
         shop: passwords.edge,
         postgres: options.password,
       };
-      const files = { postgresPort: made.port, log: `${host.folder}/pgbouncer.log` };
+      const files = { postgresPort: createdCluster.port, log: `${host.folder}/pgbouncer.log` };
       await pooler?.stop();
       pooler = await startPooler(host, { port: ports[1], users, ...files, ...more });
       return pooler;
@@ -74,5 +77,5 @@ export async function testCluster(cronDatabase: string, say: Say): Promise<TestC
 export async function prepare(ownerUrl: string, edgePassword: string): Promise<void> {
   // test/mutants/run.ts changes a copy of sql/.
   await migrate(ownerUrl, { directory: process.env.TOCK_SQL_DIRECTORY });
-  await openEdge(ownerUrl, edgePassword);
+  await enableEdgeLogin(ownerUrl, edgePassword);
 }

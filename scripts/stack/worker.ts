@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { secrets, writeSecret } from './files.ts';
-import { checkout, home } from './place.ts';
-import { gone, mark, signal } from './processes.ts';
+import { checkout, home } from './paths.ts';
+import { identify, signal, waitUntilEnded } from './processes.ts';
 import { ended, lastLines } from './run.ts';
 
 export type Worker = { pid: number; log: string; ended: Promise<void>; stop(): Promise<void> };
@@ -14,23 +14,23 @@ const quiet = {
   WRANGLER_HIDE_BANNER: 'true',
   CLOUDFLARE_CF_FETCH_ENABLED: 'false',
   NO_COLOR: '1',
-  // Whoever starts it has made the dashboard.
+  // The caller has built the dashboard.
   TOCK_BUILT: '1',
 };
 
-/** Another Worker than functions/index.ts, which has files of its own by its name. */
-export type Other = { name?: string; entry?: string; vars?: Record<string, string> };
+/** A Worker other than functions/index.ts, with its own files by name. */
+export type WorkerOptions = { name?: string; entry?: string; vars?: Record<string, string> };
 
 /** Starts the Worker in workerd; it answers once `healthy` resolves. */
 export function startWorker(
   port: number,
   databaseUrl: string,
-  { name = 'worker', entry, vars: more = {} }: Other = {},
+  { name = 'worker', entry, vars: extraVars = {} }: WorkerOptions = {},
 ): Worker {
   const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
-  // In a file rather than in an argument, which every user of the machine could read.
-  const own = { TOCK_PUSH_SECRET: secrets().push, TOCK_PUSH_PRIVATE: 'allow' };
-  const all = Object.entries({ DATABASE_URL: databaseUrl, ...own, ...more });
+  // In a file instead of an argument, which every user of the machine could read.
+  const ownVars = { TOCK_PUSH_SECRET: secrets().push, TOCK_PUSH_PRIVATE: 'allow' };
+  const all = Object.entries({ DATABASE_URL: databaseUrl, ...ownVars, ...extraVars });
   const vars = writeSecret(`${name}.env`, all.map(([key, text]) => `${key}='${text}'\n`).join(''));
   const argv = [process.execPath, wrangler, 'dev', ...(entry ? [entry] : ['--env', 'local'])];
   argv.push('--local', '--ip', '127.0.0.1');
@@ -40,30 +40,30 @@ export function startWorker(
   if (process.platform === 'linux') argv.unshift('setpriv', '--pdeathsig', 'TERM', '--');
   const [program = '', ...args] = argv;
   const log = join(home(), `${name}.log`);
-  const out = openSync(log, 'w', 0o600);
+  const logFile = openSync(log, 'w', 0o600);
   const child = spawn(program, args, {
     cwd: checkout,
     env: { ...process.env, ...quiet, XDG_CONFIG_HOME: join(home(), name) },
     detached: true,
-    stdio: ['ignore', out, out],
+    stdio: ['ignore', logFile, logFile],
   });
-  closeSync(out);
+  closeSync(logFile);
   const pid = child.pid ?? 0;
-  const self = mark(pid);
-  const over = ended(child);
+  const self = identify(pid);
+  const hasEnded = ended(child);
   return {
     pid,
     log,
-    ended: over,
+    ended: hasEnded,
     async stop() {
       signal(pid, 'SIGTERM');
-      await gone([self], 5);
-      // workerd is in the same group: nothing of it may stay.
+      await waitUntilEnded([self], 5);
+      // workerd is in the same process group, so it is stopped too.
       const deadline = performance.now() + 2000;
       while (signal(-pid, 'SIGKILL') && performance.now() < deadline) {
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
-      await over;
+      await hasEnded;
     },
   };
 }

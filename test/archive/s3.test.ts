@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { s3 } from '../../functions/archive/s3.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { type Service, service } from '../http/service.ts';
 import { dropExpiredSegments } from '../sql/kernel/segment/segments.ts';
 import { value } from '../sql/verbs.ts';

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended, run } from '../../scripts/stack/run.ts';
 import { waitUntil } from '../sql/verbs.ts';

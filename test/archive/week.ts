@@ -7,8 +7,8 @@ import { s3 } from '../../functions/archive/s3.ts';
 import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { migrate } from '../../migrate/migrate.ts';
-import { makeDatabase, openEdge } from '../../scripts/stack/roles.ts';
-import { softly } from '../../scripts/stack/say.ts';
+import { enableEdgeLogin, makeDatabase } from '../../scripts/stack/roles.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { testCluster } from '../../scripts/stack/test_cluster.ts';
 import {
   ageClosedSegments,
@@ -39,7 +39,7 @@ const as = (role: string, word: string) =>
   cluster.url('week').replace(/\/\/[^@]*@/, `//${role}:${word}@`);
 const owner = as('tock', passwords.owner);
 await migrate(owner, {});
-await openEdge(owner, passwords.edge);
+await enableEdgeLogin(owner, passwords.edge);
 const client = new pg.Client({ connectionString: owner });
 await client.connect();
 const one = async <T>(sql: string, values: unknown[] = []) =>

@@ -14,14 +14,14 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 test('the benchmark measures Tock, the floor and the seeds, and writes what it found', async () => {
   const json = join(folder, 'figures.json');
   const short = ['--seconds', '0.3', '--rounds', '1', '--no-chart', '--json', json];
-  const { code, out } = await bench(
+  const { code, output } = await bench(
     '--only',
     'claim + complete 100',
     '--systems',
     'single,per',
     ...short,
   );
-  expect(code, out).toBe(0);
+  expect(code, output).toBe(0);
   const report: Report = JSON.parse(readFileSync(json, 'utf8'));
   expect(report.failures).toEqual([]);
   expect(report.cases.map(({ name, unit }) => [name, unit])).toEqual([
@@ -43,13 +43,13 @@ test('the benchmark measures Tock, the floor and the seeds, and writes what it f
   expect(readFileSync(join(folder, 'figures.md'), 'utf8')).toMatch(
     /^\| claim \+ complete 100 \| tasks\/s \| \*\*[\d,.]+\*\* \| [\d,.]+ \| [\d,.]+ \| [\d,.]+ \| [\d.]+ \|/m,
   );
-  expect(out).toMatch(/^claim \+ complete 100 +tasks\/s +[\d,.]+/m);
+  expect(output).toMatch(/^claim \+ complete 100 +tasks\/s +[\d,.]+/m);
 });
 
 test('a name that no case has is answered with those there are', async () => {
-  const { code, out } = await bench('--only', 'nonsense');
+  const { code, output } = await bench('--only', 'nonsense');
   expect(code).toBe(2);
-  expect(out).toContain('Nothing is called nonsense.');
-  expect(out).toContain('claim + complete 100');
-  expect(out).not.toMatch(/^ +at /m);
+  expect(output).toContain('Nothing is called nonsense.');
+  expect(output).toContain('claim + complete 100');
+  expect(output).not.toMatch(/^ +at /m);
 });

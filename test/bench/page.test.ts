@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { page } from '../../bench/page/page.ts';
 import { type Report, shown } from '../../bench/report.ts';
 import type { Case } from '../../bench/types.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
 const one = (more: Partial<Case>): Case => ({
@@ -144,9 +144,9 @@ test('the pages in bench/results are what their figures make, and the command ma
     const bench = resolve(import.meta.dirname, '../../bench/bench.ts');
     const of = (name: string) => attempt([process.execPath, bench, '--page', join(folder, name)]);
     const [made, none] = await Promise.all([of('small.json'), of('none.json')]);
-    expect(made.code, made.out).toBe(0);
+    expect(made.code, made.output).toBe(0);
     expect(readFileSync(join(folder, 'small.html'), 'utf8')).toBe(page(small));
-    expect([none.code, none.out]).toEqual([2, expect.stringContaining('There is no file')]);
+    expect([none.code, none.output]).toEqual([2, expect.stringContaining('There is no file')]);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -61,7 +61,7 @@ test('the archive is turned on, filled, looked at and turned off', async () => {
   expect((await cli('off')).out).toMatch(/^The archive is off/);
   // The database has it still.
   expect(await cli('ls', 'more')).toMatchObject({
-    err: 'No such tasks in the archive. What the database has not dropped yet: tock tasks\n',
+    err: 'The archive has no such tasks. Tasks that are still in the database: tock tasks\n',
   });
 });
 

@@ -47,7 +47,7 @@ test('a redrive ends though a worker has all die again', async () => {
     ended = true;
   });
   await working;
-  expect(out).toBe('1100 dead tasks run again\n');
+  expect(out).toBe('1100 dead tasks are rerun again\n');
 });
 
 test('an ended task is run again, and one that has not ended is not', async () => {
@@ -69,7 +69,7 @@ test('tasks are moved, cancelled and given a priority, and a queue is purged and
   expect(moved).toMatchObject({ code: 0, out: `${ids[0]} is in ${queue}-b now\n` });
   expect((await run('move', `${queue}-b`, ids[0] as string)).code).toBe(1);
   const first = await run('reprioritize-where', queue, '--priority', '0', '--tenant', 'b');
-  expect(first.out).toBe('2 tasks are given priority 0\n');
+  expect(first.out).toBe('2 tasks are now have priority 0\n');
   expect((await run('cancel-where', queue, '--tenant', 'a')).out).toBe('1 task is cancelled\n');
   expect(await json('purge', queue)).toMatchObject({ ready: 2, waiting: 0, more: false });
   expect((await run('drop', queue)).code).toBe(1);

@@ -47,13 +47,13 @@ describe.each(both)('over %s', (_name, env) => {
     const first = await cli(['cancel', ready, running]);
     expect(first).toMatchObject({ code: 0, err: '' });
     expect(first.out.split('\n').sort()).toEqual(
-      ['', `${ready} is cancelled`, `${running} is running: its worker is asked`].sort(),
+      ['', `${ready} is cancelled`, `${running} is running: its worker is notified`].sort(),
     );
     expect((await cli(['cancel', ready])).out).toBe(`${ready} was already cancelled\n`);
     expect((await json(['task', ready])).state).toBe('cancelled');
 
     const late = await cli(['cancel', done, waiting]);
-    expect(late).toMatchObject({ code: 1, err: '1 of 2 had ended before.\n' });
+    expect(late).toMatchObject({ code: 1, err: '1 of 2 tasks had already ended.\n' });
     expect(late.out).toContain(`${done} has ended: it is done\n`);
     expect(late.out).toContain(`${waiting} is cancelled\n`);
     expect(await json(['cancel', done])).toEqual({
@@ -130,14 +130,14 @@ describe.each(both)('over %s', (_name, env) => {
     const { ids } = await enqueue({});
     const id = ids[0] as string;
     const asked: [string[], number, RegExp][] = [
-      [['cancel', id, 'one'], 2, /^one is no task id/],
-      [['cancel', id, '0'], 2, /^0 is no task id/],
+      [['cancel', id, 'one'], 2, /^one is not a task id/],
+      [['cancel', id, '0'], 2, /^0 is not a task id/],
       [['cancel'], 2, /missing required argument 'id'/],
-      [['change', id], 2, /^There is nothing to change\.\nGive one or more of --priority/],
+      [['change', id], 2, /^No change was given\.\nGive at least one of --priority/],
       [
         ['change', id, '--priority', '12'],
         2,
-        /^--priority:? .*whole number from 0 .*9\n(Add --help to see what it takes\.\n)?$/,
+        /^--priority:? .*whole number from 0 .*9\n(Use --help to list the options\.\n)?$/,
       ],
       [['change', id, '--run-at', 'soon'], 2, /^--run-at:? .*ISO 8601/],
       [
@@ -148,7 +148,7 @@ describe.each(both)('over %s', (_name, env) => {
       [
         ['change', id, '--payload', '{oops'],
         2,
-        /^The payload is not JSON: [^\n]*\nA string needs its quotes too: '"hello"'\n$/,
+        /^The payload is not JSON: [^\n]*\nA JSON string needs double quotes: '"hello"'\n$/,
       ],
       [['change', '9223372036854775807', '--priority', '1'], 3, /^There is no task/],
       [['erase', '9223372036854775807'], 3, /^There is no task/],

@@ -83,7 +83,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await cli('claim', ...queues, '--weights', '2,1', '--wait', '0.1')).toEqual({
       code: 0,
       out: '',
-      err: 'Nothing to claim: empty. Try again in 30 s.\n',
+      err: 'Nothing to claim: empty. Retry in 30 s.\n',
     });
     const nothing = { leases: [], state: 'empty', retry_after_seconds: 30 };
     expect(await json('claim', ...queues)).toEqual(nothing);

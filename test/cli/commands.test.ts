@@ -110,7 +110,7 @@ test('a bad line says what is in already and how to go on', async () => {
   expect(err).toMatch(
     /^Line 1001 is not JSON: .*\n.*\nThe first 1000 tasks are enqueued already\.\n/,
   );
-  expect(err).toMatch(/--request-id [0-9a-f-]{36}: none of them is enqueued twice\.\n$/);
+  expect(err).toMatch(/--request-id [0-9a-f-]{36}: no task is enqueued twice\.\n$/);
 });
 
 test('status shows queues, maintenance jobs and segments', async () => {
@@ -135,7 +135,7 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
     [['enqueue', 'mail', '1', '--priority', 'high'], /'high' is invalid.*not a number/],
     [
       ['enqueue', 'mail', '1', '--priority', '12'],
-      /^--priority: a whole number from 0 to 9\nAdd --help to see what it takes\.\n$/,
+      /^--priority: a whole number from 0 to 9\nUse --help to list the options\.\n$/,
     ],
     [['enqueue', 'no queue', '1'], /^queue: a name of 1 to 100 letters/],
     [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nAdd --help/],
@@ -144,8 +144,8 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
       ['key', 'create', 'x', '--scope', 'root'],
       /^scopes\[0\]: one of enqueue, claim, read, admin\n/,
     ],
-    [['task', 'one'], /one is no task id/],
-    [['status', '--database-url', 'nowhere'], /not a PostgreSQL URL/],
+    [['task', 'one'], /one is not a task id/],
+    [['status', '--database-url', 'nowhere'], /not a valid PostgreSQL URL/],
     [['frobnicate'], /unknown command 'frobnicate'/],
   ];
   for (const [args, said] of asked) {
@@ -160,7 +160,7 @@ test('no such task is exit code 3, no such server is 4, nowhere to go is 2', asy
   expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
   const dead = await cli(['status', '--database-url', 'postgres://t:word@127.0.0.1:1/x']);
   expect(dead.code).toBe(4);
-  expect(dead.err).toMatch(/^PostgreSQL at 127\.0\.0\.1:1\/x can't be used: .*\nNothing listens/);
+  expect(dead.err).toMatch(/^PostgreSQL at 127\.0\.0\.1:1\/x cannot be used: .*\nNothing listens/);
   const url = `http://127.0.0.1:${await anyPort()}`;
   const web = await cli(['enqueue', 'a', '1', '--url', url, '--key', 'k']);
   expect(web).toMatchObject({ code: 4 });
@@ -220,6 +220,6 @@ test('a database that was never migrated is told so', async () => {
   const postgres = new URL(db.url);
   postgres.pathname = '/postgres';
   const { code, err } = await cli(['task', '1048576', '--database-url', postgres.href]);
-  expect(err).toMatch(/no such part of Tock: schema "tock" does not exist\.\n.*tock migrate\n$/);
+  expect(err).toMatch(/does not have this part of Tock: schema "tock" does not exist\.\n.*tock migrate\n$/);
   expect(code).toBe(1);
 });

@@ -11,7 +11,7 @@ test('concurrency keys are listed, resized, paused and reset', async () => {
   const queue = `concurrency_keys${++count}`;
   expect(await cli('concurrency', queue)).toMatchObject({ code: 3 });
   await cli('enqueue', queue);
-  expect((await cli('concurrency', queue)).err).toBe('No task has named a concurrency key.\n');
+  expect((await cli('concurrency', queue)).err).toBe('No task has used a concurrency key.\n');
   for (let n = 0; n < 3; n++) await cli('enqueue', queue, '--concurrency-key', 'user 1');
   const client = await connect();
   await client.query('select tock.promote(10, true)');

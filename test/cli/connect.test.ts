@@ -97,7 +97,7 @@ test('a file of sslrootcert that is not there is said', async () => {
   const url = `${elsewhere()}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`;
   await expect(withDatabase(url, () => Promise.resolve())).rejects.toMatchObject({
     exitCode: 2,
-    message: expect.stringMatching(/can't be used: ENOENT.*\/nowhere\/ca\.pem/),
+    message: expect.stringMatching(/cannot be used: ENOENT.*\/nowhere\/ca\.pem/),
   });
 });
 

@@ -21,7 +21,7 @@ test('tasks wait for others, and say for which', async () => {
   expect((await cli('parents', c)).out).toMatch(
     new RegExp(`n +task +name +state +result\\n1 +${a} +- +done +-\\n2 +${b} +- +ready +-\\n`),
   );
-  expect((await cli('parents', a)).err).toBe(`Task ${a} comes after no other.\n`);
+  expect((await cli('parents', a)).err).toBe(`Task ${a} depends on no other task.\n`);
   expect(await cli('parents', '99999999')).toMatchObject({ code: 3 });
   const { options } = JSON.parse((await cli('task', c, '--json')).out);
   expect(options).toEqual({ depends_on: [a, b], include_results: true, on_parent_failure: 'run' });

@@ -29,7 +29,7 @@ test('what is not written is told, and never a success', async () => {
   expect(await shell('"$@" > /dev/full', ['tasks', 'many'], env())).toEqual({
     code: 1,
     out: '',
-    err: expect.stringContaining(`stdout can't be written: ${full}.\n`),
+    err: expect.stringContaining(`stdout cannot be written: ${full}.\n`),
   });
 });
 
@@ -38,7 +38,7 @@ test('a reader that has gone has the beginning, and the export says where it was
   const { code, out, err } = await shell(piped, ['export', 'many'], env());
   expect(code).toBe(1);
   expect(out).toMatch(/^\{.*\}\n$/);
-  expect(err).toMatch(/^Who reads the export has gone\.\n/);
+  expect(err).toMatch(/^The reader of the export has closed its input\.\n/);
   expect(await shell(piped, ['tasks', 'many', '--limit', '1000'], env())).toEqual({
     code: 0,
     out: expect.stringMatching(/^.+\n$/),

@@ -80,9 +80,7 @@ test('many lines go in batches, and a 503 is tried again without doubling', asyn
 test('a refusal is told in one piece, with what to do', async () => {
   const bad = await cli(['enqueue', 'mail', '1', '--priority', '12']);
   expect(bad).toMatchObject({ code: 2, out: '' });
-  expect(bad.err).toBe(
-    '--priority: a whole number from 0 to 9\nAdd --help to see what it takes.\n',
-  );
+  expect(bad.err).toBe('--priority: a whole number from 0 to 9\nUse --help to list the options.\n');
   const twice = ['--max-attempts', '0', '--delay', '-1'];
   const worse = await cli(['enqueue', 'mail', '1', ...twice]);
   expect(worse.err).toMatch(/^--(delay|max-attempts): .*\n--(delay|max-attempts): .*\nAdd --help/);
@@ -106,7 +104,7 @@ test('of a database that is down it is said how to reach it, and of no request i
     const { code, out, err } = await tock(args, { env: { TOCK_URL: away.url, TOCK_KEY: 'k' } });
     expect([args, code, out]).toEqual([args, 4, '']);
     expect(err).toMatch(
-      /^The database is unreachable or overloaded.*\nSee that PostgreSQL runs .*try again\.\n$/,
+      /^The database is unreachable or overloaded.*\nCheck that PostgreSQL runs .*retry\.\n$/,
     );
   }
 });

@@ -18,7 +18,7 @@ test('a key is made with what limits it, listed, rotated and changed', async () 
   const made = await json(...create);
   expect(made).toMatchObject({ tenants: ['acme'], rate_limit: 100, rate_seconds: 60 });
   const rotated = await cli('key', 'rotate', made.prefix, '--overlap', '3600');
-  expect(rotated.out).toMatch(/^tock_[0-9a-f_]+\nThis key is shown this once: keep it now.\n$/);
+  expect(rotated.out).toMatch(/^tock_[0-9a-f_]+\nThis key is shown only once: store it now.\n$/);
   const next = rotated.out.slice(0, 13);
   const { out } = await cli('key', 'list');
   expect(out.split('\n')[0]).toMatch(
@@ -40,7 +40,7 @@ test('what can not be done with a key is said, and by which exit code', async ()
     [['key', 'rotate', 'tock_00000000'], 3, /^There is no key with the prefix tock_00000000/],
     [['key', 'change', 'tock_00000000', '--name', 'x'], 3, /^There is no key/],
     [['key', 'change', prefix], 2, /^Give --name/],
-    [['key', 'create', 'x', '--scope', 'read', '--rate', 'fast'], 2, /no rate, such as 100\/60/],
+    [['key', 'create', 'x', '--scope', 'read', '--rate', 'fast'], 2, /requests\/seconds, such as 100\/60/],
     [['key', 'create', 'x', '--scope', 'claim', '--tenant', 'a'], 2, /scopes enqueue and read/],
   ] as const) {
     const refused = await cli(...args);

@@ -30,7 +30,7 @@ test('limits are shown, of all queues or one, and reset', async () => {
   for (const more of [[], ['--reset']]) {
     const unknown = await cli(['limits', 'nobody', ...more]);
     expect(unknown).toMatchObject({ code: 3, out: '' });
-    expect(unknown.err).toMatch(/^There is no queue nobody that has a limit\./);
+    expect(unknown.err).toMatch(/^There is no queue nobody with limits\./);
   }
   expect(await cli(['limits', '--reset'])).toMatchObject({ code: 2, out: '' });
 });

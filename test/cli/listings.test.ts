@@ -48,17 +48,17 @@ test('what a list prints is its table, of an empty list the heading; what is sai
     [['tasks', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
     [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
     [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
-    [['dead', 'quiet'], 'dead ', 'No dead task is left to run again.\n'],
-    [['concurrency', 'quiet'], 'key ', 'No task has named a concurrency key.\n'],
-    [['leases', '--worker', 'bob'], 'queue ', 'Nobody runs anything.\n'],
+    [['dead', 'quiet'], 'dead ', 'No dead task is left to rerun.\n'],
+    [['concurrency', 'quiet'], 'key ', 'No task has used a concurrency key.\n'],
+    [['leases', '--worker', 'bob'], 'queue ', 'There are no open leases.\n'],
     [['limits'], 'queue ', 'No queue has limits.\n'],
     [['pool', 'list'], 'pool ', 'There are no pools.\n'],
-    [['pool', 'list', 'none'], 'worker ', 'Nobody is there, and nothing.\n'],
+    [['pool', 'list', 'none'], 'worker ', 'The pool has no workers and no tasks.\n'],
     [['schedule', 'list'], 'schedule ', 'There are no schedules.\n'],
     [
       ['series', '--from', '2020-01-01T00:00:00Z', '--to', '2020-01-01T01:00:00Z'],
       'time ',
-      'Nothing was counted then.\n',
+      'There are no metrics for this time.\n',
     ],
   ] as const) {
     const { code, out: table, err } = await cli(...args);
@@ -68,7 +68,7 @@ test('what a list prints is its table, of an empty list the heading; what is sai
   }
   const part = await cli('tasks', 'shop', '--limit', '2');
   expect(part.out.split('\n')).toHaveLength(4);
-  expect(part.err).toMatch(/^There may be more: --limit 20/);
+  expect(part.err).toMatch(/^There may be more: give --limit 20/);
 });
 
 test('who runs what, what time does, and why a queue waits', async () => {
@@ -77,9 +77,9 @@ test('who runs what, what time does, and why a queue waits', async () => {
   expect((await cli('maintenance')).out).toMatch(/job +every.*\n(.*\n)*collect_metrics +10 s/);
   expect(await out('segments')).toMatch(/segment +state.*\n(.*\n)* *1 +in use /);
   expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);
-  expect(await out('why', 'quiet')).toBe('Nothing holds quiet up.\n');
+  expect(await out('why', 'quiet')).toBe('Nothing delays quiet.\n');
   expect(await out('why', 'shpo')).toMatch(/warning: there is no queue of this name\n/);
-  expect(await out('tick')).toMatch(/^Due next at 20.*\n$|^Nothing is due next\n$/);
+  expect(await out('tick')).toMatch(/^Next due at 20.*\n$|^Nothing is due\n$/);
 });
 
 test('figures as tables and as OpenMetrics', async () => {
@@ -103,7 +103,7 @@ test('queues are listed, made, changed, paused and resumed', async () => {
   );
   expect(await out('queue', 'pause', queue)).toBe(`${queue} is paused\n`);
   expect(await out('queue', 'list')).toMatch(new RegExp(`${queue} +0 +0 +0 +0 +paused`));
-  expect(await out('queue', 'resume', queue)).toBe(`${queue} goes on\n`);
+  expect(await out('queue', 'resume', queue)).toBe(`${queue} is resumed\n`);
   expect(await json('queue', 'show', queue)).not.toHaveProperty('push_generation');
   for (const command of [
     'queue show',

@@ -64,7 +64,7 @@ test('an applied migration that was edited is refused by name', async () => {
   await migrate(db.url, { directory });
   addSql(directory, { [things]: `${sampleFiles[things]}-- edited\n` });
   await expect(migrate(db.url, { directory })).rejects.toThrow(
-    `sql/${things} is not what was applied as ${things}`,
+    `sql/${things} differs from ${things}`,
   );
   addSql(directory, { [things]: sampleFiles[things].replaceAll('\n', '\r\n') });
   expect((await migrate(db.url, { directory })).applied).toEqual([]);
@@ -99,7 +99,7 @@ test('a database from before the baseline is refused, with what to do, and stays
   const before = await state();
   const refused = migrate(db.url);
   await expect(refused).rejects.toThrow(
-    'older than the baseline: its migrations begin with migrations/0001_queues.sql',
+    'older than the first migration: its migrations begin with migrations/0001_queues.sql',
   );
   await expect(refused).rejects.toThrow('nothing was changed');
   await expect(refused).rejects.toThrow('run "tock uninstall", then migrate again');
@@ -138,7 +138,7 @@ test('a read-only server, a standby and an old PostgreSQL are refused', async ()
 
 test('a PostgreSQL that does not answer is named without its password', async () => {
   const failed = migrate('postgres://tock:secret@127.0.0.1:1/app');
-  await expect(failed).rejects.toThrow(/^PostgreSQL at 127\.0\.0\.1:1\/app can't be used/);
+  await expect(failed).rejects.toThrow(/^PostgreSQL at 127\.0\.0\.1:1\/app cannot be used/);
   await expect(failed).rejects.not.toThrow('secret');
-  await expect(migrate('mysql://x')).rejects.toThrow('not a PostgreSQL URL');
+  await expect(migrate('mysql://x')).rejects.toThrow('not a valid PostgreSQL URL');
 });

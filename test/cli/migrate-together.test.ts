@@ -25,7 +25,7 @@ test('behind a stuck migrator it gives up and says who holds the lock', async ()
   const lines: string[] = [];
   const log = (line: string) => lines.push(line);
   const failed = migrate(db.url, { directory: makeSampleSql(), log, waitSeconds: 3 });
-  await expect(failed).rejects.toThrow(`In the way: process ${rows[0].pid} (tock`);
+  await expect(failed).rejects.toThrow(`Blocked by: process ${rows[0].pid} (tock`);
   await expect(failed).rejects.toThrow('stuck-deploy');
   expect(lines.join('\n')).toContain(`Waiting for process ${rows[0].pid}`);
   await stuck.query('rollback');
@@ -44,7 +44,7 @@ test('behind an open transaction that reads a table it gives up with everything 
   });
   const failed = migrate(db.url, { directory, lockSeconds: 3 });
   await expect(failed).rejects.toThrow(
-    /0003_wider\.sql line 1: canceling statement due to lock timeout(.|\n)*In the way: process \d+ \(tock.*idle in transaction/,
+    /0003_wider\.sql line 1: canceling statement due to lock timeout(.|\n)*Blocked by: process \d+ \(tock.*idle in transaction/,
   );
   expect(await db.query("select to_regclass('tock.other') as other")).toEqual([{ other: null }]);
 });

@@ -46,8 +46,8 @@ test('mistakes name the option', async () => {
   const [lease] = await claim(0);
   const queue = stages[0] as string;
   const asked: [string[], RegExp][] = [
-    [['complete', lease, '--stage', 'x'], /--stage and --end are a task's own/],
-    [['complete', lease, id, '--stage', 'x', '--end'], /--stage or --end/],
+    [['complete', lease, '--stage', 'x'], /--stage and --end are for single tasks/],
+    [['complete', lease, id, '--stage', 'x', '--end'], /--stage and --end exclude/],
     [['complete', lease, id, '--stage', 'x'], /--stage must be in the pipeline of this task/],
     [['enqueue', queue, '1', '--pipeline', queue], /--pipeline/],
     [['enqueue', 'other', '1', '--pipeline', stages.join()], /--pipeline: queue other is no stage/],

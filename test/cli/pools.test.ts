@@ -32,7 +32,7 @@ test('three want to lead: one does, dies, and the next is elected', async () => 
   expect(Number(later)).toBeGreaterThan(Number(fencing_token));
   const stale = await cli('pool', 'join', pool, 'x', '--fencing-token', fencing_token);
   expect(stale).toMatchObject({ code: 1, out: '' });
-  expect(stale.err).toContain('Drop the work');
+  expect(stale.err).toContain('Discard the work');
   expect(await out('list')).toMatch(
     new RegExp(`pool +free +held +waiting\\n(.*\\n)*${pool} +1 +1 +0`),
   );
@@ -68,7 +68,7 @@ test('tasks are offered, taken, given back and ended', async () => {
   expect(await out('take', pool, 'w')).toBe(first);
   const fencing_token = first.trim().split('\t')[1] as string;
   expect(await out('unassign', pool, 'a', '--fencing-token', '1')).toBe(
-    'a is no longer held under 1\n',
+    'a is no longer assigned with fencing token 1\n',
   );
   expect(await cli('pool', 'unassign', pool, 'never')).toMatchObject({ code: 1 });
   expect(await out('unassign', pool, 'a', '--fencing-token', fencing_token, '--again')).toBe(
@@ -81,7 +81,7 @@ test('tasks are offered, taken, given back and ended', async () => {
   for (const task of ['a', 'b']) await out('unassign', pool, task);
   const empty = await cli('pool', 'take', pool, 'w');
   expect(empty).toEqual({ code: 0, out: '', err: 'Nothing: empty.\n' });
-  expect((await cli('pool', 'list', pool)).err).toBe('Nobody is there, and nothing.\n');
+  expect((await cli('pool', 'list', pool)).err).toBe('The pool has no workers and no tasks.\n');
   const waits = await cli('pool', 'assign', pool, 'c', '--wait');
   expect(waits).toEqual({ code: 0, out: '', err: 'Nothing: waiting.\n' });
   const given = JSON.parse((await cli('pool', 'take', pool, 'w', '--json')).out);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { program } from '../../cli/program.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { freshDatabase } from '../database.ts';
 import { waitUntil } from '../sql/verbs.ts';
 import { tock, tockProcess } from './tock.ts';
@@ -93,7 +93,7 @@ test('what is uninstalled is said first, and then gone, and is there again when 
     const client = await db.connect();
     await client.query("select tock.enqueue('mail', '[{}]')");
     const dry = await tock(['uninstall', '--dry-run'], { env });
-    expect(dry.out).toMatch(new RegExp(`database ${db.name}:\n.*all of its 1 queue,`));
+    expect(dry.out).toMatch(new RegExp(`Database ${db.name}:\n.*all of its 1 queue,`));
     const unasked = await tockProcess(['uninstall'], { env });
     expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
     expect((await client.query('select tock.queue_stats()')).rowCount).toBe(1);

@@ -63,7 +63,7 @@ test("a database that is given comes before dev.env's server, and takes no key",
   const env = { TOCK_HOME, DATABASE_URL: db.url };
   const keyed = await tock([...args, '--key', 'bad'], { env });
   expect(keyed).toMatchObject({ code: 2, out: '' });
-  expect(keyed.err).toMatch(/^--key is for HTTP, and this goes to the database\.\n/);
+  expect(keyed.err).toMatch(/^--key is for HTTP, and this command goes to the database\.\n/);
 });
 
 test('a server without any key is not passed over', async () => {
@@ -77,7 +77,7 @@ test("dev.env's database is left alone when a server is given", async () => {
   const TOCK_HOME = home({ TOCK_KEY: key, DATABASE_URL: db.url });
   const option = await tock(['--url', away, 'migrate'], { env: { TOCK_HOME } });
   expect(option).toMatchObject({ code: 2, out: '' });
-  expect(option.err).toMatch(/^--url is .* goes to the database\.\nGive --database-url/);
+  expect(option.err).toMatch(/^--url is .* needs the database\.\nGive --database-url/);
   const variable = await tock(['migrate'], { env: { TOCK_HOME, TOCK_URL: away } });
   expect(variable).toMatchObject({ code: 2, out: '' });
   expect(variable.err).toMatch(/^TOCK_URL is .*\nGive --database-url, or DATABASE_URL/);
@@ -91,10 +91,10 @@ test("dev.env's database is left alone when a server is given", async () => {
   expect(await tock(['key', 'list', '--url', away], { env: shell })).toMatchObject({ code: 4 });
 });
 
-test('what is no address is said', async () => {
+test('what is not a URL is said', async () => {
   for (const url of ['nonsense', 'postgres://a/b', 'tock.example']) {
     const said = await tock(['--url', url, '--key', 'k', 'status'], { env: {} });
-    expect(said).toMatchObject({ code: 2, err: expect.stringMatching(/^--url is no address\./) });
+    expect(said).toMatchObject({ code: 2, err: expect.stringMatching(/^--url is not a URL\./) });
   }
 });
 
@@ -112,7 +112,7 @@ test('two ways are refused by each command', async () => {
   for (const command of commands) {
     const ways = ['--url', server.url, '--database-url', db.url, '--key', key];
     const outcome = await tock([...command.split(' '), ...ways]);
-    const err = '--url and --database-url are two ways: give one.\n';
+    const err = '--url and --database-url exclude each other: give one.\n';
     expect({ command, ...outcome }).toEqual({ command, code: 2, out: '', err });
   }
 });

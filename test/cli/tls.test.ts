@@ -8,7 +8,7 @@ import { connect } from '../../functions/database/connect.ts';
 import { withDatabase } from '../../migrate/connect.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { withClient } from '../../scripts/stack/roles.ts';
-import { softly } from '../../scripts/stack/say.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
 import { waitUntil } from '../sql/verbs.ts';
 import { makeSampleSql } from './sample_sql.ts';
@@ -75,7 +75,7 @@ test('with verify-full and its CA the command line and the door reach a server b
 test('verify-full takes no certificate of an unknown CA, and none of another name', async () => {
   await expect(used(url('verify-full'))).rejects.toThrow(/certificate.*\n.*sslrootcert=/s);
   const byAddress = `${url('verify-full', '127.0.0.1')}&sslrootcert=${ca}`;
-  await expect(used(byAddress)).rejects.toThrow(/altnames.*\n.*Name the host/s);
+  await expect(used(byAddress)).rejects.toThrow(/altnames.*\n.*Use the host name/s);
   expect(await used(url('no-verify', '127.0.0.1'))).toEqual([{ ssl: true }]);
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { enqueue, expire, value, waitUntil } from '../sql/verbs.ts';
 import { execute, tock } from './tock.ts';
 import { transports } from './transports.ts';
@@ -84,7 +84,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await json('task', third)).toMatchObject({ progress: 75, state: 'running' });
     await cli('cancel', second);
     expect((await cli('extend', lease)).out).toMatch(
-      new RegExp(`\n${second} is to be cancelled: stop work on it\n$`),
+      new RegExp(`\n${second} is cancelled: stop working on it\n$`),
     );
     expect((await cli('fail', lease, second, '--error', 'stopped')).code).toBe(0);
     expect((await cli('complete', lease, first, '--result', '{"sent": 2}')).code).toBe(0);
@@ -112,7 +112,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await cli('complete', lease, ids[0] as string, stranger)).toEqual({
       code: 1,
       out: '1 completed\n',
-      err: `1 of 2 are not this lease's, or had ended otherwise: ${stranger}.\n`,
+      err: `1 of 2 ids do not belong to this lease, or had ended differently: ${stranger}.\n`,
     });
     const { lease: lost } = await json('claim', other.queue);
     await expire(client, lost);
@@ -120,7 +120,7 @@ describe.each(both)('over %s', (name, env) => {
     for (const verb of ['complete', 'fail', 'release', 'extend']) {
       const { code, out, err } = await cli(verb, lost);
       expect([verb, code, out]).toEqual([verb, 1, '']);
-      expect(err).toMatch(/^This lease is no longer yours: .*\nDrop the work and claim again; /);
+      expect(err).toMatch(/^This lease is not valid any more: .*\nDiscard the work and claim again; /);
     }
   });
 
@@ -129,7 +129,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await cli('claim', queue)).toEqual({
       code: 0,
       out: '',
-      err: 'Nothing to claim: empty. Try again in 30 s.\n',
+      err: 'Nothing to claim: empty. Retry in 30 s.\n',
     });
     expect(await json('claim', queue)).toMatchObject({ lease: null, state: 'empty', tasks: [] });
     const client = await connect();
@@ -184,12 +184,12 @@ test('other mistakes are told before anything is done', async () => {
     [['claim', 'q', '--limit', '1.5'], /'--limit <n>' .* whole number from 1 to 10000\./],
     [['claim', 'q', '--lease', '90000'], /'--lease <seconds>' .* number from 1 to 86400\./],
     [['claim', 'q', '--wait', 'long'], /'--wait <seconds>' .* is not a number\./],
-    [['complete', 'mine'], /^mine is no lease\.\nA lease is a UUID, as claim printed it\.\n$/],
-    [['complete', lease, '--result', '1'], /^--result is a task's own: give its id/],
+    [['complete', 'mine'], /^mine is not a lease\.\nA lease is a UUID, as claim printed it\.\n$/],
+    [['complete', lease, '--result', '1'], /^--result is for single tasks: give the id/],
     [['complete', lease, '5', '--result', '{'], /^The result is not JSON: /],
-    [['release', 'mine'], /^mine is no lease\./],
-    [['complete', lease, 'first'], /^first is no task id\./],
+    [['release', 'mine'], /^mine is not a lease\./],
+    [['complete', lease, 'first'], /^first is not a task id\./],
     [['extend', lease, '--lease', '0'], /'--lease <seconds>' .* number from 1 to 86400\./],
-    [['extend', lease, '5'], /^A lease is extended as a whole: ids go with --progress or/],
+    [['extend', lease, '5'], /^An extension concerns the whole lease: give ids only with --progress or/],
   ]);
 });

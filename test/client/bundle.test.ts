@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';

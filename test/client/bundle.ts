@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 
 // wrangler brings it.
 const esbuild: typeof import('esbuild') = createRequire(import.meta.url)('esbuild');

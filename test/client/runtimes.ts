@@ -1,9 +1,9 @@
 import { chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { completeFolder } from '../../scripts/stack/complete.ts';
+import { buildFolder } from '../../scripts/stack/build_folder.ts';
 import { unpackPackage } from '../../scripts/stack/npm.ts';
-import { home } from '../../scripts/stack/place.ts';
-import { silently } from '../../scripts/stack/say.ts';
+import { home } from '../../scripts/stack/paths.ts';
+import { silently } from '../../scripts/stack/step_reporter.ts';
 
 type Runtime = { build: string; integrity: string; program: string; run: string[] };
 
@@ -29,7 +29,7 @@ export const runtimes: Record<string, Runtime> = {
 export async function commandOf(name: string): Promise<string[]> {
   const { build, integrity, program, run } = runtimes[name] as Runtime;
   const folder = join(home(), name);
-  await completeFolder(folder, `1 ${build} ${integrity}\n`, silently, async (fresh) => {
+  await buildFolder(folder, `1 ${build} ${integrity}\n`, silently, async (fresh) => {
     await unpackPackage(fresh, build, integrity);
     chmodSync(join(fresh, program), 0o755);
   });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { cycles, importsIn, importsOf, unusedFiles } from './imports.ts';
 
 /** What each folder may import from beside itself. */

@@ -33,8 +33,8 @@ async function confirm(page: Page, name: string, word?: string): Promise<void> {
 test('a wrong key is refused in words, and a right one lasts as long as the tab', async () => {
   const page = await made.open(null);
   for (const [wrong, words] of [
-    ['tock_00000000_0', /knows no such key/],
-    ['ключ', /knows no such key/],
+    ['tock_00000000_0', /does not know this key/],
+    ['ключ', /does not know this key/],
   ] as const) {
     await page.getByLabel('Key', { exact: true }).fill(wrong);
     await button(page, 'Sign in').click();
@@ -79,7 +79,7 @@ test('a task is enqueued, and what is wrong with it is said beside it', async ()
 test('a queue is paused, goes on and is purged; what runs elsewhere shows by itself', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/shop');
-  await page.locator('.problem').getByText('There is no queue of this name').waitFor();
+  await page.locator('.problem').getByText('There is no queue with this name').waitFor();
   await enqueue(made.client, 'shop', numberedTasks(7));
   await page.reload();
   await button(page, 'Pause').click();
@@ -87,7 +87,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
   await told(page, 'shop is paused');
   expect(await value(made.client, "select paused from tock.queue('shop')")).toBe(true);
   await button(page, 'Resume').click();
-  await told(page, 'shop goes on');
+  await told(page, 'shop is resumed');
   await enqueue(made.client, 'shop', numberedTasks(3));
   // Nobody reloads.
   await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
@@ -104,7 +104,7 @@ test('dead tasks are run again: one, and all of an error', async () => {
   const page = await made.open(all);
   await goTo(page, `tasks/${ids[0]}`);
   await page.getByText('the bank is closed').first().waitFor();
-  await button(page, 'Run again').click();
+  await button(page, 'Rerun').click();
   await page.getByText('rerun of').waitFor();
   const again = new URL(page.url()).hash.split('/').at(-1) ?? '';
   expect(await task(made.client, again)).toMatchObject({ state: 'ready', payload: 0 });
@@ -123,12 +123,12 @@ test('a task is cancelled, hurried, given another priority and erased', async ()
   await goTo(page, `tasks/${id}`);
   await page.getByLabel('Priority').selectOption('1');
   await button(page, 'Change').click();
-  await told(page, 'Its priority is 1');
+  await told(page, 'The priority is 1');
   await button(page, 'Run now').click();
   await told(page, 'It is due now');
   await button(page, 'Cancel').click();
   await confirm(page, 'Cancel it');
-  await told(page, 'It is cancelled');
+  await told(page, 'The task is cancelled');
   expect(await task(made.client, id)).toMatchObject({ state: 'cancelled', priority: 1 });
   await button(page, 'Erase payload').click();
   await confirm(page, 'Erase', 'erase');
@@ -144,16 +144,16 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
   await made.client.query('select tock.promote()');
   const page = await made.open(all);
   await goTo(page, 'schedules');
-  await button(page, /Run now.*nightly/).click();
-  await told(page, /nightly was run: task \d+/);
+  await button(page, /Fire now.*nightly/).click();
+  await told(page, /nightly has fired: task \d+/);
   expect(await claim(made.client, 'nights')).toHaveLength(1);
   await button(page, /Pause.*nightly/).click();
   await told(page, 'nightly is paused');
   await button(page, /Resume.*nightly/).click();
-  await told(page, 'nightly goes on');
+  await told(page, 'nightly is resumed');
   await goTo(page, 'concurrency_keys?queue=doors');
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Pause' }).click();
-  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Open' }).waitFor();
+  await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Resume' }).waitFor();
   expect(
     await value(made.client, "select paused from tock.concurrency_keys('doors', 'front')"),
   ).toBe(true);
@@ -173,7 +173,7 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
     await goTo(page, place);
     await page.locator('h1').waitFor();
     const names = await page.locator('main').getByRole('button').allInnerTexts();
-    const touching = names.filter((name) => /^(?!Search|Go on|.*[▲▼]$)/.test(name.trim()));
+    const touching = names.filter((name) => /^(?!Search|Continue|Next page|.*[▲▼]$)/.test(name.trim()));
     const columns = await page.locator('main th button').allInnerTexts();
     expect(
       touching.filter((name) => !columns.includes(name)),
@@ -234,9 +234,9 @@ test('tasks are found by what is known of them, and more of them part by part', 
   await field('Tenant').fill('acme');
   await button(page, 'Search').click();
   await page.getByText('50 shown').waitFor();
-  await button(page, 'Go on').click();
+  await button(page, 'Continue').click();
   await page.getByText('100 shown').waitFor();
-  await button(page, 'Go on').click();
+  await button(page, 'Continue').click();
   await page.getByText('120 shown').waitFor();
   await field('Tenant').fill('');
   await field('Unique key').fill('order-7');
@@ -248,7 +248,7 @@ test('tasks are found by what is known of them, and more of them part by part', 
   await page.getByText('1 shown').waitFor();
   await field('Created from').fill('2099-01-01T00:00');
   await button(page, 'Search').click();
-  await page.getByText('There is no such task.').waitFor();
+  await page.getByText('There are no such tasks.').waitFor();
   await goTo(page, 'tasks');
   await field('Id').fill(keyed);
   await button(page, 'Search').click();
@@ -263,7 +263,7 @@ test('a server that is gone is said to be, and what was there stays', async () =
   await page.locator('.tiles').getByText('121', { exact: true }).waitFor();
   await page.context().setOffline(true);
   await page
-    .getByText(/out of reach|Offline/)
+    .getByText(/cannot be reached|Offline/)
     .first()
     .waitFor();
   await page.locator('.tiles').getByText('121', { exact: true }).waitFor();

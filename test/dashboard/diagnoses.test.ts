@@ -152,7 +152,7 @@ test('where nothing is wrong, nothing is said to be', async () => {
   await claim(client, 'fresh', { lease_seconds: 3600 });
   const page = await made.open(key);
   await page.getByRole('link', { name: 'fresh' }).click();
-  await page.getByText('Nothing holds this queue up').waitFor();
+  await page.getByText('Nothing delays this queue').waitFor();
   expect(made.complaints()).toEqual([]);
 });
 

@@ -53,7 +53,7 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
   );
   const page = await made.open(all);
   await goTo(page, 'queues/mixed');
-  await page.getByText('4 dead tasks are kept. 1 of them is not counted here').waitFor();
+  await page.getByText('4 dead tasks are stored. 1 of them is not counted here').waitFor();
 
   // A call that looks at much may find little.
   const rest: string[] = [];
@@ -75,11 +75,11 @@ test('dead tasks that were all run again are kept, and that none is left to run 
   const page = await made.open(all);
   await goTo(page, 'queues/solo');
   await button(page, 'Redrive').click();
-  await page.getByRole('dialog').getByRole('heading', { name: 'Run 1 dead task again?' }).waitFor();
+  await page.getByRole('dialog').getByRole('heading', { name: 'Rerun 1 dead task?' }).waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
-  await page.getByText('1 dead task of solo runs again.').waitFor();
-  await page.getByText('No dead task is left to run again.').waitFor();
-  await page.getByText('1 dead task is kept. 1 of them is not counted here').waitFor();
+  await page.getByText('1 dead task of solo is rerun.').waitFor();
+  await page.getByText('No dead task is left to rerun.').waitFor();
+  await page.getByText('1 dead task is stored. 1 of them is not counted here').waitFor();
 });
 
 test('waits on the overview and on the page of a queue count from readiness', async () => {
@@ -160,9 +160,9 @@ test('who reloads while nothing answers is signed in when something does', async
 test('the archive is looked through by what it can be', async () => {
   const page = await made.open(read);
   await goTo(page, 'tasks?archive=1');
-  await page.getByText('Name a queue').waitFor();
+  await page.getByText('Give a queue').waitFor();
   await goTo(page, 'tasks?archive=1&queue=shop&concurrency_key=g');
-  await page.getByText('not looked through by concurrency key').waitFor();
+  await page.getByText('cannot be searched by concurrency key').waitFor();
 });
 
 test('a key for one queue, or for one tenant, finds its own', async () => {
@@ -174,11 +174,11 @@ test('a key for one queue, or for one tenant, finds its own', async () => {
   await page.locator('.tiles').getByText('2', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Tasks', exact: true }).click();
   await page.getByText('2 shown').waitFor();
-  await page.getByRole('link', { name: 'ConcurrencyKeys' }).click();
-  await page.getByText('No task of this queue has named a concurrency key.').waitFor();
+  await page.getByRole('link', { name: 'Concurrency keys' }).click();
+  await page.getByText('No task of this queue has used a concurrency key.').waitFor();
   // What it may not see it is not sent to.
   const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
-  expect(offered).toEqual(['Overview', 'Tasks', 'ConcurrencyKeys']);
+  expect(offered).toEqual(['Overview', 'Tasks', 'Concurrency keys']);
   await goTo(page, 'leases');
   await page.getByText(/\(403\).*\. .*\.$/).waitFor();
   const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
@@ -195,7 +195,7 @@ test('what is no time is refused by its name, and a page that fails takes no oth
   await goTo(page, 'leases');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
   await goTo(page, 'concurrency_keys');
-  await page.getByRole('heading', { name: 'ConcurrencyKeys' }).waitFor();
+  await page.getByRole('heading', { name: 'Concurrency keys' }).waitFor();
   await goTo(page, 'leases');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
   await goTo(page, '');
@@ -225,7 +225,7 @@ test('a pool shows its workers, and the tasks that wait for one', async () => {
   const page = await made.open(read);
   await goTo(page, 'pools/crew');
   await page.getByRole('row', { name: /ann .*held .*first/ }).waitFor();
-  await page.getByRole('table', { name: 'Tasks that wait in crew' }).getByText('second').waitFor();
+  await page.getByRole('table', { name: 'Waiting tasks of crew' }).getByText('second').waitFor();
 });
 
 test('long lists go on: schedules, workers of a pool, who runs what in a queue', async () => {
@@ -239,15 +239,15 @@ test('long lists go on: schedules, workers of a pool, who runs what in a queue',
     await claim(client, 'crowded', { worker: `w${n}`, lease_seconds: 86_400 });
   const page = await made.open(read);
   await goTo(page, 'schedules');
-  await button(page, 'Go on').click();
+  await button(page, 'Next page').click();
   await page.getByText('s101').waitFor();
-  await button(page, 'From the beginning').click();
+  await button(page, 'First page').click();
   await page.getByText('s001').waitFor();
   await goTo(page, 'pools/crowd');
-  await button(page, 'Go on').click();
+  await button(page, 'Next page').click();
   await page.getByText('w101').waitFor();
   await goTo(page, 'queues/crowded');
-  await page.getByRole('link', { name: 'See all of them' }).click();
+  await page.getByRole('link', { name: 'List all leases' }).click();
   await page.getByRole('heading', { name: 'Leases of crowded' }).waitFor();
   const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
   await expect.poll(() => rows.count()).toBe(21);

@@ -110,8 +110,8 @@ test('who has no mouse gets everywhere, and into a dialog and out of it', async 
 test('what a screen reader says of a chart is in a table, and of a time the instant', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/emails');
-  const chart = page.getByRole('figure', { name: 'By the second' });
-  await chart.getByText('The same as a table').click();
+  const chart = page.getByRole('figure', { name: 'Per second' });
+  await chart.getByText('As a table').click();
   const table = chart.getByRole('table');
   expect(await table.getByRole('columnheader').allInnerTexts()).toEqual([
     'time',

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { execute } from '../cli/tock.ts';
 import { processesOf, removeHome, temporaryHome } from '../stack/start_process.ts';
@@ -32,7 +32,7 @@ test('the demo starts a stack, loses a worker, and every task is done right and 
   expect(row('runs')).toBe(200 + row('lost'));
   expect(row('seconds')).toBeGreaterThan(0);
   expect(out).toMatch(/kill -9 of worker-\d/);
-  expect(out).toMatch(/taken back by (pg_cron's tock:(reap|tick)|the Worker's alarm)/);
+  expect(out).toMatch(/reaped by (pg_cron's tock:(reap|tick)|the Worker's alarm)/);
   expect(processesOf(home)).toEqual([]);
 });
 
@@ -40,6 +40,6 @@ test('a count that is none is refused', async () => {
   const { code, out } = await execute([process.execPath, 'scripts/demo.ts', '--files', 'many'], {
     cwd: checkout,
   });
-  expect(out).toContain('--files is a whole number');
+  expect(out).toContain('--files must be a whole number');
   expect(code).toBe(2);
 });

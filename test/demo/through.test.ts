@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { execute } from '../cli/tock.ts';
 import {
   processesOf,
@@ -43,7 +43,7 @@ test('through a Worker consumer whose workerd is killed, every task is done righ
 
 test('through push to a receiver that is killed, every task is done right and once', async () => {
   const { out, row } = await demo('push');
-  expect(out).toMatch(/kill -9 of the receiver \(process \d+\), as it had a push to answer/);
+  expect(out).toMatch(/kill -9 of the receiver \(process \d+\), while it handled a push/);
   expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
   expect(row('failed')).toBeGreaterThanOrEqual(1);
   expect(row('runs')).toBe(100 + row('lost') + row('failed'));
@@ -52,6 +52,6 @@ test('through push to a receiver that is killed, every task is done right and on
 test('a way that is none is refused', async () => {
   const argv = [process.execPath, 'scripts/demo.ts', '--through', 'luck'];
   const { code, out } = await execute(argv, { cwd: checkout });
-  expect(out).toContain('--through is worker, consumer, push.');
+  expect(out).toContain('--through must be one of worker, consumer, push.');
   expect(code).toBe(2);
 });

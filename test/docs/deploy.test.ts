@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createApp } from '../../functions/http/app.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
@@ -39,10 +39,10 @@ test('each command of tock that is named is there, with its options', async () =
   expect([...commands.keys()]).toEqual(expect.arrayContaining(['doctor', 'enqueue', 'redrive']));
   const help = async (words: string[]) => {
     const argv = [process.execPath, join(checkout, 'cli/main.ts'), ...words, '--help'];
-    const { code, out } = await attempt(argv);
+    const { code, output } = await attempt(argv);
     expect(code, words.join(' ')).toBe(0);
-    expect(out).toContain(`Usage: tock ${words.join(' ')}`);
-    return out;
+    expect(output).toContain(`Usage: tock ${words.join(' ')}`);
+    return output;
   };
   const known = all(await help([]), /^ {2}([a-z]+)/gm);
   expect(known).toEqual(expect.arrayContaining([...commands.keys()]));

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { readSql } from '../../migrate/files.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name);

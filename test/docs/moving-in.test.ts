@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 const page = readFileSync(join(checkout, 'docs', 'moving-in.md'), 'utf8');

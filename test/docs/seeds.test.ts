@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { cronDatabase, stackInfo } from '../database.ts';
 import { client, databasePerFile, db } from '../sql/test_database.ts';
 import { value } from '../sql/verbs.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { audit } from '../../scripts/check/audit.ts';
 import { licences, locked, page } from '../../scripts/licences.ts';
-import { checkout, home } from '../../scripts/stack/place.ts';
+import { checkout, home } from '../../scripts/stack/paths.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
 const { dependencies, devDependencies } = JSON.parse(read('package.json'));
@@ -72,5 +72,7 @@ test('a high advisory against what users get is found, a low one is not', async 
 
 test('a registry that tells no advisories is said to', async () => {
   const none = await audit(await registry({}, 405));
-  expect(none).toEqual({ cannot: expect.stringMatching(/^The registry tells no advisories: 405/) });
+  expect(none).toEqual({
+    cannot: expect.stringMatching(/^The registry returned no advisories: 405/),
+  });
 });

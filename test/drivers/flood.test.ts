@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect } from '../../functions/database/connect.ts';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { type Pooler, poolOfEnds } from '../../scripts/stack/pooler.ts';
-import { softly } from '../../scripts/stack/say.ts';
+import { endsPoolName, type Pooler } from '../../scripts/stack/pooler.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { prepare, type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
 import { conditionTimeout } from '../timeout.ts';
 
@@ -62,7 +62,7 @@ async function pool(settings: Record<string, number>): Promise<Bindings> {
   const { edge } = made.passwords;
   return {
     DATABASE_URL: as('tock_edge', edge, pooler.port),
-    DATABASE_URL_ENDS: as('tock_edge', edge, pooler.port, poolOfEnds(name)),
+    DATABASE_URL_ENDS: as('tock_edge', edge, pooler.port, endsPoolName(name)),
     TOCK_MOST_AT_ONCE: String(MOST),
   };
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { ended } from '../../scripts/stack/run.ts';
 import { healthy } from '../../scripts/stack/worker.ts';

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type pg from 'pg';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
 

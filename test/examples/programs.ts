@@ -1,6 +1,6 @@
 import { aptInstall, aptUpdate } from '../../scripts/stack/apt.ts';
 import { run } from '../../scripts/stack/run.ts';
-import { softly } from '../../scripts/stack/say.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 
 const missing = async (name: string) =>
   run([name, '--version']).then(

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { alive, mark } from '../../scripts/stack/processes.ts';
+import { alive, identify } from '../../scripts/stack/processes.ts';
 import { conditionTimeout } from '../timeout.ts';
 import {
   copyExample,
@@ -129,7 +129,7 @@ test('a command is ended with what it started when its task is cancelled', async
   expect((await running.ended).code).toBe(0);
   expect(await tock.states([id as string])).toEqual(['cancelled']);
   expect(exists('never')).toBe(false);
-  await vi.waitUntil(async () => !alive(mark(Number(read('pid')))), conditionTimeout);
+  await vi.waitUntil(async () => !alive(identify(Number(read('pid')))), conditionTimeout);
 });
 
 test('a worker that is told to stop gives back what does not end in time, as no attempt', async () => {

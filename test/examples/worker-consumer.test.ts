@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { createTock, type Tock } from '../../client/index.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { run } from '../../scripts/stack/run.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { conditionTimeout } from '../timeout.ts';

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { type Cluster, cluster } from '../../scripts/stack/cluster.ts';
 import type { Host } from '../../scripts/stack/host.ts';
+import { openHost } from '../../scripts/stack/open_host.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { makeCron, makeDatabase, makeOwner } from '../../scripts/stack/roles.ts';
-import { softly } from '../../scripts/stack/say.ts';
-import { openHost } from '../../scripts/stack/source.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { prepare } from '../../scripts/stack/test_cluster.ts';
 
 /** One cluster of several, with the role tock and the database tock. */
@@ -37,7 +37,7 @@ export async function makeClusters(size: number): Promise<Clusters> {
   const ports: number[] = [];
   while (ports.length < size) ports.push(await anyPort());
   const name = `test-${process.pid}-fleet-${++fleets}`;
-  const host = await openHost({ name, ports: [...ports], say: softly, kept: false });
+  const host = await openHost({ name, ports: [...ports], reporter: softly, kept: false });
   const superuser = randomBytes(12).toString('hex');
   const owner = randomBytes(12).toString('hex');
   const clients: pg.Client[] = [];

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { plantNames } from '../../scripts/chaos/drivers/planted.ts';
+import { plantNames } from '../../scripts/chaos/drivers/planted_faults.ts';
 import { type Options, run } from '../../scripts/chaos/harness.ts';
 
 /** For what hangs. On a machine where many others compute, a run takes as many times as long. */
 const timeout = 3_600_000;
 const seed = Number(process.env.TOCK_TORTURE_SEED ?? 1);
 
-async function ran(options: Omit<Options, 'say' | 'seed'>) {
+async function ran(options: Omit<Options, 'print' | 'seed'>) {
   const said: string[] = [];
-  const differences = await run({ seed, say: (line) => said.push(line), ...options });
+  const differences = await run({ seed, print: (line) => said.push(line), ...options });
   const found = differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`);
   return { text: said.join('\n'), found: found.join('\n'), differences };
 }
@@ -40,9 +40,9 @@ test('a while in SQL without kills, while segments end, loses and doubles nothin
 
 test('each fault that is planted in a driver is found', { timeout }, async () => {
   const kinds: Record<string, RegExp> = {
-    'lost completion': /^(handed out after its completion|finished twice|a completion was undone)$/,
-    'lost enqueue': /^(lost|gone without an end)$/,
-    'doubled run': /^a run was handed out twice$/,
+    'lost completion': /^(leased after its completion|completed twice|a completion was undone)$/,
+    'lost enqueue': /^(lost|dropped without an end)$/,
+    'doubled run': /^a run was leased twice$/,
     'doubled enqueue': /^stored twice$/,
   };
   expect(Object.keys(kinds)).toEqual(plantNames);

@@ -75,7 +75,7 @@ test('what has ended is neither cancelled nor changed, and the answer says how i
           type: 'urn:tock:problem:conflict',
           detail: expect.stringContaining(state),
           field: 'id',
-          hint: expect.stringContaining("while its queue's retention keeps it"),
+          hint: expect.stringContaining("while the queue's retention keeps it"),
         },
       });
     }

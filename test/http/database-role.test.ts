@@ -6,7 +6,7 @@ import type { Connect } from '../../functions/database/types.ts';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { createWorker } from '../../functions/worker.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { dropMembers, type Member, makeMembers } from '../sql/roles.ts';
 

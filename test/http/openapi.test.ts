@@ -121,10 +121,10 @@ test('the document says what is not to be guessed of a lease', async () => {
     fail: paths['/v1/leases/{lease}/fail'].post,
     extend: paths['/v1/leases/{lease}/extend'].post,
   };
-  expect(fail.description).toMatch(/^error is optional: {}, or no body at all, fails all/);
+  expect(fail.description).toMatch(/^error is optional: {} or an empty body fails all/);
   expect(extend.summary).toContain('never back');
   const { runs } = extend.responses[200].content['application/json'].schema.properties;
-  expect(runs.description).toContain('also those that have ended since');
+  expect(runs.description).toContain('including those that have ended since');
 });
 
 test('the document says what is validated: limits, unknown options, the problem answer', async () => {

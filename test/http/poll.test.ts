@@ -11,7 +11,7 @@ afterEach(() => {
 });
 
 const stateOf = (body: string) => body;
-const gone = new AbortController().signal;
+const disconnected = new AbortController().signal;
 
 /** Answers by the list, its last again and again, each after some time, and counts. */
 function answers(states: string[], ms = 0) {
@@ -36,20 +36,26 @@ const gaps = (asked: number[]) => asked.slice(1).map((at, n) => at - (asked[n] ?
 
 test('a claim that passed over much is repeated at once, until it finds something', async () => {
   const { once, asked } = answers([...Array(60).fill('passing'), 'found']);
-  expect(await waited(poll(once, stateOf, { seconds: 30, gone }))).toEqual({ body: 'found' });
+  expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
+    body: 'found',
+  });
   // With pauses it would have been a minute.
   expect(asked).toHaveLength(61);
 });
 
 test('it is not repeated by a call that does not wait', async () => {
   const { once, asked } = answers(['passing']);
-  expect(await waited(poll(once, stateOf, { seconds: 0, gone }))).toEqual({ body: 'passing' });
+  expect(await waited(poll(once, stateOf, { seconds: 0, disconnected }))).toEqual({
+    body: 'passing',
+  });
   expect(asked).toHaveLength(1);
 });
 
 test('it is repeated a hundred times without a pause, and then as any other', async () => {
   const { once, asked } = answers(['passing']);
-  expect(await waited(poll(once, stateOf, { seconds: 1, gone }))).toEqual({ body: 'passing' });
+  expect(await waited(poll(once, stateOf, { seconds: 1, disconnected }))).toEqual({
+    body: 'passing',
+  });
   expect(asked.length).toBeGreaterThan(101);
   expect(asked.length).toBeLessThanOrEqual(101 + 64);
 });
@@ -61,7 +67,7 @@ test('it is not repeated for a client that has gone', async () => {
     if (asked.length === 3) client.abort();
     return once();
   };
-  await waited(poll(leave, stateOf, { seconds: 30, gone: client.signal }));
+  await waited(poll(leave, stateOf, { seconds: 30, disconnected: client.signal }));
   expect(asked).toHaveLength(4);
 });
 
@@ -69,7 +75,9 @@ test.each(['empty', 'paused', 'busy'])(
   'a claim that is %s is repeated with pauses',
   async (state) => {
     const { once, asked } = answers([state, state, 'found']);
-    expect(await waited(poll(once, stateOf, { seconds: 30, gone }))).toEqual({ body: 'found' });
+    expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
+      body: 'found',
+    });
     expect(asked).toHaveLength(3);
     for (const gap of gaps(asked)) expect(gap).toBeGreaterThanOrEqual(16);
   },
@@ -78,7 +86,9 @@ test.each(['empty', 'paused', 'busy'])(
 test('a claim that waits asks every 20 ms, not in step with others, and once more at the end', async () => {
   const { once, asked } = answers(['empty']);
   const started = Date.now();
-  expect(await waited(poll(once, stateOf, { seconds: 2, gone }))).toEqual({ body: 'empty' });
+  expect(await waited(poll(once, stateOf, { seconds: 2, disconnected }))).toEqual({
+    body: 'empty',
+  });
   const between = gaps(asked.slice(0, -1));
   for (const gap of between) {
     expect(gap).toBeGreaterThanOrEqual(16);
@@ -90,7 +100,7 @@ test('a claim that waits asks every 20 ms, not in step with others, and once mor
 
 test('a database that is slow is asked half of the time at most', async () => {
   const { once, asked } = answers(['empty'], 100);
-  await waited(poll(once, stateOf, { seconds: 2, gone }));
+  await waited(poll(once, stateOf, { seconds: 2, disconnected }));
   for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeGreaterThan(195);
   expect(asked.length).toBeLessThanOrEqual(11);
 });
@@ -100,7 +110,9 @@ test('a client that goes in a pause is not asked for again', async () => {
   const { once, asked } = answers(['empty']);
   setTimeout(() => client.abort(), 200);
   const started = Date.now();
-  const ended = poll(once, stateOf, { seconds: 30, most: 10, gone: client.signal }).then(Date.now);
+  const ended = poll(once, stateOf, { seconds: 30, most: 10, disconnected: client.signal }).then(
+    Date.now,
+  );
   expect(await waited(ended)).toBe(started + 200);
   expect(asked).toHaveLength(1);
 });
@@ -109,7 +121,7 @@ test('where only so many statements may be sent, its looks are spread over the t
   for (let round = 0; round < 8; round++) {
     const { once, asked } = answers(['empty']);
     const started = Date.now();
-    await waited(poll(once, stateOf, { seconds: 2, most: 11, gone }));
+    await waited(poll(once, stateOf, { seconds: 2, most: 11, disconnected }));
     expect(asked).toHaveLength(11);
     for (const [n, gap] of gaps(asked.slice(0, -1)).entries()) {
       // What is left of the time by what is left of the looks, and a fifth more or less.
@@ -123,7 +135,7 @@ test('where only so many statements may be sent, its looks are spread over the t
 
 test('what passes over much keeps within that too', async () => {
   const { once, asked } = answers(['passing']);
-  expect(await waited(poll(once, stateOf, { seconds: 30, most: 45, gone }))).toEqual({
+  expect(await waited(poll(once, stateOf, { seconds: 30, most: 45, disconnected }))).toEqual({
     body: 'passing',
   });
   expect(asked).toHaveLength(45);
@@ -132,7 +144,7 @@ test('what passes over much keeps within that too', async () => {
 test('who waits for long may look less often the longer it has waited', async () => {
   const { once, asked } = answers(['empty']);
   const started = Date.now();
-  await waited(poll(once, stateOf, { seconds: 30, share: 0.1, gone }));
+  await waited(poll(once, stateOf, { seconds: 30, share: 0.1, disconnected }));
   expect(asked.length).toBeGreaterThan(30);
   expect(asked.length).toBeLessThan(100);
   for (const [n, gap] of gaps(asked.slice(0, -1)).entries()) {
@@ -147,7 +159,7 @@ test('a claim that a rate holds up looks again when there can be a start, no soo
   const { once, asked } = answers(['limited', 'limited', 'found']);
   const laterOf = () => 4;
   expect(
-    await waited(poll(once, stateOf, { seconds: 30, secondsToAdmission: laterOf, gone })),
+    await waited(poll(once, stateOf, { seconds: 30, secondsToAdmission: laterOf, disconnected })),
   ).toEqual({
     body: 'found',
   });
@@ -157,21 +169,21 @@ test('a claim that a rate holds up looks again when there can be a start, no soo
 test('it looks once more at the end where its time is up before that', async () => {
   const { once, asked } = answers(['limited']);
   const started = Date.now();
-  await waited(poll(once, stateOf, { seconds: 10, secondsToAdmission: () => 60, gone }));
+  await waited(poll(once, stateOf, { seconds: 10, secondsToAdmission: () => 60, disconnected }));
   expect(asked).toEqual([started, started + 10_000]);
 });
 
 test('a claim that waits for another task to end looks as one that found nothing', async () => {
   const { once, asked } = answers(['limited']);
-  await waited(poll(once, stateOf, { seconds: 1, secondsToAdmission: () => 1, gone }));
+  await waited(poll(once, stateOf, { seconds: 1, secondsToAdmission: () => 1, disconnected }));
   for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
 });
 
 test('where there is no place to look from it waits for one, to the end of its time and no longer', async () => {
   const { once, asked } = answers(['empty']);
   let free = false;
-  const look = () => (free ? () => {} : null);
-  const wait = poll(once, stateOf, { seconds: 10, look, gone });
+  const pollSlot = () => (free ? () => {} : null);
+  const wait = poll(once, stateOf, { seconds: 10, pollSlot, disconnected });
   await vi.advanceTimersByTimeAsync(9000);
   expect(asked).toHaveLength(1);
   free = true;
@@ -179,7 +191,7 @@ test('where there is no place to look from it waits for one, to the end of its t
   expect(asked.length).toBeGreaterThan(10);
   free = false;
   const vain = answers(['empty']);
-  expect(await waited(poll(vain.once, stateOf, { seconds: 1, look, gone }))).toEqual({
+  expect(await waited(poll(vain.once, stateOf, { seconds: 1, pollSlot, disconnected }))).toEqual({
     body: 'empty',
   });
   expect(vain.asked).toHaveLength(1);
@@ -189,8 +201,8 @@ test('a client that goes while it waits for a place is not asked for again', asy
   const { once, asked } = answers(['empty']);
   const client = new AbortController();
   let free = false;
-  const look = () => (free ? () => {} : null);
-  const wait = poll(once, stateOf, { seconds: 10, look, gone: client.signal });
+  const pollSlot = () => (free ? () => {} : null);
+  const wait = poll(once, stateOf, { seconds: 10, pollSlot, disconnected: client.signal });
   await vi.advanceTimersByTimeAsync(1000);
   free = true;
   client.abort();

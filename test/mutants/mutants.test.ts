@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { edited, placesOf, type Source } from './match.ts';
 import { type Mutant, mutants } from './mutants.ts';
 import { folderOf, sourcesOf } from './plant.ts';

@@ -1,6 +1,6 @@
 import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { edited, placesOf, type Source } from './match.ts';
 import type { Mutant } from './mutants.ts';
 

@@ -6,7 +6,7 @@ import { afterAll, expect, test, vi } from 'vitest';
 import { deliver } from '../../functions/push/deliver.ts';
 import { postByFetch } from '../../functions/push/post.ts';
 import { secretsOf } from '../../functions/push/secret.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { claimToPush } from './receiver.ts';

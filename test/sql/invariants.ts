@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { brokenSentences } from '../../scripts/chaos/judge/sentences.ts';
+import { brokenSentences } from '../../scripts/chaos/checker/invariants.ts';
 
 export { brokenSentences };
 

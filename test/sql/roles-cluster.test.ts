@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { migrate as migrateBy } from '../../migrate/migrate.ts';
 import { makeDatabase, withClient } from '../../scripts/stack/roles.ts';
-import { softly } from '../../scripts/stack/say.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { type TestCluster, testCluster } from '../../scripts/stack/test_cluster.ts';
 
 const migrate = (url: string) => migrateBy(url, { directory: process.env.TOCK_SQL_DIRECTORY });

@@ -10,8 +10,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { completeFolder } from '../../scripts/stack/complete.ts';
-import { softly } from '../../scripts/stack/say.ts';
+import { buildFolder } from '../../scripts/stack/build_folder.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { sleep } from '../sleep.ts';
 
 let parent: string;
@@ -29,7 +29,7 @@ const whole = () => readFileSync(join(folder, 'what'), 'utf8');
 const beside = () => readdirSync(parent).filter((name) => name.includes('.new-'));
 
 function complete(recipe: string, before = async () => {}): Promise<void> {
-  return completeFolder(folder, recipe, softly, async (fresh) => {
+  return buildFolder(folder, recipe, softly, async (fresh) => {
     made++;
     await before();
     writeFileSync(join(fresh, 'what'), recipe);

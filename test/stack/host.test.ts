@@ -4,10 +4,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Host } from '../../scripts/stack/host.ts';
-import { checkout } from '../../scripts/stack/place.ts';
-import { alive, mark } from '../../scripts/stack/processes.ts';
-import { softly } from '../../scripts/stack/say.ts';
-import { openHost } from '../../scripts/stack/source.ts';
+import { openHost } from '../../scripts/stack/open_host.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
+import { alive, identify } from '../../scripts/stack/processes.ts';
+import { softly } from '../../scripts/stack/step_reporter.ts';
 import { sweepTests } from '../../scripts/stack/sweep.ts';
 import { stackInfo } from '../database.ts';
 
@@ -16,7 +16,7 @@ let host: Host;
 
 beforeAll(async () => {
   const name = `test-${process.pid}-host-${randomBytes(3).toString('hex')}`;
-  host = await openHost({ name, ports: [], say: softly, kept: false });
+  host = await openHost({ name, ports: [], reporter: softly, kept: false });
 });
 
 afterAll(async () => {
@@ -58,7 +58,7 @@ test('a cluster ends with the process that started it, and its folder is swept',
   });
   const said = await new Promise<string>((resolve) => starter.stdout.once('data', resolve));
   const [pid, data] = JSON.parse(String(said)) as [number, string];
-  const postmaster = mark(pid);
+  const postmaster = identify(pid);
   expect(alive(postmaster)).toBe(true);
   const over = new Promise((resolve) => starter.once('close', resolve));
   starter.kill('SIGKILL');

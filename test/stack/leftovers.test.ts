@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import { alive, mark } from '../../scripts/stack/processes.ts';
-import { leave, take } from '../../scripts/stack/running.ts';
+import { alive, identify } from '../../scripts/stack/processes.ts';
+import { acquire, release } from '../../scripts/stack/running.ts';
 import { ownCluster, stackInfo } from '../database.ts';
 import { removeHome, temporaryHome } from './start_process.ts';
 
@@ -13,15 +13,15 @@ test('what a killed run left at work is stopped by the next one', async () => {
   const home = temporaryHome();
   vi.stubEnv('TOCK_HOME', home);
   const orphan = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
-  const left = mark(orphan.pid ?? 0);
+  const left = identify(orphan.pid ?? 0);
   const running = { self: { pid: process.pid, born: 'long ago' }, started: { PgBouncer: left } };
   writeFileSync(join(home, 'running.json'), JSON.stringify(running));
   const notes: string[] = [];
-  expect(await take((text) => notes.push(text))).toEqual({ taken: true });
+  expect(await acquire((text) => notes.push(text))).toEqual({ taken: true });
   expect(alive(left)).toBe(false);
   expect(notes.join()).toContain('left PgBouncer');
-  expect(await take(() => {})).toMatchObject({ taken: false });
-  await leave();
+  expect(await acquire(() => {})).toMatchObject({ taken: false });
+  await release();
   removeHome(home);
 });
 

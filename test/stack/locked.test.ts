@@ -3,15 +3,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { locked } from '../../scripts/stack/locked.ts';
-import { checkout } from '../../scripts/stack/place.ts';
+import { withFileLock } from '../../scripts/stack/file_lock.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-locked-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 test('the lock of a process that was killed is free at once', async () => {
   const file = join(folder, 'lock');
-  const module = join(checkout, 'scripts/stack/locked.ts');
+  const module = join(checkout, 'scripts/stack/file_lock.ts');
   const hold = `const { locked } = await import(${JSON.stringify(module)});
     await locked(${JSON.stringify(file)}, () => {}, async () => {
       console.log('held');
@@ -23,7 +23,7 @@ test('the lock of a process that was killed is free at once', async () => {
   await new Promise((resolve) => other.stdout.once('data', resolve));
   let waited = false;
   let freed = false;
-  const mine = locked(
+  const mine = withFileLock(
     file,
     () => {
       waited = true;

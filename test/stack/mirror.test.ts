@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
-import { aptMirrors, mirrorWith, proxyFor } from '../../scripts/stack/mirror.ts';
+import { aptMirrors, findMirror, proxyFor } from '../../scripts/stack/mirror.ts';
 
 let folder = '';
 let server: Server;
@@ -83,13 +83,13 @@ Enabled: no
 
 test('the first mirror that has the release is taken, and one that is given before all', async () => {
   const mirrors = [`${url}/empty`, `${url}/whole`];
-  expect(await mirrorWith('trixie', mirrors)).toBe(`${url}/whole`);
-  const none = mirrorWith('forky', mirrors);
+  expect(await findMirror('trixie', mirrors)).toBe(`${url}/whole`);
+  const none = findMirror('forky', mirrors);
   await expect(none).rejects.toThrow('Set TOCK_DEBIAN_MIRROR');
   await expect(none).rejects.toThrow(`${url}/empty: `);
-  await expect(mirrorWith('trixie', [])).rejects.toThrow("apt's sources name no distribution");
+  await expect(findMirror('trixie', [])).rejects.toThrow("apt's sources name no distribution");
   vi.stubEnv('TOCK_DEBIAN_MIRROR', `${url}/empty`);
-  await expect(mirrorWith('trixie', mirrors)).rejects.toThrow('Set TOCK_DEBIAN_MIRROR');
+  await expect(findMirror('trixie', mirrors)).rejects.toThrow('Set TOCK_DEBIAN_MIRROR');
 });
 
 test("apt's proxy is used, but not where apt goes there directly", async () => {

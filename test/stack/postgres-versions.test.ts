@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { releases } from '../../scripts/stack/debian.ts';
 import { installedPostgres } from '../../scripts/stack/packages.ts';
-import { wayTo } from '../../scripts/stack/ways.ts';
+import { findPostgresSource } from '../../scripts/stack/postgres_sources.ts';
 
 // Without a Docker engine, whatever this machine has.
 beforeEach(() => vi.stubEnv('PATH', '/nowhere'));
@@ -18,7 +18,7 @@ const absent = Object.keys(releases)
 test('what is installed is used as it is', async ({ skip }) => {
   const installed = installedPostgres();
   if (!installed) return skip('there is no PostgreSQL of the system here');
-  expect(await wayTo(installed.major)).toEqual({ way: 'system' });
+  expect(await findPostgresSource(installed.major)).toEqual({ way: 'system' });
 });
 
 test('a version with pg_cron that is not installed is made by root alone', async ({ skip }) => {
@@ -27,13 +27,19 @@ test('a version with pg_cron that is not installed is made by root alone', async
   skip(!existsSync('/usr/bin/apt-get'), 'this system has no apt');
   vi.stubEnv('TOCK_DEBIAN_MIRROR', 'http://mirror.example/debian');
   vi.spyOn(process, 'getuid').mockReturnValue(0);
-  expect(await wayTo(major)).toEqual({ way: 'debian' });
+  expect(await findPostgresSource(major)).toEqual({ way: 'debian' });
   vi.spyOn(process, 'getuid').mockReturnValue(1000);
-  expect(await wayTo(major)).toEqual({ cannot: expect.stringContaining('as root: use sudo') });
+  expect(await findPostgresSource(major)).toEqual({
+    cannot: expect.stringContaining('as root: use sudo'),
+  });
 });
 
 test('a version that nobody has, and a system that npm has nothing for, are told apart', async () => {
-  expect(await wayTo(14)).toEqual({ cannot: expect.stringContaining('it is 15 to 18') });
+  expect(await findPostgresSource(14)).toEqual({
+    cannot: expect.stringContaining('it is 15 to 18'),
+  });
   vi.spyOn(process, 'platform', 'get').mockReturnValue('sunos');
-  expect(await wayTo(18)).toEqual({ cannot: expect.stringContaining('use such a system') });
+  expect(await findPostgresSource(18)).toEqual({
+    cannot: expect.stringContaining('use such a system'),
+  });
 });

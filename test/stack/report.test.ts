@@ -5,7 +5,7 @@ import { slow } from '../../scripts/check/slow.ts';
 import type { Report } from '../../scripts/check/suite.ts';
 import { summary } from '../../scripts/check/summary.ts';
 import { named } from '../../scripts/check/versions.ts';
-import { checkout, home } from '../../scripts/stack/place.ts';
+import { checkout, home } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
 // In the checkout, where vitest is found.

@@ -3,14 +3,14 @@ import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { gone, mark, signal } from '../../scripts/stack/processes.ts';
+import { identify, signal, waitUntilEnded } from '../../scripts/stack/processes.ts';
 import { processesOf, removeHome, start, temporaryHome } from './start_process.ts';
 
 const home = temporaryHome();
 afterAll(async () => {
-  const left = processesOf(home).map(mark);
+  const left = processesOf(home).map(identify);
   for (const { pid } of left) signal(pid, 'SIGKILL');
-  await gone(left, 10);
+  await waitUntilEnded(left, 10);
   removeHome(home);
 });
 
@@ -67,7 +67,7 @@ test('the printed lines take a task through, a second start is refused, Ctrl-C e
   const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
   const second = await start(home);
   expect(await second.exit).toBe(0);
-  expect(second.output()).toContain(`already runs from this checkout: it serves ${url}`);
+  expect(second.output()).toContain(`already runs in this checkout: it serves ${url}`);
 
   process.kill(stack.pid, 'SIGINT');
   expect(await stack.exit).toBe(0);
@@ -112,11 +112,11 @@ test('an end of PostgreSQL is outlived: 503, another start brings it back, Ctrl-
   const first = postgres();
   // As pg_ctl stop does.
   process.kill(first, 'SIGINT');
-  await stack.says('To start it again, in another terminal: npm start');
+  await stack.says('To restart it, run in another terminal: npm start');
   expect(await enqueued()).toBe(503);
   const again = await start(home);
   expect(await again.exit).toBe(0);
-  await stack.says('PostgreSQL is back.');
+  await stack.says('PostgreSQL runs again.');
   expect(postgres()).not.toBe(first);
   await expect.poll(enqueued).toBe(201);
 

@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest';
+import { checkClaims } from '../../scripts/chaos/checker/claims.ts';
+import { checkResources } from '../../scripts/chaos/checker/resources.ts';
+import { checkFires, checkStored } from '../../scripts/chaos/checker/stored.ts';
 import {
   type Claim,
   type Journal,
@@ -6,9 +9,6 @@ import {
   type Stored,
   type TaskRequest,
 } from '../../scripts/chaos/journal.ts';
-import { judgeClaims } from '../../scripts/chaos/judge/claims.ts';
-import { judgeResources } from '../../scripts/chaos/judge/resources.ts';
-import { judgeFires, judgeStored } from '../../scripts/chaos/judge/stored.ts';
 
 // What the judge finds, in journals and states made up for each kind of loss.
 
@@ -61,7 +61,7 @@ function worked(many: number): { journal: Journal; stored: Stored[] } {
 const bounds = { limits: { three: 3 }, caps: { few: 1 }, rates: { slow: { burst: 2, each: 1 } } };
 
 const judged = (journal: Journal, stored: Stored[] = []) =>
-  kinds([...judgeClaims(journal, bounds), ...(stored.length ? judgeStored(journal, stored) : [])]);
+  kinds([...checkClaims(journal, bounds), ...(stored.length ? checkStored(journal, stored) : [])]);
 
 test('all is well where every task was done once', () => {
   const { journal, stored } = worked(3);
@@ -72,7 +72,7 @@ test('a run that is handed out in two leases is found, unless a crash lay betwee
   const journal = openJournal();
   journal.claimed(claim(1000, 'one', ['7']));
   journal.claimed(claim(3000, 'two', ['7']));
-  expect(judged(journal)).toEqual(['a run was handed out twice']);
+  expect(judged(journal)).toEqual(['a run was leased twice']);
   journal.crashed(2000);
   expect(judged(journal)).toEqual([]);
 });
@@ -87,7 +87,7 @@ test('a run of the same lease, heard of twice, is one', () => {
 test('a task that comes again after its completion is found', () => {
   const { journal } = worked(1);
   journal.claimed(claim(9000, 'late', [], { runs: [run('1', { name: '99' })] }));
-  expect(judged(journal)).toEqual(['handed out after its completion']);
+  expect(judged(journal)).toEqual(['leased after its completion']);
 });
 
 test('a task that comes again before its completion was answered is none', () => {
@@ -102,7 +102,7 @@ test('a lost task, one stored twice and one that nobody asked for are found', ()
   expect(judged(journal, [one, two])).toEqual(['lost']);
   expect(judged(journal, [...stored, { ...one, id: '50' }])).toContain('stored twice');
   expect(judged(journal, [...stored, { ...one, id: '50', n: 50 }])).toContain(
-    'stored, and nobody asked for it',
+    'stored without a request',
   );
 });
 
@@ -113,7 +113,7 @@ test('an enqueue whose answer was lost is there whole or not at all', () => {
   const there = [11, 12, 13].map(
     (n): Stored => ({ id: `${n}`, n, state: 'expired', rerunOf: null }),
   );
-  const ofCall = (many: number) => judgeStored(journal, [...stored, ...there.slice(0, many)]);
+  const ofCall = (many: number) => checkStored(journal, [...stored, ...there.slice(0, many)]);
   expect(kinds(ofCall(3))).not.toContain('half a call');
   expect(kinds(ofCall(2))).toContain('half a call');
 });
@@ -124,7 +124,7 @@ test('what was rolled back and is there is found', () => {
   journal.settled(5, [2], 'none');
   expect(judged(journal, stored)).toEqual([]);
   expect(judged(journal, [...stored, { id: '2', n: 2, state: 'done', rerunOf: null }])).toContain(
-    'undone and stored',
+    'undone but stored',
   );
 });
 
@@ -135,8 +135,8 @@ test('a completion that was acknowledged and undone is found, and one that nobod
   journal.requested(request(3));
   journal.settled(5, [3], 'sure', ['3']);
   const third = (state: string): Stored[] => [...stored, { id: '3', n: 3, state, rerunOf: null }];
-  expect(judged(journal, third('done'))).toEqual(['done, and nobody said so']);
-  expect(judged(journal, third('cancelled'))).toEqual(['cancelled, and nobody said so']);
+  expect(judged(journal, third('done'))).toEqual(['done, without a request for it']);
+  expect(judged(journal, third('cancelled'))).toEqual(['cancelled, without a request for it']);
   expect(judged(journal, third('running'))).toEqual(['not ended']);
 });
 
@@ -147,7 +147,7 @@ test('a concurrency key of three that lets in a fourth is found, and one whose l
     journal.settled(5, [n], 'sure', [String(n)]);
     journal.claimed(claim(n * 100, `lease ${n}`, [String(n)], { queue: 'three' }));
   }
-  expect(judged(journal)).toEqual(['a concurrency key was overshot']);
+  expect(judged(journal)).toEqual(['a concurrency limit was exceeded']);
   journal.ending({ verb: 'fail', lease: 'lease 1', sent: 350, runs: [run('1')], final: [] });
   expect(judged(journal)).toEqual([]);
 });
@@ -159,14 +159,14 @@ test('one claim that brings too many of a concurrency key is found', () => {
     journal.settled(5, [n], 'sure', [String(n)]);
   }
   journal.claimed(claim(100, 'lease', ['1', '2'], { queue: 'one' }));
-  expect(judged(journal)).toEqual(['a concurrency key was overshot']);
+  expect(judged(journal)).toEqual(['a concurrency limit was exceeded']);
 });
 
 test('what comes too early, too late, before its parent or after its cancel is found', () => {
   const early: [Partial<TaskRequest>, string][] = [
-    [{ due: 2000 }, 'handed out before its time'],
-    [{ expires: 900 }, 'handed out after it expired'],
-    [{ parents: [2] }, 'handed out before its parent'],
+    [{ due: 2000 }, 'leased before its time'],
+    [{ expires: 900 }, 'leased after it expired'],
+    [{ parents: [2] }, 'leased before its parent'],
   ];
   for (const [more, kind] of early) {
     const journal = openJournal();
@@ -178,7 +178,7 @@ test('what comes too early, too late, before its parent or after its cancel is f
   const journal = openJournal();
   journal.cancelled({ id: '1', sent: 10, acknowledged: 20 });
   journal.claimed(claim(1000, 'lease', ['1']));
-  expect(judged(journal)).toEqual(['handed out after it was cancelled']);
+  expect(judged(journal)).toEqual(['leased after it was cancelled']);
 });
 
 test('a change that the next claim does not know is found', () => {
@@ -207,7 +207,7 @@ test('a rerun that is lost, and one that nobody was told of, are found', () => {
   expect(judged(journal, [...stored, again('8')])).toEqual([]);
   expect(judged(journal, stored)).toEqual(['a rerun was lost']);
   expect(judged(journal, [...stored, again('8'), again('9')])).toEqual([
-    'a rerun that nobody was told of',
+    'a rerun that no client got in an answer',
   ]);
 });
 
@@ -215,7 +215,7 @@ test('a task that two leases finish, and a run that ends in two ways, are found'
   const { journal } = worked(1);
   journal.ending({ verb: 'complete', lease: 'stale', sent: 1120, runs: [run('1')], final: ['1'] });
   journal.ended('stale', 1120, 1130, []);
-  expect(judged(journal)).toEqual(['finished twice']);
+  expect(judged(journal)).toEqual(['completed twice']);
   const both = worked(1).journal;
   both.ending({ verb: 'fail', lease: 'lease 1', sent: 1120, runs: [run('1')], final: [] });
   both.ended('lease 1', 1120, 1130, []);
@@ -227,7 +227,7 @@ test('a task that is taken back while its lease goes on is found, unless its wor
   journal.claimed(claim(1000, 'one', ['7']));
   const second = run('7', { name: String(8 << 20) });
   journal.claimed(claim(3000, 'two', [], { runs: [second] }));
-  expect(judged(journal)).toEqual(['taken back before its time']);
+  expect(judged(journal)).toEqual(['leased again before its time']);
   journal.crashed(2000);
   expect(judged(journal)).toEqual([]);
   // What was sent first and held up on its way came second: its run says so.
@@ -241,17 +241,17 @@ test('a claim from a paused queue, and more than a cap or a rate allows, are fou
   const paused = openJournal();
   paused.paused({ queue: 'plain', acknowledged: 900, until: 2000 });
   paused.claimed(claim(1000, 'one', ['7']));
-  expect(judged(paused)).toEqual(['handed out while its queue was paused']);
+  expect(judged(paused)).toEqual(['leased while its queue was paused']);
   const capped = openJournal();
   capped.claimed(claim(1000, 'one', ['7'], { queue: 'few' }));
   expect(judged(capped)).toEqual([]);
   capped.claimed(claim(2000, 'two', ['8'], { queue: 'few' }));
-  expect(judged(capped)).toEqual(['a concurrency key was overshot']);
+  expect(judged(capped)).toEqual(['a concurrency limit was exceeded']);
   const paced = openJournal();
   paced.claimed(claim(1000, 'one', ['1', '2', '3'], { queue: 'slow' }));
   expect(judged(paced)).toEqual([]);
   paced.claimed(claim(1100, 'two', ['4'], { queue: 'slow' }));
-  expect(judged(paced)).toEqual(['a rate was overshot']);
+  expect(judged(paced)).toEqual(['a rate was exceeded']);
 });
 
 test('the newest of a key is given to somebody, unless one of unknown fate may have come after it', () => {
@@ -271,7 +271,7 @@ test('a child that is cancelled though all its parents ended well is found', () 
   journal.settled(5, [2], 'sure', ['2']);
   expect(
     judged(journal, [...stored, { id: '2', n: 2, state: 'cancelled', rerunOf: null }]),
-  ).toEqual(['cancelled, and nobody said so']);
+  ).toEqual(['cancelled, without a request for it']);
 });
 
 test('a claim that is repeated and gives other runs is found, unless a crash lay between', () => {
@@ -281,7 +281,7 @@ test('a claim that is repeated and gives other runs is found, unless a crash lay
   journal.repeated({ ...repeat, answered: 5000 });
   expect(judged(journal)).toEqual([]);
   journal.repeated(repeat);
-  expect(judged(journal)).toEqual(['a repeated claim gave other runs']);
+  expect(judged(journal)).toEqual(['a repeated claim returned other runs']);
   journal.crashed(1010);
   expect(judged(journal)).toEqual([]);
 });
@@ -300,7 +300,7 @@ test('a fire that came twice, one that is missing, and one without its task are 
     rerunOf: null,
   });
   const fires = (list: ReturnType<typeof at>[], tasks: Stored[]) =>
-    kinds(judgeFires(list, tasks, { each: 1000 }));
+    kinds(checkFires(list, tasks, { each: 1000 }));
   const [one, two, three] = [1, 2, 3] as const;
   const all = [one, two, three].map(task);
   expect(fires([at(one), at(two), at(three)], all)).toEqual([]);
@@ -311,13 +311,13 @@ test('a fire that came twice, one that is missing, and one without its task are 
     'a fire came twice',
   ]);
   expect(fires([at(one), at(two), at(three)], all.slice(1))).toEqual(['a fire without its task']);
-  expect(fires([at(one), at(two)], all)).toEqual(["a schedule's task without a fire of its own"]);
+  expect(fires([at(one), at(two)], all)).toEqual(["a schedule's task without its fire"]);
 });
 
 test('a resource that grows under the same load is found', () => {
   const samples = (mb: (at: number) => number) =>
     Array.from({ length: 30 }, (_, at) => ({ mb: mb(at) }));
   // It warms up, then wavers.
-  expect(judgeResources(samples((at) => Math.min(200, at * 30) + (at % 5) * 10))).toEqual([]);
-  expect(kinds(judgeResources(samples((at) => 20 * at)))).toEqual(['a resource grows']);
+  expect(checkResources(samples((at) => Math.min(200, at * 30) + (at % 5) * 10))).toEqual([]);
+  expect(kinds(checkResources(samples((at) => 20 * at)))).toEqual(['a resource grows']);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { type Fault, planFaults } from '../../scripts/chaos/faults/plan.ts';
-import { neverFelt } from '../../scripts/chaos/faults/run.ts';
+import { withoutEffect } from '../../scripts/chaos/faults/run.ts';
 
 const planned = (seed: number, seconds: number, more: object = {}) =>
   planFaults({ driver: 'http', seed, seconds, ...more });
@@ -47,11 +47,11 @@ test('a kind of fault that did nothing to anybody is named', () => {
     { name: 'kill -9 of backend' },
   ] as Fault[];
   const counts = new Map([
-    ['fault pool filled (not felt)', 2],
+    ['fault pool filled (no effect)', 2],
     ['fault answers lost between client and workerd', 1],
     ['fault kill -9 of backend (cut short by connection)', 1],
   ]);
-  expect(neverFelt(plan, counts)).toEqual(['pool filled', 'kill -9 of backend']);
+  expect(withoutEffect(plan, counts)).toEqual(['pool filled', 'kill -9 of backend']);
   counts.set('fault pool filled', 1).set('fault kill -9 of backend (client backend)', 1);
-  expect(neverFelt(plan, counts)).toEqual([]);
+  expect(withoutEffect(plan, counts)).toEqual([]);
 });

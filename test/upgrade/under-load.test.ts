@@ -149,8 +149,8 @@ for (const [who, does] of inTheWay) {
     const failed = toNext(db, { lockSeconds: 2 });
     await expect(failed).rejects.toThrow(
       prepared
-        ? 'In the way: a prepared transaction'
-        : new RegExp(`In the way: process ${pid} \\(tock`),
+        ? 'Blocked by: a prepared transaction'
+        : new RegExp(`Blocked by: process ${pid} \\(tock`),
     );
     await expect(failed).rejects.toThrow('Nothing was changed');
     expect(await state()).toEqual(before);

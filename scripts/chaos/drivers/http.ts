@@ -1,35 +1,35 @@
 import { caller } from '../../../client/call.ts';
 import { TockError } from '../../../client/errors.ts';
-import type { Driver, Heard } from './driver.ts';
+import type { Driver, OnOutcome } from './driver.ts';
 import { verbs } from './verbs.ts';
 
-/** Over HTTP, by the client's own transport; it makes one attempt, as the load decides what is repeated. */
-export function httpDriver(url: string, ownKey: string, heard: Heard): Driver {
+/** Over HTTP with the client's own transport. It makes single attempts, because the load decides what to repeat. */
+export function httpDriver(url: string, defaultKey: string, onOutcome: OnOutcome): Driver {
   return {
     transactions: false,
     async attempt(verb, args) {
       const { http } = verbs[verb](args);
       const [method, path, body] = http;
       let outcome = 'lost';
-      // workerd itself answers 5xx in plain text when it or its proxy goes down: no answer of Tock's.
-      const fetched = async (to: string, init: RequestInit) => {
-        const response = await fetch(to, init);
+      // workerd itself answers 5xx in plain text when it or its proxy stops: not an answer of Tock.
+      const fetched = async (input: string, init: RequestInit) => {
+        const response = await fetch(input, init);
         const json = response.headers.get('content-type')?.includes('json');
         if (json) return response;
         outcome =
           response.status >= 500 ? `lost, ${response.status} of workerd` : `${response.status}`;
         throw new Error(`workerd answers ${await response.text()}`);
       };
-      const key = typeof args.key === 'string' ? args.key : ownKey;
+      const key = typeof args.key === 'string' ? args.key : defaultKey;
       const call = caller({ url, key, fetch: fetched, timeout_seconds: 10, retries: 0 });
       try {
         const answer = await call<object>(method, path, body);
-        heard(verb, '200', '');
+        onOutcome(verb, '200', '');
         return { status: 200, body: answer };
       } catch (error) {
         if (!(error instanceof TockError)) throw error;
         const { status, message } = error;
-        heard(verb, status > 0 ? String(status) : outcome, message.slice(0, 300));
+        onOutcome(verb, status > 0 ? String(status) : outcome, message.slice(0, 300));
         return status > 0 ? { status, body: {} } : null;
       }
     },

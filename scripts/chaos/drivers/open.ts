@@ -1,18 +1,18 @@
-import type { Driver, Heard } from './driver.ts';
+import type { Driver, OnOutcome } from './driver.ts';
 import { httpDriver } from './http.ts';
-import { planted } from './planted.ts';
+import { planted } from './planted_faults.ts';
 import { sqlDriver } from './sql.ts';
 
-/** Where a driver connects. In SQL the clients take turns: direct as the owner, and as tock_edge through PgBouncer. */
+/** The target of a driver. SQL clients alternate: directly as the owner, and as tock_edge through PgBouncer. */
 export type Target = { plants?: string[] } & (
   | { driver: 'http'; url: string; key: string }
   | { driver: 'sql'; urls: string[] }
 );
 
-export function openDriver(target: Target, heard: Heard, client: number): Driver {
+export function openDriver(target: Target, onOutcome: OnOutcome, client: number): Driver {
   const driver =
     target.driver === 'http'
-      ? httpDriver(target.url, target.key, heard)
-      : sqlDriver(target.urls[client % target.urls.length] as string, heard);
+      ? httpDriver(target.url, target.key, onOutcome)
+      : sqlDriver(target.urls[client % target.urls.length] as string, onOutcome);
   return (target.plants ?? []).reduce(planted, driver);
 }

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { pause } from '../random.ts';
-import type { Driver, Heard } from './driver.ts';
+import type { Driver, OnOutcome } from './driver.ts';
 import { verbs } from './verbs.ts';
 
-export function codeOf(error: unknown): string {
+export function errorCode(error: unknown): string {
   const { code, message = '' } = error as { code?: string; message?: string };
   if (code) return code;
   if (/timeout/i.test(message)) return 'timeout';
@@ -12,51 +12,51 @@ export function codeOf(error: unknown): string {
   return message.slice(0, 80);
 }
 
-// The server refused the statement and goes on. 42P01: a leaf was dropped under the call.
+// The server refused the statement, and the connection still works. 42P01: a partition was dropped during the call.
 const busy = /^(42P01|57014|40001|40P01|55P03|53...|25P0.)$/;
-// The connection is gone, and with it the answer.
-const lost = /^(08...|57P0.|E[A-Z]+|connection|timeout)$/;
+// The connection broke, so the answer is unknown.
+const connectionLost = /^(08...|57P0.|E[A-Z]+|connection|timeout)$/;
 
-/** Errors that a killed or a contended server may give. */
+/** Errors of a killed or contended server. */
 export const expectedCode = (code: string) =>
-  busy.test(code) || lost.test(code) || code === 'TK503' || code === 'TK409';
+  busy.test(code) || connectionLost.test(code) || code === 'TK503' || code === 'TK409';
 
-/** The outcome of an error, as HTTP would name it. */
-function outcomeOf(code: string): string {
+/** The outcome of an error, named as in HTTP. */
+function toOutcome(code: string): string {
   if (/^TK\d\d\d$/.test(code)) return code.slice(2);
   if (busy.test(code)) return `503 ${code}`;
-  return lost.test(code) ? `lost ${code}` : `500 ${code}`;
+  return connectionLost.test(code) ? `lost ${code}` : `500 ${code}`;
 }
 
-/** In SQL, over one connection that is opened anew when it breaks. */
-export function sqlDriver(url: string, heard: Heard): Driver {
-  let on: pg.Client | null = null;
+/** In SQL, over one connection that is reopened when it breaks. */
+export function sqlDriver(url: string, onOutcome: OnOutcome): Driver {
+  let current: pg.Client | null = null;
 
   async function connected(): Promise<pg.Client> {
-    if (on) return on;
+    if (current) return current;
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: 30_000,
-      // Nothing waits for ever for a server that was killed.
+      // Timeouts, so that no call waits forever for a killed server.
       query_timeout: 20_000,
       application_name: 'chaos',
     });
     client.on('error', () => {});
     await client.connect();
-    on = client;
+    current = client;
     return client;
   }
 
   async function drop(): Promise<void> {
-    const client = on;
-    on = null;
+    const client = current;
+    current = null;
     await Promise.race([client?.end().catch(() => {}), pause(1000)]);
   }
 
   return {
     transactions: true,
     async attempt(verb, args, transaction) {
-      const { sql, none = 404 } = verbs[verb](args);
+      const { sql, none: noRowStatus = 404 } = verbs[verb](args);
       const [text, ...values] = sql;
       let committing = !transaction;
       try {
@@ -72,21 +72,21 @@ export function sqlDriver(url: string, heard: Heard): Driver {
           await client.query(transaction.end);
         }
         const undone = transaction?.end === 'rollback';
-        const status = rows.length > 0 ? 200 : none;
-        heard(
+        const status = rows.length > 0 ? 200 : noRowStatus;
+        onOutcome(
           transaction ? `${verb} in a transaction, ${transaction.end}` : verb,
           String(status),
           '',
         );
         return { status, body: rows[0] ?? {}, undone };
       } catch (error) {
-        const code = codeOf(error);
-        const outcome = outcomeOf(code);
-        heard(verb, outcome, `${(error as Error).message}`.slice(0, 300));
-        // Also where only the rollback fails.
+        const code = errorCode(error);
+        const outcome = toOutcome(code);
+        onOutcome(verb, outcome, `${(error as Error).message}`.slice(0, 300));
+        // Also if only the rollback fails.
         if (outcome.startsWith('lost')) await drop();
-        else if (transaction) await on?.query('rollback').catch(drop);
-        // A transaction whose commit was not sent, or was refused, did nothing.
+        else if (transaction) await current?.query('rollback').catch(drop);
+        // A transaction whose commit was not sent or was refused did nothing.
         const refused = /^\d/.test(outcome);
         if (!refused && committing) return null;
         return { status: refused ? Number(outcome.slice(0, 3)) : 503, body: {}, undone: true };

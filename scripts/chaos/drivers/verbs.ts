@@ -3,11 +3,11 @@ import type { Method } from '../../../client/call.ts';
 // biome-ignore lint/suspicious/noExplicitAny: each verb takes its own arguments
 export type Args = Record<string, any>;
 
-/** One call, as it is sent over HTTP and as a statement with its values. The statement gives the body as one row. */
+/** One call, as an HTTP request and as a statement with its values. The statement returns the body in one row. */
 type Spelled = {
   http: [method: Method, path: string, body?: object];
   sql: [text: string, ...values: unknown[]];
-  /** The status of a statement that gives no row; 404 unless it says so. */
+  /** The status if the statement returns no row; default 404. */
   none?: number;
 };
 
@@ -17,7 +17,7 @@ const orNull = (value: unknown) => value ?? null;
 const leased = `to_json(c.lease) #>> '{}' as lease, c.leased_until,
   json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt, 'payload', c.payload)) as tasks`;
 
-/** A claim that finds nothing gives no lease: over HTTP null, in SQL no row. */
+/** A claim without tasks returns no lease: null over HTTP, no row in SQL. */
 const claim = ({ queue, alone, ...body }: Args): Spelled => ({
   http: ['POST', `/v1/queues/${queue}/claim`, body],
   sql: [
@@ -51,8 +51,8 @@ const claimAny = ({ queues, alone, ...body }: Args): Spelled => ({
 const changed = (call: string) =>
   `select v.id::text as id, v.state, v.changed from tock.${call} as v`;
 
-/** One task over HTTP; in SQL any number, of which the answer lists all. */
-const ofMany = (call: string) =>
+/** One task over HTTP; any number in SQL, whose answer lists all. */
+const forMany = (call: string) =>
   `select (json_agg(v) -> 0) ->> 'state' as state, bool_or(v.changed) as changed, json_agg(v) as tasks
    from (${changed(call)}) v having count(*) > 0`;
 
@@ -60,10 +60,10 @@ function change({ ids, changes }: Args): Spelled {
   const http: Spelled['http'] = ['PATCH', `/v1/tasks/${ids[0]}`, changes];
   const { priority, run_at } = changes;
   if (priority !== undefined)
-    return { http, sql: [ofMany('reprioritize(p_ids => $1, p_priority => $2)'), ids, priority] };
+    return { http, sql: [forMany('reprioritize(p_ids => $1, p_priority => $2)'), ids, priority] };
   if (run_at !== undefined)
-    return { http, sql: [ofMany('reschedule(p_ids => $1, p_run_at => $2)'), ids, run_at] };
-  return { http, sql: [ofMany('change(p_ids => $1, p_changes => $2)'), ids, json(changes)] };
+    return { http, sql: [forMany('reschedule(p_ids => $1, p_run_at => $2)'), ids, run_at] };
+  return { http, sql: [forMany('change(p_ids => $1, p_changes => $2)'), ids, json(changes)] };
 }
 
 const reads: Spelled['http'][1][] = [
@@ -115,7 +115,7 @@ const readsInSql = [
   "tock.claim_state(p_queues => '{plain}')",
 ];
 
-/** Every verb of the load. Nothing else in the harness knows a path, or the name of a verb's SQL function. */
+/** Every verb of the load. No other part of the harness knows the routes or the names of the SQL functions. */
 export const verbs = {
   enqueue: ({ queue, tasks, request_id, single }: Args): Spelled => ({
     http: [
@@ -171,12 +171,12 @@ export const verbs = {
   }),
   cancel: ({ ids }: Args): Spelled => ({
     http: ['POST', `/v1/tasks/${ids[0]}/cancel`, {}],
-    sql: [ofMany('cancel(p_ids => $1)'), ids],
+    sql: [forMany('cancel(p_ids => $1)'), ids],
   }),
   change,
   move: ({ ids, queue }: Args): Spelled => ({
     http: ['POST', '/v1/tasks/move', { ids, queue }],
-    sql: [ofMany('move(p_ids => $1, p_queue => $2)'), ids, queue],
+    sql: [forMany('move(p_ids => $1, p_queue => $2)'), ids, queue],
   }),
   rerun: ({ id, request_id }: Args): Spelled => ({
     http: ['POST', `/v1/tasks/${id}/rerun`, { request_id }],

@@ -1,24 +1,29 @@
 import type pg from 'pg';
 import { migrate } from '../../../migrate/migrate.ts';
 import { withClient } from '../../stack/roles.ts';
-import { type Chaos, whileGoing } from '../chaos.ts';
-import { codeOf } from '../drivers/sql.ts';
+import { type Chaos, pauseWhileRunning } from '../chaos.ts';
+import { errorCode } from '../drivers/sql.ts';
 import { dice, pause, type Random } from '../random.ts';
 import { nextSegment } from '../segments.ts';
-import type { Effect, Fault, FaultName } from './plan.ts';
+import type { CauseFault, Fault, FaultName } from './plan.ts';
 import { enqueueOwn, holdOpen, holdSnapshot, prepare, workIn } from './sessions.ts';
 
-/** As the edge, through the pooler, sessions that do nothing: the next calls wait in line, one of ours among them. */
+/**
+ * Opens idle sessions as tock_edge through the pooler, so that the next calls wait in its queue, including one of this
+ * fault.
+ */
 async function fillPool({ stack }: Chaos, wait: (fault: Fault) => Promise<void>, fault: Fault) {
   // default_pool_size of scripts/stack/pooler.ts
   const sessions = await Promise.allSettled(
     Array.from({ length: 20 }, () => stack.connect(stack.pooledUrl)),
   );
-  const open = sessions.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const clients = sessions.flatMap((session) =>
+    session.status === 'fulfilled' ? [session.value] : [],
+  );
   try {
-    await Promise.all(open.map((on) => on.query('begin; select 1').catch(() => null)));
+    await Promise.all(clients.map((client) => client.query('begin; select 1').catch(() => null)));
     const next = await stack.connect(stack.pooledUrl, 5);
-    open.push(next);
+    clients.push(next);
     const full = await Promise.race([
       next.query('select 1').then(() => 0),
       pause(100).then(() => 1),
@@ -26,67 +31,69 @@ async function fillPool({ stack }: Chaos, wait: (fault: Fault) => Promise<void>,
     await wait(fault);
     return full;
   } finally {
-    for (const on of open) void on.end().catch(() => {});
+    for (const client of clients) void client.end().catch(() => {});
   }
 }
 
 /**
- * Two that do the same in opposite orders; one of them is refused, and it is the server that finds them. Whoever
- * is through, or refused, lets go: the other would wait for it for ever. Returns how many were refused.
+ * Two sessions do the same in opposite orders, so that the server detects a deadlock and refuses one. Each releases
+ * its locks when it is done or refused; otherwise the other would wait forever. Returns the number of refusals.
  */
 async function crosswise(chaos: Chaos, first: string[], second: string[]): Promise<number> {
   const { stack, ledger } = chaos;
   const sessions = await Promise.all([stack.connect(), stack.connect()]);
   let refused = 0;
-  const doing = (on: pg.Client, texts: string[]) =>
+  const doing = (client: pg.Client, texts: string[]) =>
     (async () => {
-      for (const text of texts) await on.query(text);
+      for (const text of texts) await client.query(text);
     })().catch((error) => {
-      const code = codeOf(error);
+      const code = errorCode(error);
       if (code === '40P01') refused++;
       ledger.count(`crosswise: ${code}`);
     });
-  const each = (cut: (texts: string[]) => string[]) =>
-    Promise.all(sessions.map((on, at) => doing(on, cut(at === 0 ? first : second))));
+  const runBoth = (cut: (texts: string[]) => string[]) =>
+    Promise.all(sessions.map((client, index) => doing(client, cut(index === 0 ? first : second))));
   try {
-    await each((texts) => ['begin', ...texts.slice(0, -1)]);
-    await each((texts) => [...texts.slice(-1), 'rollback']);
+    await runBoth((texts) => ['begin', ...texts.slice(0, -1)]);
+    await runBoth((texts) => [...texts.slice(-1), 'rollback']);
     return refused;
   } finally {
-    for (const on of sessions) void on.end().catch(() => {});
+    for (const client of sessions) void client.end().catch(() => {});
   }
 }
 
-/** Two waiting tasks of its own, which no other client changes. */
+/** Two waiting tasks of this fault, which no client changes. */
 async function deadlock(chaos: Chaos): Promise<number> {
-  const ids = await withClient(chaos.stack.ownerUrl, (on) => enqueueOwn(chaos, on, 2, 5));
-  const [one = '', other = ''] = ids.map(
+  const ids = await withClient(chaos.stack.ownerUrl, (client) => enqueueOwn(chaos, client, 2, 5));
+  const [session = '', second = ''] = ids.map(
     (id) => `select tock.change(array[${id}]::bigint[], '{"priority": 4}')`,
   );
-  return crosswise(chaos, [one, other], [other, one]);
+  return crosswise(chaos, [session, second], [second, session]);
 }
 
 const tables = ['streams', 'waiting', 'leases', 'turns', 'unique_keys', 'maintenance_jobs'];
 
-/** As an owner might in psql: rows of two tables, in opposite orders, for a while; the next time of two others. */
+/**
+ * Locks rows of two tables in opposite orders for a while, as an owner might in psql; the next time two other tables.
+ */
 async function lockRows(chaos: Chaos, random: Random, { holds }: Fault): Promise<number> {
   const [a, b] = tables.toSorted(() => random(3) - 1);
-  const rowsOf = (table: string | undefined) =>
+  const rowsQuery = (table: string | undefined) =>
     `select from tock.${table} t where t.ctid = any (array(select ctid from tock.${table} order by 1 desc limit 50)) for update`;
   const wait = `select pg_sleep(${Math.min(holds, 3000) / 1000})`;
   let blocked = 0;
-  const look = pause(Math.min(holds, 3000) * 0.9).then(async () => {
-    blocked = await withClient(chaos.stack.superUrl, (on) => on.query(waiting)).then(
+  const observation = pause(Math.min(holds, 3000) * 0.9).then(async () => {
+    blocked = await withClient(chaos.stack.superUrl, (client) => client.query(waiting)).then(
       ({ rows }) => rows[0].many,
       () => 0,
     );
   });
   const refused = await crosswise(
     chaos,
-    [rowsOf(a), wait, rowsOf(b)],
-    [rowsOf(b), wait, rowsOf(a)],
+    [rowsQuery(a), wait, rowsQuery(b)],
+    [rowsQuery(b), wait, rowsQuery(a)],
   );
-  await look;
+  await observation;
   return refused + blocked;
 }
 
@@ -99,44 +106,49 @@ async function migrateTwice({ stack, ledger }: Chaos): Promise<number> {
     migrate(stack.ownerUrl, { directory }),
     migrate(stack.ownerUrl, { directory }),
   ]);
-  let through = 0;
-  for (const one of both) {
-    if (one.status === 'rejected') {
-      ledger.count(`migrator: ${codeOf(one.reason)}`);
+  let succeeded = 0;
+  for (const session of both) {
+    if (session.status === 'rejected') {
+      ledger.count(`migrator: ${errorCode(session.reason)}`);
     } else {
-      through++;
+      succeeded++;
       ledger.count('migrator: nothing to do');
-      if (one.value.applied.length > 0)
-        ledger.differ('a migration was applied twice', 0, one.value.applied.join());
+      if (session.value.applied.length > 0)
+        ledger.differ('a migration was applied twice', 0, session.value.applied.join());
     }
   }
-  return through;
+  return succeeded;
 }
 
-/** Until work has come into the next segment. */
+/** Until tasks have entered the next segment. */
 async function endSegment(chaos: Chaos): Promise<number> {
   const { stack } = chaos;
-  const now = () =>
-    withClient(stack.ownerUrl, (on) => on.query('select tock.newest_segment() as number')).then(
+  const current = () =>
+    withClient(stack.ownerUrl, (client) =>
+      client.query('select tock.newest_segment() as number'),
+    ).then(
       ({ rows }) => Number(rows[0].number),
       () => null,
     );
-  const before = await now();
-  if (before === null) return 0;
-  await withClient(stack.ownerUrl, (on) => nextSegment(chaos, on, 50));
-  for (const end = performance.now() + 15_000; chaos.going && performance.now() < end; ) {
+  const previous = await current();
+  if (previous === null) return 0;
+  await withClient(stack.ownerUrl, (client) => nextSegment(chaos, client, 50));
+  for (
+    const deadline = performance.now() + 15_000;
+    chaos.running && performance.now() < deadline;
+  ) {
     await pause(250);
-    if (((await now()) ?? before) > before) return 1;
+    if (((await current()) ?? previous) > previous) return 1;
   }
   return 0;
 }
 
-/** The faults that last, or that others bring about in SQL. */
-export function holding(chaos: Chaos): Partial<Record<FaultName, Effect>> {
+/** Faults that last, or that SQL causes. */
+export function holding(chaos: Chaos): Partial<Record<FaultName, CauseFault>> {
   const { stack } = chaos;
-  const wait = ({ holds }: Fault) => whileGoing(chaos, holds);
+  const wait = ({ holds }: Fault) => pauseWhileRunning(chaos, holds);
   const rows = dice(7);
-  const asSuper = (text: string) => withClient(stack.superUrl, (on) => on.query(text));
+  const asSuper = (text: string) => withClient(stack.superUrl, (client) => client.query(text));
   return {
     'pool filled': (fault) => fillPool(chaos, wait, fault),
     'transaction held open': (fault) => holdOpen(chaos, fault),
@@ -157,10 +169,10 @@ export function holding(chaos: Chaos): Partial<Record<FaultName, Effect>> {
     'pg_cron stopped': async (fault) => {
       const { rowCount } = await asSuper('update cron.job set active = false');
       await wait(fault);
-      await cronOn(chaos);
+      await enableCron(chaos);
       return rowCount ?? 0;
     },
-    // It comes back with the next start of the server.
+    // It returns with the next start of the server.
     'pg_cron launcher ended': async () =>
       (
         await asSuper(
@@ -173,12 +185,12 @@ export function holding(chaos: Chaos): Partial<Record<FaultName, Effect>> {
   };
 }
 
-/** Until it is done. */
-export async function cronOn({ stack }: Chaos): Promise<void> {
+/** Until it succeeds. */
+export async function enableCron({ stack }: Chaos): Promise<void> {
   if (!stack.host.cron) return;
   for (let attempt = 0; attempt < 100; attempt++) {
-    const done = await withClient(stack.superUrl, (on) =>
-      on.query('update cron.job set active = true'),
+    const done = await withClient(stack.superUrl, (client) =>
+      client.query('update cron.job set active = true'),
     ).catch(() => null);
     if (done) return;
     await pause(100);

@@ -1,28 +1,30 @@
 import { withClient } from '../../stack/roles.ts';
 import type { Chaos } from '../chaos.ts';
-import type { Crew } from '../load/crew.ts';
+import type { Workers } from '../load/workers.ts';
 import { pause } from '../random.ts';
 import type { Logs } from '../server_log.ts';
-import type { Effect, Fault, FaultName } from './plan.ts';
+import type { CauseFault, Fault, FaultName } from './plan.ts';
 
-/** Returns when the server takes connections again. */
+/** Returns when the server accepts connections again. */
 export async function answering({ stack }: Chaos): Promise<void> {
   for (;;) {
-    const up = await withClient(stack.superUrl, (on) => on.query('select 1')).catch(() => null);
-    if (up) return;
+    const isUp = await withClient(stack.superUrl, (client) => client.query('select 1')).catch(
+      () => null,
+    );
+    if (isUp) return;
     await pause(50);
   }
 }
 
 const backends = `backend_type = 'client backend' and pid <> pg_backend_pid()`;
-// The server's own and pg_cron's, but for the launcher, which has a fault to itself.
+// Processes of the server and of pg_cron, except the launcher, which has its own fault.
 const background = `backend_type <> 'client backend' and backend_type <> 'pg_cron launcher'`;
 
-/** kill -9 of one of the server's processes: it takes all of them down and recovers. */
-async function killOne(chaos: Chaos, { pick }: Fault, which: string): Promise<string> {
+/** kill -9 of one server process: the server stops all of them and recovers. */
+async function killProcess(chaos: Chaos, { pick }: Fault, which: string): Promise<string> {
   const text = `select pid, backend_type as kind from pg_stat_activity where ${which} order by backend_start, pid`;
-  const { rows } = await withClient(chaos.stack.superUrl, (on) =>
-    on.query<{ pid: number; kind: string }>(text),
+  const { rows } = await withClient(chaos.stack.superUrl, (client) =>
+    client.query<{ pid: number; kind: string }>(text),
   );
   const victim = rows[pick % rows.length];
   if (!victim) return '';
@@ -33,7 +35,7 @@ async function killOne(chaos: Chaos, { pick }: Fault, which: string): Promise<st
   return victim.kind;
 }
 
-/** kill -9 of the whole server. Each start begins its log anew, so what it holds is read before. */
+/** kill -9 of the whole server. Each start begins a new log, so the old one is read first. */
 export async function killServer({ stack, journal }: Chaos, logs: Logs): Promise<number> {
   await logs.read();
   journal.crashed(Date.now());
@@ -42,15 +44,19 @@ export async function killServer({ stack, journal }: Chaos, logs: Logs): Promise
   return 1;
 }
 
-/** The faults that kill; each resolves once its victim, or the next in its place, is at work again. */
-export function killing(chaos: Chaos, crew: Crew, logs: Logs): Partial<Record<FaultName, Effect>> {
+/** The faults that kill; each resolves once the victim or its successor works again. */
+export function killing(
+  chaos: Chaos,
+  workers: Workers,
+  logs: Logs,
+): Partial<Record<FaultName, CauseFault>> {
   const { stack } = chaos;
   return {
     'kill -9 of server': () => killServer(chaos, logs),
-    'kill -9 of backend': (fault) => killOne(chaos, fault, backends),
-    'kill -9 of background process': (fault) => killOne(chaos, fault, background),
+    'kill -9 of backend': (fault) => killProcess(chaos, fault, backends),
+    'kill -9 of background process': (fault) => killProcess(chaos, fault, background),
     'kill -9 of pooler': () => stack.restartPooler().then(() => 1),
     'kill -9 of workerd': () => stack.restartWorkerd().then(() => 1),
-    'kill -9 of worker': async ({ pick }) => Number(crew.kill(pick)),
+    'kill -9 of worker': async ({ pick }) => Number(workers.kill(pick)),
   };
 }

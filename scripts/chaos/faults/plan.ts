@@ -12,11 +12,16 @@ const kills = {
 export const links = ['client and workerd', 'workerd and pooler', 'pooler and server'] as const;
 export type Link = (typeof links)[number];
 
-/** What a proxy does to the answers, or to new connections. */
-export const ways = ['answers lost', 'answers late', 'answers cut', 'connections refused'] as const;
-export type Way = (typeof ways)[number];
+/** What a proxy does to answers or new connections. */
+export const networkFaults = [
+  'answers lost',
+  'answers late',
+  'answers cut',
+  'connections refused',
+] as const;
+export type NetworkFault = (typeof networkFaults)[number];
 
-/** What a soak has too: long readers and transactions, and the ends of segments. */
+/** Faults of a soak too: long readers and transactions, and the ends of segments. */
 const gentle = [
   'transaction held open',
   'work in a transaction',
@@ -37,24 +42,24 @@ const harsh = [
 
 export type FaultName =
   | `kill -9 of ${keyof typeof kills}`
-  | `${Way} between ${Link}`
+  | `${NetworkFault} between ${Link}`
   | (typeof gentle)[number]
   | (typeof harsh)[number];
 
-/** `pick` chooses the victim among those there are; `holds` is how long a lasting fault lasts, in milliseconds. */
+/** `pick` chooses the victim; `holds` is the duration of a lasting fault in milliseconds. */
 export type Fault = { at: number; name: FaultName; pick: number; holds: number };
 
-/** Brings a fault about. Returns what or how many felt it: 0 or nothing where it had no effect. */
-export type Effect = (fault: Fault) => Promise<number | string>;
+/** Causes a fault. Returns which or how many victims it had: 0 or nothing if it had no effect. */
+export type CauseFault = (fault: Fault) => Promise<number | string>;
 
-/** Under this many seconds the kills come once each, or little would be done between them. */
-const short = 20;
+/** Shorter runs have each kill once, because more kills would leave little time for work. */
+const SHORT_SECONDS = 20;
 
 export type Planning = {
   seed: number;
   seconds: number;
   driver: 'sql' | 'http';
-  /** Nothing is killed, torn or locked; each gentle fault comes once in so many seconds. */
+  /** Without kills, lost connections and locks; each gentle fault once in this many seconds. */
   soak?: number | undefined;
 };
 
@@ -63,16 +68,23 @@ function deck(round: number, { seconds, driver, soak }: Planning): FaultName[] {
   if (soak) return [...gentle];
   const victims = Object.entries(kills).filter(([name]) => name !== 'workerd' || driver === 'http');
   const names = victims.flatMap(([victim, times]) =>
-    Array.from({ length: seconds < short ? 1 : times }, () => `kill -9 of ${victim}` as FaultName),
+    Array.from(
+      { length: seconds < SHORT_SECONDS ? 1 : times },
+      () => `kill -9 of ${victim}` as FaultName,
+    ),
   );
   const torn = driver === 'sql' ? links.slice(1) : links;
-  const tears = ways.map(
-    (way, at): FaultName => `${way} between ${torn[(round + at) % torn.length] as Link}`,
+  const tears = networkFaults.map(
+    (networkFault, index): FaultName =>
+      `${networkFault} between ${torn[(round + index) % torn.length] as Link}`,
   );
   return [...names, ...tears, ...gentle, ...harsh];
 }
 
-/** All faults of a run, computed before anything starts: the same options give the same faults. A long run has one each 3.5 s. */
+/**
+ * All faults of a run, computed before it starts: the same options give the same faults. A long run has one fault
+ * every 3.5 s.
+ */
 export function planFaults(planning: Planning): Fault[] {
   const { seed, seconds, soak } = planning;
   const random = dice(seed * 101);
@@ -81,9 +93,9 @@ export function planFaults(planning: Planning): Fault[] {
   const gap = (seconds * 1000) / (count + 1);
   const plan: Fault[] = [];
   for (let round = 0; plan.length < count; round++) {
-    const left = deck(round, planning);
-    while (left.length > 0 && plan.length < count) {
-      const [name] = left.splice(random(left.length), 1) as [FaultName];
+    const remaining = deck(round, planning);
+    while (remaining.length > 0 && plan.length < count) {
+      const [name] = remaining.splice(random(remaining.length), 1) as [FaultName];
       plan.push({
         at: Math.round(gap * (plan.length + 0.75) + random(gap / 2)),
         name,

@@ -1,70 +1,83 @@
-import { type Chaos, whileGoing } from '../chaos.ts';
-import type { Crew } from '../load/crew.ts';
-import { met } from '../observe.ts';
+import { type Chaos, pauseWhileRunning } from '../chaos.ts';
+import type { Workers } from '../load/workers.ts';
+import { recordError } from '../observe.ts';
 import { pause } from '../random.ts';
 import type { Logs } from '../server_log.ts';
 import { holding } from './holds.ts';
 import { killing } from './kills.ts';
-import { type Effect, type Fault, type Link, links, type Way, ways } from './plan.ts';
+import {
+  type CauseFault,
+  type Fault,
+  type Link,
+  links,
+  type NetworkFault,
+  networkFaults,
+} from './plan.ts';
 
-/** A proxy that tears for as long as the fault lasts. */
+/** Sets a proxy's fault for its duration. */
 async function tearing(chaos: Chaos, { name, holds }: Fault): Promise<number> {
   const { stack } = chaos;
-  const way = ways.find((one) => name.startsWith(one)) as Way;
-  const link = links.find((one) => name.endsWith(one)) as Link;
-  const before = stack.spoilt(link);
-  stack.tear(link, way);
-  await whileGoing(chaos, holds);
+  const networkFault = networkFaults.find((candidate) =>
+    name.startsWith(candidate),
+  ) as NetworkFault;
+  const link = links.find((candidate) => name.endsWith(candidate)) as Link;
+  const countBefore = stack.spoilt(link);
+  stack.tear(link, networkFault);
+  await pauseWhileRunning(chaos, holds);
   stack.tear(link, null);
-  return stack.spoilt(link) - before;
+  return stack.spoilt(link) - countBefore;
 }
 
-/** Another fault may cut one short, or no call may meet it: it comes again until it had an effect, so many times. */
+/**
+ * Repeats a fault until it had an effect, up to a limit: another fault may cut it short, or no call may be affected.
+ */
 const attempts = 200;
 
-async function untilFelt(chaos: Chaos, fault: Fault, effect: Effect): Promise<void> {
+async function causeUntilEffect(chaos: Chaos, fault: Fault, effect: CauseFault): Promise<void> {
   const count = (how: string) => chaos.ledger.count(`fault ${fault.name}${how && ` (${how})`}`);
-  for (let attempt = 0; chaos.going && attempt < attempts; attempt++) {
+  for (let attempt = 0; chaos.running && attempt < attempts; attempt++) {
     if (attempt > 0) await pause(500);
     try {
-      const felt = await effect(fault);
-      if (felt) return count(typeof felt === 'string' ? felt : '');
-      count('not felt');
+      const withEffect = await effect(fault);
+      if (withEffect) return count(typeof withEffect === 'string' ? withEffect : '');
+      count('no effect');
     } catch (error) {
-      count(`cut short by ${met(chaos, fault.name, error)}`);
+      count(`cut short by ${recordError(chaos, fault.name, error)}`);
     }
   }
 }
 
-/** Goes through the plan, however long that takes: a kill is waited for, and what lasts goes on beside the others. */
+/** Runs the plan, however long it takes: kills are awaited, and lasting faults run beside the others. */
 export async function runFaults(
   chaos: Chaos,
   plan: Fault[],
-  crew: Crew,
+  workers: Workers,
   logs: Logs,
   seconds: number,
 ): Promise<void> {
-  const effects = { ...killing(chaos, crew, logs), ...holding(chaos) };
+  const effects = { ...killing(chaos, workers, logs), ...holding(chaos) };
   const lasting: Promise<void>[] = [];
   const began = performance.now();
-  const until = (at: number) => pause(Math.max(0, at - (performance.now() - began)));
+  const waitUntil = (at: number) => pause(Math.max(0, at - (performance.now() - began)));
   for (const fault of plan) {
-    await until(fault.at);
-    const effect = effects[fault.name] ?? ((one: Fault) => tearing(chaos, one));
-    const felt = untilFelt(chaos, fault, effect);
-    // The start of workerd takes seconds, in which other things may break too.
-    if (fault.name.startsWith('kill') && fault.name !== 'kill -9 of workerd') await felt;
-    else lasting.push(felt);
+    await waitUntil(fault.at);
+    const effect = effects[fault.name] ?? ((candidate: Fault) => tearing(chaos, candidate));
+    const done = causeUntilEffect(chaos, fault, effect);
+    // workerd takes seconds to start, and other faults may happen meanwhile.
+    if (fault.name.startsWith('kill') && fault.name !== 'kill -9 of workerd') await done;
+    else lasting.push(withEffect);
   }
-  await until(seconds * 1000);
+  await waitUntil(seconds * 1000);
   await Promise.all(lasting);
 }
 
-/** Kinds of fault in the plan that never had an effect: the run has shown nothing about them. */
-export function neverFelt(plan: Fault[], counts: Map<string, number>): string[] {
-  const kindOf = (name: string) => name.replace(/ between .*| \(.*/, '');
-  const idle = / \((not felt|cut short)/;
-  const felt = [...counts.keys()].filter((what) => what.startsWith('fault ') && !idle.test(what));
-  const shown = new Set(felt.map((what) => kindOf(what.slice('fault '.length))));
-  return [...new Set(plan.map(({ name }) => kindOf(name)))].filter((kind) => !shown.has(kind));
+/** Kinds of faults in the plan that never had an effect: the run proves nothing about them. */
+export function withoutEffect(plan: Fault[], counts: Map<string, number>): string[] {
+  const faultKind = (name: string) => name.replace(/ between .*| \(.*/, '');
+  const idle = / \((no effect|cut short)/;
+  const withEffect = [...counts.keys()].filter(
+    (what) => what.startsWith('fault ') && !idle.test(what),
+  );
+  const kinds = new Set(withEffect.map((what) => faultKind(what.slice('fault '.length))));
+  return [...new Set(plan.map(({ name }) => faultKind(name)))].filter((kind) => !kinds.has(kind));
 }

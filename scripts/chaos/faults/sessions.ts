@@ -1,31 +1,31 @@
 import type pg from 'pg';
 import { withClient } from '../../stack/roles.ts';
-import { type Chaos, whileGoing } from '../chaos.ts';
-import { codeOf } from '../drivers/sql.ts';
+import { type Chaos, pauseWhileRunning } from '../chaos.ts';
+import { errorCode } from '../drivers/sql.ts';
 import type { Run } from '../journal.ts';
-import { batchOf } from '../load/tasks.ts';
+import { createBatch } from '../load/tasks.ts';
 import { dice, pause, type Random } from '../random.ts';
 import type { Fault } from './plan.ts';
 
-/** Takes the ids of the tasks that it enqueues in a transaction of its own, and tells what became of them. */
+/** Enqueues tasks in its own transaction, and records their ids and how the transaction ended. */
 async function enqueueIn(
   chaos: Chaos,
-  on: pg.Client,
+  client: pg.Client,
   random: Random,
   end: (numbers: number[]) => Promise<'sure' | 'none'>,
 ): Promise<void> {
   const { journal } = chaos;
   const call = `transaction ${Date.now()} ${random(1e6)}`;
-  const { queue, tasks, requests } = batchOf(random, call, chaos.take);
+  const { queue, tasks, requests } = createBatch(random, call, chaos.reserve);
   const numbers = requests.map(({ n }) => n);
   for (const request of requests) journal.requested(request);
   let ids: string[] = [];
   try {
-    await on.query('begin');
-    const { rows } = await on.query('select tock.enqueue(p_queue => $1, p_tasks => $2) as ids', [
-      queue,
-      JSON.stringify(tasks),
-    ]);
+    await client.query('begin');
+    const { rows } = await client.query(
+      'select tock.enqueue(p_queue => $1, p_tasks => $2) as ids',
+      [queue, JSON.stringify(tasks)],
+    );
     ids = rows[0].ids;
   } catch (error) {
     // Nothing was committed, and nothing will be.
@@ -36,79 +36,79 @@ async function enqueueIn(
   journal.settled(Date.now(), numbers, fate, fate === 'sure' ? ids : []);
 }
 
-/** Tasks, and a wish to cancel some that run, in a transaction held open. */
+/** Enqueues tasks and cancels some running ones, in a transaction held open. */
 export async function holdOpen(chaos: Chaos, fault: Fault): Promise<number> {
   const random = dice(fault.pick);
-  const on = await chaos.stack.connect();
+  const client = await chaos.stack.connect();
   try {
-    await enqueueIn(chaos, on, random, async (numbers) => {
+    await enqueueIn(chaos, client, random, async (numbers) => {
       const ids = chaos.journal.claims.at(-1)?.runs.map(({ id }) => id) ?? [];
       for (const id of ids) chaos.journal.wantsCancel(id);
       const commits = fault.pick % 3 > 0;
-      const over = async () => {
-        if (ids.length > 0) await on.query('select tock.cancel(p_ids => $1)', [ids]);
-        // Over several other faults; a kill of the server rolls it back.
-        await whileGoing(chaos, fault.holds * 2);
+      const finish = async () => {
+        if (ids.length > 0) await client.query('select tock.cancel(p_ids => $1)', [ids]);
+        // Over the time of several other faults; a kill of the server rolls it back.
+        await pauseWhileRunning(chaos, fault.holds * 2);
       };
-      await over().catch((error) => {
+      await finish().catch((error) => {
         chaos.journal.settled(Date.now(), numbers, 'none');
         throw error;
       });
-      await on.query(commits ? 'commit' : 'rollback');
+      await client.query(commits ? 'commit' : 'rollback');
       return commits ? 'sure' : 'none';
     });
     return 1;
   } finally {
-    void on.end().catch(() => {});
+    void client.end().catch(() => {});
   }
 }
 
-/** Two-phase: from `prepare` on it outlives its session and a crash, and somebody else ends it. */
+/** Two-phase commit: after `prepare` the transaction outlives its session and a crash, and another session ends it. */
 export async function prepare(chaos: Chaos, fault: Fault): Promise<number> {
   const name = `chaos ${fault.pick} ${fault.at}`;
   const fate = fault.pick % 3 > 0 ? 'sure' : 'none';
-  const on = await chaos.stack.connect();
+  const client = await chaos.stack.connect();
   try {
-    await enqueueIn(chaos, on, dice(fault.pick), async () => {
-      const prepared = await on.query(`prepare transaction '${name}'`).then(
+    await enqueueIn(chaos, client, dice(fault.pick), async () => {
+      const prepared = await client.query(`prepare transaction '${name}'`).then(
         () => true,
         () => false,
       );
-      await whileGoing(chaos, fault.holds * 2);
+      await pauseWhileRunning(chaos, fault.holds * 2);
       const finish = `${fate === 'sure' ? 'commit' : 'rollback'} prepared '${name}'`;
       const attempts = await ended(chaos, finish);
       if (prepared || attempts.ended) return fate;
       if (attempts.count === 1) return 'none';
-      throw new Error('connection lost: nobody knows whether it was prepared');
+      throw new Error('connection lost: it is unknown whether the transaction was prepared');
     });
     return 1;
   } finally {
-    void on.end().catch(() => {});
+    void client.end().catch(() => {});
   }
 }
 
-/** Again and again, as it must not stay: until it is done, or there is none of that name. */
+/** Repeats until the prepared transaction is ended or does not exist, because it must not stay. */
 async function ended({ stack }: Chaos, finish: string) {
   for (let count = 1; ; count++) {
-    const code = await withClient(stack.ownerUrl, (on) => on.query(finish)).then(
+    const code = await withClient(stack.ownerUrl, (client) => client.query(finish)).then(
       () => '',
-      (error) => codeOf(error),
+      (error) => errorCode(error),
     );
     if (code === '' || code === '42704') return { count, ended: code === '' };
     await pause(100);
   }
 }
 
-/** Plain tasks of the fault's own, committed. */
+/** Plain tasks of this fault, committed. */
 export async function enqueueOwn(
-  { journal, take }: Chaos,
-  on: pg.Client,
-  many: number,
+  { journal, reserve }: Chaos,
+  client: pg.Client,
+  count: number,
   delay_seconds = 0,
 ): Promise<string[]> {
   const sent = Date.now();
-  const first = take(many);
-  const numbers = Array.from({ length: many }, (_, at) => first + at);
+  const first = reserve(count);
+  const numbers = Array.from({ length: count }, (_, index) => first + index);
   for (const n of numbers)
     journal.requested({
       n,
@@ -120,7 +120,7 @@ export async function enqueueOwn(
     });
   const tasks = numbers.map((n) => ({ payload: { n, v: 0 }, delay_seconds }));
   const text = 'select tock.enqueue(p_queue => $1, p_tasks => $2)::text[] as ids';
-  const { rows } = await on.query(text, ['plain', JSON.stringify(tasks)]);
+  const { rows } = await client.query(text, ['plain', JSON.stringify(tasks)]);
   const { ids } = rows[0];
   journal.settled(Date.now(), numbers, 'sure', ids);
   return ids;
@@ -140,23 +140,23 @@ const claim = `select lease, leased_until, id::text, run_id::text as run, attemp
     (payload ->> 'n')::float8 as n, (payload ->> 'v')::float8 as v
   from tock.claim(p_queue => 'plain', p_worker => 'in a transaction', p_limit => 5, p_lease_seconds => 60)`;
 
-/** A worker in SQL: claims and completes in one transaction, held open, of three one rolled back. */
+/** A worker in SQL: claims and completes in one transaction, held open; one in three is rolled back. */
 export async function workIn(chaos: Chaos, fault: Fault): Promise<number> {
   const { journal, stack } = chaos;
-  const on = await stack.connect();
+  const client = await stack.connect();
   try {
-    // Of some that the workers have not taken yet.
-    await enqueueOwn(chaos, on, 5);
+    // Of tasks that the workers have not claimed yet.
+    await enqueueOwn(chaos, client, 5);
     const sent = Date.now();
-    await on.query('begin');
-    const { rows } = await on.query<Row>(claim);
+    await client.query('begin');
+    const { rows } = await client.query<Row>(claim);
     const [first] = rows;
     if (!first) return 0;
     const { lease } = first;
-    await on.query('select tock.complete(p_lease => $1)', [lease]);
-    await whileGoing(chaos, fault.holds);
+    await client.query('select tock.complete(p_lease => $1)', [lease]);
+    await pauseWhileRunning(chaos, fault.holds);
     if (fault.pick % 3 === 0) {
-      await on.query('rollback');
+      await client.query('rollback');
       return rows.length;
     }
     const runs = rows.map(
@@ -170,29 +170,29 @@ export async function workIn(chaos: Chaos, fault: Fault): Promise<number> {
       runs,
       final: runs.map(({ id }) => id),
     });
-    await on.query('commit');
+    await client.query('commit');
     const acknowledged = Date.now();
     const until = first.leased_until.getTime();
     journal.claimed({ sent, answered: acknowledged, queue: 'plain', lease, until, runs });
     journal.ended(lease, ending, acknowledged, []);
     return rows.length;
   } finally {
-    void on.end().catch(() => {});
+    void client.end().catch(() => {});
   }
 }
 
 const tables = ['runs', 'streams', 'leases', 'waiting'];
 
-/** A reader whose snapshot keeps all rows that die meanwhile. */
+/** A reader whose snapshot keeps all row versions that become dead meanwhile. */
 export async function holdSnapshot(chaos: Chaos, fault: Fault): Promise<number> {
-  const on = await chaos.stack.connect();
+  const client = await chaos.stack.connect();
   try {
-    await on.query('begin isolation level repeatable read');
-    await on.query(`select count(*) from tock.${tables[fault.pick % tables.length]}`);
-    await whileGoing(chaos, fault.holds * 2);
-    await on.query('rollback');
+    await client.query('begin isolation level repeatable read');
+    await client.query(`select count(*) from tock.${tables[fault.pick % tables.length]}`);
+    await pauseWhileRunning(chaos, fault.holds * 2);
+    await client.query('rollback');
     return 1;
   } finally {
-    void on.end().catch(() => {});
+    void client.end().catch(() => {});
   }
 }

@@ -1,18 +1,24 @@
 import type { Chaos } from '../chaos.ts';
-import { type Client, call, type Driver, patience, type Transaction } from '../drivers/driver.ts';
+import {
+  type Client,
+  call,
+  type Driver,
+  RETRY_SECONDS,
+  type Transaction,
+} from '../drivers/driver.ts';
 import { dice, pause, type Random } from '../random.ts';
 import { governor, keeper } from './governors.ts';
-import { batchOf } from './tasks.ts';
+import { createBatch } from './tasks.ts';
 
 type Step = (client: Client) => Promise<unknown>;
 
-/** More than this unfinished, and nothing is added. */
+/** With more unfinished tasks than this, clients add none. */
 const backlog = 1000;
 
-const sameIds = (one: string[], other: string[]) => one.join() === other.join();
+const equalIds = (one: string[], other: string[]) => one.join() === other.join();
 
-/** A transaction held open for a while, one in three rolled back. */
-export function transactionOf(random: Random, longest: number): Transaction {
+/** A transaction held open for a while; one in three is rolled back. */
+export function randomTransaction(random: Random, longest: number): Transaction {
   return {
     hold: random(10) === 0 ? random(longest) : random(400),
     end: random(3) === 0 ? 'rollback' : 'commit',
@@ -20,41 +26,49 @@ export function transactionOf(random: Random, longest: number): Transaction {
   };
 }
 
-async function enqueue({ journal, ledger, take }: Chaos, client: Client, request_id: string) {
+async function enqueue({ journal, ledger, reserve }: Chaos, client: Client, request_id: string) {
   const { driver, random } = client;
-  const { queue, tasks, requests } = batchOf(random, request_id, take);
+  const { queue, tasks, requests } = createBatch(random, request_id, reserve);
   const numbers = requests.map(({ n }) => n);
   for (const request of requests) journal.requested(request);
   const single = tasks.length === 1 && random(2) === 0;
-  const once = random(5) === 0;
+  const unrepeated = random(5) === 0;
   const transaction =
-    driver.transactions && once && random(2) === 0 ? transactionOf(random, 8000) : undefined;
-  const args = { queue, tasks, single, ...(!once && { request_id }) };
-  const answer = once
+    driver.transactions && unrepeated && random(2) === 0
+      ? randomTransaction(random, 8000)
+      : undefined;
+  const args = { queue, tasks, single, ...(!unrepeated && { request_id }) };
+  const answer = unrepeated
     ? await driver.attempt('enqueue', args, transaction)
-    : await call(client, 'enqueue', args, patience);
-  if (!answer) return once ? null : ledger.differ('a call that was never answered', 0, request_id);
-  if (answer.undone && once) return journal.settled(Date.now(), numbers, 'none');
+    : await call(client, 'enqueue', args, RETRY_SECONDS);
+  if (!answer) return unrepeated ? null : ledger.differ('a call was never answered', 0, request_id);
+  if (answer.undone && unrepeated) return journal.settled(Date.now(), numbers, 'none');
   if (answer.status !== 200) return null;
   journal.settled(Date.now(), numbers, 'sure', answer.body.ids);
-  if (once || random(6) > 0) return null;
-  const again = await call(client, 'enqueue', args, patience);
-  if (again?.status === 200 && !sameIds(again.body.ids, answer.body.ids))
-    ledger.differ('a repeated call gave other ids', numbers[0] ?? 0, `${answer.body.ids}`);
+  if (unrepeated || random(6) > 0) return null;
+  const repeated = await call(client, 'enqueue', args, RETRY_SECONDS);
+  if (repeated?.status === 200 && !equalIds(repeated.body.ids, answer.body.ids))
+    ledger.differ('a repeated call returned other ids', numbers[0] ?? 0, `${answer.body.ids}`);
   return null;
 }
 
 /** Unfinished plain tasks among the latest; each changer has its own, so that it knows the order of its changes. */
-function victims({ journal }: Chaos, random: Random, own: number, changers: number, many: number) {
+function victims(
+  { journal }: Chaos,
+  random: Random,
+  ownNumber: number,
+  changers: number,
+  count: number,
+) {
   const newest = journal.requests.size;
-  const found = new Map<string, number>();
-  for (let attempt = 0; attempt < 30 * many && found.size < many; attempt++) {
+  const candidates = new Map<string, number>();
+  for (let attempt = 0; attempt < 30 * count && candidates.size < count; attempt++) {
     const n = 1 + newest - random(Math.min(newest, 400));
     const { id, queue, due } = journal.requests.get(n) ?? {};
-    if (n % changers !== own || !id || queue !== 'plain' || due !== undefined) continue;
-    if (!journal.stored.has(id)) found.set(id, n);
+    if (n % changers !== ownNumber || !id || queue !== 'plain' || due !== undefined) continue;
+    if (!journal.stored.has(id)) candidates.set(id, n);
   }
-  return found;
+  return candidates;
 }
 
 function changer(chaos: Chaos, own: number, changers: number): Step {
@@ -63,15 +77,15 @@ function changer(chaos: Chaos, own: number, changers: number): Step {
   return async (client) => {
     const { driver, random } = client;
     const kind = random(6);
-    // Only SQL changes many in a call; a new payload is of one task.
-    const many = driver.transactions && kind !== 1 ? 1 + random(20) : 1;
-    const found = victims(chaos, random, own, changers, many);
-    const ids = [...found.keys()];
+    // Only SQL changes many tasks in a call; a new payload is for one task.
+    const count = driver.transactions && kind !== 1 ? 1 + random(20) : 1;
+    const candidates = victims(chaos, random, own, changers, count);
+    const ids = [...candidates.keys()];
     const [id = ''] = ids;
     if (!id) return pause(200);
-    const n = found.get(id);
+    const n = candidates.get(id);
     const transaction =
-      driver.transactions && random(4) === 0 ? transactionOf(random, 5000) : undefined;
+      driver.transactions && random(4) === 0 ? randomTransaction(random, 5000) : undefined;
     // Changes are refused outside read committed.
     if (transaction) delete transaction.isolation;
     const send = (...[verb, args]: Parameters<Driver['attempt']>) =>
@@ -84,7 +98,8 @@ function changer(chaos: Chaos, own: number, changers: number): Step {
       if (answer?.status !== 200 || answer.undone) return;
       const acknowledged = Date.now();
       for (const task of answer.body.tasks ?? [{ ...answer.body, id }]) {
-        if (!found.has(task.id)) ledger.differ('a change answered for another task', 0, task.id);
+        if (!candidates.has(task.id))
+          ledger.differ('a change answered for another task', 0, task.id);
         if (task.state === 'cancelled' && task.changed)
           journal.cancelled({ id: task.id, sent, acknowledged });
       }
@@ -107,10 +122,10 @@ function changer(chaos: Chaos, own: number, changers: number): Step {
   };
 }
 
-/** Tasks that have ended, and have no key, run again, with a request id, every other time twice with the same. */
+/** Reruns ended tasks without a key, with a request id; every second call is sent twice with the same id. */
 function rerunner({ journal, ledger }: Chaos): Step {
   let calls = 0;
-  const again = (n: number) =>
+  const repeated = (n: number) =>
     ['plain', 'broken', 'capped'].includes(journal.requests.get(n)?.queue ?? '');
   return async (client) => {
     const { random } = client;
@@ -118,18 +133,18 @@ function rerunner({ journal, ledger }: Chaos): Step {
     const request_id = `again ${++calls}`;
     const ended = journal.ends.slice(-200).filter((end) => end.acknowledged !== undefined);
     const run = ended[random(ended.length)]?.runs[0];
-    if (!run || !again(run.n)) return;
+    if (!run || !repeated(run.n)) return;
     const verb = random(2) ? 'rerun' : 'redrive';
     const args = { request_id, id: run.id, queue: 'broken', limit: 1 + random(5) };
     let ids: string[] = [];
     for (let times = 1 + random(2); times > 0; times--) {
-      const answer = await call(client, verb, args, patience);
-      if (!answer) ledger.differ('a call that was never answered', 0, `${verb} ${request_id}`);
+      const answer = await call(client, verb, args, RETRY_SECONDS);
+      if (!answer) ledger.differ('a call was never answered', 0, `${verb} ${request_id}`);
       if (answer?.status !== 200) return;
       const { rerun_id, ids: given = rerun_id ? [rerun_id] : [] } = answer.body;
-      // A call that found nothing to run again is not kept, and its repetition may find something.
-      if (ids.length > 0 && !sameIds(ids, given))
-        ledger.differ('a repeated call gave other ids', 0, `${verb}: ${ids} and ${given}`);
+      // The result of a call that found nothing is not kept, so its repetition may find something.
+      if (ids.length > 0 && !equalIds(ids, given))
+        ledger.differ('a repeated call returned other ids', 0, `${verb}: ${ids} and ${given}`);
       if (ids.length === 0) for (const id of given) journal.rerun({ of: run.id, id });
       ids = given;
     }
@@ -146,18 +161,18 @@ function reader({ journal }: Chaos): Step {
   };
 }
 
-/** From outside, as pg_cron may know minutes only, and be stopped. */
+/** From outside, because pg_cron may only know minutes, or be stopped. */
 const ticker: Step = async (client) => {
   await call(client, 'tick', {}, 0);
   await pause(1000);
 };
 
-/** All clients that are no workers. Each makes its steps until the work is to be wound up. */
+/** All clients except the workers. Each takes steps until the run ends. */
 export function startClients(chaos: Chaos, seed: number): Promise<void>[] {
   let clients = 0;
   async function stepping(step: Step, random: Random): Promise<void> {
     const driver = chaos.open(clients++);
-    while (chaos.going) {
+    while (chaos.running) {
       await step({ driver, random });
       await pause(10 + random(80));
     }

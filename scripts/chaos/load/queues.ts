@@ -1,6 +1,6 @@
-import type { Bounds } from '../judge/deliveries.ts';
+import type { Bounds } from '../checker/deliveries.ts';
 
-/** The queues of the load, each for a kind of task; settings of their own beside those of all. */
+/** The queues of the load, one for each kind of task; their settings are added to the common ones. */
 export const queues: Record<string, Record<string, unknown>> = {
   plain: {},
   one: { concurrency_limit: 1 },
@@ -31,24 +31,27 @@ export const policy = {
   max_lost: 1000,
   backoff_base_seconds: 0.2,
   backoff_cap_seconds: 2,
-  // observe.ts lets history go once it has seen it, however long that takes.
+  // observe.ts drops history once it has seen it, however long that takes.
   retention_seconds: 315360000,
 };
 
 export const stages = ['first', 'second', 'third'];
 
-/** What the queues allow: how many run in one concurrency key, how many run at all, and how many start at once and in each second. */
+/**
+ * The limits of the queues: running tasks of a concurrency key, running tasks in all, and tasks that start at once and
+ * per second.
+ */
 export const bounds: Bounds = {
   limits: { one: 1, three: 3, yielding: 1 },
   caps: { capped: 3 },
   rates: { paced: { burst: 2, each: 8 } },
 };
 
-/** A fire that was missed is made up for. */
+/** A missed fire is caught up. */
 export const schedules = {
   'each-second': { queue: 'clock', every_seconds: 1, missed: 'all', missed_limit: 1000 },
   'each-minute': { queue: 'clock', cron: '* * * * *', missed: 'all', missed_limit: 1000 },
 };
 
-/** The schedules of a fixed distance: no fire may be missing between two others. */
+/** Schedules with a fixed interval: no fire may be missing between two others. */
 export const everyMs: Record<string, number> = { 'each-second': 1000 };

@@ -2,25 +2,27 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Journal } from '../journal.ts';
 
-/** The endpoint that a queue is pushed to, on 127.0.0.1: takes four tasks in five, and the fifth when it comes again. */
+/**
+ * The endpoint of a queue with push, on 127.0.0.1: accepts four tasks in five, and the fifth when it is pushed again.
+ */
 export async function openReceiver(journal: Journal, count: (what: string) => void) {
-  let heard = 0;
+  let received = 0;
   const server = createServer((request, response) => {
     let body = '';
     request.on('data', (piece) => {
       body += piece;
     });
     request.on('end', () => {
-      const takes = ++heard % 5 > 0;
+      const accepts = ++received % 5 > 0;
       const id = String(request.headers['webhook-id']);
       const run = String(request.headers['tock-run']);
       const { n = 0, v = 0 } = JSON.parse(body || '{}');
       const runs = [{ id, run, attempt: 0, n, version: v }];
-      // The answer may be lost: it is an end that was tried.
-      const verb = takes ? 'complete' : 'fail';
+      // The answer may be lost, so this is an attempted end.
+      const verb = accepts ? 'complete' : 'fail';
       journal.ending({ verb, lease: 'pushed', sent: Date.now(), runs, final: [] });
-      count(takes ? 'push: taken' : 'push: put off');
-      response.writeHead(takes ? 200 : 503, { 'content-type': 'application/json' }).end('{}');
+      count(accepts ? 'push: taken' : 'push: postponed');
+      response.writeHead(accepts ? 200 : 503, { 'content-type': 'application/json' }).end('{}');
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -2,7 +2,7 @@ import type { TaskRequest } from '../journal.ts';
 import { chosen, type Random } from '../random.ts';
 import { bounds, stages } from './queues.ts';
 
-/** The tasks of one call, as they are sent and as the journal has them. */
+/** The tasks of one call, as sent and as recorded in the journal. */
 export type Batch = { queue: string; tasks: Record<string, unknown>[]; requests: TaskRequest[] };
 
 type Kind = (
@@ -22,7 +22,7 @@ const plain: Kind = (task, request, random) => {
   if (random(50) === 0) Object.assign(task.payload as object, { text: 'x'.repeat(random(3000)) });
 };
 
-// The load changes no delayed task, or its time would not be known.
+// The load changes no delayed task, because its time would then be unknown.
 const delayed: Kind = (task, request, random) => {
   const seconds = random(4000) / 1000;
   task.delay_seconds = seconds;
@@ -55,7 +55,7 @@ const newest: Kind = (task, request, random) => {
   Object.assign(task, { unique_key: request.unique, ...policy, delay_seconds: random(500) / 1000 });
 };
 
-/** Each call is a family: a task comes after the first one, or after all before it. */
+/** Each call is a family: a task depends on the first one, or on all before it. */
 const family: Kind = (task, request, random, at) => {
   task.name = `member ${at}`;
   if (at === 0) return;
@@ -66,7 +66,7 @@ const family: Kind = (task, request, random, at) => {
     [2, 'cancel'],
     [1, 'run'],
   ]);
-  // With `run` a failed parent is enough.
+  // With `run` a failed parent suffices.
   if (task.on_parent_failure === 'run') delete request.parents;
   if (random(2)) task.include_results = true;
 };
@@ -110,10 +110,10 @@ const sizes: [share: number, most: number][] = [
 /** Plain tasks also come by the hundred: they fill leases, streams and pages. */
 const large: [share: number, most: number][] = [...sizes, [3, 500], [1, 1000]];
 
-/** The tasks of one call, with numbers from `take`. */
-export function batchOf(random: Random, call: string, take: (many: number) => number): Batch {
+/** The tasks of one call, with numbers from `reserve`. */
+export function createBatch(random: Random, call: string, take: (many: number) => number): Batch {
   const [queue, kind] = chosen(random, kinds);
-  // Fewer would never come to a bound.
+  // Fewer tasks would never reach a limit.
   const least = queue in bounds.caps || queue in bounds.rates ? 8 : 1;
   const many = least + random(chosen(random, queue === 'plain' ? large : sizes));
   const first = take(many);

@@ -1,5 +1,5 @@
-// A worker of the load, a process of its own that may be killed at any time. It writes what it sends and what it was
-// answered as lines of JSON, each before it goes on. usage: node worker.ts <name> <seed>, with CHAOS_TARGET
+// A worker process of the load, which may be killed at any time. It writes what it sends and receives as lines of
+// JSON, each before its next step. Usage: node worker.ts <name> <seed>, with CHAOS_TARGET
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type Client, call, type Transaction } from '../drivers/driver.ts';
@@ -25,22 +25,22 @@ export type Word =
   | ['heard', verb: string, outcome: string, detail: string]
   | ['differ', kind: string, task: string, detail: string];
 
-// Written to its end before the next step is taken.
-const say = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
-const heard = (verb: string, outcome: string, detail: string) =>
-  say(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
+// Written completely before the next step.
+const send = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
+const onOutcome = (verb: string, outcome: string, detail: string) =>
+  send(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
 
 type Work = Client & { claim: Claim; waited: Set<string> };
 
-/** The number in a payload, which gathered results and spawned tasks wrap. */
-function numberIn(payload: unknown): { n: number; v: number; wrapped: boolean } {
+/** The number in a payload, also inside included results and spawned tasks. */
+function payloadNumber(payload: unknown): { n: number; v: number; wrapped: boolean } {
   const { n, v, payload: inner } = (payload ?? {}) as Record<string, unknown>;
-  if (n === undefined && inner) return { ...numberIn(inner), wrapped: true };
+  if (n === undefined && inner) return { ...payloadNumber(inner), wrapped: true };
   return { n: Number(n ?? 0), v: Number(v ?? 0), wrapped: false };
 }
 
-/** A result that is a payload too, for the next stage. */
-const resultOf = ({ n, version }: Run) => ({ n, v: version });
+/** A result that is also a payload, for the next stage. */
+const toResult = ({ n, version }: Run) => ({ n, v: version });
 
 const lastStage = (queue: string) => !stages.slice(0, -1).includes(queue);
 
@@ -54,31 +54,31 @@ async function end(
 ): Promise<boolean> {
   const { lease } = work.claim;
   const sent = Date.now();
-  say(['ending', { verb, lease, sent, runs, final: final.map(({ id }) => id) }]);
+  send(['ending', { verb, lease, sent, runs, final: final.map(({ id }) => id) }]);
   const args = { lease, ...body };
   const answer = transaction
     ? await work.driver.attempt(verb, args, transaction)
     : await call(work, verb, args, 20);
   if (answer?.status !== 200 || answer.undone) return false;
-  say(['ended', lease, sent, Date.now(), answer.body.refused]);
+  send(['ended', lease, sent, Date.now(), answer.body.refused]);
   return answer.body.refused.length === 0;
 }
 
 const done = (work: Work, runs: Run[]) => (lastStage(work.claim.queue) ? runs : []);
 
-const whole = (work: Work, transaction?: Transaction) =>
+const endWhole = (work: Work, transaction?: Transaction) =>
   end(work, 'complete', work.claim.runs, {}, done(work, work.claim.runs), transaction);
 
-function part(work: Work, runs: Run[]): Promise<boolean> {
-  const results = runs.map((run) => ({ id: run.id, result: resultOf(run) }));
+function endPart(work: Work, runs: Run[]): Promise<boolean> {
+  const results = runs.map((run) => ({ id: run.id, result: toResult(run) }));
   return end(work, 'complete', runs, { results }, done(work, runs));
 }
 
-/** Out of its turn: to the last stage, or to none. */
+/** To a stage out of order: the last one, or none. */
 function jump(work: Work): Promise<boolean> {
   const over = work.random(2) === 0;
   const stage = over ? null : 'third';
-  const results = work.claim.runs.map((run) => ({ id: run.id, result: resultOf(run), stage }));
+  const results = work.claim.runs.map((run) => ({ id: run.id, result: toResult(run), stage }));
   return end(work, 'complete', work.claim.runs, { results }, over ? work.claim.runs : []);
 }
 
@@ -95,21 +95,21 @@ function failing(work: Work, runs: Run[], fatal: boolean): Promise<boolean> {
 const releasing = (work: Work, runs: Run[]) =>
   end(work, 'release', runs, { ids: runs.map(({ id }) => id) }, []);
 
-/** The lease ends in parts: some completed, some failed, some one by one, the rest completed or released. */
+/** Ends the lease in parts: some tasks completed, some failed, some one by one, the rest completed or released. */
 async function torn(work: Work): Promise<void> {
   const { random } = work;
   const runs = work.claim.runs.toSorted(() => random(3) - 1);
   const cut = Math.ceil(runs.length / (2 + random(2)));
-  await part(work, runs.slice(0, cut));
+  await endPart(work, runs.slice(0, cut));
   const left = runs.slice(cut);
   if (left.length === 0) return;
   const way = random(4);
   if (way === 0) return void (await releasing(work, left));
   if (way === 1) return void (await failing(work, left, false));
-  if (way === 2) return void (await part(work, left));
+  if (way === 2) return void (await endPart(work, left));
   await failing(work, left.splice(0, 5), random(4) === 0);
-  for (const run of left.splice(0, random(8))) await part(work, [run]);
-  if (left.length > 0) await (random(2) ? part(work, left) : releasing(work, left));
+  for (const run of left.splice(0, random(8))) await endPart(work, [run]);
+  if (left.length > 0) await (random(2) ? endPart(work, left) : releasing(work, left));
 }
 
 async function longer(work: Work): Promise<void> {
@@ -119,18 +119,18 @@ async function longer(work: Work): Promise<void> {
   const answer = await call(work, 'extend', { lease: claim.lease, lease_seconds, progress });
   const until = new Date(answer?.body.leased_until ?? '').getTime();
   if (answer?.status === 200 && until < claim.until - 1)
-    say(['differ', 'a lease was shortened', claim.lease, `${until} < ${claim.until}`]);
-  await whole(work);
+    send(['differ', 'a lease was shortened', claim.lease, `${until} < ${claim.until}`]);
+  await endWhole(work);
 }
 
-/** Adds tasks with the completion; with `wait` the task goes on when they have ended, and then is done. */
+/** Adds tasks with the completion; with `wait` the task continues when they have ended, and is then done. */
 async function spawning(work: Work): Promise<void> {
   const { claim, random } = work;
   const [first, ...others] = claim.runs;
   if (!first) return;
   const again = claim.runs.filter(({ id }) => work.waited.has(id));
   if (again.length > 0 || others.length > 0) {
-    await part(work, claim.runs);
+    await endPart(work, claim.runs);
     return;
   }
   const wait = random(2) === 0;
@@ -139,52 +139,52 @@ async function spawning(work: Work): Promise<void> {
     const call = `${claim.lease} ${first.run}`;
     return { n: ++number, call, queue: 'plain', sent, fate: 'unsure' };
   });
-  for (const request of requests) say(['requested', request]);
+  for (const request of requests) send(['requested', request]);
   const tasks = requests.map(({ n }) => ({ payload: { n, v: 0 } }));
   const spawn = { queue: 'plain', tasks, wait };
-  const results = [{ id: first.id, result: resultOf(first), spawn }];
+  const results = [{ id: first.id, result: toResult(first), spawn }];
   const spawned = await end(work, 'complete', [first], { results }, wait ? [] : [first]);
   const numbers = requests.map(({ n }) => n);
-  if (spawned) say(['settled', Date.now(), numbers]);
+  if (spawned) send(['settled', Date.now(), numbers]);
 }
 
-/** When its lease is over, and another worker may have its tasks. */
-async function late(work: Work): Promise<unknown> {
+/** Ends the lease after it has expired, when another worker may have its tasks. */
+async function endLate(work: Work): Promise<unknown> {
   const { random, claim } = work;
   await pause(Math.max(0, claim.until - Date.now()) + 200 + random(1500));
-  return random(3) === 0 ? whole(work) : part(work, claim.runs);
+  return random(3) === 0 ? endWhole(work) : endPart(work, claim.runs);
 }
 
-/** In a transaction that stays open for a while. */
-async function held(work: Work): Promise<unknown> {
+/** Ends the lease in a transaction that stays open for a while. */
+async function endInOpenTransaction(work: Work): Promise<unknown> {
   const { random, driver } = work;
-  if (!driver.transactions) return whole(work);
+  if (!driver.transactions) return endWhole(work);
   const transaction = { hold: random(lease_seconds * 800) };
-  return whole(work, { ...transaction, end: random(3) === 0 ? 'rollback' : 'commit' });
+  return endWhole(work, { ...transaction, end: random(3) === 0 ? 'rollback' : 'commit' });
 }
 
-const ways: [number, (work: Work) => Promise<unknown>][] = [
-  [50, (work) => whole(work)],
+const strategies: [number, (work: Work) => Promise<unknown>][] = [
+  [50, (work) => endWhole(work)],
   [16, torn],
-  [8, (work) => part(work, work.claim.runs)],
+  [8, (work) => endPart(work, work.claim.runs)],
   [6, longer],
   [5, (work) => failing(work, work.claim.runs, false)],
   [3, (work) => releasing(work, work.claim.runs)],
   [2, (work) => end(work, 'release', work.claim.runs, {}, [])],
   [2, (work) => end(work, 'fail', work.claim.runs, {}, [])],
-  [3, held],
-  [6, late],
-  [2, async () => heard('walk away', '200', '')],
+  [3, endInOpenTransaction],
+  [6, endLate],
+  [2, async () => onOutcome('walk away', '200', '')],
 ];
 
 async function worked(work: Work): Promise<void> {
   const { queue, runs } = work.claim;
   if (queue === 'spawning' && !draining) await spawning(work);
-  else if (draining) await part(work, runs);
+  else if (draining) await endPart(work, runs);
   else if (queue === 'broken' && work.random(3) > 0)
     await failing(work, runs, work.random(2) === 0);
   else if (queue === 'first' && work.random(5) === 0) await jump(work);
-  else await chosen(work.random, ways)(work);
+  else await chosen(work.random, strategies)(work);
 }
 
 type Lease = { queue: string; lease: string | null; leased_until: string; tasks: Task[] };
@@ -199,7 +199,7 @@ const named = (leases: Lease[]) =>
 function taken({ lease, queue, leased_until, tasks }: Lease, sent: number, answered: number) {
   const waited = new Set<string>();
   const runs = tasks.map(({ id, run_id: run, attempt, payload }): Run => {
-    const { n, v: version, wrapped } = numberIn(payload);
+    const { n, v: version, wrapped } = payloadNumber(payload);
     if (wrapped) waited.add(id);
     return { id, run, attempt, n, version };
   });
@@ -208,9 +208,9 @@ function taken({ lease, queue, leased_until, tasks }: Lease, sent: number, answe
   return { claim, waited };
 }
 
-async function turn(client: Client): Promise<void> {
+async function claimAndWork(client: Client): Promise<void> {
   const { random } = client;
-  // Pushed tasks are the Worker's until the push is switched off.
+  // The Worker pushes the queue's tasks until push is switched off.
   const names = Object.keys(queues).filter((queue) => draining || queue !== 'pushed');
   const limit = draining
     ? 500
@@ -220,7 +220,8 @@ async function turn(client: Client): Promise<void> {
         [2, 30],
         [1, 500],
       ]);
-  // Without a request id a claim whose answer is lost waits for its lease to end; it takes another path in the database.
+  // Without a request id, a claim whose answer is lost waits for its lease to end; the database handles it on another
+  // path.
   const repeated = random(3) > 0 && { request_id: `${name} ${++claims}` };
   const options = {
     worker: name,
@@ -239,25 +240,25 @@ async function turn(client: Client): Promise<void> {
   const leasesOf = (body: { leases?: Lease[] }): Lease[] =>
     body.leases ?? [{ ...(body as Lease), queue }];
   const sent = Date.now();
-  // Some commit late: meanwhile others see what they took as it was before.
-  const late = client.driver.transactions && !draining && random(10) === 0;
-  const answer = late
+  // Some transactions commit late: meanwhile other clients see their tasks in the earlier state.
+  const endLate = client.driver.transactions && !draining && random(10) === 0;
+  const answer = endLate
     ? await client.driver.attempt(verb, args, { hold: random(1000), end: 'commit' })
     : await claiming();
   if (answer?.status !== 200 || answer.undone) return pause(200);
   const leases = leasesOf(answer.body).filter(({ lease }) => lease !== null);
   const deliveries = leases.map((lease) => taken(lease, sent, Date.now()));
-  for (const { claim } of deliveries) say(['claimed', claim]);
+  for (const { claim } of deliveries) send(['claimed', claim]);
   if (deliveries.length === 0) return pause(50 + random(150));
   if (repeated && random(8) === 0) {
     const again = await claiming();
     const [first, second] = [named(leases), again ? named(leasesOf(again.body)) : ''];
     const until = Math.min(...deliveries.map(({ claim }) => claim.until));
     if (again?.status === 200)
-      say(['repeated', { sent, answered: Date.now(), until, first, second }]);
+      send(['repeated', { sent, answered: Date.now(), until, first, second }]);
   }
   for (const { claim, waited } of deliveries) {
-    // So that claims of others come in beside it, where they may.
+    // So that claims of other workers overlap, where that is allowed.
     if (claim.queue in bounds.caps) await pause(150);
     if (!draining && random(3) === 0) await pause(random(200));
     await worked({ ...client, claim, waited });
@@ -266,8 +267,8 @@ async function turn(client: Client): Promise<void> {
 
 async function loop(at: number): Promise<never> {
   const random = dice(Number(seed) * 100 + at);
-  const driver = openDriver(target, heard, at);
-  for (;;) await turn({ driver, random });
+  const driver = openDriver(target, onOutcome, at);
+  for (;;) await claimAndWork({ driver, random });
 }
 
 createInterface({ input: process.stdin })

@@ -1,0 +1,170 @@
+import { useEffect, useId, useRef } from 'preact/hooks';
+import uPlot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+
+export type Line = {
+  name: string;
+  colour: string;
+  values: readonly (number | null)[];
+  dash?: number[];
+};
+type Props = {
+  title: string;
+  at: readonly string[];
+  lines: readonly Line[];
+  show(n: number): string;
+  /** Minimum value at the top of the axis. */
+  least?: number;
+  /** Whether the values are whole numbers, such as counts. */
+  whole?: boolean;
+};
+
+const HEIGHT = 200;
+
+const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
+const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+
+/** Labels of one day are times; over several days the first label of each day is its name. */
+function timeLabels(ticks: number[]): string[] {
+  const days = ticks.map((n) => day.format(n * 1000));
+  const several = days[0] !== days.at(-1);
+  return ticks.map((n, at) =>
+    several && days[at] !== days[at - 1] ? (days[at] ?? '') : clock.format(n * 1000),
+  );
+}
+
+/** Isolated points, whose neighbours are unknown: no line connects them. */
+const isolatedPoints: uPlot.Series.Points.Filter = (chart, series) => {
+  const values = Array.from(chart.data[series] ?? []);
+  return values.flatMap((value, n) =>
+    value != null && values[n - 1] == null && values[n + 1] == null ? [n] : [],
+  );
+};
+
+/** A colour of the page in its current theme. */
+const cssColour = (name: string) =>
+  getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+/** 1, 2, 5, 10 … */
+const wholeSteps = Array.from(
+  { length: 36 },
+  (_, n) => ([1, 2, 5][n % 3] as number) * 10 ** Math.floor(n / 3),
+);
+
+function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): uPlot.Options {
+  const [muted, line] = [cssColour('--muted'), cssColour('--line')];
+  const axis = { stroke: muted, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
+  return {
+    width,
+    height: HEIGHT,
+    title: '',
+    legend: { live: true },
+    cursor: { drag: { x: false, y: false } },
+    scales: { y: { range: (_, _low, high) => [0, Math.max(least, high > 0 ? high * 1.1 : 1)] } },
+    axes: [
+      { ...axis, values: (_, ticks) => timeLabels(ticks) },
+      {
+        ...axis,
+        ...(whole && { incrs: wholeSteps }),
+        size: (_, names) => 20 + 7 * Math.max(4, ...(names ?? []).map((name) => name.length)),
+        values: (_, ticks) => ticks.map((n) => (n < 0 ? '' : show(n))),
+      },
+    ],
+    series: [
+      { label: 'at', value: (_, n) => (n ? moment.format(n * 1000) : '–') },
+      ...lines.map(({ name, colour, dash }) => ({
+        label: name,
+        stroke: cssColour(colour),
+        width: 1.5,
+        ...(dash && { dash }),
+        points: { filter: isolatedPoints, size: 5, fill: cssColour(colour) },
+        value: (_: uPlot, n: number | null) => (n == null ? '–' : show(n)),
+      })),
+    ],
+  };
+}
+
+/** A line chart over time, with the same numbers as a table for screen readers. */
+export function Chart(props: Props) {
+  const { title, at, lines, show } = props;
+  const container = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | null>(null);
+  const id = useId();
+  const names = lines.map(({ name }) => name).join('|');
+
+  const data = [at.map((time) => Date.parse(time) / 1000), ...lines.map(({ values }) => values)];
+
+  useEffect(() => {
+    const div = container.current;
+    if (!div) return;
+    const createChart = () => {
+      chart.current?.destroy();
+      const width = Math.max(200, div.clientWidth);
+      chart.current = new uPlot(chartOptions(props, width), data as uPlot.AlignedData, div);
+    };
+    createChart();
+    const resized = new ResizeObserver(() => {
+      const width = Math.max(200, div.clientWidth);
+      if (chart.current && width !== chart.current.width)
+        chart.current.setSize({ width, height: HEIGHT });
+    });
+    resized.observe(div);
+    const themes = matchMedia('(prefers-color-scheme: dark)');
+    themes.addEventListener('change', createChart);
+    addEventListener('tock-theme', createChart);
+    return () => {
+      resized.disconnect();
+      themes.removeEventListener('change', createChart);
+      removeEventListener('tock-theme', createChart);
+      chart.current?.destroy();
+      chart.current = null;
+    };
+  }, [names, title]);
+
+  useEffect(() => {
+    chart.current?.setData(data as uPlot.AlignedData);
+  });
+
+  const step = Math.max(1, Math.ceil(at.length / 12));
+  return (
+    <figure class="chart" aria-labelledby={id}>
+      <figcaption id={id}>{title}</figcaption>
+      <div ref={container} aria-hidden="true" />
+      <details>
+        <summary>As a table</summary>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">time</th>
+              {lines.map(({ name }) => (
+                <th key={name} scope="col" class="number">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {at.flatMap((time, n) =>
+              n % step === 0
+                ? [
+                    <tr key={time}>
+                      <th scope="row">{moment.format(new Date(time))}</th>
+                      {lines.map(({ name, values }) => {
+                        const value = values[n];
+                        return (
+                          <td key={name} class="number">
+                            {value == null ? '–' : show(value)}
+                          </td>
+                        );
+                      })}
+                    </tr>,
+                  ]
+                : [],
+            )}
+          </tbody>
+        </table>
+      </details>
+    </figure>
+  );
+}

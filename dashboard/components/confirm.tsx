@@ -1,0 +1,75 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+
+type Props = {
+  title: string;
+  children: ComponentChildren;
+  /** The label of the button. */
+  buttonLabel: string;
+  danger?: boolean;
+  /** A word that the user must type first, for actions that cannot be undone. */
+  word?: string;
+  onConfirm(): unknown;
+  onClose(): void;
+};
+
+/** Asks before an action; Escape and Cancel close the dialog, and the focus returns. */
+export function Confirm({ title, children, buttonLabel, danger, word, onConfirm, onClose }: Props) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const [typed, setTyped] = useState('');
+  const [busy, setBusy] = useState(false);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    setBusy(true);
+    await onConfirm();
+    onClose();
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <form onSubmit={submit}>
+        <h2 id={id}>{title}</h2>
+        {children}
+        {word && (
+          <label>
+            Type <strong>{word}</strong> to confirm
+            <input
+              value={typed}
+              autocomplete="off"
+              spellcheck={false}
+              onInput={({ currentTarget }) => setTyped(currentTarget.value)}
+            />
+          </label>
+        )}
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            class={danger ? 'danger' : 'main'}
+            disabled={busy || (word !== undefined && typed !== word)}
+          >
+            {buttonLabel}
+          </button>
+        </p>
+      </form>
+    </dialog>
+  );
+}
+
+/** A button whose action must be confirmed. */
+export function ConfirmButton({ label, ...props }: { label: string } & Omit<Props, 'onClose'>) {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" class={props.danger ? 'danger' : ''} onClick={() => setOpen(true)}>
+        {label}
+      </button>
+      {open && <Confirm {...props} onClose={() => setOpen(false)} />}
+    </>
+  );
+}

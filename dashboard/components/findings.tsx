@@ -1,0 +1,55 @@
+import { href } from '../route.ts';
+import type { Finding } from '../types.ts';
+
+const words: Record<string, string> = { critical: 'Critical', warning: 'Warning', note: 'Note' };
+const order = ['critical', 'warning', 'note'];
+
+/** Text with links for the tasks and queues that it names. */
+function Linked({ text }: { text: string }) {
+  const segments = text.split(/\b((?:task|queue) [\w.:-]*\w)/);
+  return (
+    <>
+      {segments.map((segment, n) => {
+        const [kind, name = ''] = segment.split(' ');
+        const isLink = n % 2 === 1 && (kind === 'queue' || /^\d+$/.test(name));
+        return isLink ? (
+          <a key={segment} href={href([`${kind}s`, name])}>
+            {segment}
+          </a>
+        ) : (
+          segment
+        );
+      })}
+    </>
+  );
+}
+
+/** The server appends its findings about clocks. */
+export const worstFirst = (findings: readonly Finding[]) =>
+  [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
+
+/** Findings in their order, each with its hint. */
+export function Findings({ findings }: { findings: readonly Finding[] }) {
+  return (
+    <ul class="findings">
+      {findings.map(({ finding, severity, detail, hint }) => (
+        <li key={`${finding} ${detail}`} class={severity}>
+          <p>
+            <strong class="severity">{words[severity] ?? severity}</strong>{' '}
+            <strong>{finding}</strong>
+          </p>
+          {detail && (
+            <p>
+              <Linked text={detail} />
+            </p>
+          )}
+          {hint && (
+            <p class="hint">
+              <span>Hint:</span> {hint}
+            </p>
+          )}
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,123 @@
+import type { Answer } from '../../client/wire.ts';
+import { duration, rate, shortNumber } from '../format.ts';
+import { usePolling } from '../polling.ts';
+import { type Address, href } from '../route.ts';
+import { Chart } from './chart.tsx';
+import { PolledContent } from './panel.tsx';
+import { Updated } from './times.tsx';
+
+type Point = Answer<'GET /v1/queues/{queue}/series'>['points'][number];
+
+const ranges: [name: string, seconds: number, step: number][] = [
+  ['1h', 3600, 60],
+  ['6h', 21_600, 60],
+  ['24h', 86_400, 300],
+  ['7d', 604_800, 3600],
+];
+
+const minute = 60_000;
+
+/** Rounded to whole minutes, so that the URL stays the same within a minute. */
+const startTime = (seconds: number) =>
+  new Date(Math.floor((Date.now() - seconds * 1000) / minute) * minute).toISOString();
+
+const percentiles = (points: Point[], select: (point: Point) => Point['wait']) => [
+  { name: 'p50', colour: '--line-1', values: points.map((p) => select(p).p50) },
+  { name: 'p95', colour: '--line-2', values: points.map((p) => select(p).p95), dash: [6, 3] },
+  { name: 'p99', colour: '--line-3', values: points.map((p) => select(p).p99), dash: [2, 3] },
+];
+
+function Charts({ points, step }: { points: Point[]; step: number }) {
+  const times = points.map((point) => point.at);
+  const perSecond = (select: (point: Point) => number) =>
+    points.map((point) => select(point) / step);
+  return (
+    <div class="charts">
+      <Chart
+        title="Depth"
+        at={times}
+        show={shortNumber}
+        whole
+        lines={[
+          { name: 'ready', colour: '--line-1', values: points.map((p) => p.ready) },
+          {
+            name: 'running',
+            colour: '--line-2',
+            values: points.map((p) => p.running),
+            dash: [6, 3],
+          },
+          {
+            name: 'waiting',
+            colour: '--line-3',
+            values: points.map((p) => p.waiting),
+            dash: [2, 3],
+          },
+        ]}
+      />
+      <Chart
+        title="Oldest ready"
+        at={times}
+        show={duration}
+        lines={[
+          { name: 'age', colour: '--line-1', values: points.map((p) => p.oldest_ready_seconds) },
+        ]}
+      />
+      <Chart
+        title="Per second"
+        at={times}
+        show={rate}
+        least={0.1}
+        lines={[
+          { name: 'enqueued', colour: '--line-1', values: perSecond((p) => p.enqueued) },
+          { name: 'done', colour: '--line-4', values: perSecond((p) => p.done) },
+          { name: 'failed', colour: '--line-5', values: perSecond((p) => p.failed), dash: [6, 3] },
+          { name: 'lost', colour: '--line-3', values: perSecond((p) => p.lost), dash: [2, 3] },
+        ]}
+      />
+      <Chart
+        title="Wait before start"
+        at={times}
+        show={duration}
+        lines={percentiles(points, (p) => p.wait)}
+      />
+      <Chart title="Run" at={times} show={duration} lines={percentiles(points, (p) => p.run)} />
+    </div>
+  );
+}
+
+/** Recent activity of a queue. */
+export function QueueCharts({ queue, address }: { queue: string; address: Address }) {
+  const wantedRange = address.query.get('range');
+  const [range, seconds, step] = ranges.find(([name]) => name === wantedRange) ??
+    ranges[0] ?? ['1h', 3600, 60];
+  const query = { from: startTime(seconds), step_seconds: step };
+  const polled = usePolling('GET /v1/queues/{queue}/series', { path: { queue }, query }, 10_000);
+  return (
+    <section class="panel">
+      <header>
+        <h2>Activity</h2>
+        <nav class="ranges" aria-label="Time">
+          {ranges.map(([name]) => (
+            <a
+              key={name}
+              href={href(['queues', queue], { range: name })}
+              aria-current={name === range ? 'true' : undefined}
+            >
+              {name}
+            </a>
+          ))}
+        </nav>
+        <Updated at={polled.at} />
+      </header>
+      <PolledContent polled={polled}>
+        {({ points, step_seconds }) =>
+          points.length > 1 ? (
+            <Charts points={points} step={step_seconds} />
+          ) : (
+            <p class="none">There are no metrics yet: they are collected once a minute.</p>
+          )
+        }
+      </PolledContent>
+    </section>
+  );
+}

@@ -1,0 +1,36 @@
+import { duration, exactTime, relative } from '../format.ts';
+import { useNow } from '../polling.ts';
+
+/** An instant as relative time; the exact instant on hover and for screen readers. */
+export function Ago({ at }: { at: string | null | undefined }) {
+  const now = useNow();
+  if (!at) return <>–</>;
+  return (
+    <time dateTime={at} title={exactTime(at)}>
+      {relative(at, now)}
+    </time>
+  );
+}
+
+/** How long a state has lasted. */
+export function Since({ at }: { at: string | null | undefined }) {
+  const now = useNow();
+  if (!at) return <>–</>;
+  return (
+    <time dateTime={at} title={exactTime(at)}>
+      {duration(Math.max(0, Math.round((now - Date.parse(at)) / 1000)))}
+    </time>
+  );
+}
+
+/** The time of the last answer. */
+export function Updated({ at }: { at: number | null }) {
+  const now = useNow();
+  if (at === null) return null;
+  const seconds = Math.max(0, Math.round((now - at) / 1000));
+  return (
+    <span class={seconds > 20 ? 'updated old' : 'updated'}>
+      {seconds < 5 ? 'live' : `as of ${duration(seconds)} ago`}
+    </span>
+  );
+}

@@ -1,0 +1,71 @@
+import { type ComponentChildren, createContext } from 'preact';
+import { useCallback, useContext, useState } from 'preact/hooks';
+import type { RouteInput } from '../client/route.ts';
+import type { Answer, Route } from '../client/wire.ts';
+import { call, Refused } from './api.ts';
+import { useSession } from './session.tsx';
+
+type Notification = { text: string; isError: boolean } | null;
+type Notify = (notification: Notification) => void;
+const Context = createContext<Notify>(() => {});
+
+/** Shows the result of an action, also to screen readers. */
+export function NotificationProvider({ children }: { children: ComponentChildren }) {
+  const [notification, setNotification] = useState<Notification>(null);
+  const notify = useCallback<Notify>((next) => setNotification(next), []);
+  return (
+    <Context.Provider value={notify}>
+      {children}
+      <div class="said" role="status" aria-live="polite">
+        {notification && !notification.isError && (
+          <Message text={notification.text} close={() => setNotification(null)} />
+        )}
+      </div>
+      <div class="said" role="alert">
+        {notification?.isError && (
+          <Message isError text={notification.text} close={() => setNotification(null)} />
+        )}
+      </div>
+    </Context.Provider>
+  );
+}
+
+function Message({ text, isError, close }: { text: string; isError?: boolean; close(): void }) {
+  return (
+    <p class={isError ? 'message bad' : 'message'}>
+      <span>{text}</span>
+      <button type="button" class="quiet" onClick={close}>
+        Close
+      </button>
+    </p>
+  );
+}
+
+/** All messages of a refusal, as sentences. */
+export const sentences = ({ message, problem }: Refused) =>
+  [message, ...(problem.errors ?? []).slice(1).map(({ field, detail }) => `${field}: ${detail}`)]
+    .concat(problem.hint ?? [])
+    .map((sentence) => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`))
+    .join(' ');
+
+type Action = <R extends Route>(
+  route: R,
+  input: RouteInput<R>,
+  done: string | ((answer: Answer<R>) => string),
+) => Promise<Answer<R> | null>;
+
+/** Runs an action with the key and shows its result: null if it was refused. */
+export function useAction(): Action {
+  const { key } = useSession();
+  const notify = useContext(Context);
+  return async (route, input, done) => {
+    try {
+      const answer = await call(key, route, input);
+      notify({ text: typeof done === 'string' ? done : done(answer), isError: false });
+      return answer;
+    } catch (error) {
+      notify({ text: error instanceof Refused ? sentences(error) : String(error), isError: true });
+      return null;
+    }
+  };
+}

@@ -1,0 +1,101 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { type RouteInput, requestLine } from '../client/route.ts';
+import type { Answer, Route } from '../client/wire.ts';
+import { call, Refused } from './api.ts';
+import { useSession } from './session.tsx';
+
+export type Polled<T> = {
+  /** The last answer; it stays while later polls fail. */
+  data: T | undefined;
+  error: Refused | null;
+  /** The time of the answer, in ms. */
+  at: number | null;
+  refresh(): void;
+};
+
+const MOST_MS = 30_000;
+
+/**
+ * Polls while the page is visible, one request at a time, with longer pauses after failures. It sends nothing while
+ * `input` is null.
+ */
+export function usePolling<R extends Route>(
+  route: R,
+  input: RouteInput<R> | null,
+  intervalMs = 3000,
+): Polled<Answer<R>> {
+  type T = Answer<R>;
+  const path = input && requestLine(route, input)[1];
+  const { key, refused } = useSession();
+  const [state, setState] = useState<{ path: string | null } & Omit<Polled<T>, 'refresh'>>({
+    path,
+    data: undefined,
+    error: null,
+    at: null,
+  });
+  const pollAgain = useRef<() => void>(() => {});
+
+  useEffect(() => {
+    if (path === null) return;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let failures = 0;
+    let control: AbortController | null = null;
+    let isDue = true;
+
+    async function poll() {
+      clearTimeout(timer);
+      if (document.hidden) {
+        isDue = true;
+        return;
+      }
+      isDue = false;
+      control?.abort();
+      const controller = new AbortController();
+      control = controller;
+      try {
+        const data = await call(key, route, input as RouteInput<R>, { signal: controller.signal });
+        if (controller.signal.aborted) return;
+        failures = 0;
+        setState({ path, data, error: null, at: Date.now() });
+      } catch (thrown) {
+        if (controller.signal.aborted) return;
+        failures++;
+        const error = thrown instanceof Refused ? thrown : new Refused(0, { detail: `${thrown}` });
+        if (error.status === 401) refused();
+        setState((previous) =>
+          previous.path === path
+            ? { ...previous, error }
+            : { path, data: undefined, error, at: null },
+        );
+      }
+      timer = setTimeout(poll, Math.min(MOST_MS, intervalMs * 2 ** failures));
+    }
+
+    const onVisible = () => {
+      if (!document.hidden && isDue) void poll();
+    };
+    pollAgain.current = () => void poll();
+    document.addEventListener('visibilitychange', onVisible);
+    void poll();
+    return () => {
+      clearTimeout(timer);
+      control?.abort();
+      document.removeEventListener('visibilitychange', onVisible);
+    };
+  }, [path, intervalMs, key, refused]);
+
+  const refresh = useCallback(() => pollAgain.current(), []);
+  const { data, error, at } =
+    state.path === path ? state : { data: undefined, error: null, at: null };
+  return { data, error, at, refresh };
+}
+
+/** The current time, updated once a second, for "12 s ago". */
+export function useNow(): number {
+  const [time, setTime] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setTime(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  return time;
+}

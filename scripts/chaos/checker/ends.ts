@@ -1,0 +1,144 @@
+import type { Difference, End, Journal, TaskRequest } from '../journal.ts';
+import { type Bounds, type Delivery, endsSent, slack } from './deliveries.ts';
+
+/** An acknowledged end is final: one lease completes a task, and one verb ends a run. */
+function endedTwice(journal: Journal): Difference[] {
+  const differences: Difference[] = [];
+  const finals = new Map<string, string>();
+  const verbs = new Map<string, End['verb']>();
+  for (const { acknowledged, verb, lease, runs, final } of journal.ends) {
+    if (acknowledged === undefined) continue;
+    for (const id of final) {
+      const otherLease = finals.get(id);
+      const detail = `done in ${otherLease} and in ${lease}`;
+      if (otherLease && otherLease !== lease)
+        differences.push({ kind: 'completed twice', task: id, detail });
+      finals.set(id, lease);
+    }
+    for (const { id, run } of runs) {
+      const otherVerb = verbs.get(`${lease} ${run}`);
+      const detail = `run ${run} of ${lease}: ${otherVerb} and ${verb}`;
+      if (otherVerb && otherVerb !== verb)
+        differences.push({ kind: 'ended in two ways', task: id, detail });
+      verbs.set(`${lease} ${run}`, verb);
+    }
+  }
+  return differences;
+}
+
+/**
+ * The later of two runs of a task has the higher position; the claim that was sent first may still be the later one.
+ */
+const later = (run: string, than: string) => BigInt(run) >> 20n > BigInt(than) >> 20n;
+
+/** A task is leased again only after its lease expired or ended, or after a crash undid the claim. */
+function takenBack(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {
+  const endsByRun = endsSent(journal);
+  const differences: Difference[] = [];
+  for (const [task, list] of deliveries) {
+    for (const { claim, run } of list) {
+      const [next] = list
+        .filter((other) => later(other.run.run, run.run))
+        .toSorted((a, b) => a.claim.answered - b.claim.answered);
+      if (!next || claim.until - slack <= next.claim.answered) continue;
+      if (
+        (endsByRun.get(`${claim.lease} ${run.run}`) ?? Number.POSITIVE_INFINITY) <=
+        next.claim.answered
+      )
+        continue;
+      if (journal.crashes.some((crash) => crash >= claim.sent && crash <= next.claim.answered))
+        continue;
+      const detail = `leased until ${claim.until}, leased again by ${next.claim.answered}`;
+      differences.push({ kind: 'leased again before its time', task, detail });
+    }
+  }
+  return differences;
+}
+
+function whilePaused(journal: Journal): Difference[] {
+  return journal.pauses.flatMap(({ queue, acknowledged, until }) =>
+    journal.claims
+      .filter(
+        (claim) => claim.queue === queue && claim.sent > acknowledged && claim.answered < until,
+      )
+      .map(({ lease, sent }) => ({
+        kind: 'leased while its queue was paused',
+        task: lease,
+        detail: `${queue}: at ${sent}, paused from ${acknowledged} to ${until}`,
+      })),
+  );
+}
+
+/** A claim repeated with its request id returns the same runs, unless a crash lay between. */
+function repeatedOtherwise(journal: Journal): Difference[] {
+  return journal.repeats.flatMap(({ sent, answered, until, first, second }) => {
+    const crash = journal.crashes.some((crashedAt) => crashedAt >= sent && crashedAt <= answered);
+    if (first === second || crash || answered >= until) return [];
+    return [{ kind: 'a repeated claim returned other runs', task: first, detail: second }];
+  });
+}
+
+/** The number of consecutive claims compared with a rate: comparing all pairs would take too long after an hour. */
+const longest = 300;
+
+/** For any two claims: how many tasks certainly started between the first request and the second answer. */
+function overRate(journal: Journal, rates: Bounds['rates']): Difference[] {
+  const differences: Difference[] = [];
+  for (const [queue, { burst, each }] of Object.entries(rates)) {
+    const claims = journal.claims
+      .filter((claim) => claim.queue === queue)
+      .sort((a, b) => a.sent - b.sent);
+    for (const [at, first] of claims.entries()) {
+      const since = claims.slice(at, at + longest).sort((a, b) => a.answered - b.answered);
+      let started = 0;
+      for (const { answered, runs, lease } of since) {
+        started += runs.length;
+        const allowed = burst + (each * (answered - first.sent + slack)) / 1000 + 1;
+        if (started <= allowed) continue;
+        const detail = `${queue}: ${started} between ${first.sent} and ${answered}`;
+        differences.push({ kind: 'a rate was exceeded', task: lease, detail });
+        break;
+      }
+    }
+  }
+  return differences;
+}
+
+/** The last task that replaced the others of its key is the one that is leased. */
+function newestLost(journal: Journal): Difference[] {
+  const requests = [...journal.requests.values()].filter(
+    ({ replaced, fate }) => replaced && fate !== 'none',
+  );
+  const last = new Map<string, TaskRequest>();
+  for (const request of requests) {
+    const key = request.unique ?? '';
+    if (request.fate === 'sure' && request.n > (last.get(key)?.n ?? 0)) last.set(key, request);
+  }
+  const leased = new Set(journal.claims.flatMap(({ runs }) => runs.map(({ n }) => n)));
+  return [...last].flatMap(([key, { n, call, sent, id }]) => {
+    // A task without an answer may have come after it.
+    const earlier = requests.filter(
+      (candidate) => candidate.unique === key && candidate.call !== call,
+    );
+    if (leased.has(n) || earlier.some(({ answered = sent }) => answered >= sent)) return [];
+    return [
+      { kind: 'the newest of a key was lost', task: id ?? '', detail: `${key}: number ${n}` },
+    ];
+  });
+}
+
+/** Checks of the ends, and of whole queues. */
+export function checkEnds(
+  journal: Journal,
+  deliveries: Map<string, Delivery[]>,
+  { rates }: Bounds,
+): Difference[] {
+  return [
+    ...endedTwice(journal),
+    ...takenBack(journal, deliveries),
+    ...whilePaused(journal),
+    ...repeatedOtherwise(journal),
+    ...overRate(journal, rates),
+    ...newestLost(journal),
+  ];
+}

@@ -1,0 +1,54 @@
+import type { Answer, Driver } from './driver.ts';
+
+type Attempt = Driver['attempt'];
+
+/** One call in this many is falsified: often enough to be found within seconds, while most calls stay correct. */
+const share = 20;
+
+/** Faults of the driver itself, which the checker must find: proof that it would find Tock's. */
+const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> = {
+  /** A completion is acknowledged but not sent. */
+  'lost completion': (attempt, hit) => async (verb, args, transaction) => {
+    if (verb !== 'complete' || args.results || !hit()) return attempt(verb, args, transaction);
+    return { status: 200, body: { completed: 1, refused: [] } };
+  },
+  /** An enqueue is acknowledged but not sent. */
+  'lost enqueue': (attempt, hit) => async (verb, args, transaction) => {
+    if (verb !== 'enqueue' || args.queue !== 'plain' || !hit())
+      return attempt(verb, args, transaction);
+    const tasks = args.tasks as unknown[];
+    return { status: 200, body: { ids: tasks.map((_, index) => String(2 ** 40 + index)) } };
+  },
+  /** A claim returns the runs of an earlier one, under another lease. */
+  'doubled run': (attempt, hit) => {
+    let earlier: Answer | null = null;
+    return async (verb, args, transaction) => {
+      const answer = await attempt(verb, args, transaction);
+      if (verb !== 'claim' || answer?.status !== 200 || !answer.body.lease) return answer;
+      if (earlier && hit()) {
+        const { tasks } = earlier.body;
+        return { ...answer, body: { ...answer.body, tasks } };
+      }
+      earlier = answer;
+      return answer;
+    };
+  },
+  /** An enqueue is sent twice, as two requests. */
+  'doubled enqueue': (attempt, hit) => async (verb, args, transaction) => {
+    if (verb === 'enqueue' && args.queue === 'plain' && hit())
+      await attempt(verb, { ...args, request_id: crypto.randomUUID() });
+    return attempt(verb, args, transaction);
+  },
+};
+
+export const plantNames = Object.keys(plants);
+
+export function planted(driver: Driver, name: string): Driver {
+  const plant = plants[name];
+  if (!plant)
+    throw new Error(`There is no planted fault ${name}: use one of ${plantNames.join(', ')}.`);
+  let calls = 0;
+  // Each fault falsifies different calls, because two in one call could cancel out.
+  const offset = 1 + plantNames.indexOf(name);
+  return { ...driver, attempt: plant(driver.attempt, () => ++calls % share === offset) };
+}

@@ -1,0 +1,30 @@
+import { join } from 'node:path';
+import { type Child, startChild } from '../child.ts';
+
+/** A line of receiver.ts. */
+export type ReceiverMessage = { listening?: string; received?: string; refused?: string };
+
+export type Receiver = { child: Child; listening: Promise<void>; ended: Promise<void> };
+
+/** Starts receiver.ts as a child process; `onMessage` gets its reports, before it can have answered. */
+export function receiver(
+  port: number,
+  root: string,
+  secret: string,
+  onMessage: (said: ReceiverMessage) => void,
+): Receiver {
+  const file = join(import.meta.dirname, 'receiver.ts');
+  const { promise: listening, resolve, reject } = Promise.withResolvers<void>();
+  const child = startChild<ReceiverMessage>(
+    [file, String(port), root],
+    { SECRET: secret },
+    (said) => {
+      if (said.listening) resolve();
+      onMessage(said);
+    },
+  );
+  const { ended } = child;
+  void ended.then(() => reject(new Error('The receiver ended before it listened: see above.')));
+  listening.catch(() => {});
+  return { child, listening, ended };
+}
