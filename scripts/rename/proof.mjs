@@ -12,18 +12,28 @@ const folderOnly = { p_place: 'p_member', p_places: 'p_members', p_line: 'p_list
 
 function renamed(text) {
   if (kind === 'json')
-    return rename(text.replaceAll('"after": {', '"depends_on": {'), 'ts', 'functions/routes/openapi.ts');
+    return rename(
+      text.replaceAll('"after": {', '"depends_on": {'),
+      'ts',
+      'functions/routes/openapi.ts',
+    );
   const qualified = text
     .replace(new RegExp(`(\\b(?:p_|OUT )\\w+ |returns (?:SETOF )?)(${types})\\b`, 'g'), '$1tock.$2')
     .replace(/\b(\w+)_pkey\b/g, (_, table) => `${rename(`tock.${table}`, 'sql').slice(5)}_pkey`)
     .replace(/\bfired_number_seq/g, 'schedule_history_number_seq');
   return rename(qualified, 'sql')
     .replace(/(?<!spawned_field.*)\b(p_place|p_places|p_line)\b/g, (name) => folderOnly[name])
-    .replace('remove_vanished_from(p_pool text, p_turn', 'remove_vanished_from(p_pool text, p_number');
+    .replace(
+      'remove_vanished_from(p_pool text, p_turn',
+      'remove_vanished_from(p_pool text, p_number',
+    );
 }
 function lines(text) {
-  const statements = kind === 'json' ? text.split('\n') : text.replace(/'\s*\n\s*'/g, '').split(/\n+/);
-  return statements.map((one) => one.replaceAll('tock.', '').replace(/[\s,]+/g, '')).filter((one) => one && !one.startsWith('--'));
+  const statements =
+    kind === 'json' ? text.split('\n') : text.replace(/'\s*\n\s*'/g, '').split(/\n+/);
+  return statements
+    .map((one) => one.replaceAll('tock.', '').replace(/[\s,]+/g, ''))
+    .filter((one) => one && !one.startsWith('--'));
 }
 const count = (all) => all.reduce((m, one) => m.set(one, (m.get(one) ?? 0) + 1), new Map());
 const was = count(lines(renamed(readFileSync(oldFile, 'utf8'))));

@@ -220,6 +220,8 @@ test('a database that was never migrated is told so', async () => {
   const postgres = new URL(db.url);
   postgres.pathname = '/postgres';
   const { code, err } = await cli(['task', '1048576', '--database-url', postgres.href]);
-  expect(err).toMatch(/does not have this part of Tock: schema "tock" does not exist\.\n.*tock migrate\n$/);
+  expect(err).toMatch(
+    /does not have this part of Tock: schema "tock" does not exist\.\n.*tock migrate\n$/,
+  );
   expect(code).toBe(1);
 });

@@ -40,7 +40,11 @@ test('what can not be done with a key is said, and by which exit code', async ()
     [['key', 'rotate', 'tock_00000000'], 3, /^There is no key with the prefix tock_00000000/],
     [['key', 'change', 'tock_00000000', '--name', 'x'], 3, /^There is no key/],
     [['key', 'change', prefix], 2, /^Give --name/],
-    [['key', 'create', 'x', '--scope', 'read', '--rate', 'fast'], 2, /requests\/seconds, such as 100\/60/],
+    [
+      ['key', 'create', 'x', '--scope', 'read', '--rate', 'fast'],
+      2,
+      /requests\/seconds, such as 100\/60/,
+    ],
     [['key', 'create', 'x', '--scope', 'claim', '--tenant', 'a'], 2, /scopes enqueue and read/],
   ] as const) {
     const refused = await cli(...args);

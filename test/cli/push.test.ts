@@ -43,7 +43,10 @@ test('a secret is the same by SQL as by the Worker, and rotated with the one bef
   const without = await tock(['push-secret', 'signed'], {
     env: { ...env(), TOCK_PUSH_SECRET: '' },
   });
-  expect([without.code, without.err]).toEqual([2, expect.stringMatching(/^TOCK_PUSH_SECRET is not set/)]);
+  expect([without.code, without.err]).toEqual([
+    2,
+    expect.stringMatching(/^TOCK_PUSH_SECRET is not set/),
+  ]);
   expect((await tock(['push-secret', 'signed', '--overlap', '1'], { env: withSecret })).code).toBe(
     2,
   );

@@ -120,7 +120,9 @@ describe.each(both)('over %s', (name, env) => {
     for (const verb of ['complete', 'fail', 'release', 'extend']) {
       const { code, out, err } = await cli(verb, lost);
       expect([verb, code, out]).toEqual([verb, 1, '']);
-      expect(err).toMatch(/^This lease is not valid any more: .*\nDiscard the work and claim again; /);
+      expect(err).toMatch(
+        /^This lease is not valid any more: .*\nDiscard the work and claim again; /,
+      );
     }
   });
 
@@ -190,6 +192,9 @@ test('other mistakes are told before anything is done', async () => {
     [['release', 'mine'], /^mine is not a lease\./],
     [['complete', lease, 'first'], /^first is not a task id\./],
     [['extend', lease, '--lease', '0'], /'--lease <seconds>' .* number from 1 to 86400\./],
-    [['extend', lease, '5'], /^An extension concerns the whole lease: give ids only with --progress or/],
+    [
+      ['extend', lease, '5'],
+      /^An extension concerns the whole lease: give ids only with --progress or/,
+    ],
   ]);
 });

@@ -173,7 +173,9 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
     await goTo(page, place);
     await page.locator('h1').waitFor();
     const names = await page.locator('main').getByRole('button').allInnerTexts();
-    const touching = names.filter((name) => /^(?!Search|Continue|Next page|.*[▲▼]$)/.test(name.trim()));
+    const touching = names.filter((name) =>
+      /^(?!Search|Continue|Next page|.*[▲▼]$)/.test(name.trim()),
+    );
     const columns = await page.locator('main th button').allInnerTexts();
     expect(
       touching.filter((name) => !columns.includes(name)),

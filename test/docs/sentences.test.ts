@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/place.ts';
+import { checkout } from '../../scripts/stack/paths.ts';
 
 const pages = execFileSync('git', ['ls-files', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs'], {
   cwd: checkout,

@@ -65,7 +65,7 @@ export async function runFaults(
     const done = causeUntilEffect(chaos, fault, effect);
     // workerd takes seconds to start, and other faults may happen meanwhile.
     if (fault.name.startsWith('kill') && fault.name !== 'kill -9 of workerd') await done;
-    else lasting.push(withEffect);
+    else lasting.push(done);
   }
   await waitUntil(seconds * 1000);
   await Promise.all(lasting);

@@ -206,5 +206,7 @@ test('a task whose first segments are dropped lists its other attempts, by each 
   }
   await attempt(chain, 'done');
   for (const { id } of chain.told) expectTold(await look(id), chain.told.slice(7));
-  expect((await rows(client, "select from tock.reports where kind = 'verify_segments'")).length).toBe(0);
+  expect(
+    (await rows(client, "select from tock.reports where kind = 'verify_segments'")).length,
+  ).toBe(0);
 });

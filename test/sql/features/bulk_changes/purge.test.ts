@@ -155,7 +155,9 @@ test('a purge reaches over segments, and the audit finds each run', async () => 
   expect(
     await value(client, 'select count(*)::int from tock.segments where verified_at is not null'),
   ).toBeGreaterThan(0);
-  expect(await rows(client, "select detail from tock.reports where kind = 'verify_segments'")).toEqual([]);
+  expect(
+    await rows(client, "select detail from tock.reports where kind = 'verify_segments'"),
+  ).toEqual([]);
   await expectInvariants(client);
 });
 

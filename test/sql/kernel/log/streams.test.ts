@@ -13,7 +13,8 @@ import {
   value,
 } from '../../verbs.ts';
 
-const hot = /^(runs|leases|run_overrides|results)_\d+$|^(streams|waiting|promotions|queues|segments)$/;
+const hot =
+  /^(runs|leases|run_overrides|results)_\d+$|^(streams|waiting|promotions|queues|segments)$/;
 
 /** How many rows the statements of some work read. */
 async function read(on: pg.Client, work: () => Promise<unknown>): Promise<number> {

@@ -76,5 +76,7 @@ test('each task ends once, whatever runs while segments are dropped under load',
   await ageClosedSegments(client, '1 year');
   await dropExpiredSegments(client);
   expect((await segmentNumbers(client)).filter((number) => [4, 5].includes(number))).toEqual([]);
-  expect(await rows(client, "select detail from tock.reports where kind = 'verify_segments'")).toEqual([]);
+  expect(
+    await rows(client, "select detail from tock.reports where kind = 'verify_segments'"),
+  ).toEqual([]);
 });

@@ -178,7 +178,9 @@ test("the guard's repair after a restore is a note, unless the sequence was behi
 });
 
 test('the reports of verification are critical', async () => {
-  await client.query(`insert into tock.reports (kind, detail) values ('verify_segments', '{"segment": 1}')`);
+  await client.query(
+    `insert into tock.reports (kind, detail) values ('verify_segments', '{"segment": 1}')`,
+  );
   expect(await doctor()).toMatchObject([
     {
       finding: 'the verification found runs that no claim leased',
