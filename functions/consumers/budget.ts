@@ -9,6 +9,9 @@ import type { SerialConnection } from './serial_connection.ts';
 const KEPT_STATEMENTS = 15;
 /** Then ends that come so soon one after another are told together. */
 const TOGETHER_MS = 300;
+/** With a few statements left for each lease, all that end before the others are given back. */
+const LAST_MS = 1000;
+const LAST_STATEMENTS = 3;
 
 type Run = NonNullable<Source['run']>;
 
@@ -28,7 +31,9 @@ export function budget(way: SerialConnection, stop: () => void) {
   }
 
   async function telling<A>(lease: string, count: number, tell: () => Promise<A>): Promise<A> {
-    if (isShort()) await pause(TOGETHER_MS);
+    const others = (leases.get(lease) ?? 0) > count;
+    const last = others && way.left() <= LAST_STATEMENTS * leases.size;
+    if (isShort()) await pause(last ? LAST_MS : TOGETHER_MS);
     try {
       return await tell();
     } finally {
