@@ -2013,10 +2013,6 @@ function tock.is_archiving()
   returns boolean
   -- Whether history is kept until it lies in the archive.
 
-function tock.is_cancelled(p_id bigint)
-  returns boolean
-  -- Whether a run is marked as cancelled now.
-
 function tock.is_erased(p_id bigint)
   returns boolean
   -- Whether the content of a run or waiting entry has been erased.

@@ -74,13 +74,3 @@ end $$;
 
 comment on function tock.changed_payload is
   'The payload that a task or run is to have from its next attempt on.';
-
-create or replace function tock.is_cancelled(p_id bigint)
-returns boolean
-language sql
-volatile
-as $$
-  select coalesce(bool_or(w.cancelled), false) from unnest(tock.wishes(array[p_id])) w
-$$;
-
-comment on function tock.is_cancelled is 'Whether a run is marked as cancelled now.';
