@@ -9,6 +9,9 @@ import type { SerialConnection } from './serial_connection.ts';
 const RESERVED_STATEMENTS = 15;
 /** With few statements left, outcomes within this time are reported together. */
 const BATCH_MS = 300;
+/** With this few statements for each lease, a lease reports everything that ends before the rest is released. */
+const LAST_STATEMENTS = 3;
+const LAST_BATCH_MS = 1000;
 
 type Run = NonNullable<Source['run']>;
 
@@ -27,7 +30,9 @@ export function budget(connection: SerialConnection, stop: () => void) {
   }
 
   async function reporting<A>(lease: string, count: number, report: () => Promise<A>): Promise<A> {
-    if (isShort()) await pause(BATCH_MS);
+    const others = (leases.get(lease) ?? 0) > count;
+    const last = others && connection.left() <= LAST_STATEMENTS * leases.size;
+    if (isShort()) await pause(last ? LAST_BATCH_MS : BATCH_MS);
     try {
       return await report();
     } finally {

@@ -41,6 +41,8 @@ export async function startNeonProxy(direct: Address, pooled: Address): Promise<
     }
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
   });
+  // A connection that ends while a busy test comes to use it would be an error of the test's.
+  server.keepAliveTimeout = 120_000;
   const sockets = new WebSocketServer({ server, path: '/v2' });
   sockets.on('connection', (socket) => tunnel(socket, pooled, (text) => statements.push(text)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

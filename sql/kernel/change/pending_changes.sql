@@ -65,10 +65,3 @@ begin
 end $$;
 
 comment on function tock.changed_payload is 'The payload of a task or run from its next attempt on.';
-
-create or replace function tock.is_run_cancelled(p_id bigint)
-returns boolean language sql volatile as $$
-  select coalesce(bool_or(w.cancelled), false) from unnest(tock.pending_changes(array[p_id])) w
-$$;
-
-comment on function tock.is_run_cancelled is 'True if a run has the override cancelled.';

@@ -90,11 +90,20 @@ begin
   then
     perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
   end if;
+  v_claim.late := p_late;
+  -- a queue that is not there yet, unless maintenance on the way fires something into it
+  if v_policy.name = '*' and p_request_id is null
+    and (select s.number from tock.streams s where s.queue = p_queue and s.awake limit 1) is null
+  then
+    v_claim.late := false;
+    if not (p_late and tock.piggyback_maintenance()) then
+      return v_claim;
+    end if;
+  end if;
   v_claim.allowed := p_limit;
   v_claim.bytes := coalesce(p_bytes, 4194304);
   v_claim.leased_until := pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => v_seconds);
   v_claim.max_attempts := v_policy.max_attempts;
-  v_claim.late := p_late;
   if p_request_id is not null then
     v_claim.digest := pg_catalog.hashtextextended(
       pg_catalog.jsonb_build_array(p_worker, p_limit, p_lease_seconds)::text, 0);

@@ -1,0 +1,24 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import type { Source } from '../../client/worker/work.ts';
+import { budget } from '../../functions/consumers/budget.ts';
+import type { SerialConnection } from '../../functions/consumers/serial_connection.ts';
+
+afterEach(() => void vi.useRealTimers());
+
+test.each([
+  ['the last task of a lease is told of soon', 1, 3, 300],
+  ['while there are statements enough, so is one of several', 2, 15, 300],
+  ['with few left, it waits for the others of its lease to be told of together', 2, 3, 1000],
+])('%s', async (_, tasks, left, ms) => {
+  vi.useFakeTimers();
+  const told: string[] = [];
+  const complete = async (lease: string) => void told.push(lease);
+  const { of, claimed } = budget({ left: () => left } as SerialConnection, () => {});
+  claimed({ leases: [{ lease: 'a', tasks: Array(tasks) }] } as never);
+  const telling = of({ complete } as unknown as Source).complete('a', [{ id: '1' }]);
+  await vi.advanceTimersByTimeAsync(ms - 1);
+  expect(told).toEqual([]);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(told).toEqual(['a']);
+  await telling;
+});
