@@ -99,7 +99,7 @@ test('bodies that are refused while they come, or are left, end no more than the
         (answer) => answer.status,
         (error) => error.cause,
       );
-    await expect.poll(status, { timeout: patience }).toBe(201);
+    await expect.poll(status, { timeout: conditionTimeout }).toBe(201);
   }
 });
 
