@@ -83,7 +83,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes segments 
     value(resting, "select tock.run_maintenance('deactivate_streams') is not null"),
   );
   const rested = 'select last_ok_at from tock.maintenance_jobs where name = $1';
-  const before = await value(client, rested, ['rest']);
+  const before = await value(client, rested, ['deactivate_streams']);
 
   const queue = `cron-${await value(client, "select nextval('tock.positions')")}`;
   const [late] = await enqueue(client, queue, [{ payload: 'late', delay_seconds: 1 }]);
@@ -131,13 +131,13 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes segments 
     async () => {
       const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
         client,
-        "select last_ok_at, last_error from tock.maintenance_jobs where name <> 'rest'",
+        "select last_ok_at, last_error from tock.maintenance_jobs where name <> 'deactivate_streams'",
       );
       return all.every((maintenance_job) => maintenance_job.last_ok_at) && all;
     },
   );
   expect(done.filter((maintenance_job) => maintenance_job.last_error !== null)).toEqual([]);
-  expect(await value(client, rested, ['rest'])).toEqual(before);
+  expect(await value(client, rested, ['deactivate_streams'])).toEqual(before);
   await resting.query('commit');
 
   expect(await value(client, 'select max(number) from tock.segments')).toBeGreaterThan(segments);

@@ -242,7 +242,7 @@ export const constraintViolations: ConstraintViolation[] = [
     },
   },
   {
-    table: 'minutes',
+    table: 'queue_metrics',
     row: {
       queue: 'a',
       at,
@@ -327,7 +327,7 @@ export const constraintViolations: ConstraintViolation[] = [
     broken: { object_state_is_known: { state: 'kept' } },
   },
   {
-    table: 'deaths',
+    table: 'dead_task_events',
     row: { number: 999, queue: 'a', deaths: 1, ids: [1], died_at: at },
     broken: { dead_tasks_are_counted: { deaths: 0 } },
   },

@@ -60,7 +60,7 @@ test('a tick promotes due tasks, reaps lost runs, and records each maintenance j
   expect((await task(client, late as string))?.state).toBe('ready');
   expect(await claim(client, 'q', { limit: 9 })).toHaveLength(3);
   const done = await maintenance_jobs();
-  for (const name of ['promote', 'reap', 'rest', 'rotate', 'tidy']) {
+  for (const name of ['promote', 'reap', 'deactivate_streams', 'create_segments', 'prune']) {
     expect(done.get(name)).toMatchObject({ last_error: null, failures: 0 });
     expect(done.get(name)?.last_ok_at).not.toBeNull();
     expect(done.get(name)?.last_seconds).toBeGreaterThanOrEqual(0);
@@ -123,7 +123,7 @@ test('a failing maintenance job is recorded with its error and rolled back, and 
   expect(after.get('reap')?.last_ok_at).toEqual(good?.last_ok_at);
   expect(after.get('reap')?.last_started_at).not.toEqual(good?.last_started_at);
   expect(after.get('promote')).toMatchObject({ last_error: null });
-  expect(after.get('rotate')?.last_ok_at).not.toBeNull();
+  expect(after.get('create_segments')?.last_ok_at).not.toBeNull();
   expect(await claim(client, 'undone')).toEqual([]);
   expect(await run('reap')).toBeNull();
   expect((await maintenance_jobs()).get('reap')?.failures).toBe(2);

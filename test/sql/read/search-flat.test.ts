@@ -122,7 +122,7 @@ test('no search scans a table', async () => {
       await on.query("select * from tock.queue_stats('q3')");
       await on.query("select * from tock.why('q3')");
     },
-    { tables: /^(runs|leases|results|marks)_|^waiting$/, most: 7000, least: 20 },
+    { tables: /^(runs|leases|results|run_overrides)_|^waiting$/, most: 7000, least: 20 },
   );
   expect(bad).toEqual([]);
 });

@@ -62,7 +62,7 @@ afterAll(() => db.drop());
 
 const bad = (on: pg.Client) =>
   badScans(on, () => day(on), {
-    tables: /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions|reruns|moves)$/,
+    tables: /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|promotions|reruns|moves)$/,
     most: 1200,
     least: 200,
   });

@@ -264,7 +264,7 @@ test('a queue that is dropped leaves no concurrency keys and keys behind', async
   expect(await drop(q, true)).toMatchObject([{ dropped: true }]);
   for (const table of [
     'concurrency_keys',
-    'turns',
+    'concurrency_admissions',
     'unique_keys',
     'queue_limiter_state',
     'waiting',

@@ -73,7 +73,7 @@ describe('concurrency keys that are unused for long', () => {
     await complete(client, leaseOf(await promoteAndClaim(client, queue)));
     for (const [table, column] of [
       ['concurrency_keys', 'created_at'],
-      ['turns', 'admitted_at'],
+      ['concurrency_admissions', 'admitted_at'],
     ]) {
       await client.query(
         `update tock.${table} set ${column} = ${column} - interval '2 days' where queue = $1`,

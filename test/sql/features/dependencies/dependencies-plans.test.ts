@@ -65,7 +65,7 @@ async function day(on: pg.Client): Promise<void> {
 
 const bounds = {
   tables:
-    /^(runs|leases|results|marks)(_\d+)?$|^(waiting|dependency_waits|promotions|reruns|requests)$/,
+    /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|dependency_waits|promotions|reruns|requests)$/,
   most: 2000,
   least: 100,
 };

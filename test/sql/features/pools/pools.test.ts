@@ -176,13 +176,15 @@ test('where nobody ticks, who comes next takes over, however long ago the last o
      where pool = 'asleep' and worker is not null`,
   );
   await client.query(
-    "update tock.maintenance_jobs set reached_at = now() - interval '3 hours' where name = 'pools'",
+    "update tock.maintenance_jobs set reached_at = now() - interval '3 hours' where name = 'reap_pools'",
   );
   expect(await takeTask(client, 'asleep', 'c')).toMatchObject({ state: 'taken', task: 'shard' });
   expect(await assignTask(client, 'asleep', 'leader', { worker: 'd' })).toMatchObject({
     state: 'assigned',
   });
-  await client.query("update tock.maintenance_jobs set reached_at = null where name = 'pools'");
+  await client.query(
+    "update tock.maintenance_jobs set reached_at = null where name = 'reap_pools'",
+  );
   expect(await takeTask(client, 'asleep', 'e')).toMatchObject({ state: 'empty' });
 });
 

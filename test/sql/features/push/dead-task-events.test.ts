@@ -55,7 +55,7 @@ const data = async () => (await told()).map(({ payload }) => payload.data);
 /** The next message of a queue may go. */
 const aMinuteLater = () =>
   client.query(
-    "update tock.maintenance_jobs set swept_at = swept_at - interval '1 minute' where name = 'deaths'",
+    "update tock.maintenance_jobs set swept_at = swept_at - interval '1 minute' where name = 'send_dead_task_events'",
   );
 
 const die = async (queue: string, message: string) =>

@@ -64,7 +64,7 @@ test('no text of an erased task remains, and its states and times do', async () 
   await complete(client, last, [{ id, result: secret }]);
   const before = await task(client, id);
   expect(before?.runs.map((run) => run.state)).toEqual(['failed', 'failed', 'superseded', 'done']);
-  expect(await holding(mark)).toEqual(['marks_1', 'results_1', 'runs_1']);
+  expect(await holding(mark)).toEqual(['results_1', 'run_overrides_1', 'runs_1']);
   expect(await erase(client, id)).toBe(4);
   expect(await holding(mark)).toEqual([]);
   expect(await task(client, id)).toEqual({
@@ -86,9 +86,18 @@ test("an erased task leaves no unique key and no concurrency key, and the keys' 
   await promote(client);
   const runs = await claim(client, 'q');
   await complete(client, leaseOf(runs));
-  expect(await holding(mark)).toEqual(['concurrency_keys', 'runs_1', 'turns', 'unique_keys']);
+  expect(await holding(mark)).toEqual([
+    'concurrency_admissions',
+    'concurrency_keys',
+    'runs_1',
+    'unique_keys',
+  ]);
   expect(await erase(client, first)).toBe(1);
-  expect(await holding(mark)).toEqual(['concurrency_keys', 'turns', 'unique_keys']);
+  expect(await holding(mark)).toEqual([
+    'concurrency_admissions',
+    'concurrency_keys',
+    'unique_keys',
+  ]);
   expect((await task(client, first))?.options).toEqual({});
   await expectInvariants(client);
 });
@@ -139,7 +148,7 @@ test.each(['ready', 'waiting'] as const)(
     const { id } = await taskInState(client, 'q', state);
     await change(client, [id], { payload: secret });
     await cancel(client, [id]);
-    expect(await holding(mark)).toEqual(['marks_1', 'runs_1']);
+    expect(await holding(mark)).toEqual(['run_overrides_1', 'runs_1']);
     expect(await erase(client, id)).toBeGreaterThan(0);
     expect(await holding(mark)).toEqual([]);
     expect(await task(client, id)).toMatchObject({ state: 'cancelled', payload: null });

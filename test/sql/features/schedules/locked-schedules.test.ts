@@ -101,7 +101,7 @@ test('who was writing at a sweep that took long, and has ended, is looked after 
   await putSchedule(other, 'late', { queue: 'late', cron: '@yearly' });
   await client.query('select tock.tick()');
   await client.query(
-    "update tock.maintenance_jobs set swept_at = clock_timestamp() + interval '20 seconds' where name = 'schedules'",
+    "update tock.maintenance_jobs set swept_at = clock_timestamp() + interval '20 seconds' where name = 'fire_schedules'",
   );
   await other.query('commit');
   const until = Number(await wake()) - Date.now();

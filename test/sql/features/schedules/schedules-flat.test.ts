@@ -59,7 +59,7 @@ test('beside an open transaction the last of 10,000 fires reads as much as the f
     idle.push(await pages('tock.fire_schedules()'));
     waking.push(await pages('tock.next_wake_at()'));
     await client.query(
-      "update tock.maintenance_jobs set swept_at = now() where name = 'schedules'",
+      "update tock.maintenance_jobs set swept_at = now() where name = 'fire_schedules'",
     );
     ticking.push(await pages("tock.run_maintenance('fire_schedules')"));
     await due(3);

@@ -127,7 +127,7 @@ test('the maintenance job sweeps once a minute by itself', async () => {
   await client.query("select tock.run_maintenance('fire_schedules')");
   expect(await queuedTasks(client, 'low')).toHaveLength(0);
   await client.query(
-    "update tock.maintenance_jobs set swept_at = swept_at - interval '10 minutes' where name = 'schedules'",
+    "update tock.maintenance_jobs set swept_at = swept_at - interval '10 minutes' where name = 'fire_schedules'",
   );
   await client.query("select tock.run_maintenance('fire_schedules')");
   expect(await queuedTasks(client, 'low')).toHaveLength(1);

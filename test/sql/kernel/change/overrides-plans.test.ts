@@ -86,7 +86,7 @@ afterAll(() => db.drop());
 
 const bad = (on: pg.Client) =>
   badScans(on, () => day(on), {
-    tables: /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions)$/,
+    tables: /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|promotions)$/,
     most: 700,
     least: 300,
   });

@@ -42,7 +42,7 @@ async function readBy<T>(call: (on: pg.Client) => Promise<T>): Promise<[T, numbe
   const most = plans
     .scans()
     .filter(({ table }) =>
-      /^(runs|leases|results|marks)(_\d+)?$|^(waiting|promotions)$/.test(table),
+      /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|promotions)$/.test(table),
     );
   return [answer, Math.max(0, ...most.map((scan) => scan.rows))];
 }

@@ -117,7 +117,10 @@ describe('beside a writer in repeatable read that holds its stream', () => {
     await moveNearSegmentEnd(client, 0);
     expect(await value(client, "select tock.run_maintenance('create_segments')")).toBe(1);
     expect(
-      await rows(client, "select last_error from tock.maintenance_jobs where name = 'rotate'"),
+      await rows(
+        client,
+        "select last_error from tock.maintenance_jobs where name = 'create_segments'",
+      ),
     ).toEqual([{ last_error: null }]);
   });
 

@@ -152,7 +152,10 @@ test('a drop waits for no reader, backs off, and runs when the reader has ended'
   await client.query('commit');
   await ageClosedSegments(client, '1 year');
   expect(
-    await value(client, "select proconfig::text from pg_proc where proname = 'retain'"),
+    await value(
+      client,
+      "select proconfig::text from pg_proc where proname = 'drop_expired_segments'",
+    ),
   ).toContain('lock_timeout=10ms');
   await reader.query('commit');
   expect(await value(client, 'select tock.drop_expired_segments()')).toBe(1);
@@ -216,5 +219,5 @@ test('a tick drops segments last, as their locks last until its end', async () =
     client,
     'select name, last_error from tock.maintenance_jobs order by last_ok_at desc nulls last limit 1',
   );
-  expect(last).toEqual({ name: 'retain', last_error: null });
+  expect(last).toEqual({ name: 'drop_expired_segments', last_error: null });
 });

@@ -96,7 +96,7 @@ async function locked(call: (on: pg.Client) => Promise<unknown>) {
        tock.newest_segment() - substring(c.relname from '_([0-9]+)$')::int as back
      from pg_locks l join pg_class c on c.oid = l.relation
      where l.pid = pg_backend_pid() and c.relnamespace = 'tock'::regnamespace
-       and c.relkind = 'r' and c.relname ~ '^(runs|leases|results|marks)_[0-9]+$' order by 1`,
+       and c.relkind = 'r' and c.relname ~ '^(runs|leases|results|run_overrides)_[0-9]+$' order by 1`,
   );
   await on.query('commit');
   await on.end();
@@ -127,7 +127,7 @@ test('no plan reads another partition, with old tasks in a hundred segments', as
   const tables = new Set(plans.scans().map((scan) => scan.table));
   await plans.stop();
   const hot = await value<number>(client, 'select tock.newest_segment()');
-  const leaves = [...tables].filter((name) => /^(runs|leases|results|marks)/.test(name));
+  const leaves = [...tables].filter((name) => /^(runs|leases|results|run_overrides)/.test(name));
   expect(leaves.length).toBeGreaterThan(3);
   expect(leaves.filter((name) => !name.endsWith(`_${hot}`))).toEqual([]);
 });

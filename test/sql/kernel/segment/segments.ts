@@ -76,7 +76,7 @@ export async function segmentNumbers(client: Client): Promise<number[]> {
   const found = await rows<{ number: number; leaves: number }>(
     client,
     `select n.number, count(*)::int as leaves from (
-       select substring(c.relname from '^(?:runs|leases|results|marks)_([0-9]+)$')::int as number
+       select substring(c.relname from '^(?:runs|leases|results|run_overrides)_([0-9]+)$')::int as number
        from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r') n
      where n.number is not null group by n.number order by n.number`,
   );
