@@ -36,7 +36,7 @@ test.each([
   ['status'],
   ['tasks', '--tenant', hostile],
   ['export', 'evil'],
-])('%s %s … shows what foreign_lock_holders wrote, and obeys none of it', async (...args) => {
+])('%s %s … shows what strangers wrote, and obeys none of it', async (...args) => {
   const { code, out, err } = await tock(args, { env: env() });
   expect([code, err]).toEqual([0, '']);
   expect(quiet(out)).not.toMatch(obeyed);
@@ -47,7 +47,7 @@ test.each([
   if (args[0] !== 'export') JSON.parse(json);
 });
 
-test('a CSV has what foreign_lock_holders wrote, lines too, and no terminal obeys it', async () => {
+test('a CSV has what strangers wrote, lines too, and no terminal obeys it', async () => {
   const { code, out } = await tock(['export', 'evil', '--format', 'csv'], { env: env() });
   expect(code).toBe(0);
   expect(quiet(out)).not.toMatch(obeyed);

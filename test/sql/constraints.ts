@@ -112,7 +112,7 @@ export const constraintViolations: ConstraintViolation[] = [
     },
   },
   {
-    table: 'fires',
+    table: 'schedule_next_fires',
     row: fire,
     broken: {
       fire_failed_for_a_reason: { failures: 1 },
@@ -122,7 +122,7 @@ export const constraintViolations: ConstraintViolation[] = [
     },
   },
   {
-    table: 'fired',
+    table: 'schedule_history',
     row: fired,
     broken: {
       fires_are_left_out_up_to_a_later_one: { until_at: before },
@@ -142,7 +142,7 @@ export const constraintViolations: ConstraintViolation[] = [
     },
   },
   {
-    table: 'marks',
+    table: 'run_overrides',
     row: mark,
     broken: {
       pending_change_has_changes: { kind: 'amended' },
