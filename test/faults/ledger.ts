@@ -65,8 +65,8 @@ function some<T>(all: T[]): T[] {
 /** No id of the ledger, lost or kept, means somebody else's task. Returns those that are kept. */
 export async function expectOwnIds(client: pg.Client, ledger: Ledger): Promise<Set<string>> {
   const found = await numbersOf(client, ledger.accepted.keys());
-  const foreign_lock_holders = found.filter(({ id, n }) => ledger.accepted.get(id) !== n);
-  expect(foreign_lock_holders.slice(0, 3)).toEqual([]);
+  const strangers = found.filter(({ id, n }) => ledger.accepted.get(id) !== n);
+  expect(strangers.slice(0, 3)).toEqual([]);
   const known = new Set(found.map(({ id }) => id));
   const lost = [...ledger.accepted.keys()].filter((id) => !known.has(id));
   for (const id of some(lost)) expect(await task(client, id)).toBeUndefined();

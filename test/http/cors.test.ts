@@ -47,13 +47,13 @@ test('an origin may be listed as the address of its page', async () => {
 });
 
 test('a page of any other origin may not, and neither may any where none is listed', async () => {
-  const foreign_lock_holders: [string, Bindings][] = [
+  const strangers: [string, Bindings][] = [
     ['https://c.example', listed],
     ['https://a.example.evil', listed],
     ['https://a.example', {}],
     ['null', listed],
   ];
-  for (const [origin, env] of foreign_lock_holders) {
+  for (const [origin, env] of strangers) {
     const asked = await preflight(origin, env);
     expect(asked.status).toBe(405);
     const reply = await app.request(path, { method: 'POST', headers: { origin } }, env);

@@ -264,8 +264,8 @@ test('thousands of retried runs end by either id, and runs of other leases are r
   const runs = await claim(client, 'q', { limit: count });
   expect(runs).toHaveLength(count);
   const named = runs.map(({ id, run_id }, n) => ({ id: n % 2 ? id : run_id }));
-  const foreign_lock_holders = ['4', '1', '3'].map((id) => ({ id }));
-  expect(await complete(client, leaseOf(runs), [...foreign_lock_holders, ...named])).toEqual({
+  const strangers = ['4', '1', '3'].map((id) => ({ id }));
+  expect(await complete(client, leaseOf(runs), [...strangers, ...named])).toEqual({
     completed: count,
     refused: ['4', '1', '3'],
   });

@@ -71,7 +71,7 @@ test('a release of what was wanted cancelled, repeated, answers the same', async
   expect(await release(client, lease)).toEqual(answer);
 });
 
-test("foreign_lock_holders' and finished tasks are not released", async () => {
+test("strangers' and finished tasks are not released", async () => {
   const ids = await enqueue(client, 'foreign', numberedTasks(3));
   const lease = leaseOf(await claim(client, 'foreign', { limit: 2 }));
   await claim(client, 'foreign');
