@@ -32,7 +32,7 @@ type Flags = {
   header?: Record<string, string>;
   pushUrl?: string;
   requestId?: string;
-  enqueueMany?: boolean;
+  many?: boolean;
 };
 
 function header(text: string, headers: Record<string, string> = {}): Record<string, string> {
@@ -136,7 +136,7 @@ async function enqueueTogether(queue: string, options: Options<Flags>): Promise<
 }
 
 async function enqueue(queue: string, text: string | undefined, options: Options<Flags>) {
-  if (options.enqueueMany) {
+  if (options.many) {
     if (text === undefined || text === '-') return enqueueMany(queue, options);
     throw new Failure('--many reads tasks from stdin: leave the JSON out.', undefined, 2);
   }

@@ -66,7 +66,7 @@ test('tasks are moved, cancelled and given a priority, and a queue is purged and
   const tenants = ['a', 'b', 'a', 'b'].map((tenant) => ({ tenant }));
   const ids = await enqueue(await connect(), queue, tenants);
   const moved = await run('move', `${queue}-b`, ids[0] as string);
-  expect(moved).toMatchObject({ code: 0, out: `${ids[0]} is in ${queue}-b now\n` });
+  expect(moved).toMatchObject({ code: 0, out: `${ids[0]} is now in ${queue}-b\n` });
   expect((await run('move', `${queue}-b`, ids[0] as string)).code).toBe(1);
   const first = await run('reprioritize-where', queue, '--priority', '0', '--tenant', 'b');
   expect(first.out).toBe('2 tasks are now have priority 0\n');

@@ -138,7 +138,7 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
       /^--priority: a whole number from 0 to 9\nUse --help to list the options\.\n$/,
     ],
     [['enqueue', 'no queue', '1'], /^queue: a name of 1 to 100 letters/],
-    [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nAdd --help/],
+    [['enqueue', 'mail', '1', '--color', 'red'], /unknown option '--color'\nUse --help/],
     [['key', 'create', 'x'], /required option '--scope/],
     [
       ['key', 'create', 'x', '--scope', 'root'],
@@ -160,7 +160,7 @@ test('no such task is exit code 3, no such server is 4, nowhere to go is 2', asy
   expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
   const dead = await cli(['status', '--database-url', 'postgres://t:word@127.0.0.1:1/x']);
   expect(dead.code).toBe(4);
-  expect(dead.err).toMatch(/^PostgreSQL at 127\.0\.0\.1:1\/x cannot be used: .*\nNothing listens/);
+  expect(dead.err).toMatch(/^PostgreSQL at 127\.0\.0\.1:1\/x cannot be used: .*\nNo server listens/);
   const url = `http://127.0.0.1:${await anyPort()}`;
   const web = await cli(['enqueue', 'a', '1', '--url', url, '--key', 'k']);
   expect(web).toMatchObject({ code: 4 });

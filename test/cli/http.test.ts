@@ -83,7 +83,7 @@ test('a refusal is told in one piece, with what to do', async () => {
   expect(bad.err).toBe('--priority: a whole number from 0 to 9\nUse --help to list the options.\n');
   const twice = ['--max-attempts', '0', '--delay', '-1'];
   const worse = await cli(['enqueue', 'mail', '1', ...twice]);
-  expect(worse.err).toMatch(/^--(delay|max-attempts): .*\n--(delay|max-attempts): .*\nAdd --help/);
+  expect(worse.err).toMatch(/^--(delay|max-attempts): .*\n--(delay|max-attempts): .*\nUse --help/);
   const unknown = await cli(['task', '5242880']);
   expect(unknown).toMatchObject({ code: 3, out: '' });
   const stranger = await cli(['task', '5242880', '--key', 'tock_nobody']);

@@ -254,7 +254,7 @@ test('what the in-memory Tock does not know it refuses, rather than to pretend',
   const tock = createTestTock();
   await expect(tock.enqueue('q', 1, { concurrency_key: 'g' })).rejects.toMatchObject({
     status: 422,
-    field: 'concurrency-key',
+    field: 'concurrency_key',
   });
   const settings = tock.call('PUT', '/v1/queues/q', { max_attempts: 3 });
   await expect(settings).rejects.toMatchObject({ status: 422, field: 'max_attempts' });
