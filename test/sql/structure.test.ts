@@ -20,16 +20,6 @@ test('the kernel calls features, and all else, only through its hooks', () => {
   expect(wrong.map(({ from, to }) => `${from.name} -> ${to.name} (${to.file})`)).toEqual([]);
 });
 
-// hooks.sql, the access checks and what a deploy runs apart.
-test('each other layer calls only the layers that it may', () => {
-  const order = ['kernel', 'features', 'read', 'operations', 'access'];
-  const wrong = between.filter(
-    ({ from, to }) =>
-      !isHooks(from.file) && order.indexOf(layer(to.file) ?? '') > order.indexOf(layer(from.file) ?? ''),
-  );
-  expect(wrong.map(({ from, to }) => `${from.file} ${from.name} -> ${to.name} (${to.file})`)).toEqual([]);
-});
-
 test('no files depend on each other in a cycle', () => {
   const uses = new Map<string, Set<string>>();
   for (const { from, to } of between) {
