@@ -14,7 +14,7 @@ declare
   v_segment tock.segments;
 begin
   if not tock.is_archiving() then
-    perform tock.refuse(409, 'the archive is off', null,
+    perform tock.refuse(409, 'the archive is off, so the history of this segment would be lost', null,
       'run tock archive on first: a segment that is ended on demand is dropped before its retention');
   elsif not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then
     perform tock.refuse(503, 'another transaction is making or ending segments', null,

@@ -1,5 +1,5 @@
--- While the function holds the stream lock, no claim is active: one lease per segment (purge_range) covers
--- the runs there.
+-- While the function holds the claim lock of the stream, no claim leases from it. purge_range() covers the
+-- unclaimed runs with one lease in each segment.
 create or replace function tock.purge_stream(
   p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
 language plpgsql volatile as $$
