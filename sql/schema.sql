@@ -1980,7 +1980,7 @@ function tock.http_task(p_key text, p_id bigint, p_whole boolean, p_rows jsonb, 
 
 function tock.id_at(p_position bigint, p_stream bigint)
   returns bigint
-  -- The id for a position in a stream; waiting tasks have stream 0.
+  -- The id for a position in a stream. A task that was waiting when it got its id has stream 0.
 
 function tock.in_its_place(p_key unique_keys, p_at resolved_task, p_task jsonb)
   returns jsonb
@@ -2405,7 +2405,7 @@ function tock.missed_dependents(p_children bigint[] DEFAULT NULL::bigint[])
 
 function tock.missing_run(p_id bigint, p_task_id bigint)
   returns jsonb
-  -- The run to read from the archive next, and the files that may have it, oldest first; null if there are none.
+  -- The run to read from the archive next, and the archived files that may hold it, oldest first; null if there are none.
 
 function tock.missing_runs_1(p_stream integer)
   returns TABLE(missing ending[], in_leases bigint)
@@ -2893,7 +2893,7 @@ function tock.ready_again_at(p_queue text, p_options jsonb)
 
 function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
   returns timestamp with time zone
-  -- Since when a later run of a task, or one that waited, has been ready or due; null if that is unknown.
+  -- When a run became ready or due that is not the first of its task, or whose task waited; null if that is unknown.
 
 function tock.ready_statement(p_segments integer[])
   returns text
