@@ -12,8 +12,8 @@ create sequence tock.positions cache 1 maxvalue 8796093022207;
 create sequence tock.stream_numbers as integer maxvalue 1048575 cycle;
 
 -- A segment is a range of positions, with one partition each of runs, leases, results and run_overrides. It
--- is closed when it has ended, the transactions that were writing then have ended, no run in it is unread and
--- no lease is open. Then it is verified, and dropped after its retention.
+-- is closed when it has ended, the transactions that were writing then have ended, no run in it is unclaimed
+-- and no lease is open. Then it is verified, and dropped after its retention.
 create table tock.segments (
   number integer primary key,
   first_position bigint not null unique,

@@ -43,6 +43,6 @@ begin
 end $$;
 
 comment on function tock.end_segment is
-  'Ends the current segment, so that it is archived and dropped as soon as nothing in it is unread or '
+  'Ends the current segment, so that it is archived and dropped as soon as nothing in it is unclaimed or '
   'running. While a segment that was ended this way still exists, returns that one. TK409 while the archive '
   'is off.';

@@ -29,8 +29,8 @@ begin
 end $$;
 
 comment on function tock.purge_stream is
-  'Purges up to p_limit unread runs of a stream; returns how many it skipped, and how many of these had not '
-  'been cancelled or replaced before. Null if another session is claiming from the stream.';
+  'Purges up to p_limit unclaimed runs of a stream; returns how many it skipped, and how many of these had '
+  'not been cancelled or replaced before. Null if another session is claiming from the stream.';
 
 -- A purged run no longer holds its concurrency key. The function checks up to p_limit keys; the sweep finds
 -- the others.
