@@ -1288,7 +1288,7 @@ function tock.close_lease(p_lease uuid, p_segment integer)
 
 function tock.close_segments()
   returns integer
-  -- Closes segments that have ended, have no writers left and have nothing unread or running; returns the number.
+  -- Closes segments that have ended, have no writers left and have nothing unclaimed or running; returns the number.
 
 function tock.collect_batch(p_streams integer[], p_open metrics_open_leases[], p_limit integer, OUT unfinished integer[], OUT amount integer)
   returns record
@@ -1661,7 +1661,7 @@ function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFA
 
 function tock.end_segment()
   returns TABLE(segment integer, closed_at timestamp with time zone, why text)
-  -- Ends the current segment, so that it is archived and dropped as soon as nothing in it is unread or running. While a segment that was ended this way still exists, returns that one. TK409 while the archive is off.
+  -- Ends the current segment, so that it is archived and dropped as soon as nothing in it is unclaimed or running. While a segment that was ended this way still exists, returns that one. TK409 while the archive is off.
   -- for tock_admin, tock_edge
 
 function tock.enforce_key_rate(p_key keys)
@@ -1910,7 +1910,7 @@ function tock.heartbeat(p_member pool_members, p_lease_seconds integer, p_joined
 
 function tock.heaviest_tenant(p_stream integer)
   returns text
-  -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null if there is none, or if fewer are left.
+  -- The tenant of at least half of the next or of the newest 200 unclaimed runs of a stream; null if there is none, or if fewer are left.
 
 function tock.held_back(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
@@ -2454,7 +2454,7 @@ function tock.next_bit(p_bits bigint, p_from integer)
 
 function tock.next_cursor(p_stream integer, p_current integer, p_own_transaction boolean)
   returns stream_cursor
-  -- The position after which the next claim of a stream starts; null if nothing is unread. p_current is the current segment, or null.
+  -- The position after which the next claim of a stream starts; null if no run is left. p_current is the current segment, or null.
 
 function tock.next_fire(p_schedule schedules, p_after timestamp with time zone)
   returns timestamp with time zone
@@ -2560,7 +2560,7 @@ function tock.open_leases(p_queue text)
 
 function tock.open_segments()
   returns integer[]
-  -- The segments with unread or running runs, oldest first.
+  -- The segments with unclaimed or running runs, oldest first.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
@@ -2794,7 +2794,7 @@ function tock.purge_range_1(p_stream integer, p_after bigint, p_limit bigint, p_
 
 function tock.purge_stream(p_stream integer, p_limit bigint, OUT passed bigint, OUT purged bigint)
   returns record
-  -- Purges up to p_limit unread runs of a stream; returns how many it skipped, and how many of these had not been cancelled or replaced before. Null if another session is claiming from the stream.
+  -- Purges up to p_limit unclaimed runs of a stream; returns how many it skipped, and how many of these had not been cancelled or replaced before. Null if another session is claiming from the stream.
 
 function tock.push_error(p_push jsonb)
   returns text[]
@@ -3096,7 +3096,7 @@ function tock.reset_wait_list_start(p_pool text, p_list text)
 
 function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
   returns stream_cursor
-  -- The segment of the next run of a stream and the cursor to claim it from; null if nothing is unread.
+  -- The segment of the next run of a stream and the cursor to claim it from; null if none is left.
 
 function tock.resolve_each_task(p_ids bigint[])
   returns resolved_task[]
@@ -3348,7 +3348,7 @@ function tock.stream_of(p_id bigint)
 
 function tock.streams_in_any_segment(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
-  -- Streams of a queue with unread runs, in any segment.
+  -- Streams of a queue with unclaimed runs, in any segment.
 
 function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_late boolean)
   returns stream_scan
