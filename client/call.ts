@@ -35,7 +35,7 @@ export type WaitOptions = {
   request_id?: string | undefined;
 };
 
-/** The result of one attempt; `retry_after_ms` is the earliest time of the next one. */
+/** The result of one attempt; `retry_after_ms` is the least wait before the next one. */
 type Attempt =
   | { answer: unknown }
   | { error: TockError; retryable: boolean; retry_after_ms: number };

@@ -47,7 +47,7 @@ type AnyResult = NonNullable<Body<'POST /v1/leases/{lease}/complete'>['results']
 export type Spawn = NonNullFields<Omit<NonNullable<AnyResult['spawn']>, 'tasks'>> & {
   tasks: NewTask[];
 };
-/** `stage` is the next stage of a pipeline; null ends the task. */
+/** `stage` names the stage in which the task continues; null ends its pipeline, and so the task. */
 export type Result = Omit<AnyResult, 'spawn'> & { spawn?: Spawn };
 
 type AnyFailure = Extract<Body<'POST /v1/leases/{lease}/fail'>, { failures: unknown }>;

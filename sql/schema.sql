@@ -418,7 +418,7 @@ table tock.reports
   reported_at timestamp with time zone not null default clock_timestamp()
   kind text not null
   detail jsonb not null
-  constraint kind_is_known CHECK ((kind = ANY (ARRAY['audit'::text, 'guard'::text])))
+  constraint kind_is_known CHECK ((kind = ANY (ARRAY['verify_segments'::text, 'guard'::text])))
   constraint reports_pkey PRIMARY KEY (number)
   CREATE INDEX reports_by_time ON tock.reports USING btree (reported_at)
 
@@ -764,548 +764,548 @@ type tock.stream_scan (segment integer, due boolean, streams candidate[])
 
 function tock.acquire_from_limiter(p_queue text, p_policy queues, p_wait boolean)
   returns limiter_state
-  -- limiter_state_of(), with the lock of the queue's limit held where it allows something; allowed is null when others have that lock (p_wait: for longer than 50 ms).
+  -- limiter_state_of(), with the lock of the limit held if it allows runs; allowed is null if another session holds that lock (with p_wait: for longer than 50 ms).
 
 function tock.add_counts(p_one bigint[], p_other bigint[])
   returns bigint[]
-  -- Two arrays of counts added up; null is none.
+  -- The sum of two arrays of counts; null counts as none.
 
 function tock.add_dead_task_events_1(p_ended ending[], p_queues text[])
   returns void
-  -- Notes the last runs of tasks of these queues that failed or were lost in this transaction, by their error.
+  -- Records, grouped by error, the final runs of tasks of these queues that failed or were lost in this transaction.
 
 function tock.add_pending_changes(p_found resolved_task[], p_changes jsonb)
   returns void
-  -- Notes for the next attempts of tasks what is to be changed; p_found says where they were.
+  -- Stores changes for the next attempts of tasks; p_found has their first and current runs.
 
 function tock.add_tasks(p_pool text, p_tasks text[])
   returns integer
-  -- Puts tasks into a pool for workers to take, in this order; those that are in it already stay as they are. Returns how many it put in.
+  -- Adds tasks to a pool for workers to take, in this order; tasks that are in it already stay as they are. Returns the number added.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.admit_at_keys(p_queues text[], p_concurrency_keys text[], p_wait boolean DEFAULT true)
   returns integer
-  -- Lets in whoever there is room for at these concurrency keys; returns how many.
+  -- Admits waiters at these concurrency keys as far as their limits allow; returns the number.
 
 function tock.admit_at_named_keys(p_names text[], p_wait boolean)
   returns void
-  -- admit_at_keys() for what keys_statement() names.
+  -- admit_at_keys() for alternating queues and concurrency keys.
 
 function tock.admit_in_queue(p_queue text, p_limit integer DEFAULT 1000)
   returns integer
-  -- Looks at the concurrency keys of a queue that somebody stands at, and lets in whoever there is room for; returns how many.
+  -- Admits tasks at the concurrency keys of a queue that have waiters; returns the number admitted.
 
 function tock.admit_waiters(p_locked concurrency_keys[], p_sweep boolean DEFAULT false)
   returns integer
-  -- Lets in through locked concurrency keys whoever there is room for, first come, first served; returns how many.
+  -- Admits waiters at locked concurrency keys as far as their limits allow, first come, first served; returns the number.
 
 function tock.advance_start(p_limit integer DEFAULT 1000)
   returns integer
-  -- Moves streams' start_after up to the segment they have come to; returns how many.
+  -- Moves start_after of streams up to the segment of their next run; returns the number moved.
 
 function tock.after_append(p_children bigint[])
   returns void
-  -- Called with the positions of tasks that come after others.
+  -- Called with the positions of tasks that have depends_on.
 
 function tock.after_claim(p_queue text, p_policy queues, p_asked limiter_state, p_token uuid, p_started integer)
   returns void
-  -- Called when runs of a queue that has a limit have been leased.
+  -- Called when runs of a queue with a limit have been leased.
 
 function tock.after_complete(p_segment integer, p_runs leased_run[], p_results jsonb)
   returns void
-  -- Called with the runs done by this completion whose results have a spawn.
+  -- Called with the runs of this completion that spawn tasks.
 
 function tock.after_runs_ended(p_segment integer, p_ended ending[])
   returns void
-  -- Called when runs of a lease with options have ended and the lease has been closed as far as it goes.
+  -- Called when runs of a lease with options have ended and the ended part of the lease is closed.
 
 function tock.after_sweep()
   returns integer
-  -- Makes ready what waits at a feature and was missed: how much.
+  -- Makes ready the tasks that a feature missed; returns how many.
 
 function tock.ago(p_at timestamp with time zone)
   returns text
-  -- How long ago, in words; null of null.
+  -- How long ago, in words.
 
 function tock.allows_simple(p_key text, p_scope text, p_queue text)
   returns boolean
-  -- True when a key without rate and tenants has a scope for a queue, * for all of them. Whoever hears anything else asks authorize(), which says why, or knows of a queue that isn't there.
+  -- True if a key without rate and tenants has a scope for a queue (* for all). For any other answer call authorize(), which gives the reason, or allows a queue that is null.
 
 function tock.append_any(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks with any options, those that are due later to waiting, and returns their ids in order.
+  -- Appends tasks with any options, puts those that are due later into waiting, and returns their ids in order.
 
 function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- append_unique() for up to 1,000 tasks that may change others; TK503 when somebody holds one of those for longer than is waited.
+  -- append_unique() for up to 1,000 tasks that may change others; TK503 if an open transaction holds one of those for too long.
 
 function tock.append_one(p_queue text, p_payload jsonb)
   returns bigint
-  -- Appends one task without options in the segment in use and returns its id; null where it takes more than that: then append_plain() does it.
+  -- Appends one task without options to the current segment and returns its id; null if append_plain() has to do it.
 
 function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks that have nothing but a payload, up to 5,000, and returns their ids in order.
+  -- Appends up to 5,000 tasks with only a payload and returns their ids in order.
 
 function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_policy queues)
   returns bigint[]
-  -- append_unique() for tasks with a different key each, in the order of these; p_again: which keys come again in its call.
+  -- append_unique() for tasks with a different key each, in their order; p_again: whether a key comes again in its call.
 
 function tock.append_to_wait_list(p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamp with time zone)
   returns boolean
-  -- Puts a free worker, or a task that waits, at the end of its line; false when it is somewhere in the pool already.
+  -- Puts a free worker or a waiting task at the end of its list; false if it is in the pool already.
 
 function tock.append_unique(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks of which some have unique keys, unless a task that has the key stands for them; returns the ids in order.
+  -- Appends tasks of which some have unique keys, unless an existing task with the key stands for them; returns the ids in order.
 
 function tock.append_with_keys(p_queue text, p_tasks jsonb, p_policy queues)
   returns bigint[]
-  -- Appends tasks of which some have a unique key; calls append_any() for those that are new.
+  -- Appends tasks of which some have a unique key; calls append_any() for the new ones.
 
 function tock.apply_pending_changes(p_again next_attempt[])
   returns next_attempt[]
-  -- The next attempts of runs as they are wanted, those of whom something may be (cancelled null) and the others, in the same order.
+  -- The next attempts of runs with pending changes and cancellations applied where cancelled is null, in the same order.
 
 function tock.archive()
   returns TABLE(enabled boolean, prefix text, waiting integer, oldest_waiting_at timestamp with time zone, exported integer, files bigint, rows bigint, bytes bigint, erasures_pending integer, objects_unwanted integer, last_step_at timestamp with time zone, failures integer, failed_at timestamp with time zone, last_error text)
-  -- How the archive stands: whether it is on, how many segments wait for it and lie in it, its files, and how its last step went.
+  -- The state of the archive: whether it is on, how many segments wait for it and are in it, its files, and the outcome of its last step.
   -- for tock_admin, tock_edge
 
 function tock.archive_abandoned(p_path text)
   returns boolean
-  -- Gives up an object that was to become a file; false when it is one.
+  -- Gives up an object that was to become a file; false if it has become one.
   -- for tock_admin, tock_edge
 
 function tock.archive_deleted(p_paths text[])
   returns integer
-  -- Notes that unwanted objects have been deleted; returns how many.
+  -- Records that unwanted objects were deleted; returns the number.
   -- for tock_admin, tock_edge
 
 function tock.archive_emptied(p_options text[])
   returns text[]
-  -- What is left of the options of erased runs.
+  -- The options of erased runs without their secrets.
   -- for tock_admin, tock_edge
 
 function tock.archive_erased(p_task_id bigint, p_file bigint)
   returns boolean
-  -- Notes that none of the files up to one hold more of a task than they may: true when that were all of them.
+  -- Records that the files up to p_file no longer hold the data of an erased task; true after the last file.
   -- for tock_admin, tock_edge
 
 function tock.archive_erasing(p_limit integer DEFAULT 4)
   returns TABLE(task_id bigint, files jsonb, erased bigint[])
-  -- The task whose turn it is to be erased from the archive, the next files that may hold runs of it, and all tasks that are to be; no row when there is none.
+  -- The next task to erase from the archive, the next files that may hold its runs, and all tasks to erase; no row if there is none.
   -- for tock_admin, tock_edge
 
 function tock.archive_part(p_limit integer DEFAULT 10000, p_bytes bigint DEFAULT 4194304)
   returns TABLE(segment integer, part integer, path text, count integer, digest text, rows text)
-  -- The next part of the oldest segment that is past its retention: its runs as texts, their digest, and the path noted for its file; no row when nothing is due. A segment whose parts are all there is verified on the way.
+  -- The next part of the oldest segment past its retention: its runs as texts, their digest, and the path reserved for its file; no row if nothing is due. A segment whose parts are all recorded is verified on the way.
   -- for tock_admin, tock_edge
 
 function tock.archive_rewriting(p_path text)
   returns text
-  -- The path noted for a file that is to stand for another one; null when that is no file any more.
+  -- The reserved path of a file that will replace another one; null if that file no longer exists.
   -- for tock_admin, tock_edge
 
 function tock.archive_rewritten(p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
   returns boolean
-  -- Puts a file in the place of another from which tasks were erased; TK409 when somebody was first. A repeated call answers the same.
+  -- Replaces a file with one from which tasks were erased; TK409 if another call was first. A repeated call returns the same.
   -- for tock_admin, tock_edge
 
 function tock.archive_rows(p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer, p_bytes bigint)
   returns archive_rows
-  -- The runs of a segment after a place in it, up to another, up to p_limit and about p_bytes, and what they come to.
+  -- The runs of a segment between two places, up to p_limit and about p_bytes, with their count and digest.
 
 function tock.archive_search(p_queue text, p_from timestamp with time zone, p_to timestamp with time zone, p_segment integer DEFAULT NULL::integer, p_part integer DEFAULT NULL::integer, p_limit integer DEFAULT 4)
   returns TABLE(files jsonb, erased text[], from_micros text, to_micros text)
-  -- The newest files of the archive, from a part on, that may have tasks of a queue which were made in a time; the tasks that are to be erased (null when they are too many to name), and that time in microseconds.
+  -- The newest files of the archive, from a part on, that may have tasks of a queue created in a period; the tasks with a pending erasure (null if they are too many to list), and the period in microseconds.
   -- for tock_admin, tock_edge
 
 function tock.archive_segment_of(p_position bigint)
   returns integer
-  -- The number of the segment that a position lies or lay in; 0 when none is known.
+  -- The number of the present or former segment of a position; 0 if it is unknown.
 
 function tock.archive_unwanted(p_limit integer DEFAULT 20)
   returns text[]
-  -- Objects that are to be deleted: no file of the archive any more, or never one.
+  -- Objects to delete: they are no longer files of the archive, or never were.
   -- for tock_admin, tock_edge
 
 function tock.archived(p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
   returns boolean
-  -- Records a part's file that was read back and found whole; TK409 when it isn't what the segment holds now, or somebody was first. A repeated call answers the same.
+  -- Records the file of a part after it was read back and verified; TK409 if it differs from the present content of the segment, or if another call was first. A repeated call returns the same.
   -- for tock_admin, tock_edge
 
 function tock.archived_run(p_archived found_run[], p_id bigint, p_task_id bigint)
   returns found_run
-  -- A run among those that were read from the archive, by its id or that of the entry that became it; null when it isn't there.
+  -- A run among those read from the archive, by its own id or the id of the waiting row that became it; null if it is not among them.
 
 function tock.archived_runs(p_rows jsonb)
   returns found_run[]
-  -- Runs as the archive has them, as runs.
+  -- Rows of the archive as runs.
 
 function tock.are_plain(p_tasks jsonb)
   returns boolean
-  -- Whether each of these tasks has nothing but a payload.
+  -- True if each task has only a payload.
 
 function tock.arrived_runs_1(p_stream integer, p_runs_to bigint, p_leases_to bigint)
   returns TABLE(runs bigint, leased bigint, last_position bigint)
-  -- What came to a stream in the segment since it was counted, up to a million, what was leased of it, and up to where.
+  -- The runs that came to a stream in the segment since the last count (up to a million), how many of them were leased, and up to which position.
 
 function tock.assign_task(p_pool text, p_task text, p_worker text DEFAULT NULL::text, p_lease_seconds integer DEFAULT NULL::integer, p_wait boolean DEFAULT false)
   returns TABLE(state text, worker text, fencing_token bigint, leased_until timestamp with time zone)
-  -- Gives a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held, by whom, when it was before; none when nobody is free (p_worker: it holds another), or waiting, with p_wait until a worker takes it.
+  -- Assigns a task to the worker that has been free for longest, or to p_worker, whether it has joined or not. State: assigned; held with its worker, if it was assigned before; none if no worker is free (with p_worker: it holds another task), or with p_wait waiting until a worker takes it.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.assign_tasks(p_pool text, p_tasks text[], p_lease_seconds integer DEFAULT NULL::integer)
   returns TABLE(task text, state text, worker text, fencing_token bigint, leased_until timestamp with time zone)
-  -- As assign_task(), for up to 10,000 tasks at once: each gets a free worker of its own while there are any. In the order given; states assigned, held, waiting, none, and busy for what others are giving away at this moment.
+  -- Like assign_task() for up to 10,000 tasks: each gets its own free worker while there are any. Returns them in the order given, with the states assigned, held, waiting, none, and busy for a task that another call is assigning.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.assignable_tasks(p_tasks pool_members[], p_limit integer)
   returns pool_members[]
-  -- The first of a list that are to be had: new ones, and those that still wait, which it locks.
+  -- The first tasks of a list that can be assigned: new ones, and waiting ones, which it locks.
 
 function tock.audit_log(p_key text DEFAULT NULL::text, p_verb text DEFAULT NULL::text, p_object text DEFAULT NULL::text, p_before bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 100)
   returns TABLE(number bigint, at timestamp with time zone, role text, key text, key_name text, verb text, object text, detail jsonb)
-  -- Who governed what, the newest first: all, or those of a key's prefix, a verb, an object; the next part is p_before the last number.
+  -- The audit log, the newest first: all entries, or those of a key (by prefix), a verb or an object; p_before is the last number of the previous page.
   -- for tock_admin, tock_edge
 
 function tock.authorize(p_key text, p_scope text, p_queue text DEFAULT NULL::text, p_own boolean DEFAULT false, p_again boolean DEFAULT false)
   returns boolean
-  -- True when a key has a scope, for a queue if one is named; else raises TK401, TK403, or TK429 where its rate is used up (not where a call that waits looks p_again). A key for some tenants passes only where the caller keeps to their tasks (p_own).
+  -- True if a key has a scope, for a queue if one is given; otherwise raises TK401, TK403, or TK429 if its rate is used up (not for the repetitions of a waiting call, p_again). A key for some tenants passes only if the caller restricts itself to their tasks (p_own).
   -- for tock_edge
 
 function tock.authorize_archived(p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
   returns boolean
-  -- True when a key may see a task that was read from the archive, false where it is another tenant's; TK403 where it is not for its queue, or a stage of its pipeline.
+  -- True if a key may see a task that was read from the archive, false for a task of another tenant; TK403 if the key is not for its queue or for a stage of its pipeline.
 
 function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
   returns void
-  -- Raises TK403 where a key may not enqueue tasks that lead to these stages, or come after these parents.
+  -- Raises TK403 if a key may not enqueue tasks with these stages or these parents.
 
 function tock.awaited_runs(p_parents bigint[], p_children bigint[])
   returns bigint[]
-  -- Which runs of these parents children watch; null for the others, or in place of all.
+  -- The runs of these parents for which children wait; null for the others, or instead of the array.
 
 function tock.backoff_error(p_backoff jsonb)
   returns text[]
-  -- What is wrong with a task's backoff: {field, message}, or null.
+  -- The error in the backoff of a task: {field, message}, or null.
 
 function tock.backoff_seconds(p_policy queues, p_failures integer)
   returns double precision
-  -- Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) (exponential), capped, less a random share of up to the jitter.
+  -- Seconds to wait after the n-th failure: base (fixed), base * n (linear) or base * factor^(n-1) (exponential), capped, minus a random share of up to the jitter.
 
 function tock.before_append(p_queue text, p_tasks jsonb, p_policy queues)
   returns void
-  -- Checks what tasks ask of features; TK422 names the field.
+  -- Checks the feature options of tasks; TK422 names the field.
 
 function tock.before_claim(p_queue text, p_policy queues, p_wait boolean)
   returns limiter_state
-  -- How many runs of a queue that has a limit may start; called for such queues only.
+  -- How many runs of a queue with a limit may start. Called for such queues only.
 
 function tock.before_complete(p_lease uuid, p_results jsonb)
   returns void
-  -- Checks what results ask of features; TK422 names the field.
+  -- Checks the feature fields of results; TK422 names the field.
 
 function tock.before_next_attempts(p_again next_attempt[], p_fields text[])
   returns void
-  -- Checks tasks that go on in another queue with the payload they have.
+  -- Checks tasks that continue in another queue with their own payload.
 
 function tock.before_promotion(p_sweep boolean)
   returns void
-  -- Makes due what features have put off until now.
+  -- Makes due the work that features have postponed until now.
 
 function tock.before_segment_drop(p_segment segments)
   returns boolean
-  -- Whether nothing of a segment is needed any more by what counts its runs.
+  -- True if the metrics have counted all runs of a segment; collects them if they have not.
 
 function tock.begin_archive(p_segment segments)
   returns archives
-  -- A segment's row in the archive, made where there is none.
+  -- The row of a segment in the archive, made if there is none.
 
 function tock.begin_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer, p_late boolean)
   returns claiming
-  -- What a claim may take: allowed is 0 or less where the queue is paused or at its limit; repeated is the lease that a call with this request_id has had. Raises TK422 for arguments that claim() doesn't take.
+  -- What a claim may lease: allowed is 0 or less if the queue is paused or at its limit; repeated is the lease of an earlier call with this request_id. Raises TK422 for invalid arguments of claim().
 
 function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
   returns void
-  -- Has a task's next entry wait for what its run spawns: its payload is {payload, result} until the children's results are added.
+  -- Makes the next waiting row of a task wait for spawned tasks: its payload is {payload, result} until the results of the children are added.
 
 function tock.bounds()
   returns double precision[]
-  -- The upper bounds of the buckets in which waits and runs are counted, in seconds; what is above the last has a bucket of its own.
+  -- The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound have their own bucket.
 
 function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
   returns double precision
-  -- How many a bucket holds that had p_level at p_at and gets p_limit each p_seconds, up to p_burst (p_limit when null); full where it had no level.
+  -- The level of a token bucket that had p_level at p_at and gains p_limit every p_seconds, up to p_burst (default: p_limit); full if it had no level.
 
 function tock.bucket_of(p_seconds double precision)
   returns integer
-  -- The number of the bucket for so many seconds, from 1.
+  -- The number of the bucket of a duration in seconds, from 1.
 
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
-  -- Cancels up to 10,000 tasks: waiting and ready ones never start (unless a claim that is under way has them); the worker of a running one is asked to stop (extend() says so) and it is not tried again (but once, where its attempt is ending at that very moment). A row a task: the state it is in, and whether this changed anything.
+  -- Cancels up to 10,000 tasks. Waiting and ready ones never start, unless a concurrent claim has them. The worker of a running one gets a cancel request (see extend()), and the task is not retried, or once if its attempt is ending at that moment. Returns one row per task: its state, and whether this call changed anything.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.cancel_dependents(p_off dependent[])
   returns bigint[]
-  -- Cancels children one of whose parents did not end well, and returns those of their own that are to be looked at, locked.
+  -- Cancels children because of a parent that failed, and returns their own children to check, locked.
 
 function tock.cancel_overdue(p_seconds integer DEFAULT 60)
   returns integer
-  -- Cancels calls of tick() and run_maintenance() by this role that have taken longer than p_seconds; returns how many.
+  -- Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns the number.
 
 function tock.cancel_where(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(matched integer, changed integer, cursor text, scanned integer)
-  -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as cancel() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.
+  -- Cancels up to p_limit tasks of a queue ({state: waiting, ready or running, tenant}; without a state the waiting and ready ones) like cancel(). Returns one row: the numbers matched and changed, and the cursor of the next page, null at the end. Pages after the first leave out newer tasks.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.cancelled_for(p_options jsonb)
   returns jsonb
-  -- The error of a task that was cancelled for one of its parents; null of another.
+  -- The error of a task that was cancelled because of a parent; null for other tasks.
 
 function tock.change(p_ids bigint[], p_changes jsonb)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks; of a running one, for its next attempt, if there is one (for the one after, where that is being decided on at that very moment). A row a task: the state it was found in, and whether this changed anything: not, when it had ended. Ready tasks are replaced, those of up to 1,000 streams a call: until the transaction ends no claim takes from these streams, so change in a transaction of its own. TK503 when a stream stays claimed for 2 s, TK409 outside read committed.
+  -- Changes priority, run_at (or delay_seconds) or payload of up to 10,000 tasks. For a running task the change applies to its next attempt, or to the one after if its attempt is ending at that moment. Returns one row per task: the state in which it was found, and whether this call changed anything (false if it had ended). Ready tasks are replaced, in up to 1,000 streams a call. Claims skip these streams until the transaction ends, so change in a transaction of its own. TK503 if a stream stays claimed for 2 s, TK409 outside read committed.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.change_held(p_key unique_keys, p_at resolved_task, p_task jsonb)
   returns boolean
-  -- Gives the task that has a unique key what the new one brings; whether it stands for that one.
+  -- Applies the changes of a new task to the holder of its unique key; returns whether the holder stands for it.
 
 function tock.change_waiting(p_found resolved_task[], p_changes jsonb)
   returns bigint[]
-  -- Changes waiting entries; returns the ids of those that were still waiting.
+  -- Changes waiting tasks; returns the ids of those that were still waiting.
 
 function tock.changed_payload(p_id bigint)
   returns jsonb
-  -- The payload that a task or run is to have from its next attempt on.
+  -- The payload of a task or run from its next attempt on.
 
 function tock.check_after(p_tasks jsonb)
   returns void
-  -- Raises TK422 unless what a call's tasks come after is there: names of the call without a cycle, * for all before it, or ids.
+  -- Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for all tasks before it, or ids.
 
 function tock.check_changes(p_changes jsonb)
   returns jsonb
-  -- The changes in the form they are kept in; TK422 names the field that can't be.
+  -- The changes in the form in which they are stored; TK422 names an invalid field.
 
 function tock.check_claim(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer)
   returns void
-  -- Raises TK422 for arguments that claim() doesn't take.
+  -- Raises TK422 for invalid arguments of claim().
 
 function tock.check_concurrency_key(p_queue text, p_concurrency_key text)
   returns void
-  -- Raises TK422 for what can't be a concurrency key.
+  -- Raises TK422 for an invalid concurrency key.
 
 function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
   returns void
-  -- Raises TK422 for a dead_webhook that a queue can't have.
+  -- Raises TK422 for an invalid dead_webhook of a queue.
 
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
-  -- Raises TK422 for failures that are not as they should be.
+  -- Raises TK422 for invalid failures.
 
 function tock.check_filter(p_filter jsonb, p_states text[], p_limit integer, p_most integer, p_names text[])
   returns void
-  -- Raises TK422 for a filter or limit that can't be.
+  -- Raises TK422 for an invalid filter or limit.
 
 function tock.check_ids(p_ids bigint[])
   returns bigint[]
-  -- The ids, each once, in order: a request id's digest is made of them, and no plan may decide it. TK422 when they are none or too many.
+  -- The distinct ids in order, so that the digest of a request does not depend on a plan. TK422 for no ids or too many.
 
 function tock.check_key(p_key keys)
   returns void
-  -- Raises TK422 for what no key can be.
+  -- Raises TK422 for an invalid key.
 
 function tock.check_member(p_pool text, p_worker text, p_task text, p_lease_seconds integer)
   returns void
-  -- Raises TK422 for what can't be a pool, a worker, a task or a lease's length.
+  -- Raises TK422 for an invalid pool, worker, task or lease_seconds.
 
 function tock.check_new_ids(p_ids bigint[])
   returns void
-  -- TK503 when an id that was just given to a waiting entry is another task's.
+  -- Raises TK503 if a new id of a waiting task belongs to another task.
 
 function tock.check_not_webhooks(p_queue text, p_field text)
   returns void
-  -- Raises TK422 where somebody would have Tock sign what Tock didn't say.
+  -- Raises TK422 for the queue whose requests Tock signs as its own.
 
 function tock.check_own_tasks(p_tenants text[], p_tasks jsonb)
   returns void
-  -- Raises TK403 where tasks are of other tenants than these, and TK422 where they come after such, or are a part of one: as if it weren't there.
+  -- Raises TK403 for tasks of other tenants than these, and TK422 for a parent of another tenant, as for one that does not exist.
 
 function tock.check_parents(p_children bigint[], p_lock boolean DEFAULT false)
   returns integer
-  -- Has children whose parents are over come next, and the others watch one that isn't; returns how many came to their turn.
+  -- Releases children whose parents have ended and lets the others wait for one that has not; returns the number released.
 
 function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
   returns void
-  -- Raises TK403 where tasks come after some that a key is not for.
+  -- Raises TK403 if tasks have parents in queues that a key is not for.
 
 function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
-  -- Raises TK422 for a payload larger than its queue takes, or than so many tasks may be given at once.
+  -- Raises TK422 for a payload that is too large for its queue, or too large for so many tasks in one call.
 
 function tock.check_pipelines(p_queue text, p_tasks jsonb)
   returns void
-  -- Raises TK422 for the first task that is enqueued into a queue that is none of its stages.
+  -- Raises TK422 for the first task that is enqueued into a queue outside its pipeline.
 
 function tock.check_policy(p_policy jsonb)
   returns jsonb
-  -- A queue's settings in the form they are kept in; TK422 names the one that can't be.
+  -- The settings of a queue in the form in which they are stored; TK422 names an invalid one.
 
 function tock.check_progress(p_progress jsonb)
   returns bigint[]
-  -- The ids of [{id, progress, note}], null for one object for all; TK422 names what can't be.
+  -- The ids of [{id, progress, note}], null for one object for all; TK422 names an invalid field.
 
 function tock.check_push(p_tasks jsonb, p_policy queues)
   returns void
-  -- Raises TK422 for the first task that has a push_url where nobody pushes, or none where it needs one.
+  -- Raises TK422 for the first task with a push_url in a queue without push, or without one if it needs one.
 
 function tock.check_push_policy(p_queue text, p_push jsonb)
   returns void
-  -- Raises TK422 for a push that a queue can't have.
+  -- Raises TK422 for an invalid push setting of a queue.
 
 function tock.check_queue_name(p_queue text)
   returns void
-  -- Raises TK422 for what can't be a queue's name.
+  -- Raises TK422 for an invalid queue name.
 
 function tock.check_queues(p_queues text[], p_weights integer[])
   returns void
-  -- Raises TK422 for queues and weights that claim_any() doesn't take.
+  -- Raises TK422 for invalid queues or weights of claim_any().
 
 function tock.check_read_committed(p_verb text)
   returns void
-  -- TK409 in a transaction that keeps one snapshot, which claims and changes can't work on.
+  -- Raises TK409 in a transaction with one snapshot, where claims and changes would be wrong.
 
 function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
   returns void
-  -- Raises TK422 unless p_rows is an array of objects with these keys only, each of a bearable size.
+  -- Raises TK422 unless p_rows is an array of objects with only these keys and within the size limits.
 
 function tock.check_schedule(p_schedule text, p_settings jsonb)
   returns schedules
-  -- A schedule's settings as a row, with what is left out; TK422 names what can't be.
+  -- The settings of a schedule as a row, with defaults; TK422 names an invalid setting.
 
 function tock.check_schedule_name(p_schedule text)
   returns void
-  -- Raises TK422 for what can't be a schedule's name.
+  -- Raises TK422 for an invalid schedule name.
 
 function tock.check_schedule_settings(p_settings jsonb)
   returns void
-  -- Raises TK422 for the first setting of a schedule that is not as it should be.
+  -- Raises TK422 for the first invalid setting of a schedule.
 
 function tock.check_schedule_task(p_schedule schedules)
   returns void
-  -- Raises TK422 unless the tasks of a schedule could be enqueued.
+  -- Raises TK422 unless the tasks of a schedule can be enqueued.
 
 function tock.check_sequence(p_taken bigint)
   returns void
-  -- TK503 when the next position may not be above p_taken: the sequence was set back, or sessions keep some of it.
+  -- Raises TK503 if the next position may not be above p_taken: the sequence was set back, or has a cache.
 
 function tock.check_spawns(p_results jsonb)
   returns void
-  -- Raises TK422 for what no run can spawn, TK403 where the caller's role may not enqueue.
+  -- Raises TK422 for an invalid spawn, TK403 if the role of the caller may not enqueue.
 
 function tock.check_stage_takes(p_policy queues, p_payload jsonb, p_field text)
   returns void
-  -- Raises TK422 for a result that is too large to be the next stage's payload.
+  -- Raises TK422 for a result that is too large as the payload of the next stage.
 
 function tock.check_stages_take(p_again next_attempt[], p_fields text[])
   returns void
-  -- Raises TK422, naming the field, for the first payload that goes on as it is and is too large for the next stage.
+  -- Raises TK422, with its field, for the first unchanged payload that is too large for the next stage.
 
 function tock.check_tasks(p_tasks text[], p_most integer)
   returns void
-  -- Raises TK422 for what can't be a list of tasks.
+  -- Raises TK422 for an invalid list of tasks.
 
 function tock.check_time_zone(p_zone text)
   returns void
-  -- Raises TK422 for what is no name of the time zone database.
+  -- Raises TK422 for a name that is not in the time zone database.
 
 function tock.check_waiting_ids()
   returns void
-  -- TK503 when an id for a waiting entry might be given out twice.
+  -- Raises TK503 if a waiting task could get an id that is already in use.
 
 function tock.children_of_lease_1(p_lease uuid)
   returns bigint[]
-  -- The waiting entries that watch runs of a lease.
+  -- The children that wait for runs of a lease.
 
 function tock.children_of_lease_current(p_lease uuid)
   returns bigint[]
-  -- The waiting entries that watch runs of a lease.
+  -- The children that wait for runs of a lease.
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
-  -- Leases up to p_limit ready runs to a worker, priorities in order and lanes in turn, and returns them with their payloads; no rows when nothing is ready (claim_state() says why). A call repeated with its request_id gives the same runs while its lease is open (TK409 after). p_own_transaction says that the statement is the whole transaction and does nothing else: then it commits asynchronously and promotes what is due. Until a claim's transaction ends nobody else claims from its streams: claim in a transaction of its own, complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; when it is given, a larger run stays.
+  -- Leases up to p_limit ready runs to a worker, in the order of priorities and with lanes in turn. Returns them with their payloads; no rows if nothing is ready (claim_state() says why). A repeated call with the same request_id returns the same runs while their lease is open (TK409 afterwards). p_own_transaction says that the statement is the whole transaction: the claim then commits asynchronously and promotes due tasks. Other claims skip the streams of this one until its transaction ends. Therefore claim in a separate transaction and complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; if it is given, a larger run is not claimed.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false, p_weights integer[] DEFAULT NULL::integer[])
   returns SETOF claimed_from
-  -- claim() from several queues, up to 20: from the first what it has, then from the next what is left of p_limit, and so on; with p_weights in an order that each call draws by them, so that over many calls the shares follow the weights while all have work. Each queue's runs have a lease of their own. claim_state() says why nothing came. A call repeated with its request_id gives what is left of the same leases (TK409 when nothing is).
+  -- claim() from up to 20 queues: from the first all that it has, then from the next with the rest of p_limit, and so on. With p_weights each call draws a random order, so that over many calls the shares follow the weights while all queues have work. The runs of each queue have their own lease. claim_state() says why there are no rows. A repeated call with the same request_id returns what is left of the same leases (TK409 if nothing is).
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_for_worker(p_queue text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
   returns SETOF claimed
-  -- Claims one run for a worker that may hold one of the queue: while its last lease is open it gets that one again, with a later end.
+  -- Claims one run for a worker that may hold one run of the queue. While its last lease is open, returns that one again with a later deadline.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.claim_one(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_own_transaction boolean)
+function tock.claim_one(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_late boolean)
   returns claimed
-  -- Claims one run in the segment in use; id 0 when nothing is ready, null where it takes more than that: then the slow way.
+  -- Claims one run in the current segment; id 0 if nothing is ready, null if the slow path has to decide.
 
 function tock.claim_state(p_queues text[], OUT state text, OUT retry_after_seconds integer)
   returns record
-  -- Why a claim from these queues finds nothing now: empty, paused, limited (as many are running, or were started, as the queue's limits allow), busy (there is something, which others hold, or which has just come) or passing (there are more cancelled runs than the 10,000 that one claim passes over: claim again at once); and when to come back, in seconds: 0 when passing, 1 when busy, those to the next start that a rate allows when limited, else those to the next waiting task, 1 to 30. Of several queues, the best of their states and the soonest time.
+  -- Why a claim from these queues returns nothing now: empty, paused, limited, busy or passing. limited: the limits of the queue allow no more runs or starts. busy: other claims hold the tasks, or they have just come. passing: the queue has more than the 10,000 cancelled runs that one claim skips; claim again at once. Also when to retry, in seconds: 0 if passing, 1 if busy, until the next start that a rate allows if limited, otherwise until the next waiting task, 1 to 30. For several queues, the best state and the soonest time.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_streams(p_queue text, p_seed integer, p_worker text, p_request_id text, p_own_transaction boolean, p_claim claiming)
   returns SETOF claimed
-  -- Leases runs from one stream of a queue after another, until a claim has as many as it may take.
+  -- Leases runs from the streams of a queue, one stream after another, until the claim has all that it may lease.
 
 function tock.claimed_from_queue(p_queue text, p_run claimed)
   returns claimed_from
-  -- What claim() has returned for a run, with its queue.
+  -- A row of claim() with its queue.
 
 function tock.clock_change(p_zone text, p_from bigint, p_to bigint)
   returns bigint
-  -- When the clocks of a time zone change between two instants within two days, at the second of which they differ.
+  -- The second at which the clocks of a time zone change, between two instants at most two days apart.
 
 function tock.clock_offset(p_zone text, p_at bigint)
   returns integer
-  -- By how many seconds the clocks of a time zone are ahead of UTC at an instant.
+  -- The offset of a time zone from UTC in seconds at an instant.
 
 function tock.close_ended_1(p_lease uuid, p_segment integer)
   returns boolean
-  -- Closes the rows of a lease of one segment whose runs are all accounted for; null when another segment is meant.
+  -- Closes the rows of a lease of one segment whose runs have all ended; null for another segment.
 
 function tock.close_ended_current(p_lease uuid, p_segment integer)
   returns boolean
-  -- Closes the rows of a lease of one segment whose runs are all accounted for; null when another segment is meant.
+  -- Closes the rows of a lease of one segment whose runs have all ended; null for another segment.
 
 function tock.close_lease(p_lease uuid, p_segment integer)
   returns void
-  -- Closes the rows of a lease whose runs are all accounted for.
+  -- Closes the rows of a lease whose runs have all ended.
 
 function tock.close_segments()
   returns integer
-  -- Marks segments as settled that have ended, whose writers are gone, and in which nothing is unread or running; returns how many.
+  -- Closes segments that have ended, have no writers left and have nothing unclaimed or running; returns the number.
 
 function tock.collect_batch(p_streams integer[], p_open metrics_open_leases[], p_limit integer, OUT unfinished integer[], OUT amount integer)
   returns record
-  -- Counts up to p_limit new runs and leases of each of some streams, and what has ended of leases that were open; says which streams have more, and how much it read.
+  -- Counts up to p_limit new runs and leases of each of these streams, and the ends in open leases; returns the streams with more, and how many rows it read.
 
 function tock.collect_metrics(p_limit integer DEFAULT 100000, p_seconds double precision DEFAULT 2)
   returns integer
-  -- Counts what has happened since the last call into tock.queue_metrics and tock.totals, in batches of p_limit for up to p_seconds; returns how many runs, leases and open leases it read. What is left the next call goes on with.
+  -- Counts what has happened since the last call into tock.queue_metrics and tock.totals, in batches of p_limit for up to p_seconds. Returns how many runs, leases and open leases it read. The next call continues with the rest.
   -- for tock_admin
 
 function tock.compile_current()
   returns void
-  -- Makes the functions of the segment in use under their fixed names.
+  -- Makes the functions of the current segment under their fixed names.
 
 function tock.compile_segment(p_segment integer)
   returns void
-  -- Makes the functions of a segment: when the segment is made, and at each deploy.
+  -- Makes the functions of a segment, when the segment is made and at each deploy.
 
 function tock.compile_template(p_template segment_templates, p_segment segments, p_suffix text, p_valid_until bigint, p_is_current text)
   returns void
@@ -1313,919 +1313,915 @@ function tock.compile_template(p_template segment_templates, p_segment segments,
 
 function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- Ends runs of a lease as done: all that are left, or those in results ([{id, result, stage, spawn}]); a queue without keep_results keeps no result. A task with a pipeline goes on in its next stage, or the one named (null: it ends), the result being its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task goes on when those have ended, with their results. Returns how many are done by this call (or the same call before) and the ids that were not this lease's to complete; no row when the lease is over.
+  -- Ends runs of a lease as done: all that are left, or those in p_results ([{id, result, stage, spawn}]). A queue without keep_results stores no result. A task with a pipeline continues in its next stage, or in the named one (null ends it), with the result as its payload. spawn ({queue, tasks, wait, on_failure}) enqueues tasks; with wait the task continues when they have ended, with their results. Returns how many runs this call (or the same call before) completed, and the ids that the lease could not complete; no row if the lease has ended.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.complete_runs(p_lease uuid, p_results jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- complete() for a lease that is ended by its runs.
+  -- complete() for a lease whose runs are ended one by one.
 
 function tock.completion_of(p_runs leased_run[], p_results jsonb, p_options jsonb)
   returns completion
-  -- What a completion makes of runs of a lease: which are done by it, or were before, what they lead to, and which spawn tasks.
+  -- The effect of a completion on runs of a lease: those that are done by it or were before, their next runs, and those that spawn tasks.
 
 function tock.concurrency_keys(p_queue text, p_concurrency_key text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(concurrency_key text, paused boolean, concurrency_limit integer, concurrency_rate_limit integer, concurrency_rate_seconds integer, concurrency_rate_burst integer, holders bigint[], waiting integer)
-  -- Concurrency keys of a queue that tasks have named or that were set, from after p_after on: their settings, the tasks inside, and how many wait (up to 1,000).
+  -- The concurrency keys of a queue that tasks have used or that have settings, after p_after: their settings, their holders, and the number of waiters (up to 1,000).
   -- for tock_admin, tock_edge
 
 function tock.continued_runs(p_ids bigint[])
   returns bigint[]
-  -- Those of some runs and waiting entries that an earlier run of their task led on to: in a stage, or after what it spawned.
+  -- The runs and waiting tasks among these that continue an earlier run of their task: in a stage, or after spawned tasks.
 
 function tock.count_key_use(p_prefix text)
   returns boolean
-  -- Counts one use of a key; true.
+  -- Counts one use of a key; returns true.
 
 function tock.count_parents(p_ids bigint[])
   returns TABLE(said text, unfinished bigint, failed bigint)
-  -- How tasks stand that others come after, in words: 1,372 of 2,000 done, 3 dead, 625 ready; how many have not ended, and how many did not end well.
+  -- The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and how many failed.
 
 function tock.count_request(p_prefix text, p_limit integer, p_seconds integer)
   returns integer
-  -- Counts a request in the window of a key's rate; null when it may go on, else the seconds until it may come again.
+  -- Counts a request in the window of the rate of a key; null if it is allowed, otherwise the seconds until the next window.
 
 function tock.counts(p_task jsonb, p_state text, p_created_at timestamp with time zone, p_now timestamp with time zone)
   returns boolean
-  -- Whether a key's last task, of which this is known, still counts for the task that comes.
+  -- True if the last task of a key, with this state, still counts for a new task.
 
 function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
   returns void
-  -- Makes concurrency keys that were named for the first time, but for those that another transaction is making.
+  -- Creates concurrency keys at their first use, without those that another transaction is creating.
 
 function tock.create_key(p_name text, p_scopes text[], p_queues text[] DEFAULT NULL::text[], p_tenants text[] DEFAULT NULL::text[], p_expires_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_expires_in_seconds double precision DEFAULT NULL::double precision, p_rate_limit integer DEFAULT NULL::integer, p_rate_seconds integer DEFAULT NULL::integer)
   returns TABLE(key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, replaces text)
-  -- Makes a key with scopes (enqueue, claim, read, admin) for all queues or those named, for all tenants or those named, until an instant and up to a rate where they are given. The key itself is shown this once; only its hash is kept.
+  -- Makes a key with scopes (enqueue, claim, read, admin) for all or some queues and tenants, with an optional expiry and rate. Returns the secret this once; only its hash is stored.
   -- for tock_admin, tock_edge
 
 function tock.create_next_segment()
   returns void
-  -- Makes a segment when the last one is nearly used up; TK503 when it is used up while another transaction does.
+  -- Makes a segment when the last one is nearly full; TK503 if it is full while another transaction makes one.
 
 function tock.create_segment(p_first bigint, p_end bigint)
   returns void
-  -- Makes the segment after the newest: one leaf each of runs, leases, results and marks.
+  -- Makes the segment after the newest: one partition each of runs, leases, results and run_overrides.
 
 function tock.create_segments(p_ahead integer DEFAULT 2, p_width bigint DEFAULT NULL::bigint)
   returns integer
-  -- Makes segments until p_ahead lie ahead of the one in use (p_width positions each), up to 100 a call, ends the one in use when it is old, and settles those that are over; returns how many it made, 0 while another transaction does so.
+  -- Makes segments until p_ahead exist after the current one (p_width positions each), up to 100 a call. Ends the current segment when it is old, and closes those that are over. Returns the number made, 0 while another transaction does this.
   -- for tock_admin
 
 function tock.create_segments_to(p_position bigint)
   returns void
-  -- Makes segments until there is one for a position; TK503 while another transaction does.
+  -- Makes segments until one covers a position; TK503 while another transaction makes one.
 
 function tock.creation_lock_of_key(p_queue text, p_concurrency_key text)
   returns integer
-  -- Second key of the lock of making a concurrency key: one of 64.
+  -- The second key of the lock for creating a concurrency key, one of 64.
 
 function tock.cron_after(p_plan cron_plan, p_zone text, p_after timestamp with time zone)
   returns timestamp with time zone
-  -- The first instant after another at which a cron expression fires in a time zone; null when none comes.
+  -- The first instant after p_after at which a cron expression fires in a time zone; null if there is none.
 
 function tock.cron_days(p_plan cron_plan, p_text text)
   returns cron_plan
-  -- A plan with what its expression says of the day of the month.
+  -- The plan with the day-of-month field of its expression.
 
 function tock.cron_days_of(p_plan cron_plan, p_first date)
   returns bigint
-  -- The days of a month, by its first, that a cron expression names, as bits.
+  -- The days of a month that a cron expression names, as bits; p_first is the first day of the month.
 
 function tock.cron_field(p_field text, p_text text)
   returns bigint
-  -- The numbers that a field of a cron expression stands for, as bits.
+  -- The numbers that a field of a cron expression names, as bits.
 
 function tock.cron_home()
   returns text
-  -- The database that pg_cron works in, ? where that may not be known; null where it is not loaded.
+  -- The database in which pg_cron works, ? if that is hidden; null if pg_cron is not loaded.
 
 function tock.cron_interval(p_seconds integer)
   returns text
-  -- A pg_cron schedule for every p_seconds (under 60): by seconds from pg_cron 1.5 on, by minutes before.
+  -- A pg_cron schedule for every p_seconds (under 60): in seconds from pg_cron 1.5 on, otherwise every minute.
 
 function tock.cron_jobs()
   returns TABLE(job text, command text)
-  -- The jobs that pg_cron has to have, and what each calls.
+  -- The jobs that pg_cron must have, with their commands.
 
 function tock.cron_jobs_list()
   returns TABLE(jobname text, schedule text, active boolean, last_status text, last_at timestamp with time zone)
-  -- Tock's jobs of pg_cron and how each went last; none where it isn't in this database.
+  -- The pg_cron jobs of Tock with their last run; none if pg_cron is not in this database.
   -- for tock_admin, tock_edge
 
 function tock.cron_names(p_field text, p_item text)
   returns text
-  -- A part of a cron field with numbers in place of the names of months and days.
+  -- A part of a cron field with numbers instead of the names of months and days.
 
 function tock.cron_skipped(p_plan cron_plan, p_change bigint, p_before integer, p_after integer)
   returns boolean
-  -- Whether clocks that jump ahead skip a time that a cron expression names, of the day they come to.
+  -- True if clocks that jump ahead skip a time that a cron expression names, on the day on which they land.
 
 function tock.cron_time(p_plan cron_plan, p_from integer)
   returns integer
-  -- The first second of a day, from one on, that a cron expression names; null when none is left.
+  -- The first second of a day from p_from on that a cron expression names; null if none is left.
 
 function tock.cron_version()
   returns text
-  -- The version of pg_cron in this database; null where it is not there.
+  -- The version of pg_cron in this database; null without it.
 
 function tock.cron_wall(p_plan cron_plan, p_from bigint)
   returns bigint
-  -- The first time that clocks show, from one on, that a cron expression names; null when none comes.
+  -- The first local time from p_from on that a cron expression names; null if there is none.
 
 function tock.cron_weekdays(p_plan cron_plan, p_text text)
   returns cron_plan
-  -- A plan with what its expression says of the day of the week.
+  -- The plan with the day-of-week field of its expression.
 
 function tock.current_cursor(p_stream integer)
   returns stream_cursor
-  -- Where a stream's next claim starts, in the segment in use; null where it takes a closer look.
+  -- The cursor of a stream in the current segment; null if resolve_cursor() has to find it.
 
 function tock.current_holders(p_queue text, p_keep boolean, p_states resolved_task[], p_lock boolean, OUT holders bigint[], OUT back bigint[])
   returns record
-  -- The tasks inside a concurrency key, of those it has let in, and the waiting entries of those whose next attempt is due.
+  -- The admitted tasks that still hold a concurrency key, and the waiting rows of those whose next attempt is due.
 
 function tock.current_segment()
   returns integer
-  -- The segment in use, while the functions compiled for it are right; else null.
+  -- The current segment while the functions compiled for it are valid; otherwise null.
 
 function tock.cursor_of(p_stream integer)
   returns bigint
-  -- Where a stream's next claim starts.
+  -- The position after which the next claim of a stream starts.
 
 function tock.deactivate_idle_streams_1(p_slot integer, p_limit integer)
   returns integer
-  -- Puts streams of a slot to sleep that have nothing above their cursor in the segment in use; returns how many.
+  -- Deactivates the streams of a slot that have no run above their cursor in the current segment; returns the number.
 
 function tock.deactivate_streams(p_limit integer DEFAULT 20000)
   returns integer
-  -- Puts streams with nothing above their cursor to sleep, so that claims don't look at them; returns how many.
+  -- Deactivates streams without runs above their cursor, so that claims skip them; returns the number.
   -- for tock_admin
 
 function tock.dead_groups(p_queue text, p_limit integer DEFAULT 100, p_scan_limit integer DEFAULT 100000)
   returns TABLE(error text, tasks integer, newest_at timestamp with time zone, newest_id bigint, counted_all boolean)
-  -- Dead tasks of a queue that were not run again, by what their error says (200 characters), the most frequent first, each with the newest one. Looks at the newest segments' dead tasks, p_look at most; counted_all says whether that was all of them.
+  -- Dead tasks of a queue that were not run again, grouped by the first 200 characters of their error, the most frequent first, each with its newest task. Scans the newest p_scan_limit dead tasks; counted_all says whether those were all.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.dead_groups_1(p_queue text, p_scan_limit integer, p_since timestamp with time zone)
   returns TABLE(seen bigint, errors jsonb)
-  -- dead_groups() for one segment: how many dead tasks it looked at, and the groups.
+  -- dead_groups() for one segment: the number of dead tasks that it scanned, and the groups.
 
 function tock.dead_in_segment(p_segment integer)
   returns jsonb
-  -- How many tasks died in a segment, by queue.
+  -- The number of dead tasks in a segment, by queue.
 
 function tock.dead_task_events_due_at()
   returns timestamp with time zone
-  -- When the maintenance job deaths has something to tell; null while it has nothing.
+  -- When the maintenance job send_dead_task_events has events to send; null while it has none.
 
 function tock.dead_task_events_from()
   returns bigint
-  -- Below that number no death is left to tell.
+  -- The lowest number that may have an unsent dead task event.
 
 function tock.dedupe_outcomes(p_ended ending[])
   returns ending[]
-  -- What ended, without repeats: a retried run goes by its own id and by its task's, and what was said of the first of them stands.
+  -- Outcomes without repetitions: a retried run may be named by its own id and by the id of its task, and the first outcome counts.
 
 function tock.delete_progress(p_limit integer)
   returns integer
-  -- Deletes what was said of runs older than all segments there are, up to p_limit rows; returns how many.
+  -- Deletes the progress of runs older than all segments, up to p_limit rows; returns the number.
 
 function tock.delete_promotions(p_segment integer, p_limit integer)
   returns integer
-  -- Takes away what points into a segment from promotions, about p_limit rows; returns how many it took.
+  -- Removes promotions that point into a segment, about p_limit rows; returns the number.
 
 function tock.depths()
   returns SETOF depth
-  -- How much there is of each queue as far as it has been counted: a look at each stream that has something, and at each open lease.
+  -- The depth of each queue as of the last count, from each stream with ready runs and each open lease.
 
 function tock.described_session(p_pid integer)
   returns text
-  -- Who a session is, what it does, and the first words of its statement, as far as the owner may see.
+  -- A session: its role, its state and the first words of its statement, as far as the owner may see.
 
 function tock.deserted_pools()
   returns SETOF pool_members
-  -- The oldest tasks of pools, among the first 1,000, where it has waited for over ten minutes while no worker holds any.
+  -- The oldest tasks of pools, among the first 1,000, that have waited for over ten minutes while no worker holds a task.
 
 function tock.doctor()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What is not as it should be, critical first, then warnings, then notes, which can wait; and what to do about each. No row when all is well.
+  -- All findings: critical ones first, then warnings, then notes, which can wait; each with what to do. No row if all is well.
   -- for tock_admin, tock_edge
 
 function tock.doctor_of_archive()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of the archive: that its steps fail, that segments have waited for it for a day, and erasures.
+  -- Findings about the archive: failing steps, segments that have waited for it for a day, and pending erasures.
 
 function tock.doctor_of_concurrency_keys()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of concurrency keys, the first twenty of up to 100 queues: full of tasks that are inside for over an hour while others wait.
+  -- Findings about concurrency keys whose holders have kept them for over an hour while other tasks wait: the first twenty keys of up to 100 queues.
 
 function tock.doctor_of_connections()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says when nearly all connections are taken, and by whom most.
+  -- A finding if nearly all connections are in use, with the role that has the most.
 
 function tock.doctor_of_cron()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of pg_cron itself: whether it runs, how old it is, how many jobs it may run.
+  -- Findings about pg_cron itself: whether it runs, its version, and how many jobs it may run.
 
 function tock.doctor_of_cron_jobs()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of pg_cron's jobs: those missing, off or changed, and those that are twice there or left over.
+  -- Findings about jobs of pg_cron: missing, inactive, changed, duplicate or left over.
 
 function tock.doctor_of_cron_notes(p_bytes bigint DEFAULT 67108864)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of what pg_cron noted: jobs whose last run failed, or over p_bytes of notes.
+  -- Findings about the run details of pg_cron: jobs whose last run failed, or more than p_bytes of details.
 
 function tock.doctor_of_dead_tasks()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of ten dead tasks or more with one error, the newest of them within the hour.
+  -- Findings about ten or more dead tasks with the same error, the newest within the hour.
 
 function tock.doctor_of_horizon(p_transactions integer DEFAULT 5000000)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of whoever keeps old rows from being cleaned: the one that does so for the most transactions.
+  -- A finding about the session, slot or prepared transaction that holds back vacuum for the most transactions.
 
 function tock.doctor_of_keys()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of keys: those in use that end within seven days, and those for tenants that have no rate.
+  -- Findings about keys in use that expire within seven days, and about keys for tenants without a rate.
 
 function tock.doctor_of_maintenance()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of the maintenance jobs: those that fail, and those that are late, a note while nothing waits for them.
+  -- Findings about maintenance jobs: those that fail, and those that are late, as a note if nothing waits for them.
 
 function tock.doctor_of_parents()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of tasks with on_parent_failure wait whose parent died, was cancelled or expired: of up to five parents, up to 1,000 tasks each.
+  -- Findings about tasks with on_parent_failure wait whose parent is dead, cancelled or expired: up to five parents, each with up to 1,000 tasks.
 
 function tock.doctor_of_pools()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of pools, the first 1,000: where a task waits and nobody takes, and whose workers are past their end for longer than the maintenance job should need.
+  -- Findings about pools, the first 1,000: a task waits and no worker takes it, or workers have been past their deadline for longer than the maintenance job should need.
 
 function tock.doctor_of_positions()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of the sequence and the segments.
+  -- Findings about the sequence and the segments.
 
 function tock.doctor_of_push()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of queues with push whose endpoints are gone, or which the Worker refuses to push to.
+  -- Findings about queues with push whose endpoints are gone, or to which the Worker refuses to push.
 
 function tock.doctor_of_queues()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of queues with tasks that nobody takes, be it to claim or to push them, of tasks that end their workers, and of lanes.
+  -- Findings about queues whose tasks are not claimed or pushed, tasks that lose their workers, and lanes.
 
 function tock.doctor_of_reports()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of the last day's reports.
+  -- Findings from the reports of the last day.
 
 function tock.doctor_of_schedules()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of schedules: the first five that fail.
+  -- A finding about schedules that fail, with the first five.
 
 function tock.doctor_of_segments()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of segments behind: the oldest that is over for a day and not settled, and the oldest that is not dropped a day past its retention, or by eight tries.
+  -- Findings about the oldest segment that ended a day ago and is not closed, and the oldest one that is not dropped a day after its retention, or after eight tries.
 
 function tock.doctor_of_sessions(p_age interval DEFAULT '00:10:00'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of sessions: who holds locks of Tock's without a call of Tock's, and the oldest open transactions, where they are of such an age.
+  -- Findings about foreign sessions with locks of Tock, and the oldest transactions open for longer than p_age.
 
 function tock.doctor_of_settings()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of settings that lose what was accepted when the server crashes, and of the edge's role without time limits.
+  -- Findings about settings that lose accepted tasks if the server crashes, and about the role tock_edge without time limits.
 
 function tock.doctor_of_slots()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of replication slots: those that nobody reads, and those whose log is gone.
+  -- Findings about replication slots without a reader, or with lost log.
 
 function tock.doctor_of_vacuum(p_age integer DEFAULT 1000000000)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() says of vacuum: where it is off, and of tables frozen over p_age transactions ago.
+  -- Findings about vacuum: where it is off, and tables frozen more than p_age transactions ago.
 
 function tock.drop_expired_segments()
   returns integer
-  -- Drops the oldest segment that is audited and whose longest retention has passed, one a call, while the archive is on only one that lies there, verified; returns 1 when it did something.
+  -- Drops the oldest verified segment after its longest retention, one per call; while the archive is on, only a segment that lies there verified. Returns 1 if it did anything.
   -- for tock_admin
 
 function tock.drop_key_counters(p_prefix text)
   returns void
-  -- Drops what counted a key that ended an hour ago, unless somebody holds that.
+  -- Drops the counters of a key that ended an hour ago, unless they are locked.
 
 function tock.drop_queue(p_queue text, p_force boolean DEFAULT false)
   returns TABLE(dropped boolean, ready bigint, running bigint, waiting bigint)
-  -- Purges a paused queue (or any, by p_force) and, when nothing in it is unfinished, takes away its policy, concurrency keys and keys; says what is left otherwise: call again. Its ended tasks are kept by the default policy. No row when there is no such queue. Whoever names it later makes it anew.
+  -- Purges a paused queue (any queue with p_force). If nothing in it is unfinished, also deletes its policy, concurrency keys and unique keys; otherwise returns what is left: call again. Its ended tasks are kept by the default policy. No row if there is no such queue. A later task with this queue name makes it again.
   -- for tock_admin, tock_edge
 
 function tock.drop_schedule(p_schedule text)
   returns boolean
-  -- Ends a schedule for good; the tasks that it has fired stay. False when there is none.
+  -- Deletes a schedule; the tasks that it has fired stay. False if there is none.
   -- for tock_admin, tock_edge
 
 function tock.drop_segment_functions(p_segment integer)
   returns void
-  -- Drops the functions of a segment, with which its tables go.
+  -- Drops the functions of a segment together with its tables.
 
 function tock.drop_segment_tables(p_segment integer)
   returns void
-  -- Drops a segment's leaves: 55P03 when somebody reads and it would have to wait, or the archive was turned on since.
+  -- Drops the partitions of a segment. 55P03 if it would have to wait for readers, or if the archive was turned on meanwhile.
 
 function tock.due_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns timestamp with time zone
-  -- When a fire of a schedule is due: at its instant, or up to its jitter after it.
+  -- The due time of a fire of a schedule: its instant, or up to its jitter later.
 
 function tock.durations(p_counts bigint[], p_seconds double precision)
   returns jsonb
-  -- The mean, p50, p95 and p99 of what a histogram counts, which took p_seconds in all.
+  -- The mean, p50, p95 and p99 of a histogram whose values add up to p_seconds.
 
 function tock.enable_archive_by_default()
   returns boolean
-  -- Whoever has a store calls this before history is dropped: it turns the archive on where nobody has turned it on or off. Whether it is on.
+  -- Turns the archive on if it was never turned on or off; returns whether it is on. A server with an object store calls this before history is dropped.
   -- for tock_admin, tock_edge
 
 function tock.end_assignment(p_member pool_members, p_again boolean, p_vanished boolean)
   returns boolean
-  -- Ends a pair, of one whose worker has vanished only where it still has: the task waits again or is gone, the worker is free again if it had joined and is there.
+  -- Ends an assignment; with p_vanished only if its worker is still past its deadline. The task waits again or is gone; the worker is free again if it had joined and is alive.
 
 function tock.end_lease_1(p_lease uuid, p_segment integer)
   returns integer
-  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its segment is another, -2 when some lead on and it has to be ended by its runs.
+  -- Closes a whole lease as done and returns the number of done runs. Null if it was closed or never existed, -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end it.
 
 function tock.end_lease_again(p_lease uuid, p_done integer)
   returns integer
-  -- Closes a whole lease that is not in the segment in use, or counts the runs of one that was closed before; -2 when it has to be ended by its runs.
+  -- Closes a whole lease outside the current segment, or counts the runs of a lease that was closed before; -2 if complete_runs() has to end it.
 
 function tock.end_lease_current(p_lease uuid, p_segment integer)
   returns integer
-  -- Closes a whole lease as done and returns how many of its runs are; null when it was closed or never there, -1 when its segment is another, -2 when some lead on and it has to be ended by its runs.
+  -- Closes a whole lease as done and returns the number of done runs. Null if it was closed or never existed, -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end it.
 
 function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
-  -- Writes the results of runs and, for those that go on, the next run or its waiting entry; returns how many had not ended before. p_fields, in the order of the runs, names what leads on with the payload that the task has, which is then checked.
+  -- Writes the results of runs and, for tasks that continue, the next run or waiting task. Returns how many runs had not ended before. p_fields, in the order of the runs, names those that continue with the unchanged payload of the task, which is then checked.
 
 function tock.end_segment()
   returns TABLE(segment integer, closed_at timestamp with time zone, why text)
-  -- Ends the segment in use, so that it goes to the archive and is dropped as soon as nothing in it is unread or running; while one that was so ended is still there, answers that one. TK409 while the archive is off.
+  -- Ends the current segment, so that it is archived and dropped as soon as nothing in it is unclaimed or running. While a segment that was ended this way still exists, returns that one. TK409 while the archive is off.
   -- for tock_admin, tock_edge
 
 function tock.enforce_key_rate(p_key keys)
   returns void
-  -- Counts a call of a key that has a rate, once a transaction; raises TK429 when it has made all it may.
+  -- Counts a call of a key with a rate, once per transaction; raises TK429 if its rate is used up.
 
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
-  -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) and returns their ids in order, inside your transaction if you like. A call repeated with its request_id within 24 hours gives the same ids.
+  -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) in the caller's transaction and returns their ids in order. A repeated call with the same request_id returns the same ids for 24 hours.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)
   returns bigint[]
-  -- enqueue() for any tasks.
+  -- enqueue() for tasks with any options.
 
 function tock.enqueue_spawned(p_runs leased_run[], p_results jsonb)
   returns void
-  -- Enqueues what runs leave behind, and notes the ids with each run.
+  -- Enqueues the tasks that runs spawn, and stores their ids with each run.
 
 function tock.enqueue_task(p_queue text, p_payload jsonb DEFAULT NULL::jsonb, p_delay_seconds double precision DEFAULT NULL::double precision, p_run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, p_priority integer DEFAULT NULL::integer, p_tenant text DEFAULT NULL::text, p_max_attempts integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text)
   returns bigint
-  -- Adds one task and returns its id: enqueue() with plain arguments.
+  -- Adds one task and returns its id: enqueue() with scalar arguments.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.entries_waited_for(p_positions bigint[])
   returns bigint[]
-  -- The waiting entries that some wait for, by their parents or at their concurrency keys, and what those wait for in turn, through up to a thousand.
+  -- The waiting tasks for which some tasks wait, as parents or as holders of their concurrency keys, and in turn those for which these wait, through up to a thousand steps.
 
 function tock.entry_waited_for(p_position bigint)
   returns bigint
-  -- The waiting entry that a waiting entry waits for, by its parents or at its concurrency key.
+  -- The waiting task for which a waiting task waits, as a parent or as the holder of its concurrency key.
 
 function tock.erase(p_id bigint)
   returns integer
-  -- Empties the payload, result, errors, notes, unique key and concurrency key of an ended task and all its runs, for good once vacuum has been by; returns how many runs. TK409 when it has not ended, null when there is none.
+  -- Erases the payload, result, errors, notes, unique key and concurrency key of an ended task and all its runs, for good after the next vacuum; returns the number of runs. TK409 if it has not ended, null if there is no such task.
   -- for tock_admin, tock_edge
 
 function tock.erase_run_1(p_stream integer, p_position bigint)
   returns bigint[]
-  -- Empties a run, its result and its notes; returns what it went on as.
+  -- Erases a run, its result and its notes; returns the ids of its successors.
 
 function tock.error_text(p_error jsonb)
   returns text
-  -- What an error says, in up to 200 characters: its message, or all of it when it has none.
+  -- The message of an error, or the whole error if it has none; at most 200 characters.
 
 function tock.examine()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What each part of doctor() says, in no order; bounded by 2 s for the first lock, 50 ms for the next, and 15 s in all.
+  -- The findings of each doctor_of_*(), in any order; bounded by 2 s for the first lock, 50 ms for the next ones, and 15 s in all.
 
 function tock.expiry_of(p_expires_at timestamp with time zone, p_expires_in_seconds double precision)
   returns timestamp with time zone
-  -- When a key ends by one of these two; TK422 when that can't be, null without.
+  -- The expiry of a key from one of the two arguments; TK422 for an invalid one, null for none.
 
 function tock.expiry_times(p_ids bigint[], OUT id bigint, OUT expires_at timestamp with time zone)
   returns SETOF record
-  -- When runs and waiting entries expire, those that do.
+  -- The expiry times of the runs and waiting tasks that have one.
 
 function tock.extend(p_lease uuid, p_seconds integer DEFAULT NULL::integer, p_progress jsonb DEFAULT NULL::jsonb)
   returns TABLE(leased_until timestamp with time zone, runs integer, cancel bigint[], refused bigint[])
-  -- Moves an open lease's deadline to p_seconds (by default the queue's lease_seconds) from now, never back, and names the tasks that somebody wants cancelled. p_progress says how far its runs are, {progress, note} for all or [{id, progress, note}]; refused are ids that are none of its running ones. No row when the lease is no longer open.
+  -- Moves the deadline of an open lease to p_seconds from now (default: lease_seconds of the queue), never back. Returns the tasks with a cancel request. p_progress is the progress of its runs, {progress, note} for all or [{id, progress, note}]; refused are the ids that are not running in this lease. No row if the lease is closed.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.extend_lease_1(p_lease uuid, p_until timestamp with time zone, OUT leased_until timestamp with time zone, OUT runs integer, OUT cancel bigint[])
   returns record
-  -- Moves the deadline of a lease of one segment, never back: the new deadline (null when it is not open), how many runs it has, and the tasks among them that are cancelled.
+  -- Moves the deadline of a lease of one segment, never back. Returns the new deadline (null if the lease is closed), the number of its runs, and the cancelled tasks among them.
 
 function tock.extend_lease_current(p_lease uuid, p_until timestamp with time zone, OUT leased_until timestamp with time zone, OUT runs integer, OUT cancel bigint[])
   returns record
-  -- Moves the deadline of a lease of one segment, never back: the new deadline (null when it is not open), how many runs it has, and the tasks among them that are cancelled.
+  -- Moves the deadline of a lease of one segment, never back. Returns the new deadline (null if the lease is closed), the number of its runs, and the cancelled tasks among them.
 
 function tock.extended_option_error(p_key text, p_value jsonb, p_options jsonb)
   returns text[]
-  -- What is wrong with one of a task's options beside the plain ones: {field, message}, or null.
+  -- The error in an option that option_error() does not check itself: {field, message}, or null.
 
 function tock.extended_options()
   returns TABLE(name text, kind text, low numeric, high numeric, words text[])
-  -- The options of a task beside the plain ones, and what each may be.
+  -- The options of a task that option_error() does not check itself, with their kind and range.
 
 function tock.fail(p_lease uuid, p_failures jsonb DEFAULT NULL::jsonb)
   returns TABLE(failed integer, dead integer, refused bigint[])
-  -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each is tried again after its backoff unless it is fatal or was the last attempt: then its task is dead. Ids that were not this lease's to fail are refused; no row when it is over.
+  -- Ends runs of a lease as failed: [{id, error, retry_in_seconds | fatal}], or one object without id for all that are left. Each task is retried after its backoff. After a fatal failure or the last attempt it is dead. refused are the ids that the lease could not fail; no row if the lease has ended.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.file_of_run(p_id bigint)
   returns SETOF archived_files
-  -- The archive's file in whose range a run lies.
+  -- The file of the archive whose range covers a run.
 
 function tock.files_of(p_id bigint, p_task_id bigint)
   returns SETOF archived_files
-  -- The archive's files that may hold a run of a task, or what its waiting entry became: 101 where they are more than a look-up reads.
+  -- The files of the archive that may hold a run of a task, or the run that its waiting row became; at most 101, one more than a look-up reads.
 
 function tock.files_of_begun(p_position bigint)
   returns SETOF archived_files
-  -- The archive's files that may hold later runs of what began at a position.
+  -- The files of the archive that may hold later runs of the task that began at a position.
 
 function tock.files_to_erase(p_erasure archive_erasures)
   returns SETOF archived_files
-  -- The archive's files that may hold runs of a task that is to be erased, and have not been looked at.
+  -- The files of the archive that may hold runs of a task to erase and were not read for it yet.
 
 function tock.filter_bits(p_value bigint, p_bits bigint)
   returns SETOF bigint
-  -- The bits that stand for a number in a filter of so many.
+  -- The bits of a number in a Bloom filter with p_bits bits.
 
 function tock.filter_of(p_values bigint[])
   returns bytea
-  -- A filter that lets through what is among the numbers, and little else.
+  -- A Bloom filter of the numbers.
 
 function tock.filter_time(p_filter jsonb, p_name text)
   returns timestamp with time zone
-  -- An instant of a filter; TK422 when it is none.
+  -- An instant of a filter; TK422 for an invalid one.
 
 function tock.final_states_in_order(p_ids bigint[])
   returns resolved_task[]
-  -- How tasks ended, or what they were run again as: n in their order.
+  -- The final states of tasks or of their last reruns, with n in their order.
 
 function tock.final_states_of(p_ids bigint[], p_lock boolean, p_from bigint[] DEFAULT NULL::bigint[], OUT id bigint, OUT current_id bigint, OUT state text, OUT sure boolean)
   returns SETOF record
-  -- How tasks stand, or what they were run again as: the newest run or waiting entry, the state, and whether that is for good where it says cancelled or expired; unknown ones are left out.
+  -- The states of tasks, or of their last reruns: the newest run or waiting row, the state, and whether a cancelled or expired one is certain never to start; unknown tasks are left out.
 
 function tock.find_cycles(p_waits dependent[])
   returns dependent[]
-  -- Those of children that wait for themselves, and are the youngest of their cycle.
+  -- The children among these that wait for themselves and are the youngest of their cycle.
 
-function tock.find_streams(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_own_transaction boolean)
+function tock.find_streams(p_queue text, p_seed integer, p_seen integer[], p_limit integer, p_late boolean)
   returns stream_scan
-  -- Streams with something to claim, with their cursors, and whether something that waits is due; null when the segment in use is another.
+  -- Streams with runs to claim, with their cursors, and whether a waiting task is due; null if another segment is current.
 
 function tock.finding_of_missed_dependents(p_children bigint[])
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- What doctor() and why() say of children that missed_dependents() found.
+  -- The finding of doctor() and why() about children from missed_dependents().
 
 function tock.finish_claim(p_queue text, p_claim claiming, p_token uuid, p_runs integer, p_request_id text)
   returns void
-  -- Records what a claim has taken of its queue's limits, and its lease under its request_id.
+  -- Records what a claim has used of the limits of its queue, and its lease under its request_id.
 
 function tock.fire_all(p_fires schedule_next_fires[], p_now timestamp with time zone)
   returns void
-  -- Fires schedules that are due, all or none: enqueues their tasks, notes what became of each fire, and when they are due next. Their rows are locked by the caller.
+  -- Fires due schedules, all or none: enqueues their tasks, records the outcome of each fire, and stores when they are due next. The caller holds their row locks.
 
 function tock.fire_batch(p_fires schedule_next_fires[], p_now timestamp with time zone)
   returns void
-  -- Fires schedules that are due, together, or one by one where that fails. Their rows are locked by the caller.
+  -- Fires due schedules together, or one by one if that fails. The caller holds their row locks.
 
 function tock.fire_failed(p_fire schedule_next_fires, p_now timestamp with time zone, p_sqlstate text, p_message text)
   returns void
-  -- Notes that a schedule could not be fired, and when it is due again.
+  -- Records that a schedule could not be fired, and when it is due again.
 
 function tock.fire_schedules(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
-  -- Fires up to p_limit schedules that are due, the earliest first, for up to about 4 s; returns how many. p_sweep reads from the bottom.
+  -- Fires up to p_limit due schedules, the earliest first, for about 4 s at most; returns the number. p_sweep reads all due schedules.
   -- for tock_admin
 
 function tock.fires_from()
   returns TABLE(due_at timestamp with time zone, schedule text)
-  -- Where firing reads on: at the fiftieth newest that was fired.
+  -- The point from which firing reads: the fiftieth newest firing.
 
 function tock.first_id(p_id bigint)
   returns bigint
-  -- The id of the task that a run, or what waited and became one, belongs to; what was given where that is the task's own.
+  -- The id of the task of a run or of a promoted waiting row; p_id itself for the id of a task.
 
 function tock.first_unread(p_stream integer, p_after bigint)
   returns bigint
-  -- The position of a stream's first run above its cursor, in whichever segment; null when there is none.
+  -- The position of the first run of a stream above its cursor, in any segment; null if there is none.
 
 function tock.follow_runs_1(p_open resolved_task[])
   returns SETOF resolved_task
-  -- The last run of each chain within the segment; one that goes on elsewhere has no state, and current_id says where.
+  -- The last run of each chain within the segment. If a chain continues elsewhere, its state is null and current_id is the next id.
 
 function tock.foreign_lock_holders()
   returns TABLE(pid integer, locks integer)
-  -- Processes that hold advisory locks of Tock's outside of any transaction, or in one that has read no table of Tock's, and how many.
+  -- Processes that hold advisory locks of Tock outside a transaction, or in one that has read no table of Tock, and how many.
 
 function tock.forget_archive(p_segment integer)
   returns void
-  -- Takes a segment's files out of the archive.
+  -- Removes the files of a segment from the archive.
 
 function tock.free_worker(p_pool text)
   returns pool_members
-  -- Locks the worker that has been free for longest; null when nobody is.
+  -- Locks the worker that has been free for longest; null if there is none.
 
 function tock.free_workers(p_pool text, p_limit integer)
   returns pool_members[]
-  -- Locks the workers that have been free for longest, up to so many.
+  -- Locks the p_limit workers that have been free for longest.
 
 function tock.from_micros(p_micros bigint)
   returns timestamp with time zone
-  -- The time that micros() wrote.
+  -- The inverse of micros().
 
 function tock.gives_way(p_key unique_keys, p_at resolved_task, p_task jsonb, p_left bigint)
   returns boolean
-  -- Whether a ready task that has a key is cancelled for a newer one, or is left to run as its key has been named for long.
+  -- True if the ready holder of a key is cancelled for a newer task; false if it stays, because its key has been in use for long.
 
 function tock.glance_at_queues()
   returns TABLE(queue text, lane integer, ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- glance_at_stream() of up to 2,000 streams of the first 1,000 queues that have any awake, with their queue and lane.
+  -- glance_at_stream() of up to 2,000 streams of the first 1,000 queues with active streams, with queue and lane.
 
 function tock.glance_at_stream(p_stream integer)
   returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- Of a stream's next 200 runs, those of its newest lease while that is open among them: the first that is ready and since when, how many, of how many tenants, when last claimed or ended, and one that has lost its workers.
+  -- Facts about the next 200 runs of a stream, with those of its newest lease if that is open. They are the first ready run and since when, the number of ready runs and of their tenants, the last claim or end, and a run that has lost its workers.
 
 function tock.glance_at_stream_1(p_stream integer, p_after bigint)
   returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- glance_at_stream() for one segment and the stream's cursor.
+  -- glance_at_stream() for one segment and the cursor of the stream.
 
 function tock.guard()
   returns integer
-  -- Moves the sequence ahead when it is behind what is stored, or when the server is another than before; notes it in tock.reports and returns 1 then.
+  -- Moves the sequence ahead if it is behind a stored position, or if the server has changed; then adds a report to tock.reports and returns 1.
   -- for tock_admin
 
 function tock.guard_before_use()
   returns void
-  -- Guards before the first write or claim after a restore or failover; TK503 while another transaction does.
+  -- Runs the guard before the first write or claim after a restore or failover; TK503 while another transaction does.
 
 function tock.guard_unless_current()
   returns void
-  -- As guard_before_use(), where current_segment() doesn't vouch for this server.
+  -- guard_before_use() if current_segment() is null.
 
 function tock.has_fired()
   returns boolean
-  -- Whether this transaction has fired schedules. Then it commits synchronously: a fire that a crash forgets comes again, as another task.
+  -- True if this transaction has fired schedules. It then commits synchronously: a fire lost in a crash would come again as another task.
 
 function tock.has_open_lease(p_queue text)
   returns boolean
-  -- Whether a queue has an open lease, among the next 1,000 of each segment to end.
+  -- True if a queue has an open lease, among the next 1,000 of each segment to expire.
 
 function tock.has_push(p_queue text)
   returns boolean
-  -- Whether a queue's tasks are sent to an endpoint.
+  -- True if the tasks of a queue are sent to an endpoint.
   -- for tock_admin, tock_edge
 
 function tock.has_working_member(p_pool text)
   returns boolean
-  -- Whether one of a pool's workers, among the first 1,000 by name, holds a task.
+  -- True if a worker of a pool, among the first 1,000 by name, holds a task.
 
 function tock.headers_error(p_headers jsonb)
   returns text[]
-  -- What is wrong with a task's headers: {field, message}, or null.
+  -- The error in the headers of a task: {field, message}, or null.
 
 function tock.headers_of(p_lease uuid, p_segment integer)
   returns jsonb
-  -- The headers and push_url of a lease's runs, by their ids, in whatever segment.
+  -- The headers and push_url of the runs of a lease, by run id, in any segment.
 
 function tock.heartbeat(p_member pool_members, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
-  -- Moves a worker's end, or gives the one it has while somebody else holds its row; null when its place is over or gone.
+  -- Moves the deadline of a worker, or returns its present one while another session holds the row; null if the assignment is over or gone.
 
 function tock.heaviest_tenant(p_stream integer)
   returns text
-  -- The tenant of at least half of the next or of the newest 200 unread runs of a stream; null when there is none, or fewer are left.
+  -- The tenant of at least half of the next or of the newest 200 unclaimed runs of a stream; null if there is none, or if fewer are left.
 
 function tock.held_back(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
-  -- Due entries at a concurrency key that have to stay for a later promotion.
+  -- Due tasks that must stay on the wait list of their concurrency key until a later promotion.
 
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
-  -- The highest position that is stored: anywhere (p_all), or in a stream that is awake or an entry that waits.
+  -- The highest stored position: anywhere (p_all), or in active streams and waiting tasks.
 
 function tock.histogram(p_buckets integer[], p_counts bigint[])
   returns bigint[]
-  -- Counts by bucket as one array; null when there are none.
+  -- Counts by bucket as one array; null if there are none.
 
 function tock.histogram_form(p_name text)
   returns text
-  -- The samples of a histogram as format() takes them: of the queue, what is counted up to each bound, and the sum.
+  -- The samples of a histogram as a format() string: for the queue, the count up to each bound, and the sum.
 
 function tock.histogram_samples(p_form text, p_queue text, p_counts bigint[], p_sum double precision)
   returns text
-  -- The samples of a histogram of one queue, by histogram_form().
+  -- The samples of a histogram of one queue, with histogram_form().
 
 function tock.hold_streams(p_streams integer[])
   returns void
-  -- Takes the locks of up to 1,000 streams' claims to the end of the transaction, waiting up to 2 s in all; TK503 when that was not enough.
+  -- Takes the claim locks of up to 1,000 streams until the transaction ends; waits up to 2 s in all, then raises TK503.
 
 function tock.holders_of(p_queue text, p_concurrency_key text, p_retry text)
   returns bigint[]
-  -- The tasks that a concurrency key has let in and that are not over.
+  -- The admitted tasks that still hold a concurrency key.
 
 function tock.hourly_until()
   returns timestamp with time zone
-  -- Up to when what happened is kept by the hour; from then on by the minute.
+  -- The time before which metrics are kept by the hour; after it, by the minute.
 
 function tock.how_to_end(p_since timestamp with time zone, p_mild text, p_end text)
   returns text
-  -- A hint, with what would end a session or a task only where that has lasted for over 60 seconds.
+  -- A hint that advises to end a session or a task only if the problem has lasted for over 60 seconds.
 
 function tock.http_claim(p_queue text, p_runs claimed[])
   returns text
-  -- POST /v1/queues/:queue/claim: what claim() has returned as the answer's body.
+  -- POST /v1/queues/:queue/claim: the rows of claim() as the body of the answer.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.http_claim_any(p_queues text[], p_runs claimed_from[])
   returns text
-  -- POST /v1/claim: what claim_any() has returned as the answer's body.
+  -- POST /v1/claim: the rows of claim_any() as the body of the answer.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
   returns text
-  -- POST /v1/leases/:lease/complete: authorize() and complete(); the answer's body, null when the lease is over.
+  -- POST /v1/leases/:lease/complete: authorize() and complete(); returns the body of the answer, null if the lease has ended.
   -- for tock_edge
 
 function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
   returns text
-  -- POST /v1/queues/:queue/tasks: authorize(), for each stage of a pipeline too, and enqueue(); the answer's body.
+  -- POST /v1/queues/:queue/tasks: authorize(), also for each stage of a pipeline, and enqueue(); returns the body of the answer.
   -- for tock_edge
 
 function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])
   returns text
-  -- DELETE /v1/tasks/:id/payload of a task that only the archive has: notes it, so that nobody reads it from there any more; {erased} or {missing}, null when there is no such task.
+  -- DELETE /v1/tasks/:id/payload for a task that only the archive has: records the erasure, so that the task is no longer read from there. Returns {erased} or {missing}, null if there is no such task.
   -- for tock_edge
 
 function tock.http_task(p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_scanned bigint[], p_again boolean DEFAULT false)
   returns text
-  -- GET /v1/tasks/:id where there is an archive: authorize() and task(), with the runs that were read from there; the answer's body, {missing} when more is to be read, null when there is no such task.
+  -- GET /v1/tasks/:id with an archive: authorize() and task() with the runs read from the archive. Returns the body of the answer, {missing} if more has to be read, null if there is no such task.
   -- for tock_edge
 
 function tock.id_at(p_position bigint, p_stream bigint)
   returns bigint
-  -- The id of what lies at a position in a stream; stream 0 is for what waits.
+  -- The id for a position in a stream. A task that was waiting when it got its id has stream 0.
 
 function tock.in_its_place(p_key unique_keys, p_at resolved_task, p_task jsonb)
   returns jsonb
-  -- The task that is appended for one that is cancelled, which has its key.
+  -- The task to append in place of the cancelled holder of its key.
 
 function tock.in_order_of(p_ids bigint[], p_ends resolved_task[])
   returns resolved_task[]
-  -- The resolve_tasks of tasks in the order of these ids.
+  -- The resolved tasks in the order of these ids.
 
 function tock.include_results(p_children bigint[])
   returns void
-  -- Gives children their parents' ids, names, states and results: {payload, parents}; a task that has waited for what it spawned {payload, result, children}.
+  -- Adds the ids, names, states and results of parents to the payloads of children: {payload, parents}; for a task that has waited for spawned tasks {payload, result, children}.
 
 function tock.insert_key(p_key keys)
   returns text
-  -- Keeps a key like this one under a new prefix and hash, with what counts it; returns the secret.
+  -- Stores a key with these properties under a new prefix and hash, with its counters; returns the secret.
 
 function tock.is_above_runs(p_stream integer, p_position bigint)
   returns boolean
-  -- Whether the next position is above a stream's runs, as it must be; not true when that takes a closer look.
+  -- True if the next position is above all runs of a stream, as it must be; not true if only a slower check can decide.
 
 function tock.is_archiving()
   returns boolean
-  -- Whether history is kept until it lies in the archive.
+  -- True if history is kept until it is in the archive.
 
 function tock.is_empty_pool(p_pool text)
   returns boolean
-  -- Whether nobody is in a pool, and nothing.
+  -- True if the pool has no workers and no tasks.
 
 function tock.is_erased(p_id bigint)
   returns boolean
-  -- Whether the content of a run or waiting entry has been erased.
+  -- True if the content of a run or waiting task was erased.
 
 function tock.is_id(p_text text)
   returns boolean
-  -- Whether a text may be the id of a task.
+  -- True if a text has the form of a task id.
 
 function tock.is_idle_concurrency_key(p_concurrency_key concurrency_keys)
   returns boolean
-  -- Whether a concurrency key has no settings and nobody has come to it for a day.
+  -- True if a concurrency key has no settings and no task has used it for a day.
 
 function tock.is_instant(p_text text)
   returns boolean
-  -- Whether a text is an ISO 8601 date and time with a zone.
+  -- True if a text is an ISO 8601 date and time with a zone.
 
 function tock.is_not_being_assigned(p_pool text, p_task text)
   returns boolean
-  -- Whether no assign_task() is giving away a task at this moment.
+  -- True if no assign_task() is assigning a task at this moment.
 
 function tock.is_of_one(p_lease uuid)
   returns boolean
-  -- Whether a lease has one run, and always had, and its token says where it lies: see new_token_of_one().
+  -- True if a lease was claimed with one run, so that its token is its address: see new_token_of_one().
 
 function tock.is_open(p_lease uuid, p_segment integer)
   returns boolean
-  -- Whether something of a lease is still to be ended.
+  -- True if a lease has runs that have not ended.
 
 function tock.is_out_of_time()
   returns boolean
-  -- Whether the calling statement has taken as long as statement_timeout lets it, or nearly.
+  -- True if the calling statement has used at least 90 % of statement_timeout.
 
 function tock.is_overridden_next(p_stream integer)
   returns boolean
-  -- Whether the next run of a stream is cancelled or expired.
+  -- True if the next run of a stream is cancelled or expired.
 
 function tock.is_own_transaction(p_own_transaction boolean, p_context text)
   returns boolean
-  -- Whether the calling verb may take itself for the whole transaction; p_context is its PG_CONTEXT.
+  -- True if the calling verb is its whole transaction; p_context is the verb's PG_CONTEXT.
 
 function tock.is_past_retention(p_segment segments)
   returns boolean
-  -- Whether a segment is audited and the longest retention in it has passed, or it was ended on demand for the archive and no task waits for parents of which one, or a run of one, may lie in it.
+  -- True if a segment is verified and its longest retention has passed. A segment that was ended early for the archive is past it as soon as no waiting task has a parent, or a run of a parent, in it.
 
 function tock.is_paused(p_policy queues)
   returns boolean
-  -- Whether claims from a queue find nothing: it is paused, or waits to be resumed after a restore.
+  -- True if claims from a queue return nothing: it is paused, or waits to be resumed after a restore.
 
 function tock.is_paused_concurrency_key(p_queue text, p_concurrency_key text)
   returns boolean
-  -- Whether a concurrency key is paused now.
+  -- True if a concurrency key is paused.
 
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean
-  -- Whether these tasks are one, with nothing but a payload.
-
-function tock.is_run_cancelled(p_id bigint)
-  returns boolean
-  -- Whether a run is marked as cancelled now.
+  -- True if p_tasks is one task with only a payload.
 
 function tock.is_whole(p_payload jsonb, p_options jsonb)
   returns boolean
-  -- Whether a task's payload is what others gave it with its own payload in it.
+  -- True if the payload of a task is wrapped with the data of its parents or children.
 
 function tock.isolate_tenants(p_streams integer DEFAULT 1000)
   returns integer
-  -- Finds lanes that one tenant fills, among p_streams streams, and gives those back that have been worked off; returns how many changed.
+  -- Finds lanes that one tenant fills, among p_streams streams, and releases lanes that have been worked off; returns the number of changes.
   -- for tock_admin
 
 function tock.join_pool(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer, p_fencing_token bigint DEFAULT NULL::bigint)
   returns TABLE(state text, task text, fencing_token bigint, leased_until timestamp with time zone)
-  -- Makes a worker free in a pool, or is its heartbeat: moves its end to p_lease_seconds (60) from now, and says which task it holds. With p_fencing_token it is a heartbeat for that holding alone: state lost, and nothing else is done, when that is over.
+  -- Makes a worker free in a pool, or is its heartbeat: moves its deadline to p_lease_seconds (default 60) from now and returns the task that it holds. With p_fencing_token it is a heartbeat for that assignment only: if that is over, the state is lost and nothing else happens.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.join_wait_lists(p_positions bigint[])
   returns void
-  -- Has waiting entries that are due stand at their concurrency keys, and lets in whoever there is room for.
+  -- Puts due waiting tasks into the wait lists of their concurrency keys and admits as many as the limits allow.
 
 function tock.just_promoted(p_run bigint, p_since timestamp with time zone)
   returns boolean
-  -- Whether a run waited before and has been ready only since then.
+  -- True if a run waited before and has been ready only since p_since.
 
 function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp with time zone)
   returns jsonb
-  -- What a run keeps of its task's options, with what its queue asks for; null when that is nothing.
+  -- The options that a run stores, with the defaults of its queue; null if there are none.
 
 function tock.key_changes(p_key unique_keys, p_task jsonb)
   returns jsonb
-  -- What a task brings for the one that has its key.
+  -- The changes that a task brings to the holder of its key.
 
 function tock.key_detail(p_key keys)
   returns jsonb
-  -- What an act says of a key: all but its secret and the hash.
+  -- A key for the audit log, without its secret and its hash.
 
 function tock.key_holders(p_queue text, p_ids bigint[])
   returns SETOF resolved_task
-  -- resolve_tasks() as a key's queue sees them: what has gone on to another stage is running, its queue null.
+  -- resolve_tasks() from the view of the queue of a key: a task that has continued in another stage counts as running, with queue null.
 
 function tock.key_policy(p_task jsonb)
   returns text
-  -- How long a task with this key counts for what comes: pending, unfinished or period.
+  -- How long the holder of the key of a task counts: pending, unfinished or period.
 
 function tock.keyed(p_ids bigint[])
   returns bigint[]
-  -- Those of these runs and waiting entries that have a concurrency key, a unique key or a pipeline.
+  -- The runs and waiting tasks among these that have a concurrency key, a unique key or a pipeline.
 
 function tock.keys_at_limit(p_queue text, p_age interval)
   returns TABLE(concurrency_key text, waiting bigint, concurrency_limit integer, paused boolean, id bigint, since timestamp with time zone, holders text)
-  -- Of the first twenty concurrency keys of a queue that tasks wait at those that are paused, or full for so long, with who has been holders.
+  -- The paused concurrency keys, and those full for longer than p_age with their oldest holder, among the first twenty of a queue with waiters.
 
 function tock.keys_list(p_prefix text DEFAULT NULL::text)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, replaces text, replaced_by text, last_used_at timestamp with time zone, uses bigint)
-  -- All keys, or the one with a prefix, but for their secret part. last_used_at and uses are as a maintenance job saw them within the last minute or so.
+  -- All keys, or the one with a prefix, without their secret. A maintenance job updates last_used_at and uses about once a minute.
   -- for tock_admin, tock_edge
 
 function tock.keys_of_ended_runs_1(p_segment integer, p_ended ending[])
   returns text[]
-  -- The queues and concurrency keys of runs that ended, in turn; null when another segment is meant.
+  -- The queues and concurrency keys of ended runs, alternating; null for another segment.
 
 function tock.keys_of_ended_runs_current(p_segment integer, p_ended ending[])
   returns text[]
-  -- The queues and concurrency keys of runs that ended, in turn; null when another segment is meant.
+  -- The queues and concurrency keys of ended runs, alternating; null for another segment.
 
 function tock.keys_of_lease_1(p_lease uuid, p_segment integer)
   returns text[]
-  -- The queues and concurrency keys of a lease's runs, in turn; null when another segment is meant.
+  -- The queues and concurrency keys of the runs of a lease, alternating; null for another segment.
 
 function tock.keys_of_lease_current(p_lease uuid, p_segment integer)
   returns text[]
-  -- The queues and concurrency keys of a lease's runs, in turn; null when another segment is meant.
+  -- The queues and concurrency keys of the runs of a lease, alternating; null for another segment.
 
 function tock.kin_kept(p_task jsonb)
   returns jsonb
-  -- What a run keeps of the tasks that its own comes after, or is a part of.
+  -- The part of runs.options about the parents and the spawning task of a task.
 
 function tock.known_key(p_key text)
   returns boolean
-  -- True when a key is there and has not ended; else raises TK401.
+  -- True if a key exists and has not ended; otherwise raises TK401.
   -- for tock_edge
 
 function tock.label(p_value text)
   returns text
-  -- A label's value as OpenMetrics has it.
+  -- The value of a label in OpenMetrics text.
 
 function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
   returns smallint
-  -- The lane that a task of a tenant has in a queue.
+  -- The lane of a task of a tenant in a queue.
 
 function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
-  -- A tenant's lane: hashed to one of the queue's lanes; 64 higher while another tenant fills that one, and so on; 512 higher for what comes in bulk.
+  -- The lane of a tenant: hashed to one of the lanes of the queue; 64 higher for each lane that another tenant fills; 512 higher for tasks that come in bulk.
 
 function tock.last_fire(p_schedule schedules, p_from timestamp with time zone, p_upto timestamp with time zone)
   returns timestamp with time zone
-  -- The last fire of a schedule up to an instant, p_from being one of them.
+  -- The last fire of a schedule up to an instant; p_from is a fire.
 
 function tock.last_parents(p_after jsonb, p_upto integer, p_count integer, OUT id text, OUT n bigint)
   returns SETOF record
-  -- So many ids of a list up to the p_upto-th; one is found without taking the list apart.
+  -- The last p_count ids of a list up to the p_upto-th; a single one is found without expanding the list.
 
 function tock.late_fires_swept_at()
   returns timestamp with time zone
-  -- When fires are to be swept because of those who were writing at its last sweep, or at a maintenance job since: what they put may lie below where firing reads on. Null when nobody was.
+  -- When to sweep because of transactions that were writing at the last sweep or at a later job: their rows may lie below the point from which firing reads. Null if there were none.
 
 function tock.late_from()
   returns timestamp with time zone
-  -- From when on promotion looks for tasks with concurrency keys whose enqueueing was committed late: the fiftieth newest due time promoted.
+  -- The due time from which promotion looks for tasks with concurrency keys that were committed late: the fiftieth newest promoted one.
 
 function tock.lease_has_ended()
   returns void
-  -- Raises TK409: what a repeated claim is told when nothing is left of what it was given.
+  -- Raises TK409 for a repeated claim whose lease has ended.
 
 function tock.lease_has_options(p_lease uuid)
   returns boolean
-  -- Whether a lease is of runs with options: see new_token().
+  -- True if the runs of a lease have options: see new_token().
 
 function tock.lease_headers(p_lease uuid)
   returns jsonb
-  -- What the runs of a lease were given beside their payloads, by their run_id: {headers, push_url}; those that have neither are left out.
+  -- The headers and push_url of the runs of a lease, by run_id: {headers, push_url}; runs with neither are left out.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.lease_overridden_range(p_range claim_range, p_passed passed)
   returns SETOF claimed
-  -- lease_overridden_range_N() of the range's segment, with the end of the lease no later than the runs' time limit.
+  -- lease_overridden_range_N() for the segment of the range; the lease ends no later than the time limit of its runs.
 
 function tock.lease_overridden_range_1(p_range claim_range, p_passed passed)
   returns SETOF claimed
-  -- Leases what lies above a stream's cursor in one segment, past what was passed over, and returns it; nothing when another segment is meant.
+  -- Leases the runs above the cursor of a stream in one segment without the skipped ones, and returns them; no rows for another segment.
 
 function tock.lease_overridden_range_current(p_range claim_range, p_passed passed)
   returns SETOF claimed
-  -- Leases what lies above a stream's cursor in one segment, past what was passed over, and returns it; nothing when another segment is meant.
+  -- Leases the runs above the cursor of a stream in one segment without the skipped ones, and returns them; no rows for another segment.
 
 function tock.lease_range_1(p_range claim_range)
   returns SETOF claimed
-  -- Leases what lies above a stream's cursor in one segment and returns it, in order; nothing when another segment is meant.
+  -- Leases the runs above the cursor of a stream in one segment and returns them in order; no rows for another segment.
 
 function tock.lease_range_current(p_range claim_range)
   returns SETOF claimed
-  -- Leases what lies above a stream's cursor in one segment and returns it, in order; nothing when another segment is meant.
+  -- Leases the runs above the cursor of a stream in one segment and returns them in order; no rows for another segment.
 
 function tock.lease_rows_1(p_lease uuid)
   returns SETOF leases
-  -- The rows of a lease, whichever of the two kinds it is.
+  -- The rows of a lease of either kind: one run, or ranges of runs.
 
 function tock.lease_rows_current(p_lease uuid)
   returns SETOF leases
-  -- The rows of a lease, whichever of the two kinds it is.
+  -- The rows of a lease of either kind: one run, or ranges of runs.
 
 function tock.lease_segment(p_lease uuid)
   returns integer
-  -- The segment that a lease and its runs lie in, from the token's last 28 bits; null when it can't be a lease.
+  -- The segment of a lease and its runs, from the last 28 bits of the token; null if there is no such segment.
 
 function tock.leased_runs(p_lease uuid)
   returns SETOF claimed
-  -- The runs of an open lease that have not ended, as its claim returned them; none when its time is up.
+  -- The unfinished runs of an open lease, as its claim returned them; none after the lease has expired.
 
 function tock.leased_runs_1(p_lease uuid)
   returns SETOF claimed
@@ -2237,77 +2233,77 @@ function tock.leased_runs_current(p_lease uuid)
 
 function tock.leave_pool(p_pool text, p_worker text)
   returns boolean
-  -- Takes a worker out of a pool, with what it holds: an offered task waits again, another is over. False when it isn't there.
+  -- Removes a worker from a pool and ends its assignment: an added task waits again, another one is over. False if it is not in the pool.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.limiter_state_of(p_queue text, p_policy queues)
   returns limiter_state
-  -- What a queue's limits allow at this moment, and what is running; allowed is null while that can't be told.
+  -- What the limits of a queue allow now, and how many runs are running; allowed is null while that is unknown.
 
 function tock.limits(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
-  -- Queues with a limit, or the one that is named: what is running of max_running, and what is left in the bucket of their rate (level). running is null where there is no max_running, or while it can't be told.
+  -- The queues with a limit, or the named one: the number of running runs of max_running, and the level of the bucket of their rate. running is null without max_running, or while it is unknown.
   -- for tock_admin, tock_edge
 
 function tock.list_below(p_cursor text)
   returns bigint
-  -- Below which position a listing goes on; TK422 for what is no cursor.
+  -- The position below which a listing continues; TK422 for an invalid cursor.
 
 function tock.list_keyed(p_filter jsonb, p_limit integer)
   returns jsonb
-  -- The task that had a unique key last, or those at a concurrency key, first who is inside, then the line.
+  -- The task that had a unique key last, or the tasks of a concurrency key: first its holders, then its waiters.
 
 function tock.list_leases_1(p_until timestamp with time zone, p_stream integer, p_after bigint, p_queue text, p_worker text, p_limit integer)
   returns TABLE(leases jsonb, scanned integer, last jsonb)
-  -- running() for one segment, after a place in it: leases, how many were looked at, and the last of 2,000.
+  -- running() for one segment, after a place in it: the leases, the number scanned, and the place of the 2,000th.
 
 function tock.list_runs_1(p_streams integer[], p_below bigint, p_scan_limit integer, p_filter jsonb, p_limit integer, p_state text)
   returns TABLE(tasks jsonb, scanned integer, horizon bigint, waiting_horizon bigint)
-  -- Tasks in the segment and of what waits, the newest first: how many rows were looked at, and below which position there may be more of either.
+  -- Tasks of the segment and waiting tasks, the newest first, with the number of rows scanned and the positions below which there may be more of either.
 
 function tock.list_source_1(p_stream integer, p_after bigint, p_last bigint, p_below bigint, p_state text, p_limit bigint)
   returns TABLE("position" bigint)
-  -- The newest runs of a stream in a range and below a position that may be in a state: dead ones by their own index.
+  -- The newest runs of a stream, in a range and below a position, that may be in a state; dead ones come from their own index.
 
 function tock.list_tasks(p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer DEFAULT 10000, OUT tasks jsonb, OUT cursor text, OUT scanned integer)
   returns record
-  -- Tasks that a checked filter lets through, the newest first: up to p_limit of some p_look rows looked at, and the cursor to go on with, null at the end.
+  -- Tasks that match a checked filter, the newest first: up to p_limit among about p_scan_limit rows, and the cursor of the next page, null at the end.
 
 function tock.list_unfinished(p_filter jsonb, p_cursor text, p_limit integer, OUT ids bigint[], OUT cursor text, OUT scanned integer)
   returns record
-  -- Ids of up to p_limit tasks of a queue for a change by filter, in a state or waiting and then ready, and the cursor to go on with, null at the end.
+  -- Ids of up to p_limit tasks of a queue for a change by filter, in one state or waiting and then ready, and the cursor of the next page, null at the end.
 
 function tock.list_waiting(p_filter jsonb, p_below bigint, p_limit integer, p_scan_limit integer)
   returns TABLE(tasks jsonb, scanned integer, horizon bigint)
-  -- What waits, for list_runs_N(): in the snapshot of the statement that asks.
+  -- The waiting tasks for list_runs_N(), in the snapshot of the calling statement.
 
 function tock.listed_segment(p_filter jsonb, p_below bigint)
   returns segments
-  -- In which segment a listing goes on; null when none is left.
+  -- The segment in which a listing continues; null if none is left.
 
 function tock.listed_streams(p_queue text, p_first bigint)
   returns integer[]
-  -- In which streams a listing looks.
+  -- The streams that a listing scans.
 
 function tock.live_key(p_key text)
   returns keys
-  -- The row of a key; TK401 where there is none, or it has ended.
+  -- The row of a key; TK401 if there is none, or if it has ended.
 
 function tock.lock_archive(p_own_transaction boolean)
   returns void
-  -- Keeps who records a part of the archive (p_own_transaction) and who erases tasks apart.
+  -- Keeps recording a part of the archive (p_own_transaction) and erasing tasks apart.
 
 function tock.lock_concurrency_keys(p_queues text[], p_concurrency_keys text[], p_wait boolean)
   returns concurrency_keys[]
-  -- Locks concurrency keys and returns those it got: waiting up to 100 ms for each and else for none, or without waiting.
+  -- Locks concurrency keys and returns the locked ones. With p_wait, waits up to 100 ms for all of them first; after that, and otherwise, takes only those that are free.
 
 function tock.lock_dependents(p_children bigint[])
   returns bigint[]
-  -- Locks up to a thousand children to be looked at, with up to 1 MiB of options, and returns them; the others promotion looks at in a moment.
+  -- Locks up to a thousand children with up to 1 MiB of options for a check and returns them; the others get a recheck by promotion.
 
 function tock.lock_first_waiting(p_pool text, p_list text)
   returns pool_members
-  -- Locks who is first in a line, the task that has waited for longest or a free worker; null when nobody is.
+  -- Locks the first entry of a wait list, the oldest waiting task or a free worker; null if there is none.
 
 function tock.lock_lease(p_lease uuid)
   returns void
@@ -2323,35 +2319,35 @@ function tock.lock_lease_current(p_lease uuid)
 
 function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[])
   returns leased_run[]
-  -- Locks a lease's rows and reads its runs, all or those with these ids, and how each has ended (state null: still running); none when there is no such lease.
+  -- Locks the rows of a lease and reads its runs, all or those with these ids, with their states (null: still running); none if there is no such lease.
 
 function tock.lock_lease_runs_1(p_lease uuid, p_segment integer, p_ids bigint[])
   returns leased_run[]
-  -- lock_lease_runs() for one segment; null when another is meant.
+  -- lock_lease_runs() for one segment; null for another segment.
 
 function tock.lock_lease_runs_current(p_lease uuid, p_segment integer, p_ids bigint[])
   returns leased_run[]
-  -- lock_lease_runs() for one segment; null when another is meant.
+  -- lock_lease_runs() for one segment; null for another segment.
 
 function tock.lock_pairing(p_pool text, p_side text, p_name text)
   returns void
-  -- Waits for who is pairing the same task, or the same worker.
+  -- Waits for a call that is pairing the same task or the same worker.
 
 function tock.lock_space()
   returns integer
-  -- First key of every advisory lock: the schema's oid. Second keys: a stream's number (its claim; -1 - number beside a stranger's lock), 2^30 + slot, named_key().
+  -- First key of every advisory lock: the oid of the schema. Second keys: the number of a stream (its claim lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key().
 
 function tock.lock_waiting(p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
   returns pool_members[]
-  -- Locks the first of a line between two turns, up to so many.
+  -- Locks the first p_limit entries of a wait list between two turns.
 
 function tock.lock_waiting_below(p_pool text, p_list text, p_start bigint, p_limit integer)
   returns pool_members[]
-  -- Locks the first of those who are below where their line is read, up to so many; none while that search rests.
+  -- Locks the first p_limit entries below the start of their wait list; none while that search rests.
 
 function tock.maintenance_jobs_list()
   returns TABLE(name text, every_seconds integer, last_started_at timestamp with time zone, last_ok_at timestamp with time zone, late_seconds double precision, last_amount bigint, last_seconds double precision, last_error text, failures integer)
-  -- Each maintenance job: when it was last done and how that went; late_seconds where it should have been done long ago.
+  -- Each maintenance job: when it last ran and with what outcome; late_seconds if it should have run long ago.
   -- for tock_admin, tock_edge
 
 function tock.maintenance_metrics()
@@ -2360,139 +2356,139 @@ function tock.maintenance_metrics()
 
 function tock.make_key_counters(p_prefix text, p_rated boolean)
   returns void
-  -- Makes the sequences that count a key's uses, and what it did in a window of its rate.
+  -- Makes the sequences that count the uses of a key, and its requests in a window of its rate.
 
 function tock.make_queue(p_queue text)
   returns void
-  -- Makes a queue named for the first time, with the default policy.
+  -- Makes a queue at its first use, with the default policy.
 
 function tock.make_ready(p_positions bigint[], p_cancelled boolean DEFAULT false)
   returns void
-  -- Turns waiting entries into runs, at the ends of their streams; p_cancelled ones are marked and never handed out.
+  -- Turns waiting tasks into runs at the ends of their streams; claims skip them if p_cancelled.
 
 function tock.may_be_dropped(p_segment integer)
   returns boolean
-  -- Whether the archive has nothing against a segment's drop: it is off, or has all of it, verified.
+  -- True if the archive allows the drop of a segment: it is off, or has the whole segment verified.
 
 function tock.may_be_ending(p_ids bigint[], p_own bigint[])
   returns bigint[]
-  -- Which of these runs and waiting entries another transaction may be about to end, or make a run. The rows of p_own are locked by the caller itself.
+  -- The runs and waiting tasks among these that another transaction may be about to end, or to make a run. The caller itself holds the row locks of p_own.
 
 function tock.may_contain(p_filter bytea, p_value bigint)
   returns boolean
-  -- Whether a number may be among those of a filter.
+  -- True if a number may be in a Bloom filter.
 
 function tock.member_of_task(p_pool text, p_task text)
   returns pool_members
-  -- Where a task is in a pool, whether it is over or not.
+  -- The row of a task in a pool, expired or not.
 
 function tock.member_of_worker(p_pool text, p_worker text)
   returns pool_members
-  -- Where a worker is in a pool, whether it is over or not.
+  -- The row of a worker in a pool, expired or not.
 
 function tock.metric(p_name text, p_type text, p_help text, p_samples text)
   returns text
-  -- A family of metrics: its description, type and unit before its samples.
+  -- A family of metrics: its description, type and unit, then its samples.
 
 function tock.metrics()
   returns text
-  -- What Prometheus reads, in OpenMetrics text: every queue as of the last round of the maintenance job minutes, and maintenance jobs as they are.
+  -- The metrics for Prometheus, in OpenMetrics text: every queue as of the last round of the maintenance job collect_metrics, and maintenance jobs as they are.
   -- for tock_admin, tock_edge
 
 function tock.micros(p_at timestamp with time zone)
   returns text
-  -- A time in microseconds since 1970, as the archive has it; null for infinity.
+  -- A time in microseconds since 1970, as the archive stores it; null for infinity.
 
 function tock.missed_dependents(p_children bigint[] DEFAULT NULL::bigint[])
   returns bigint[]
-  -- Of these children, or of 200 that wait, those whose watched parent has ended or gone on, and that look at it again no sooner than in two seconds.
+  -- The children, of these or of 200 waiting ones, whose awaited parent has ended or continued, and that would recheck it no sooner than in two seconds.
 
 function tock.missing_run(p_id bigint, p_task_id bigint)
   returns jsonb
-  -- What is to be read from the archive next, and the files that may have it, oldest first; null when none does.
+  -- The run to read from the archive next, and the archived files that may hold it, oldest first; null if there are none.
 
 function tock.missing_runs_1(p_stream integer)
   returns TABLE(missing ending[], in_leases bigint)
-  -- The runs of a stream that nobody was handed and that have no result, as lost ones; and how many of them lie in leases.
+  -- The runs of a stream without a result that no claim leased, as lost ones, and how many of them lie in leases.
 
 function tock.move(p_ids bigint[], p_queue text)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Moves up to 10,000 waiting and ready tasks to another queue, as they are and at its end. It holds the streams of ready ones as change() does, and waits as long. A row a task: the state it is in, and whether it was moved: not when it is running or has ended, is in that queue already, or has a concurrency key or unique key, which are its queue's, or a pipeline, whose stages are its queues.
+  -- Moves up to 10,000 waiting and ready tasks unchanged to the end of another queue. Locks the streams of ready ones like change(), and waits as long. Returns one row per task: its state, and whether it was moved. It is not moved if it is running or has ended, if it is in that queue already, or if it has a concurrency key, a unique key or a pipeline.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
-  -- Second key of the lock of a maintenance job, of making a queue or a concurrency key, of a queue's limit, or of a window of a key's rate (p_kind): apart from each other, so that no queue's name can stop a maintenance job.
+  -- Second key of a named lock: a maintenance job, making a queue or a concurrency key, a queue limit, or the rate window of an API key (p_kind). Each kind has its own range, so no queue name blocks a maintenance job.
 
 function tock.new_token(p_segment integer, p_after bigint, p_version text DEFAULT '4'::text)
   returns uuid
-  -- A lease's token: 31 bits of the cursor it was claimed at, random bits, the segment in its last 28. Version 5 says that its runs have options.
+  -- A token for a lease: 31 bits of the cursor that it was claimed at, random bits, the segment in the last 28. Version 5 marks runs with options.
 
 function tock.new_token_of_one(p_segment integer, p_stream integer, p_after bigint)
   returns uuid
-  -- The token of a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, the stream in 20 bits, the segment in the last 28.
+  -- A token for a lease of one run: the first bit 1, 31 bits of the cursor, version 8, random bits, 20 bits of stream, 28 bits of segment.
 
 function tock.newest_run(p_stream integer)
   returns bigint
-  -- A stream's newest run, as far as it can lie above the next position: in the segment in use or a later one. Null when there is none.
+  -- The newest run of a stream, if it can lie above the next position: in the current segment or a later one. Null if there is none.
 
 function tock.newest_segment()
   returns integer
-  -- The segment that the sequence is in, or the last there is when it has run out of them. Runs of a later one may be there by the time this is used: within a stream, what is read without them is a prefix.
+  -- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may exist by the time the number is used: what a reader sees of a stream without them is a prefix.
 
 function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
   returns timestamp with time zone
-  -- When a task whose run failed is tried again: in p_seconds, or after its backoff; null when that was the last attempt.
+  -- The time of the next attempt after a failure: in p_seconds, or after the backoff; null after the last attempt.
 
 function tock.next_attempts_1(p_segment integer, p_ended ending[])
   returns next_attempt[]
-  -- What goes on of runs of one segment that ended; null when another segment is meant.
+  -- The next attempts of ended runs of one segment; null for another segment.
 
 function tock.next_attempts_current(p_segment integer, p_ended ending[])
   returns next_attempt[]
-  -- What goes on of runs of one segment that ended; null when another segment is meant.
+  -- The next attempts of ended runs of one segment; null for another segment.
 
 function tock.next_bit(p_bits bigint, p_from integer)
   returns integer
-  -- The lowest bit from one on that is set; null when none is.
+  -- The lowest set bit from p_from on; null if there is none.
 
 function tock.next_cursor(p_stream integer, p_current integer, p_own_transaction boolean)
   returns stream_cursor
-  -- Where a stream's next claim starts; null when nothing is unread. p_current is the segment in use, where that is known.
+  -- The position after which the next claim of a stream starts; null if no run is left. p_current is the current segment, or null.
 
 function tock.next_fire(p_schedule schedules, p_after timestamp with time zone)
   returns timestamp with time zone
-  -- The first instant after another at which a schedule fires; null when none comes.
+  -- The first instant after p_after at which a schedule fires; null if there is none.
 
 function tock.next_fires(p_schedule text DEFAULT NULL::text, p_cron text DEFAULT NULL::text, p_time_zone text DEFAULT NULL::text, p_count integer DEFAULT 5, p_after timestamp with time zone DEFAULT NULL::timestamp with time zone)
   returns TABLE(fire_at timestamp with time zone, local_time text)
-  -- The next fires after an instant (now), of a schedule or of any cron expression in a time zone (UTC), with what the clocks show there; no rows when none comes or there is no such schedule. Of a paused schedule they are those that would be.
+  -- The next fires after an instant (default: now), of a schedule or of any cron expression in a time zone (default: UTC), with the local time there; no rows if there are none or no such schedule. For a paused schedule, the fires that it would have.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.next_parents(p_open dependent[], p_count integer, p_lock boolean)
   returns dependent[]
-  -- Looks at the next p_count parents of children, from the end of their lists: which one is in the way, or how many are left.
+  -- Checks the next p_count parents of children, from the end of their lists: which one is not over, or how many are left.
 
 function tock.next_queue_of(p_next_id bigint)
   returns text
-  -- The queue where a task went on with its next run or waiting entry; null when it didn't.
+  -- The queue of the next run or waiting task with this id; null if there is none.
 
 function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field text)
   returns text
-  -- The queue where a task goes on whose run in p_queue is done: the stage that is named, or else the next; null when it ends. TK422 for one that is none of its.
+  -- The queue in which a task continues after its run in p_queue is done: the named stage, or else the next one; null if it ends. TK422 for a stage outside its pipeline.
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- When time must next do something: the earliest waiting task, lease deadline or schedule that no sweep has passed yet, at once where a sweep may have passed one that was committed late; null when nothing is pending.
+  -- The next time for tick(): the earliest waiting task, lease deadline or schedule that no sweep has passed yet, now if a sweep may have missed one that was committed late; null if nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.not_cancelled(p_children bigint[])
   returns bigint[]
-  -- Children without those that somebody cancelled while what they had run was being completed: these are ended.
+  -- Children without those that were cancelled while their last run was being completed; these are ended.
 
 function tock.notify_dependents(p_ids bigint[])
   returns void
-  -- Has those that watch these runs or waiting entries look at their parents: they have ended, or gone on as others.
+  -- Checks the parents of the children of these runs and waiting tasks, which have ended or continued.
 
 function tock.notify_dependents_of_lease(p_lease uuid, p_segment integer)
   returns void
@@ -2500,43 +2496,43 @@ function tock.notify_dependents_of_lease(p_lease uuid, p_segment integer)
 
 function tock.notify_dependents_of_promoted(p_positions bigint[], p_cancelled boolean)
   returns void
-  -- Has those that watch waiting entries watch the runs that these have become.
+  -- Makes the children of waiting tasks wait for the runs that these have become.
 
 function tock.notify_dependents_of_skipped(p_stream integer, p_after bigint, p_upto bigint)
   returns void
-  -- Has promotion look at those that watch what was passed over in a stream, up to 10,000.
+  -- Schedules a recheck for the children of skipped runs of a stream, up to 10,000.
 
 function tock.oldest_ready_1(p_stream integer, p_cursor bigint)
   returns TABLE(marked bigint, oldest timestamp with time zone)
-  -- How many runs of the segment above a stream's cursor are cancelled or replaced, and since when the first is ready.
+  -- The number of cancelled or replaced runs of the segment above the cursor of a stream, and since when the first run is ready.
 
 function tock.oldest_waiting(p_pool text)
   returns pool_members
-  -- The task that has waited for longest in a pool, as take_task() reads them, and locks nothing.
+  -- The task that has waited for longest in a pool, in the order of take_task(), without a lock.
 
 function tock.on_completing(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation
-  -- Where the task of a run that is done goes on, if it does: in the next stage, or where it is, once those have ended that it spawns.
+  -- How the task of a completed run continues: in the next stage, or in its own queue once the tasks that it spawns have ended. Null if it ends.
 
 function tock.on_concurrency_keys_due(p_positions bigint[])
   returns void
-  -- Called with entries that have a concurrency key and are due: makes ready those that it lets in.
+  -- Called with due tasks that have a concurrency key; makes ready those that the key admits.
 
 function tock.on_dependents_due(p_positions bigint[])
   returns integer
-  -- Called with entries that are to look whether their parents have ended; returns how many became ready.
+  -- Called with due tasks that must check whether their parents have ended; returns how many became ready.
 
 function tock.on_leases_ended(p_leases uuid[], p_segment integer, p_wait boolean)
   returns void
-  -- Called when whole leases with options have ended; p_wait false: no lock may be waited for.
+  -- Called when whole leases with options have ended. With p_wait false it only tries locks.
 
 function tock.on_made_ready(p_positions bigint[], p_cancelled boolean, p_queues text[], p_concurrency_keys text[])
   returns void
-  -- Called when waiting entries have become runs, with the queues and concurrency keys of those that are cancelled.
+  -- Called when waiting tasks have become runs; p_queues and p_concurrency_keys are those of cancelled ones.
 
 function tock.on_parents_lease_ended(p_lease uuid, p_segment integer)
   returns void
-  -- Called when a whole lease has ended that has a run for which other tasks wait, or may have.
+  -- Called when a whole lease has ended that may hold runs for which other tasks wait.
 
 function tock.on_runs_ended(p_segment integer, p_ended ending[])
   returns void
@@ -2544,299 +2540,299 @@ function tock.on_runs_ended(p_segment integer, p_ended ending[])
 
 function tock.on_runs_moved(p_ids bigint[])
   returns void
-  -- Called when runs or waiting entries have ended, or have gone on as others.
+  -- Called when runs or waiting tasks have ended or continue as other runs.
 
 function tock.on_runs_skipped(p_stream integer, p_after bigint, p_upto bigint, p_concurrency_keys text[])
   returns void
-  -- Called when a claim has passed over cancelled or expired runs of a stream, with the concurrency keys that these had.
+  -- Called when a claim has skipped cancelled or expired runs of a stream; p_concurrency_keys are the keys of these runs.
 
 function tock.on_segment_dropped(p_segment integer)
   returns void
-  -- Called when the tables of a segment have gone.
+  -- Called when the tables of a segment have been dropped.
 
 function tock.on_tasks_put_off(p_ids bigint[])
   returns void
-  -- Called when waiting tasks have been given a later time.
+  -- Called when waiting tasks have got a later time.
 
 function tock.open_leases(p_queue text)
   returns uuid[]
-  -- All open leases of a queue, read without a record of them; null while somebody else is claiming from it.
+  -- All open leases of a queue, read from the tables; null while another session is claiming from it.
 
 function tock.open_segments()
   returns integer[]
-  -- The segments in which something is still unread or running, oldest first.
+  -- The segments with unclaimed or running runs, oldest first.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
-  -- The stream of a queue, priority, lane and slot: registered when new, woken when asleep. TK503 when the sequence is behind it.
+  -- The stream of a queue, priority, lane and slot, registered or activated if necessary. TK503 if the sequence is behind it.
 
 function tock.open_webhooks()
   returns queues
-  -- The queue from which webhooks are pushed, made or mended where it can't.
+  -- The queue from which webhooks are pushed, made or repaired if necessary.
 
 function tock.option_error(p_options jsonb)
   returns text[]
-  -- What is wrong with a task's options: {field, message}, or null.
+  -- The error in the options of a task: {field, message}, or null.
 
 function tock.options_again(p_options jsonb, p_policy queues, p_now timestamp with time zone)
   returns jsonb
-  -- The options of a task that runs again in a queue, from those it had.
+  -- The options of a rerun in a queue, from those of the task.
 
 function tock.options_at(p_id bigint)
   returns jsonb
-  -- The options of a run or waiting entry.
+  -- The options of a run or waiting task.
 
 function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
   returns jsonb
-  -- The options of a task that goes on in another queue, after the run at this position: its own, and what that queue asks for.
+  -- The options of a task that continues in another queue, after the run at this position: its own with the defaults of that queue.
 
 function tock.options_of(p_segment integer, p_runs leased_run[])
   returns jsonb
-  -- The options of runs of a segment, by their positions.
+  -- The options of runs of a segment, by position.
 
 function tock.overview()
   returns TABLE(name text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, collected_at timestamp with time zone, enqueued_per_second double precision, started_per_second double precision, done_per_second double precision, failed_per_second double precision, wait_p95 double precision, run_p95 double precision, spark jsonb)
-  -- Each queue as of the last round of the maintenance job minutes: how much there is, rates of five minutes, p95 of waits and runs, and by the minute, oldest first, what was ready and done in the last 30 (nothing where nothing was).
+  -- Each queue as of the last round of the maintenance job collect_metrics: its depths, rates of five minutes, and p95 of waiting and running times. Also the ready and done tasks of the last 30 minutes, by the minute, oldest first (empty if there were none).
   -- for tock_admin, tock_edge
 
 function tock.own_payload(p_payload jsonb, p_options jsonb)
   returns jsonb
-  -- A task's own payload, without what its parents or children gave.
+  -- The payload of a task without the data of its parents or children.
 
 function tock.own_policy(p_policy queues, p_options jsonb)
   returns queues
-  -- A queue's policy as it is for a task that asks for a backoff of its own.
+  -- The policy of a queue with the backoff of a task that has its own.
 
 function tock.own_request_id(p_key text, p_request_id text)
   returns text
-  -- A request id as it counts for a key: apart for keys of other tenants, so that none is given another's ids.
+  -- A request id in the namespace of the tenants of a key, so that no key gets the ids of other tenants.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.own_tasks(p_key text, p_body jsonb)
   returns jsonb
-  -- What a key enqueues, as it is for the key's tenants: the only one is filled in, and concurrency keys and unique keys are theirs.
+  -- The tasks that a key enqueues, restricted to its tenants: a single tenant is filled in, and concurrency keys and unique keys get the name of the tenant.
 
 function tock.own_tenant(p_key text, p_tenant text)
   returns text
-  -- The tenant that a key's filter goes by: the only one that it is for, where none is named. TK403 names the field where it is another's.
+  -- The tenant of a filter for a key: the only tenant of the key if the filter has none. TK403 for a tenant of another key.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.pair(p_pool text, p_worker text, p_task text, p_free pool_members, p_waiting pool_members, p_lease_seconds integer)
   returns pool_members
-  -- Gives a task to a worker; all null when one of them has been paired by somebody else.
+  -- Assigns a task to a worker; all null if another call has paired one of them.
 
 function tock.pair_all(p_pool text, p_tasks pool_members[], p_lease_seconds integer)
   returns bigint[]
-  -- Gives each task a free worker, as far as there are any; the fences of those that it paired.
+  -- Assigns each task to a free worker while there are any; returns the fencing tokens.
 
 function tock.pair_parts(p_pool text, p_tasks pool_members[], p_lease_seconds integer, p_until timestamp with time zone, OUT pairs bigint[], OUT tried text[])
   returns record
-  -- As pair_all(); where somebody else has one of the tasks, each half by itself, down to the single one that is left out, or until that takes too long.
+  -- Like pair_all(). If another session has locked one of the tasks, pairs each half separately, down to the single task that is left out, or until that takes too long.
 
 function tock.pairing_key(p_pool text, p_side text, p_name text)
   returns bigint
-  -- The advisory lock of a task or a worker in a pool.
+  -- The key of the advisory lock of a task or a worker in a pool.
 
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
-  -- The tasks that a task comes after, in their order, from the p_after-th on: each one's state and result (of one that was run again, that one's); gone where its history is.
+  -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again); the state is gone if its history was dropped.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.parse_cron(p_cron text)
   returns cron_plan
-  -- A cron expression of 5 or 6 fields as sets of bits; TK422 says which part can't be.
+  -- A cron expression of 5 or 6 fields as bit sets; TK422 names the invalid part.
 
 function tock.parse_ids(p_rows jsonb, p_field text)
   returns bigint[]
-  -- The ids of an array of {id, ...}; TK422 names the one that is no id or stands twice.
+  -- The ids of an array of {id, ...}; TK422 names an element without an id or with one given before.
 
 function tock.pass_overridden(p_range claim_range, p_most integer)
   returns passed
-  -- pass_overridden_N() of the range's segment.
+  -- pass_overridden_N() for the segment of the range.
 
 function tock.pass_overridden_1(p_range claim_range, p_most integer)
   returns passed
-  -- Passes over the cancelled and expired runs at a stream's cursor, in one segment: where the cursor is then, which of the next runs are to be skipped, up to where that is known, and how many were passed. Null when another segment is meant.
+  -- Skips the cancelled and expired runs at the cursor of a stream in one segment. Returns the new cursor, the runs to skip after it, the last position that was checked, and how many were skipped. Null for another segment.
 
 function tock.pass_overridden_current(p_range claim_range, p_most integer)
   returns passed
-  -- Passes over the cancelled and expired runs at a stream's cursor, in one segment: where the cursor is then, which of the next runs are to be skipped, up to where that is known, and how many were passed. Null when another segment is meant.
+  -- Skips the cancelled and expired runs at the cursor of a stream in one segment. Returns the new cursor, the runs to skip after it, the last position that was checked, and how many were skipped. Null for another segment.
 
 function tock.pause_collection(p_round metrics_progress, p_amount integer)
   returns integer
-  -- Notes where a round is that was cut short; returns p_amount.
+  -- Stores the position of an unfinished round; returns p_amount.
 
 function tock.pause_schedule(p_schedule text)
   returns SETOF shown_schedule
-  -- Stops a schedule from firing until it is resumed; no row when there is none.
+  -- Stops a schedule from firing until it is resumed; no row if there is none.
   -- for tock_admin, tock_edge
 
 function tock.payload_of(p_id bigint)
   returns jsonb
-  -- A task's own payload as it is now: of a running one, as its next attempt has it.
+  -- The present payload of a task; of a running one, the payload of its next attempt.
 
 function tock.payload_with_results(p_row waiting, p_ids bigint[], p_ends resolved_task[], p_results boolean)
   returns jsonb
-  -- The payload of a waiting entry with what its parents, or children, gave, built anew from its parts.
+  -- The payload of a waiting task with the data of its parents or children, built from its parts.
 
 function tock.pending_changes(p_ids bigint[])
   returns pending_change[]
-  -- What is wanted of tasks, by the ids of their first or other runs: that they aren't tried again, or what is changed (of a payload its bytes only). Others are left out.
+  -- The pending changes of tasks, by the ids of their first or later runs: whether they are cancelled, and what is changed (of a payload only its bytes). Ids without any are left out.
 
 function tock.pending_changes_1(p_ids bigint[])
   returns pending_change[]
-  -- What is wanted of tasks, as marked in one segment.
+  -- The pending changes of tasks from the overrides of one segment.
 
 function tock.pending_changes_current(p_ids bigint[])
   returns pending_change[]
-  -- What is wanted of tasks, as marked in one segment.
+  -- The pending changes of tasks from the overrides of one segment.
 
 function tock.pending_changes_in_use(p_ids bigint[])
   returns pending_change[]
-  -- pending_changes() where all ids lie in the segment in use; null when one does not.
+  -- pending_changes() if all ids lie in the current segment; otherwise null.
 
 function tock.percentile(p_counts bigint[], p_share double precision)
   returns double precision
-  -- What a share of what a histogram counts was at most, to about a quarter: the middle of its bucket, and the last bound (a day) where it is above that; null of nothing.
+  -- A percentile of a histogram, to about a quarter: the middle of its bucket, or the last bound (a day) if it lies above that; null for an empty histogram.
 
 function tock.piggyback_maintenance()
   returns boolean
-  -- Does what is due for everybody, before a claim looks for itself; whether there was anything to do.
+  -- Does overdue maintenance before a claim reads its streams; true if there was anything to do.
 
 function tock.pipeline_continuation(p_run leased_run, p_item jsonb, p_options jsonb)
   returns continuation
-  -- Where a task with a pipeline goes on whose run is done; queue null when it ends. TK422 for a stage that is none of its, or that can't take the payload.
+  -- The stage in which a task with a pipeline continues after its run is done; queue null if it ends. TK422 for a stage outside its pipeline, or for a payload that is too large for it.
 
 function tock.pipeline_error(p_pipeline jsonb, p_options jsonb)
   returns text[]
-  -- What is wrong with a task's pipeline: {field, message}, or null.
+  -- The error in the pipeline of a task: {field, message}, or null.
 
 function tock.plan_firing(p_schedule schedules, p_fire_at timestamp with time zone, p_now timestamp with time zone)
   returns firing_plan
-  -- What a schedule whose next fire is p_fire_at comes to now, by its rule for missed fires.
+  -- What a schedule whose next fire is p_fire_at has to fire now, by its rule for missed fires.
 
 function tock.plan_for(p_ids integer)
   returns void
-  -- Has the calling function, which sets plan_cache_mode, plan anew for many ids.
+  -- Makes the calling function, which sets plan_cache_mode, use custom plans for many ids.
 
 function tock.plan_next(p_schedule schedules)
   returns void
-  -- Counts a schedule's next fire from now; none where it is paused.
+  -- Computes the next fire of a schedule from now; none while it is paused.
 
 function tock.policy(p_queue text)
   returns queues
-  -- The policy a queue follows: its own row, or the default row '*'.
+  -- The policy of a queue: its own row, or the default row '*'.
 
 function tock.pool(p_pool text, p_worker text DEFAULT NULL::text, p_task text DEFAULT NULL::text, p_waiting boolean DEFAULT false, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(worker text, task text, state text, fencing_token bigint, since timestamp with time zone, leased_until timestamp with time zone)
-  -- Who is where in a pool: workers by name, free and holding; with p_waiting the tasks that wait; or the one that is named. On from p_after, up to p_limit. Who is past its end is left out.
+  -- The members of a pool: workers by name, free or holding a task; with p_waiting the waiting tasks; or the named one. Starts after p_after, up to p_limit. Workers past their deadline are left out.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.pools()
   returns TABLE(pool text, free bigint, held bigint, waiting bigint)
-  -- All pools with how many workers are free and hold a task, and how many tasks wait; counts 100,000 of each pool's workers and tasks at most.
+  -- All pools with their numbers of free workers, held tasks and waiting tasks; counts at most 100,000 workers and tasks per pool.
   -- for tock_admin, tock_edge
 
 function tock.position_of(p_id bigint)
   returns bigint
-  -- The position that an id holds.
+  -- The position in an id.
 
 function tock.postpone_drop(p_segment segments)
   returns void
-  -- Leaves a segment alone for a while: a minute, two, four ... an hour.
+  -- Postpones the drop of a segment: by a minute, two, four ... an hour.
 
 function tock.prepare_segment_drop(p_segment integer, p_limit integer DEFAULT 100000)
   returns integer
-  -- Prepares a segment for being dropped, about p_limit rows a call: 0 when it is ready.
+  -- Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.
 
 function tock.process_rechecks(p_sweep boolean)
   returns void
-  -- Has promotion look at the children that could not be told before.
+  -- Schedules a recheck of children that could not be notified before.
 
 function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT false)
   returns integer
-  -- Makes up to p_limit waiting tasks whose time has come ready, earliest first; returns how many. p_sweep reads from the bottom.
+  -- Makes up to p_limit due tasks ready, earliest first; returns the number. p_sweep reads all due tasks.
   -- for tock_admin
 
 function tock.promote_from(p_positions bigint[])
   returns void
-  -- Has promotion read on from these waiting entries, which stay there and are due at another time from now on.
+  -- Moves the point from which promotion reads past these waiting rows, which stay and get another due time.
 
 function tock.prune(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes request ids older than a day, what pg_cron noted about Tock's jobs a day ago, unique keys and concurrency keys that nobody has used for long, workers that have claimed nothing of their own for two days (1,000 at most), what became of fires seven days ago, and acts older than a year, up to p_limit of each.
+  -- Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency keys.
   -- for tock_admin
 
 function tock.prune_audit_log(p_limit integer)
   returns integer
-  -- Deletes acts older than a year, up to p_limit of them; returns how many.
+  -- Deletes entries older than a year, up to p_limit; returns the number.
 
 function tock.prune_concurrency_keys(p_limit integer)
   returns integer
-  -- Forgets concurrency keys without settings that nobody has come to for a day, among p_limit of them; returns how many.
+  -- Deletes concurrency keys without settings that no task has used for a day, among p_limit of them; returns the number.
 
 function tock.prune_unique_keys(p_limit integer)
   returns integer
-  -- Forgets unique keys whose tasks are over for longer than their queue keeps them, among p_limit of that age; returns how many.
+  -- Deletes unique keys whose tasks ended longer ago than the retention of their queue, among p_limit of that age; returns the number.
 
 function tock.prune_wait_lists()
   returns void
-  -- Has lines read from where they begin, keeps the four newest marks of each, and none of 500 a call whose pool everybody has left.
+  -- Sets the start of the wait lists to their first entry, keeps the four newest cursors of each, and deletes the cursors of up to 500 empty pools a call.
 
 function tock.prune_worker_leases(p_limit integer)
   returns void
-  -- Forgets workers that have claimed nothing of their own for two days, but for those that still hold it.
+  -- Deletes workers whose last claim_for_worker() is two days old, except those that still hold a lease.
 
 function tock.purge_queue(p_queue text, p_state text DEFAULT NULL::text, p_limit integer DEFAULT 1000000)
   returns TABLE(ready bigint, waiting integer, busy integer, more boolean)
-  -- Cancels what is ready and waiting in a queue, or one of the two, for good: up to p_limit ready runs by one row a stream, and 10,000 waiting tasks. Says how many, how many streams others were claiming from (call again), and whether there is more of what was there when it began. Until its transaction ends nobody claims from those streams.
+  -- Cancels the ready and waiting tasks of a queue, or one of the two: up to p_limit ready runs with one row per stream, and 10,000 waiting tasks. Returns how many, how many streams other sessions were claiming from (call again), and whether more of what was there at the start is left. Claims skip those streams until the transaction ends.
   -- for tock_admin, tock_edge
 
 function tock.purge_range_1(p_stream integer, p_after bigint, p_limit bigint, p_token uuid, OUT passed bigint, OUT purged bigint)
   returns record
-  -- Passes over what lies above a stream's cursor in the segment, as purged: how many runs, and how many of them had not been cancelled or replaced.
+  -- Skips the runs above the cursor of a stream in the segment as purged; returns how many, and how many of them had not been cancelled or replaced.
 
 function tock.purge_stream(p_stream integer, p_limit bigint, OUT passed bigint, OUT purged bigint)
   returns record
-  -- Purges up to p_limit unread runs of a stream; how many were passed over, and how many of them had not been cancelled or replaced before. Null when somebody is claiming from it.
+  -- Purges up to p_limit unclaimed runs of a stream; returns how many it skipped, and how many of these had not been cancelled or replaced before. Null if another session is claiming from the stream.
 
 function tock.push_error(p_push jsonb)
   returns text[]
-  -- What is wrong with a queue's push: {field, message}, or null.
+  -- The error in the push setting of a queue: {field, message}, or null.
 
 function tock.push_queues(p_queue text DEFAULT NULL::text, p_limit integer DEFAULT 20)
   returns TABLE(queue text, push jsonb, generation integer, previous_until timestamp with time zone)
-  -- The queues with push, or the one named, that may have something to send, and which generation of secret signs for each; the one before it too until previous_until.
+  -- The queues with push, or the named one, that may have tasks to send, and the generation of the secret that signs for each; until previous_until the previous generation too.
   -- for tock_admin, tock_edge
 
 function tock.push_secret(p_queue text)
   returns TABLE(queue text, generation integer, previous_until timestamp with time zone)
-  -- Which generation of a queue's secret signs, and until when the one before it does too; no row when there is no such queue.
+  -- The generation of the secret of a queue, and until when the previous one also signs; no row if there is no such queue.
   -- for tock_admin, tock_edge
 
 function tock.put_archive(p_settings jsonb)
   returns TABLE(enabled boolean, prefix text)
-  -- Turns the archive on or off, and says under which prefix its files lie from now on ({enabled, prefix}; what is left out stays).
+  -- Turns the archive on or off and sets the prefix of its future files ({enabled, prefix}; missing settings stay).
   -- for tock_admin, tock_edge
 
 function tock.put_concurrency_key(p_queue text, p_concurrency_key text, p_settings jsonb DEFAULT '{}'::jsonb)
   returns concurrency_keys
-  -- Sets concurrency_limit, concurrency_rate_limit, concurrency_rate_seconds, concurrency_rate_burst and paused of a concurrency key, those that are named; null goes by the queue's setting again. Lets in whoever there is room for then.
+  -- Sets the given settings of a concurrency key: concurrency_limit, concurrency_rate_limit, concurrency_rate_seconds, concurrency_rate_burst, paused. Null follows the setting of the queue again. Then admits waiters as far as the limits allow.
   -- for tock_admin, tock_edge
 
 function tock.put_queue(p_queue text, p_policy jsonb DEFAULT '{}'::jsonb)
   returns queues
-  -- Makes a queue or changes the options named; the others stay. '*' is the default policy. TK422 names the option that is out of range.
+  -- Makes a queue or changes the given settings; the others stay. '*' is the default policy. TK422 names a setting that is out of range.
   -- for tock_admin, tock_edge
 
 function tock.put_schedule(p_schedule text, p_settings jsonb)
   returns shown_schedule
-  -- Makes a schedule, or gives it these settings; what is left out is as by default. Its next fire stays where its timing is as it was, and is counted from now otherwise; what it has fired stays on record. TK422 names the setting that can't be.
+  -- Makes a schedule or replaces its settings; settings that are left out get their defaults. Its next fire stays if its timing is unchanged and is computed from now otherwise; its history stays. TK422 names an invalid setting.
   -- for tock_admin, tock_edge
 
 function tock.queue(p_queue text)
   returns SETOF queues
-  -- A queue's policy; no row when nobody has named it yet. paused says true as well while it waits to be resumed after a restore.
+  -- The policy of a queue; no row if it was never used. paused is also true while the queue waits to be resumed after a restore.
   -- for tock_admin, tock_edge
 
 function tock.queue_claim_state(p_queue text, OUT state text, OUT retry_after_seconds integer)
@@ -2845,163 +2841,163 @@ function tock.queue_claim_state(p_queue text, OUT state text, OUT retry_after_se
 
 function tock.queue_for_authorization(p_key text, p_id bigint)
   returns text
-  -- The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not for; null when it is not there.
+  -- The queue that a key must be for to reach a task: its own, or a stage of its pipeline that the key is not for; null if there is no such task.
   -- for tock_edge
 
 function tock.queue_of_lease(p_lease uuid)
   returns text
-  -- The queue that a lease was claimed from; null when there is no such lease.
+  -- The queue from which a lease was claimed; null if there is no such lease.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.queue_of_schedule(p_schedule text)
   returns text
-  -- The queue that a schedule fires into; null when there is none.
+  -- The queue into which a schedule fires; null if there is no such schedule.
   -- for tock_admin, tock_edge
 
 function tock.queue_of_task(p_id bigint)
   returns text
-  -- The queue a task's id belongs to, where it is now; null when there is none.
+  -- The current queue of the task with this id; null if there is none.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.queue_settings()
   returns TABLE(name text, kind text, low integer, high integer, words text[], nullable boolean)
-  -- The settings of a queue, and what each may be.
+  -- The settings of a queue with their kind and range.
 
 function tock.queue_stats(p_queue text DEFAULT NULL::text)
   returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone)
-  -- How many tasks of each queue are ready, running, waiting and dead, and since when the oldest ready one is; waiting is counted up to a million.
+  -- The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the oldest ready task is ready.
   -- for tock_admin, tock_edge
 
 function tock.queues_of_key(p_key text)
   returns text[]
-  -- The queues that a key is for; null for all of them.
+  -- The queues of a key; null for all.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.queues_with_dead()
   returns text[]
-  -- Up to 20 queues in which tasks have died lately, by 200 streams of the two newest segments.
+  -- Up to 20 queues with recently dead tasks, from 200 streams of the two newest segments.
 
 function tock.readable(p_key text, p_ids bigint[])
   returns bigint[]
-  -- The ids, among these, of tasks that a key may read, with what each was run again as.
+  -- The ids among these of tasks that a key may read, together with their last reruns.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.readable_links(p_key text, p_options jsonb, p_error jsonb, p_rerun_of bigint, p_reruns jsonb, OUT options jsonb, OUT error jsonb, OUT rerun_of text, OUT reruns jsonb)
   returns record
-  -- What a task says of others, its options, error and reruns, without those that a key may not read.
+  -- The options, error and reruns of a task without links to tasks that a key may not read.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.ready_again_at(p_queue text, p_options jsonb)
   returns timestamp with time zone
-  -- When a task whose run was lost or given back is ready again: at once, or by way of waiting, to stand at its concurrency key, where that is paused.
+  -- The time when a lost or released task is ready again: at once, or through tock.waiting if its concurrency key is paused.
 
 function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
   returns timestamp with time zone
-  -- Since when a run of a task that waited, or that goes on, has been ready or due; null when that can't be seen.
+  -- When a run became ready or due that is not the first of its task, or whose task waited; null if that is unknown.
 
 function tock.ready_statement(p_segments integer[])
   returns text
-  -- The statement that says how much of each stream is ready, and since when; up to a million that came since the last count a stream.
+  -- The statement that returns the number of ready runs of each stream and since when, with up to a million new ones per stream since the last count.
 
 function tock.reap(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
-  -- Takes back the runs of leases past their deadline, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns how many. p_sweep reads from the bottom, by itself once a minute.
+  -- Ends the runs of expired leases, about p_limit a call: each is lost and its task ready again, or dead after max_lost. Returns the number. p_sweep reads all expired leases (default: once a minute).
   -- for tock_admin
 
 function tock.reap_pool(p_pool text, p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
   returns integer
-  -- Lets go of the workers of one pool that have vanished, among p_limit whose time to look has come; returns how many it looked at.
+  -- Removes the vanished workers of one pool, among p_limit with a due check; returns the number checked.
 
 function tock.reap_pools(p_limit integer DEFAULT 10000, p_sweep boolean DEFAULT NULL::boolean)
   returns integer
-  -- Lets go of workers past their end in all pools: tasks that were offered wait again, others are over. Looks at p_limit places a call and returns how many. p_sweep reads from the bottom, by itself once a minute.
+  -- Removes workers past their deadline in all pools: added tasks wait again, others are over. Checks p_limit members a call and returns the number. p_sweep reads all (default: once a minute).
   -- for tock_admin
 
 function tock.reap_segment_1(p_from timestamp with time zone, p_now timestamp with time zone, p_limit integer)
   returns reaped
-  -- Reaps what lies in the segment: how many runs, and up to which deadline when that was not all.
+  -- Reaps expired leases of the segment; returns the number of runs, and the last deadline if there are more.
 
 function tock.recheck_parents(p_children bigint[])
   returns void
-  -- Has children look at their parents.
+  -- Checks the parents of children.
 
 function tock.rechecks_from(p_count integer)
   returns bigint
-  -- After which number the newest p_count dependency_rechecks lie.
+  -- The number after which the newest p_count dependency_rechecks lie.
 
 function tock.record_archive_dropped(p_segment integer)
   returns void
-  -- Notes that a segment is in the archive only, from now on; one that is not there leaves nothing behind.
+  -- Records that a segment now exists only in the archive; removes the rest of one that is not completely there.
 
 function tock.record_archive_step(p_error text DEFAULT NULL::text)
   returns void
-  -- Notes how a step of the archive went: p_error is null when it did.
+  -- Records the outcome of a step of the archive; p_error is null after a success.
   -- for tock_admin, tock_edge
 
 function tock.record_dead_tasks(p_segment integer, p_ended ending[])
   returns void
-  -- Notes which of the runs that ended were the last of tasks of queues with a dead_webhook.
+  -- Records which of the ended runs were the final runs of tasks of queues with a dead_webhook.
 
 function tock.record_depth()
   returns void
-  -- Keeps how much there is now, in all and for this minute.
+  -- Stores the present depths, in totals and for this minute.
 
 function tock.record_key_uses(p_limit integer DEFAULT 500)
   returns integer
-  -- Writes down which of up to p_limit keys were used since it was there last, and makes and drops what counts them; returns how many were.
+  -- Records which of up to p_limit keys were used since the last call, and makes and drops their counters; returns the number of used keys.
 
 function tock.record_lease_progress_1(p_lease uuid, p_progress jsonb)
   returns void
-  -- Keeps how far all runs of a lease are that have not ended.
+  -- Stores the progress of all unfinished runs of a lease.
 
 function tock.record_lease_progress_current(p_lease uuid, p_progress jsonb)
   returns void
-  -- Keeps how far all runs of a lease are that have not ended.
+  -- Stores the progress of all unfinished runs of a lease.
 
 function tock.record_limiter_state(p_queue text, p_policy queues, p_asked limiter_state, p_token uuid, p_started integer)
   returns void
-  -- Writes down what a claim has taken of a queue's limits; 40001 when it went by what isn't so any more.
+  -- Records what a claim has used of the limits of a queue; 40001 if its state was outdated.
 
 function tock.record_progress(p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
   returns bigint[]
-  -- Keeps what a worker says of runs of its open lease, or of all of them; returns the ids that are none that still run.
+  -- Stores the progress of runs of an open lease, or of all its runs; returns the ids that are not running in it.
 
 function tock.redirect_run_ids_1(p_limit integer)
   returns integer
-  -- Notes in promotions what the runs of the segment became, where they went on; returns how many rows it looked at.
+  -- Stores in promotions which runs the runs of the segment became; returns the number of rows that it scanned.
 
 function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit integer DEFAULT 1000, p_cursor text DEFAULT NULL::text, p_request_id text DEFAULT NULL::text, p_to_queue text DEFAULT NULL::text, p_again boolean DEFAULT false, p_reason text DEFAULT NULL::text)
   returns TABLE(redriven integer, ids bigint[], cursor text, scanned integer)
-  -- Runs up to p_limit dead tasks of a queue again ({tenant, error}: what dead_groups() says), as new tasks, in p_to_queue if named; those that were run again before are left out unless p_again. One row: how many, their new ids, and the cursor to go on with, null when all have been looked at; what dies after the first call is left out by those that go on from it. A call repeated with its request_id within 24 hours gives the same.
+  -- Runs up to p_limit dead tasks of a queue again as new tasks ({tenant, error}: as dead_groups() shows it), in p_to_queue if given; tasks that were run again before only with p_again. Returns one row: the number, the new ids, and the cursor of the next page, null at the end. Later pages leave out tasks that died after the first call. A repeated call with the same request_id returns the same for 24 hours.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL::text, p_hint text DEFAULT NULL::text)
   returns void
-  -- Raises a caller's mistake: SQLSTATE TK and the HTTP status, DETAIL the field's name, HINT what to do next.
+  -- Raises an error of the caller: SQLSTATE TK and the HTTP status, DETAIL the field, HINT what to do next.
 
 function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
   returns void
-  -- Raises TK422 for the first task that is not as it should be; DETAIL is like tasks[3].priority.
+  -- Raises TK422 for the first invalid task; DETAIL is like tasks[3].priority.
 
 function tock.refuse_cron(p_field text, p_item text)
   returns void
-  -- Raises TK422 for a part of a cron expression, with what may stand there.
+  -- Raises TK422 for an invalid part of a cron expression, with what is allowed.
 
 function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
   returns void
-  -- Raises TK422 when these edges between so many tasks have a cycle; it names a task that is in it or behind it.
+  -- Raises TK422 if these edges between p_tasks tasks have a cycle; names a task in the cycle or behind it.
 
 function tock.refuse_large_payloads(p_queue text, p_body jsonb, p_request_id text)
   returns void
-  -- Raises TK422 where a task of an enqueue has a larger payload than its queue takes, unless its request id was seen before.
+  -- Raises TK422 for a payload larger than its queue accepts, unless the request id was seen before.
 
 function tock.refuse_named_keys(p_tasks jsonb, p_field text)
   returns void
-  -- Raises TK422 where tasks of which some have unique keys name each other.
+  -- Raises TK422 if tasks of one call name each other and some of them have unique keys.
 
 function tock.refuse_self_wait(p_position bigint, p_ids bigint[], p_tasks jsonb, p_field text)
   returns void
-  -- Raises TK422 for what a task leaves behind and would wait for while that waits for the task.
+  -- Raises TK422 if a spawned task waits for the task that would wait for it.
 
 function tock.refuse_twice(p_runs leased_run[])
   returns void
@@ -3009,154 +3005,154 @@ function tock.refuse_twice(p_runs leased_run[])
 
 function tock.release(p_lease uuid, p_ids bigint[] DEFAULT NULL::bigint[])
   returns TABLE(released integer, refused bigint[])
-  -- Gives runs of a lease back unharmed (all that are left, or those named): they are ready again at once, at the end of their stream, and it counts as no attempt. Ids that were not this lease's to release are refused; no row when it is over.
+  -- Returns runs of a lease to their queue (all that are left, or the named ones). They are ready again at once, at the end of their stream, and no attempt is counted. refused are the ids that the lease could not release; no row if the lease has ended.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.release_admissions(p_ids bigint[])
   returns void
-  -- Opens the concurrency keys of waiting entries that were inside and are put off, for the next.
+  -- Admits waiters at the concurrency keys of admitted waiting tasks that were postponed.
 
 function tock.release_dependents(p_children bigint[])
   returns void
-  -- Lets children whose parents are over come next: ready, or to their concurrency keys, or to wait for their time.
+  -- Releases children whose parents have ended: they are ready, wait for their concurrency key, or wait for their time.
 
 function tock.release_keys_of_leases(p_leases uuid[], p_segment integer, p_wait boolean)
   returns void
-  -- Opens the concurrency keys of the runs of leases for the next.
+  -- Admits waiters at the concurrency keys of the runs of leases.
 
 function tock.release_keys_of_runs(p_segment integer, p_ended ending[])
   returns void
-  -- Opens the concurrency keys of runs that ended for the next.
+  -- Admits waiters at the concurrency keys of ended runs.
 
 function tock.release_vanished(p_pool text)
   returns boolean
-  -- Lets the offered tasks of workers that have just vanished wait again, or of all that have, where the maintenance job is late; whether there was anything to do.
+  -- Makes the added tasks of vanished workers wait again: those of the last minute, or all if the maintenance job is late. Returns whether there were any.
 
 function tock.remove_next_fire(p_schedule text)
   returns schedule_next_fires
-  -- Takes away the row of a schedule's next fire and returns it; who calls it writes the next.
+  -- Deletes the row of the next fire of a schedule and returns it; the caller writes the next row.
 
 function tock.remove_vanished_from(p_pool text, p_number bigint)
   returns void
-  -- Takes out those who have vanished among the next 1,000 in the line of free workers.
+  -- Removes the vanished workers among the next 1,000 free workers.
 
 function tock.remove_vanished_holders(p_members pool_members[])
   returns boolean
-  -- Ends those of a list that are held by workers that have vanished; whether there were any.
+  -- Ends the assignments among these whose workers have vanished; returns whether there were any.
 
 function tock.replace_runs_1(p_found resolved_task[], p_changes jsonb, p_due timestamp with time zone, p_slot integer)
   returns resolved_task[]
-  -- Marks ready runs as superseded and has changed ones, or waiting entries where p_slot is -1, take their places.
+  -- Marks ready runs as superseded and adds changed ones in their place, or waiting tasks if p_slot is -1.
 
 function tock.replace_runs_anywhere(p_found resolved_task[], p_changes jsonb)
   returns resolved_task[]
-  -- Replaces ready runs by changed ones; returns those that had not started or been cancelled, n being the id of what replaces them. Until the transaction ends no claim takes from their streams.
+  -- Replaces ready runs with changed ones. Returns those that had not started and were not cancelled; n is the id of the replacement. Claims skip their streams until the transaction ends.
 
 function tock.reprioritize(p_ids bigint[], p_priority integer)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Gives tasks another priority, 0 (first) to 9: change() with plain arguments.
+  -- Gives tasks another priority, 0 (first) to 9: change() with scalar arguments.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.reprioritize_where(p_queue text, p_filter jsonb, p_priority integer, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 1000)
   returns TABLE(matched integer, changed integer, cursor text, scanned integer)
-  -- Gives another priority to up to p_limit tasks of a queue that have not that one ({state: waiting, ready or running, tenant}; waiting and ready ones without a state), as reprioritize() does. One row: how many were matched and changed, and the cursor to go on with, null at the end; calls that go on leave out what came since.
+  -- Gives another priority to up to p_limit tasks of a queue with a different one ({state: waiting, ready or running, tenant}; without a state the waiting and ready ones) like reprioritize(). Returns one row: the numbers matched and changed, and the cursor of the next page, null at the end. Pages after the first leave out newer tasks.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.request_erasure(p_task_id bigint, p_queue text)
   returns void
-  -- Notes that a task is to be erased from the archive.
+  -- Records that a task is to be erased from the archive.
 
 function tock.request_seen(p_verb text, p_queue text, p_request_id text, p_digest bigint)
   returns requests
-  -- What a call with this request id was given before, all null when it is new. TK422 when the call has changed since.
+  -- The stored answer to a call with this request id; all null for a new id. TK422 if the arguments differ from the first call.
 
 function tock.requeue_missing_runs(p_segment integer, p_stream integer, p_runs bigint, p_leased bigint)
   returns integer
-  -- Makes runs of a settled segment ready again that nobody was handed and that have no result, and reports the difference; returns how many.
+  -- Makes runs of a closed segment ready again that have no result and were never leased, and reports the difference; returns the number.
 
 function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text)
   returns TABLE(id bigint, state text, rerun_id bigint, refused text)
-  -- Runs up to 10,000 ended tasks again, each as a new task with the payload, priority, tenant, max_attempts and options it had at last. A row a known task: the state it is in, and the new task's id, or why there is none (unfinished, erased). A call repeated with its request_id, which counts in each of their queues, within 24 hours gives the same, once it has run any again.
+  -- Runs up to 10,000 ended tasks again, each as a new task with its last payload, priority, tenant, max_attempts and options. Returns one row per known task: its state, and the id of the new task or why there is none (unfinished, erased). A repeated call with the same request_id, which counts in each of their queues, returns the same for 24 hours, once it has run any again.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)
   returns TABLE(id bigint, state text, changed boolean)
-  -- Lets tasks run at another time, now if that is past: change() with plain arguments.
+  -- Moves tasks to another time, now if it is past: change() with scalar arguments.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.reset_concurrency_key(p_queue text, p_concurrency_key text)
   returns boolean
-  -- Has a concurrency key go by its queue's settings again, not paused and its bucket full, and looks anew who may come in; false when there is no such concurrency key.
+  -- Resets a concurrency key to the settings of its queue, not paused and with a full bucket, and admits waiters; false if there is no such key.
   -- for tock_admin, tock_edge
 
 function tock.reset_limits(p_queue text)
   returns TABLE(queue text, max_running integer, running integer, rate_limit integer, rate_seconds integer, rate_burst integer, level double precision)
-  -- Fills the bucket of a queue's rate again and counts anew what is running; no row when there is no queue of this name with a limit.
+  -- Refills the bucket of the rate of a queue and counts its running runs again; no row if there is no queue of this name with a limit.
   -- for tock_admin, tock_edge
 
 function tock.reset_wait_list_start(p_pool text, p_list text)
   returns void
-  -- Has a line read from where it begins, where that is elsewhere than its marks say.
+  -- Sets the start of a wait list to its first entry if its cursors are elsewhere.
 
 function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
   returns stream_cursor
-  -- The segment of a stream's next run, and the cursor to claim it from; null when nothing is unread.
+  -- The segment of the next run of a stream and the cursor to claim it from; null if none is left.
 
 function tock.resolve_each_task(p_ids bigint[])
   returns resolved_task[]
-  -- resolve_tasks() with one row a task, in the order of the newest runs and waiting entries.
+  -- resolve_tasks() with one row per task, in the order of the newest runs and waiting rows.
 
 function tock.resolve_tasks(p_ids bigint[])
   returns SETOF resolved_task
-  -- For ids of tasks or runs, n in their order: the task's id, the id of its newest run or waiting entry, its state and queue. Unknown ones are left out.
+  -- For ids of tasks or runs, with n in their order: the id of the task, the id of its newest run or waiting row, its state and its queue. Unknown ids are left out.
 
 function tock.results_fit(p_ends resolved_task[], p_bytes bigint)
   returns boolean
-  -- Whether the results of these tasks are up to so many bytes of JSON.
+  -- True if the results of these tasks have at most p_bytes of JSON.
 
 function tock.results_of(p_ids bigint[], p_ends resolved_task[], p_results boolean, OUT n bigint, OUT id bigint, OUT state text, OUT result jsonb)
   returns SETOF record
-  -- How tasks ended and with which results, n in their order: of one that was run again, how that did.
+  -- The final states and results of tasks, with n in their order; for a task that was run again, those of its last rerun.
 
 function tock.resume_schedule(p_schedule text)
   returns SETOF shown_schedule
-  -- Lets a paused schedule go on with its next fire from now; those that fell into the pause are not missed. No row when there is none.
+  -- Resumes a paused schedule with its next fire from now; fires during the pause do not count as missed. No row if there is none.
   -- for tock_admin, tock_edge
 
 function tock.retried_tasks(p_queue text)
   returns TABLE(id bigint, failed integer)
-  -- Tasks of a queue that have failed twice and more, and are to run again.
+  -- Tasks of a queue that have failed at least twice and will run again.
 
 function tock.revoke_key(p_prefix text)
   returns boolean
-  -- Ends a key at once; false when there is none with this prefix.
+  -- Ends a key at once; false if there is none with this prefix.
   -- for tock_admin, tock_edge
 
 function tock.roll_up_minutes()
   returns void
-  -- Makes an hour of the oldest minutes that are past two days, and deletes hours older than 400 days.
+  -- Merges the oldest minutes beyond two days into an hour, and deletes hours older than 400 days.
 
 function tock.rotate_key(p_prefix text, p_overlap_seconds integer DEFAULT 86400)
   returns TABLE(key text, prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, replaces text)
-  -- Makes a new key that may do what one with a prefix may, for as long as that was made for, and ends the old one after so many seconds. TK409 when a key that lives has replaced it before; no row when there is none.
+  -- Makes a new key with the rights and the lifetime of an existing one, and ends the old one after the overlap. TK409 if a live key has already replaced it; no row if there is none with this prefix.
   -- for tock_admin, tock_edge
 
 function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer DEFAULT 86400)
   returns TABLE(queue text, generation integer, previous_until timestamp with time zone)
-  -- Makes the next generation of a queue's secret sign, and for so long the one before it too; while that lasts it is not rotated again, unless p_overlap_seconds is 0: then the one before is void at once.
+  -- Makes the next generation of the secret of a queue sign, and for the overlap the previous one too. During the overlap it does nothing, unless p_overlap_seconds is 0: the previous generation then stops at once.
   -- for tock_admin, tock_edge
 
 function tock.run_again_1(p_found resolved_task[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
   returns resolved_task[]
-  -- Makes new tasks of ended ones, in a queue, and notes what they are reruns of; returns them, current_id being the new one. p_again also of those that were run again before.
+  -- Makes new tasks of ended ones in a queue and records them in reruns; returns them with current_id as the new id. With p_again also of tasks that were run again before.
 
 function tock.run_all_again(p_found resolved_task[], p_queue text, p_kind text, p_again boolean, p_reason text)
   returns resolved_task[]
-  -- run_again() wherever the tasks are, to p_queue or each to its own.
+  -- run_again() for tasks of any segment, in p_queue or each in its own queue.
 
 function tock.run_at(p_id bigint)
   returns found_run
-  -- A run and how it stands, by its id; null when there is none.
+  -- A run and its state by its id; null if there is none.
 
 function tock.run_at_1(p_id bigint)
   returns SETOF found_run
@@ -3164,119 +3160,119 @@ function tock.run_at_1(p_id bigint)
 
 function tock.run_fire_schedules()
   returns integer
-  -- fire_schedules(), from the bottom once a minute and where somebody may have left something there; notes who is writing.
+  -- fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.
 
 function tock.run_headers_1(p_lease uuid, p_segment integer)
   returns jsonb
-  -- The headers and push_url of a lease's runs, by their ids; null when another segment is meant.
+  -- The headers and push_url of the runs of a lease, by run id; null for another segment.
 
 function tock.run_headers_current(p_lease uuid, p_segment integer)
   returns jsonb
-  -- The headers and push_url of a lease's runs, by their ids; null when another segment is meant.
+  -- The headers and push_url of the runs of a lease, by run id; null for another segment.
 
 function tock.run_late_maintenance()
   returns boolean
-  -- What a claim does for everybody before it looks for itself: fire and promote what is due, and do maintenance jobs that are late: the sweep of waiting after 5 s, reaping and segments after 15 times their interval, the sweep of schedules after 75 s. Whether there was anything to do.
+  -- The maintenance that a claim does before it reads: fires due schedules, promotes due tasks, and runs late maintenance jobs: the sweep of tock.waiting after 5 s, reaping and segments after 15 times their interval, the sweep of schedules after 75 s. Returns whether there was anything to do.
 
 function tock.run_maintenance(p_job text, p_seconds integer DEFAULT 5)
   returns integer
-  -- Does one maintenance job now, in batches for up to p_seconds (0: one batch), and records how it went in tock.maintenance_jobs; returns how much it did, null when it failed or is being done elsewhere.
+  -- Runs one maintenance job now, in batches for up to p_seconds (0: one batch), and records the outcome in tock.maintenance_jobs. Returns the amount of work, null if it failed or is running in another session.
   -- for tock_admin
 
 function tock.run_schedule(p_schedule text, p_request_id text DEFAULT NULL::text)
   returns SETOF bigint
-  -- Fires a schedule now, also a paused one, whatever its last task does; its next fire stays. Returns the task's id, no row when there is no such schedule. A call repeated with its request_id within 24 hours gives the same id.
+  -- Fires a schedule now, even a paused one and whatever the state of its last task; its next fire stays. Returns the id of the task, no row if there is no such schedule. A repeated call with the same request_id returns the same id for 24 hours.
   -- for tock_admin, tock_edge
 
 function tock.run_state_1(p_stream integer, p_position bigint, p_options jsonb)
   returns TABLE(state text, next_id bigint, ended_at timestamp with time zone, cancel_requested boolean, result jsonb, error jsonb, worker text, claimed_at timestamp with time zone, leased_until timestamp with time zone, lease_after bigint)
-  -- How a run of the segment stands, with its result and the lease that holds it; no lease where it was passed over.
+  -- The state of a run of the segment with its result and its lease; a skipped run has no lease.
 
 function tock.running(p_queue text DEFAULT NULL::text, p_worker text DEFAULT NULL::text, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(leases jsonb, cursor text, scanned integer)
-  -- Who runs what: open leases, of a queue or worker if one is named, the one that ends first at the top (one over several streams once for each), each with the ids of up to ten of its tasks that have not ended. Looks at up to 2,000 of a segment, and may find none among them: go on while there is a cursor.
+  -- Open leases, of one queue or worker if given, the next deadline first (a lease over several streams once for each), each with the ids of up to ten unfinished tasks. Scans up to 2,000 leases per segment, and a page may be empty: continue while there is a cursor.
   -- for tock_admin, tock_edge
 
 function tock.running_leases_1(p_tokens uuid[], OUT runs integer, OUT tokens uuid[])
   returns record
-  -- How many runs of some leases of one segment are still running, and of which leases they are.
+  -- The number of unfinished runs of these leases of one segment, and the leases that have any.
 
 function tock.running_leases_current(p_tokens uuid[], OUT runs integer, OUT tokens uuid[])
   returns record
-  -- How many runs of some leases of one segment are still running, and of which leases they are.
+  -- The number of unfinished runs of these leases of one segment, and the leases that have any.
 
 function tock.runs_in_no_transaction_1(p_ids bigint[], p_oldest integer, p_claiming integer[], p_marking boolean)
   returns SETOF bigint
-  -- Which of these runs lie in the segment, have not ended, and are in no other transaction's hands, for may_be_ending().
+  -- The runs among these that lie in the segment, have not ended and are not locked by another transaction, for may_be_ending().
 
 function tock.runs_to_archive_1(p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
   returns TABLE(stream integer, "position" bigint, begun bigint, created_at timestamp with time zone, queue text, texts text[])
-  -- Runs of the segment as the archive has them, after a place in it and up to another, in the order of stream and position.
+  -- Runs of the segment in the form of the archive, between two places, in the order of stream and position.
 
 function tock.save_wait_list_cursor(p_pool text, p_list text, p_reached bigint, p_marks integer, p_rest_until timestamp with time zone)
   returns void
-  -- Notes how far a line has come; four marks have it read from there on.
+  -- Saves how far a wait list has been read; four cursors at once move its start there.
 
 function tock.schedule(p_schedule text)
   returns SETOF shown_schedule
-  -- A schedule: its settings, its next fire, and how the last one went; no row when there is none.
+  -- A schedule: its settings, its next fire and the outcome of the last one; no row if there is none.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.schedule_history(p_schedule text, p_limit integer DEFAULT 20, p_before bigint DEFAULT NULL::bigint)
   returns TABLE(number bigint, fire_at timestamp with time zone, until_at timestamp with time zone, fired_at timestamp with time zone, outcome text, task_id bigint, error text)
-  -- What became of a schedule's fires in the last seven days, the newest first: fired or run (with the task), overlapped, replaced or missed (from fire_at up to before until_at, where there were several), failed (with the error).
+  -- The fires of a schedule in the last seven days, the newest first, with their outcomes: fired or run (with the task), overlapped, replaced, missed (from fire_at until before until_at, if there were several) or failed (with the error).
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.schedule_is_held()
   returns void
-  -- Raises TK503 for who has waited in vain for a schedule that somebody else has locked.
+  -- Raises TK503 after waiting in vain for a locked schedule.
 
 function tock.schedule_recheck(p_children bigint[])
   returns void
-  -- Has promotion look at children in a moment, also at those whose row somebody has.
+  -- Schedules a recheck of children in a moment, including those whose rows are locked.
 
 function tock.schedule_settings()
   returns TABLE(name text, kind text, low integer, high integer, words text[])
-  -- The settings of a schedule, and what each may be.
+  -- The settings of a schedule with their kind and range.
 
 function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns SETOF shown_schedule
-  -- Schedules by name, of a queue or all, from after a name on.
+  -- Schedules by name, of one queue or all, after p_after.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.seconds_to_next_waiting(p_queue text)
   returns integer
-  -- Seconds to a queue's next waiting task, 1 to 30.
+  -- The seconds until the next waiting task of a queue, 1 to 30.
 
 function tock.sees_all()
   returns boolean
-  -- Whether each statement of the transaction has a snapshot of its own.
+  -- True if each statement of the transaction takes a new snapshot.
 
 function tock.segment_of(p_position bigint)
   returns integer
-  -- The number of the segment that a position lies in; null when there is none, or no more.
+  -- The number of the segment of a position; null if there is none, or not any more.
 
 function tock.segments_list(p_limit integer DEFAULT 100)
   returns TABLE(number integer, state text, first_position bigint, end_position bigint, started_at timestamp with time zone, closed_at timestamp with time zone, verified_at timestamp with time zone, bytes bigint, runs bigint)
-  -- Segments, the newest first: their state, size, and about how many runs are stored in each.
+  -- Segments, the newest first: their state, their size, and about how many runs each stores.
   -- for tock_admin, tock_edge
 
 function tock.send_dead_task_events(p_limit integer DEFAULT 50000)
   returns integer
-  -- Tells the endpoints of queues with a dead_webhook what died since, one message a queue and minute at most, by tasks in tock-webhooks; returns how many notes it took.
+  -- Sends new dead task events to the endpoints of queues with a dead_webhook, at most one message per queue and minute, as tasks in tock-webhooks; returns the number of events.
 
 function tock.series(p_queue text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer)
   returns TABLE(step_seconds integer, at timestamp with time zone, enqueued bigint, started bigint, done bigint, failed bigint, lost bigint, dead bigint, ready bigint, running bigint, waiting bigint, oldest_ready_seconds double precision, wait jsonb, run jsonb)
-  -- What happened in a queue, or in all together, from p_from (an hour ago) to before p_to, in points of p_step_seconds: up to 1,500, by the hour where it is more than two days ago. Depths are the highest in each, null where nobody counted.
+  -- The metrics of a queue, or of all together, from p_from (default: an hour ago) until before p_to, in points of p_step_seconds: up to 1,500, by the hour for times more than two days ago. Depths are the maximum of each point, null without a count.
   -- for tock_admin, tock_edge
 
 function tock.server_identity()
   returns bigint
-  -- Stands for this server and its timeline: it changes with a restore, a failover or a branch.
+  -- Identifies this server and its timeline; changes with a restore, a failover or a branch.
 
 function tock.set_paused(p_schedule text, p_paused_at timestamp with time zone)
   returns shown_schedule
-  -- Pauses or resumes a schedule, unless it is; null when there is none.
+  -- Pauses or resumes a schedule; null if there is none.
 
 function tock.shown_schedule(p_schedule schedules)
   returns shown_schedule
@@ -3284,47 +3280,47 @@ function tock.shown_schedule(p_schedule schedules)
 
 function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
-  -- Moves a stream's cursor without handing anything out: a closed lease that holds no runs but p_skipped that were passed over.
+  -- Moves the cursor of a stream without leasing a run: inserts a closed lease with no runs, p_skipped of them skipped.
 
 function tock.sole_holder(p_queue text, p_concurrency_key text)
   returns bigint
-  -- The waiting entry of the task inside a concurrency key that lets in one.
+  -- The waiting row of the only holder of a concurrency key with a limit of one.
 
 function tock.some(p_count bigint, p_one text, p_more text DEFAULT NULL::text)
   returns text
-  -- How many of something, in words: 1 task, 2 tasks.
+  -- A number with the matching noun: 1 task, 2 tasks.
 
 function tock.some_tasks(p_count bigint, p_one text, p_more text)
   returns text
-  -- How many tasks, with the verb that goes with it.
+  -- A number of tasks with the matching verb.
 
 function tock.spawn_all(p_segment integer, p_runs leased_run[], p_results jsonb)
   returns void
-  -- Enqueues what runs that were done leave behind, once, and has those wait that are to go on after it.
+  -- Enqueues the tasks that completed runs spawn, once, and makes the tasks that are to continue after them wait.
 
 function tock.spawn_parts(p_runs leased_run[], p_results jsonb, OUT queue text, OUT tasks jsonb, OUT places jsonb)
   returns SETOF record
-  -- What runs leave behind as calls of enqueue() in their order; places has for each task which of the runs it is of, and which of its tasks.
+  -- The tasks that runs spawn as calls of enqueue() in order; places has for each task the index of its run and of the task in that run.
 
 function tock.spawned_field(p_field text, p_places jsonb, p_runs leased_run[])
   returns text
-  -- Where in a completion the field stands that enqueue() refused.
+  -- The path in a completion of a field that enqueue() rejected.
 
 function tock.spawned_ids(p_run leased_run)
   returns bigint[]
-  -- The ids of the tasks that a run left behind, in order.
+  -- The ids of the tasks that a run spawned, in order.
 
 function tock.stage_policy(p_queue text)
   returns queues
-  -- The policy of a stage's queue, which is made if it is new.
+  -- The policy of the queue of a stage, which is made if it is new.
 
 function tock.stages_kept(p_task jsonb, p_due_at timestamp with time zone)
   returns jsonb
-  -- What a run keeps of a task's pipeline.
+  -- The part of runs.options about the pipeline of a task.
 
 function tock.stages_of_task(p_id bigint)
   returns jsonb
-  -- The stages of a task's pipeline, none of another's; null when it is not there.
+  -- The stages of the pipeline of a task, empty without one; null if there is no such task.
 
 function tock.step_of(p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
   returns integer
@@ -3332,314 +3328,314 @@ function tock.step_of(p_from timestamp with time zone, p_to timestamp with time 
 
 function tock.store_next_fire(p_schedule text, p_fire schedule_next_fires)
   returns void
-  -- Writes the row of a schedule's next fire, under the turn after that of the one that was taken away.
+  -- Writes the row of the next fire of a schedule, with the turn after that of the deleted row.
 
 function tock.stored_task_1(p_current_id bigint)
   returns TABLE(priority smallint, tenant text, max_attempts smallint, bytes integer, payload jsonb, options jsonb)
-  -- What is kept of a task with a run of the segment, or with a waiting entry.
+  -- The stored data of a task, from a run of the segment or from tock.waiting.
 
 function tock.stores_elsewhere()
   returns boolean
-  -- Whether this is a server whose log is kept elsewhere: Neon's, or Aurora.
+  -- True on a server that keeps its log elsewhere: Neon or Aurora.
 
 function tock.stream_has_options(p_stream integer)
   returns boolean
-  -- Whether a stream is of runs with options.
+  -- True if the runs of a stream have options.
 
 function tock.stream_of(p_id bigint)
   returns integer
-  -- The stream that an id holds; 0 for what started out waiting.
+  -- The stream in an id; 0 for a task that started out waiting.
 
 function tock.streams_in_any_segment(p_queue text, p_seed integer, p_seen integer[], p_limit integer)
   returns candidate[]
-  -- Streams to draw from, whichever segment they are in.
+  -- Streams of a queue with unclaimed runs, in any segment.
 
 function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_late boolean)
   returns stream_scan
-  -- The next streams of a queue that have something to claim, besides those seen; at the first look it does maintenance that is late.
+  -- The next streams of a queue with runs to claim, without those seen; the first call also runs late maintenance.
 
 function tock.sum_counts(p_counts bigint[])
   returns bigint[]
-  -- Arrays of counts, one after the other in one, added up; null when there are none.
+  -- The sum of arrays of counts that were aggregated into one; null if there are none.
 
 function tock.sweep_may_be_late(p_writers text[])
   returns boolean
-  -- Whether some of those who were writing to waiting at its last sweep have ended since.
+  -- True if a transaction that was writing to tock.waiting at its last sweep has ended since.
 
 function tock.sweep_wait_lists(p_limit integer DEFAULT 500)
   returns integer
-  -- Looks at concurrency keys that somebody stands at, up to p_limit a call, and lets in whoever was missed; returns how many.
+  -- Admits waiters that were missed, at up to p_limit concurrency keys with waiters a call; returns the number.
 
 function tock.take_slot(p_from integer DEFAULT NULL::integer)
   returns integer
-  -- The writer slot of this transaction, locked to its end: one writer a slot makes commit order and position order agree in each of its streams.
+  -- The writer slot of this transaction, locked until it ends. One writer per slot makes commit order and position order agree in each stream of the slot.
 
 function tock.take_stream(p_stream integer)
   returns boolean
-  -- Takes the lock of a stream's claim by trying, or its second key where the first is held by a session outside of any transaction.
+  -- Tries the claim lock of a stream, or its second key where a session outside of any transaction holds the first.
 
 function tock.take_task(p_pool text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
   returns TABLE(state text, task text, fencing_token bigint, leased_until timestamp with time zone)
-  -- Gives a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, its own again with a later end, when it has one; empty when none waits, which is a heartbeat for one that has joined; busy while somebody is giving it one.
+  -- Assigns to a worker, joined or not, the task that has waited for longest in the pool. State: taken; held, with its present task and a later deadline, if it has one; empty if no task waits, which also is the heartbeat of a joined worker; busy while another call is assigning it a task.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.task(p_id bigint)
   returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
-  -- A task by its id or any of its runs' ids: its state, and all its runs in order with queue, worker, times, progress, result and error. No row when there is none, or it ended longer than its queue's retention ago.
+  -- A task by its id or the id of any of its runs: its state, and all its runs in order with queue, worker, times, progress, result and error. No row if there is none, or if it ended longer ago than the retention of its queue.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.task_of(p_schedule schedules, p_fire_at timestamp with time zone)
   returns jsonb
-  -- The task that a schedule enqueues for a fire; fire_as is the payload's key for which fire it is.
+  -- The task that a schedule enqueues for a fire; fire_as is the key of the payload that gets the fire.
 
 function tock.task_with(p_id bigint, p_archived found_run[] DEFAULT NULL::found_run[], p_scanned bigint[] DEFAULT '{}'::bigint[])
   returns TABLE(id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer, lost integer, created_at timestamp with time zone, run_at timestamp with time zone, ended_at timestamp with time zone, payload jsonb, result jsonb, error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb, missing jsonb)
-  -- task(), which may go on with runs that were read from the archive: `missing` is the next of them that it needs.
+  -- task() with runs that were read from the archive: "missing" is the next run that it needs.
 
 function tock.task_with_trace(p_task jsonb, p_trace jsonb)
   returns jsonb
-  -- A task with the trace context of the request that enqueues it, unless it has one of its own.
+  -- A task with the trace context of the request that enqueues it, unless it has its own.
 
 function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, scanned integer)
-  -- One row: tasks of a queue or of all, without their payloads, the newest first by their newest run or entry, that a filter lets through ({queue, state, tenant, error, worker, rerun, from, to}; with queue also unique_key or concurrency key), the cursor to go on with (null at the end), and how many rows were looked at, some 10,000 a call: it may find none among them. Ready, running and dead ones are found by an index. rerun true or false: only those that have been run again, or have not.
+  -- One row: tasks of one queue or all that match a filter, without payloads, the newest first by their newest run or waiting row. The filter is {queue, state, tenant, error, worker, rerun, from, to}, and with queue also unique_key or concurrency_key. Also the cursor of the next page (null at the end), and the number of rows scanned, about 10,000 a call: a page may be empty. Ready, running and dead tasks are found by an index. rerun: only tasks that were (true) or were not (false) run again.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.tenant_of_task(p_id bigint)
   returns text
-  -- The tenant of a task; null when it has none, or is not there.
+  -- The tenant of a task; null if it has none, or if there is no such task.
   -- for tock_edge
 
 function tock.tenant_scoped_name(p_tenant text, p_name jsonb)
   returns text
-  -- The name that a tenant's key gives a concurrency key or a unique key: its own, which no other's task meets.
+  -- The stored name of a concurrency key or unique key of a tenant, distinct from those of all other tenants.
 
 function tock.tenants_of_key(p_key text)
   returns text[]
-  -- The tenants that a key is for; null for all of them.
+  -- The tenants of a key; null for all.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.tick()
   returns timestamp with time zone
-  -- Does every maintenance job that is due and returns next_wake_at(): what pg_cron calls, and an external wake can.
+  -- Runs every due maintenance job and returns next_wake_at(); for pg_cron and external alarms.
   -- for tock_admin, tock_edge
 
 function tock.tick_by()
   returns timestamp with time zone
-  -- By when an alarm ticks even if nothing that it knows of is due: five seconds from now where pg_cron knows no seconds, else null.
+  -- The time by which an alarm ticks even if it knows of nothing due: five seconds from now if pg_cron has no intervals in seconds, otherwise null.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.token_cursor(p_lease uuid, p_first bigint)
   returns bigint
-  -- The after_position of a lease of one run, from its token and the first position of its segment, which is at most 2^30 wide.
+  -- The after_position of a lease of one run, from its token and the first position of its segment. A segment is at most 2^30 positions wide.
 
 function tock.token_segment(p_lease uuid)
   returns integer
-  -- The segment that a lease's token names; lease_segment() says whether there is one.
+  -- The segment that a token names; lease_segment() checks that it exists.
 
 function tock.token_stream(p_lease uuid)
   returns integer
-  -- The stream of a lease of one run, from its token.
+  -- The stream in the token of a lease of one run.
 
 function tock.unassign_task(p_pool text, p_task text, p_fencing_token bigint DEFAULT NULL::bigint, p_again boolean DEFAULT false)
   returns boolean
-  -- Takes a task out of a pool, or with p_again lets it wait there for another worker; its worker is free again. With p_fencing_token only while that holding goes on. False when there was nothing to end.
+  -- Removes a task from a pool, or with p_again makes it wait there for another worker; its worker is free again. With p_fencing_token only if that assignment still exists. False if there was nothing to end.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all boolean)
   returns text[]
-  -- The fields of what leads on to another stage without a result, in the order of p_ended, null for the others; p_all: they were completed as a whole lease.
+  -- The fields of runs that continue in another stage without a result, in the order of p_ended, null for the others. p_all: they were completed as a whole lease.
 
 function tock.uncollected_segments()
   returns integer[]
-  -- The segments that may hold something that has not been counted.
+  -- The segments that may have uncounted runs or leases.
 
 function tock.uncollected_streams(p_after integer, p_limit integer)
   returns integer[]
-  -- The next streams in which something may have happened since they were counted.
+  -- The next streams that may have uncounted runs or leases.
 
 function tock.unfinished_tasks(p_fires schedule_next_fires[])
   returns bigint[]
-  -- Of the last tasks of schedules that may not overlap, those that have not ended.
+  -- The last tasks, not yet ended, of schedules that may not overlap.
 
 function tock.unheld_tasks(p_pool text, p_tasks text[])
   returns pool_members[]
-  -- Those of a list that nobody holds who is there, or is giving away, in its order, each once.
+  -- The tasks of a list that no live worker holds and no other call is assigning, in its order, each once.
 
 function tock.unmatched_ids(p_ids bigint[], p_found bigint[], OUT id bigint, OUT n bigint)
   returns SETOF record
-  -- Ids and their places, but for the places in p_found.
+  -- The ids, with their index, whose index is not in p_found.
 
 function tock.unread_stream(p_queue text)
   returns integer
-  -- A stream of a queue with runs that were not claimed, cancelled ones among them; null when there is none.
+  -- A stream of a queue with unclaimed runs, cancelled ones included; null if there is none.
 
 function tock.update_key(p_prefix text, p_changes jsonb)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone, revoked_at timestamp with time zone, replaces text, replaced_by text, last_used_at timestamp with time zone, uses bigint)
-  -- Changes a key's name, expiry and rate, those that are named; null takes away. No row when there is none with this prefix.
+  -- Changes the name, expiry or rate of a key; null removes the expiry or rate. No row if there is no key with this prefix.
   -- for tock_admin, tock_edge
 
 function tock.url_error(p_url jsonb)
   returns text
-  -- What is wrong with the URL of an endpoint; null when it may be one.
+  -- The error in the URL of an endpoint; null if it is valid.
 
 function tock.utc(p_at timestamp with time zone)
   returns text
-  -- An instant to be read by people.
+  -- An instant as text for people.
 
 function tock.verify_archive(p_archive archives)
   returns void
-  -- Calls a segment verified whose files hold all of its runs, and begins anew with one of which that can't be said.
+  -- Marks a segment as verified if its files hold all of its runs, and otherwise starts its export again.
 
 function tock.verify_segments(p_limit integer DEFAULT 1000000)
   returns integer
-  -- Counts the runs of the oldest settled segment against its leases, about p_limit a call, and goes on from there the next time; returns how many it looked at.
+  -- Compares the runs of the oldest unverified closed segment with its leases, about p_limit a call, and continues there in the next call; returns the number of rows that it scanned.
   -- for tock_admin
 
 function tock.visible_since(p_queue text)
   returns timestamp with time zone
-  -- Tasks of a queue that ended before this are not shown any more.
+  -- Tasks of a queue that ended before this time are no longer shown.
 
 function tock.visible_task(p_key text, p_id bigint)
   returns bigint
-  -- This id, but null where a key is for some tenants and the task is of another, or for some tenants or queues and there is no such task.
+  -- This id; null if the key is for some tenants and the task is of another one, or if the key is restricted and there is no such task.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.wait_for(p_position bigint, p_ids bigint[], p_spawn jsonb, p_field text)
   returns void
-  -- Has a task's next entry come after others; TK422 where these wait for it.
+  -- Makes the next waiting row of a task depend on others; TK422 if these wait for it.
 
 function tock.wait_for_lock(p_key integer)
   returns boolean
-  -- Takes the lock of a stream's claim, a slot or a maintenance job, waiting up to 50 ms; false when that was not enough.
+  -- Takes the claim lock of a stream, a slot or a maintenance job; waits up to 50 ms, then returns false.
 
 function tock.wait_for_parents(p_waits dependent[])
   returns void
-  -- Has children watch the parents that are in their way, and look at them again in a while.
+  -- Makes children wait for the parents that have not ended, and schedules their next recheck.
 
 function tock.wait_list_start(p_pool text, p_list text)
   returns bigint
-  -- From which turn on a line is read.
+  -- The turn from which a wait list is read.
 
 function tock.waiting_behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
-  -- Those of some waiting entries that are due at a concurrency key which come after one that is not among them.
+  -- The rows among some waiting tasks due at a concurrency key that come after a row that is not among them.
 
 function tock.was_completed_so(p_run leased_run, p_item jsonb, p_next continuation, p_pipeline boolean)
   returns boolean
-  -- Whether a run that ended before was completed by the same call: it led to the same queue, and left the same tasks behind.
+  -- True if an ended run was completed by the same call: it continued in the same queue and spawned the same tasks.
 
 function tock.was_ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
-  -- Whether a run that ended before ended as done and led to this stage, null for none.
+  -- True if an ended run ended as done and its task went to this stage (null: to none).
 
 function tock.was_spawned_before(p_run leased_run, p_spawn jsonb)
   returns boolean
-  -- Whether a run that ended before left these tasks behind, or none.
+  -- True if an ended run has spawned exactly these tasks, or none.
 
 function tock.whoami(p_key text)
   returns TABLE(prefix text, name text, scopes text[], queues text[], tenants text[], rate_limit integer, rate_seconds integer, created_at timestamp with time zone, expires_at timestamp with time zone)
-  -- What a key may: its scopes, queues, tenants, rate and end. TK401 when it is none.
+  -- The scopes, queues, tenants, rate and expiry of a key. TK401 for an invalid key.
   -- for tock_edge
 
 function tock.why(p_queue text, p_sessions boolean DEFAULT true)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Why tasks of a queue are late at this moment, what explains it best first, and what to do about each: paused, no worker, a limit, what is due and not made ready, an open transaction, parents, concurrency keys, tasks that fail, or time that stands still. No row when nothing holds it up. Without p_sessions whose sessions those are is left out.
+  -- Why tasks of a queue are late now, the best explanation first, and what to do: the queue is paused, no worker, a limit, due tasks that are not made ready, an open transaction, parents, concurrency keys, failing tasks, or maintenance that does not run. No row if nothing holds them up. Without p_sessions, sessions are not identified.
   -- for tock_admin, tock_edge
 
 function tock.why_not_closed(p_segment segments)
   returns TABLE(why text, hint text)
-  -- Who or what keeps a segment that is over from being settled, the first there is, and what to do.
+  -- The first reason why an ended segment is not closed, and what to do.
 
 function tock.why_of_concurrency_keys(p_queue text, p_age interval DEFAULT '00:00:05'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- One note of all concurrency keys of a queue that tasks wait at because they are paused, or full of tasks that are inside for long.
+  -- One note about all concurrency keys of a queue with waiters that are paused, or that their holders have kept for long.
 
 function tock.why_of_hidden(p_seconds double precision DEFAULT 0.3)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- why_of_transactions() for those whose beginning the owner may not see: by several looks.
+  -- why_of_transactions() for transactions whose start the owner may not see, by several looks.
 
 function tock.why_of_maintenance()
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Whether time does what it must: pg_cron, and late maintenance jobs.
+  -- Findings about pg_cron and late maintenance jobs.
 
 function tock.why_of_parents(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- One note of the tasks of a queue that wait for their parents: how many, and how the parents stand of the one that has waited for longest.
+  -- One note about the tasks of a queue that wait for their parents: how many, and the states of the parents of the oldest.
 
 function tock.why_of_poison(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Tasks of a queue that fail, end their workers or die, again and again.
+  -- Tasks of a queue that fail, lose their workers or die, again and again.
 
 function tock.why_of_takers(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Why ready tasks of a queue are not handed out: paused, a limit, no worker, or too few; or why they are not pushed.
+  -- Why ready tasks of a queue are not claimed or pushed: paused, a limit, no worker, or too few.
 
 function tock.why_of_time(p_queue text)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Whether tasks of a queue are due and still wait, and where pg_cron comes by the minute, that it does.
+  -- A finding if due tasks of a queue still wait, or a note if that is because pg_cron runs jobs once a minute.
 
 function tock.why_of_transactions(p_age interval DEFAULT '00:00:05'::interval)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- Transactions that have written to Tock and have been open, or prepared, for so long.
+  -- Transactions that have written to Tock and have been open, or prepared, for longer than p_age.
 
 function tock.will_not_start(p_id bigint, p_lock boolean)
   returns boolean
-  -- Whether a run or waiting entry that is not to start any more is in nobody's hands: false as well where that can't be told now.
+  -- True if a cancelled or expired run or waiting task is certain never to start; false also if that cannot be decided now.
 
 function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
   returns jsonb
-  -- A task's payload with another of its own, beside what its parents or children gave.
+  -- The payload of a task with its own part replaced, beside the data of its parents or children.
 
 function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
   returns jsonb
-  -- A task's options with the ids of those it comes after.
+  -- The options of a task with the ids of its parents.
 
 function tock.with_trace(p_body jsonb, p_trace jsonb)
   returns jsonb
-  -- The body of POST /v1/queues/:queue/tasks with the trace context that came in the headers of its request.
+  -- The body of POST /v1/queues/:queue/tasks with the trace context from the headers of its request.
   -- for tock_edge
 
 function tock.without_query(p_push jsonb)
   returns jsonb
-  -- A queue's push as an act shows it: what a URL asks for may be a secret.
+  -- The push setting of a queue for the audit log: without the query of the URL, which may be a secret.
 
 function tock.without_secrets(p_options jsonb)
   returns jsonb
-  -- What is left of a run's options when its task is erased.
+  -- The options of a run without what an erasure removes.
 
 function tock.without_trace(p_tasks jsonb)
   returns jsonb
-  -- Tasks as they are compared when a call is repeated: the same whatever trace each try is part of.
+  -- Tasks as a repeated call is compared: without the trace context, which differs for each attempt.
 
 function tock.workers_past_deadline(p_pool text)
   returns integer
-  -- How many workers of a pool, of the first 1,000 to be looked at, are past their end and have not been let go.
+  -- The number of workers of a pool, among the first 1,000 to check, that are past their deadline and were not removed.
 
 function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb DEFAULT '{}'::jsonb)
   returns void
-  -- Writes down who governs what: a verb, what it was done to, and how; never a secret, a payload or what a URL asks for.
+  -- Adds an administrative action to the audit log: a verb, its object and its arguments; never a secret, a payload or the query of a URL.
 
 function tock.write_cursor(p_at jsonb)
   returns text
-  -- A place in a listing, as callers get it.
+  -- A place in a listing as the cursor that callers get.
 
 function tock.write_results_1(p_segment integer, p_ended ending[], p_again next_attempt[], p_streams integer[])
   returns integer
-  -- Writes the results of one segment's runs and, where some go on (p_again), the next runs and waiting entries; null when another segment is meant.
+  -- Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for another segment.
 
 function tock.write_results_current(p_segment integer, p_ended ending[], p_again next_attempt[], p_streams integer[])
   returns integer
-  -- Writes the results of one segment's runs and, where some go on (p_again), the next runs and waiting entries; null when another segment is meant.
+  -- Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for another segment.
 
 function tock.writers()
   returns text[]
-  -- The virtual ids of other transactions that hold a writer slot.
+  -- The virtual transaction ids of other transactions with a writer slot.
 
 function tock.writers_of_fires()
   returns text[]
-  -- The virtual ids of other transactions that have written to fires or have rows of it locked.
+  -- The virtual transaction ids of other transactions that have written to schedule_next_fires or locked its rows.
 
 function tock.writers_of_waiting(p_age interval DEFAULT '00:00:00'::interval)
   returns text[]
-  -- The virtual ids of other transactions that have rows of waiting locked, or have written there and are so old.
+  -- The virtual transaction ids of other transactions that have locked rows of tock.waiting, or have written to it and are older than p_age.

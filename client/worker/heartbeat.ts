@@ -6,7 +6,7 @@ type LeaseEvents = {
   /** Tasks with requested cancellation. */
   cancel(ids: string[]): void;
   lost(error: LeaseLost): void;
-  /** The lease has expired by the local clock. */
+  /** Called when the lease has expired by the local clock. */
   expired(): void;
   error(error: unknown): void;
 };

@@ -48,7 +48,7 @@ const select = `min(n.step_seconds) as step_seconds,
     .map((name) => `'${name}', n.${name}`)
     .join(', ')}) order by n.at) as points`;
 
-/** Charts: /v1/series of all queues, or of one. */
+/** Serves /v1/series: the data for charts, of all queues or of one. */
 export function series(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',

@@ -5,7 +5,8 @@ returns bigint language sql immutable as $$
   select p_position << 20 | p_stream
 $$;
 
-comment on function tock.id_at is 'The id for a position in a stream; waiting tasks have stream 0.';
+comment on function tock.id_at is
+  'The id for a position in a stream. A task that was waiting when it got its id has stream 0.';
 
 create or replace function tock.position_of(p_id bigint)
 returns bigint language sql immutable as $$

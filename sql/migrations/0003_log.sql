@@ -6,13 +6,14 @@
 -- never be set back: a cached or repeated position would land in a range that is already leased.
 create sequence tock.positions cache 1 maxvalue 8796093022207;
 
--- The number of a stream is the low 20 bits of every id in it; 0 means a waiting task. The sequence cycles,
--- so that numbers lost to rollbacks are used again. An insert that meets a number in use tries the next one.
+-- The low 20 bits of a run's id are the number of its stream. They are 0 in the id of a task that was waiting
+-- when it got its id. The sequence cycles, so that numbers lost to rollbacks are used again. An insert that
+-- meets a number in use tries the next one.
 create sequence tock.stream_numbers as integer maxvalue 1048575 cycle;
 
 -- A segment is a range of positions, with one partition each of runs, leases, results and run_overrides. It
--- is closed when it has ended, the transactions that were writing then have ended, no run in it is unread and
--- no lease is open. Then it is verified, and dropped after its retention.
+-- is closed when it has ended, the transactions that were writing then have ended, no run in it is unclaimed
+-- and no lease is open. Then it is verified, and dropped after its retention.
 create table tock.segments (
   number integer primary key,
   first_position bigint not null unique,

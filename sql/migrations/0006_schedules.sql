@@ -46,8 +46,8 @@ create table tock.schedules (
 create index schedules_by_queue on tock.schedules (queue, name);
 
 -- The next fire of each schedule, and the outcome of the last one. due_at is infinity if there is no next
--- fire: the schedule is paused or over. A fire deletes the row and inserts the next turn, so that the newest
--- row is found first while an old transaction is open.
+-- fire: the schedule is paused or over. A fire deletes the row and inserts another, whose turn is one higher.
+-- So the newest row is found first while an old transaction is open.
 create table tock.schedule_next_fires (
   turn bigint not null,
   due_at timestamptz not null,

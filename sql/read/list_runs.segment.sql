@@ -1,5 +1,5 @@
--- Tasks of a state may be in these ranges of streams: the unread part of active streams, the open leases, or
--- whole streams. A glance at a few runs of each range shows which ranges have the newest ones; these are
+-- Tasks of a state may be in these ranges of streams: the unclaimed part of awake streams, the open leases,
+-- or whole streams. A glance at a few runs of each range shows which ranges have the newest ones; these are
 -- scanned, p_scan_limit rows in all. If a range has more rows than were scanned, the page ends at its last
 -- one for all ranges; otherwise the order would be wrong. The filter runs on no more rows than p_limit needs,
 -- because nothing is sorted or hashed after that order. The same statement lists the waiting tasks: between

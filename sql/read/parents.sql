@@ -13,8 +13,8 @@ begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
   elsif p_after is null or p_after < 0 then
-    perform tock.refuse(422, 'after must be a whole number from 0: the last n of the previous page',
-      'after');
+    perform tock.refuse(422, 'after must be a whole number, 0 or higher', 'after',
+      'for the next page, set after to the last n of the previous page');
   end if;
   select t.options into v_options from tock.task(p_id) t;
   v_names := v_options -> 'names';

@@ -36,14 +36,14 @@ begin
   runs := '[]';
   while v_next is not null loop
     v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
-    -- the next run of a task is known only after all files that may have it were read
+    -- the next run of a task is known only after all archived files that may hold it were read
     if v_run.id is null and p_archived <> '{}' and (tock.stream_of(v_next) <> 0 or v_next = any (p_scanned))
     then
       v_run := tock.archived_run(p_archived, v_next, coalesce(id, v_next));
       v_next := coalesce(v_run.id, v_next);
     end if;
     if v_run.id is null then
-      -- in this order, because the row may become a run in between
+      -- `waiting` before `promotions`: a promotion may turn the waiting entry into a run in between
       select w.position, w.queue, w.priority, w.tenant, w.attempt, w.lost, w.created_at,
         w.due_at, w.due_after_parents, w.payload, w.max_attempts,
         coalesce(w.task_id, tock.id_at(w.position, 0)) as task_id,

@@ -127,6 +127,15 @@ test('the document says what is not to be guessed of a lease', async () => {
   expect(runs.description).toContain('including those that have ended since');
 });
 
+test('the options of a task over HTTP are those that the database checks', async () => {
+  const { body } = await tock.send('GET /openapi.json');
+  const { rows } = await tock.owner.query('select name from tock.extended_options()');
+  const basic = ['payload', 'delay_seconds', 'run_at', 'priority', 'tenant', 'max_attempts'];
+  expect(Object.keys(body.components.schemas.Task.properties).sort()).toEqual(
+    [...basic, ...rows.map(({ name }) => name)].sort(),
+  );
+});
+
 test('the document says what is validated: limits, unknown options, the problem answer', async () => {
   const { body } = await tock.send('GET /openapi.json');
   const claim = body.paths['/v1/queues/{queue}/claim'].post;

@@ -63,6 +63,20 @@ test('the edge takes each option up to the same limit as the database', async ()
   }
 });
 
+test('each setting of queue_settings() is accepted by PUT and returned', async () => {
+  const { rows } = await tock.owner.query('select * from tock.queue_settings()');
+  const policy = Object.fromEntries(
+    rows.map(({ name, kind, high, words }) => {
+      if (kind === 'push') return [name, null];
+      if (kind === 'flag') return [name, true];
+      return [name, kind === 'word' ? words.at(-1) : high];
+    }),
+  );
+  const put = await tock.send('PUT /v1/queues/settings', { body: policy });
+  expect(put).toMatchObject({ status: 200, body: policy });
+  expect((await tock.send('GET /v1/queues/settings')).body).toMatchObject(policy);
+});
+
 test('a queue that nobody named is not found', async () => {
   expect((await tock.send('GET /v1/queues/nobody')).status).toBe(404);
 });

@@ -103,8 +103,8 @@ export const claim: Mutant[] = [
   {
     name: 'a claim of one stays in its segment when the next has begun',
     in: 'tock.claim_one',
-    find: 'and (select %1$s from tock.positions s) and not (p_own_transaction',
-    replace: 'and not (p_own_transaction',
+    find: 'and (select %1$s from tock.positions s) and not (p_late',
+    replace: 'and not (p_late',
     caught: ['sql/kernel/claim/claim-one.test.ts', 'claims of one continue in the next segment'],
   },
   {

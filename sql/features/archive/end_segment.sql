@@ -14,7 +14,7 @@ declare
   v_segment tock.segments;
 begin
   if not tock.is_archiving() then
-    perform tock.refuse(409, 'the archive is off', null,
+    perform tock.refuse(409, 'the archive is off, so the history of this segment would be lost', null,
       'run tock archive on first: a segment that is ended on demand is dropped before its retention');
   elsif not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then
     perform tock.refuse(503, 'another transaction is making or ending segments', null,
@@ -43,6 +43,6 @@ begin
 end $$;
 
 comment on function tock.end_segment is
-  'Ends the current segment, so that it is archived and dropped as soon as nothing in it is unread or '
+  'Ends the current segment, so that it is archived and dropped as soon as nothing in it is unclaimed or '
   'running. While a segment that was ended this way still exists, returns that one. TK409 while the archive '
   'is off.';

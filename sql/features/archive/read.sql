@@ -40,8 +40,8 @@ returns jsonb language sql stable as $$
 $$;
 
 comment on function tock.missing_run is
-  'The run to read from the archive next, and the files that may have it, oldest first; null if there are '
-  'none.';
+  'The run to read from the archive next, and the archived files that may hold it, oldest first; null if '
+  'there are none.';
 
 create or replace function tock.from_micros(p_micros bigint)
 returns timestamptz language sql immutable as $$

@@ -1,5 +1,5 @@
--- While the function holds the stream lock, no claim is active: one lease per segment (purge_range) covers
--- the runs there.
+-- While the function holds the claim lock of the stream, no claim leases from it. purge_range() covers the
+-- unclaimed runs with one lease in each segment.
 create or replace function tock.purge_stream(
   p_stream integer, p_limit bigint, out passed bigint, out purged bigint)
 language plpgsql volatile as $$
@@ -29,8 +29,8 @@ begin
 end $$;
 
 comment on function tock.purge_stream is
-  'Purges up to p_limit unread runs of a stream; returns how many it skipped, and how many of these had not '
-  'been cancelled or replaced before. Null if another session is claiming from the stream.';
+  'Purges up to p_limit unclaimed runs of a stream; returns how many it skipped, and how many of these had '
+  'not been cancelled or replaced before. Null if another session is claiming from the stream.';
 
 -- A purged run no longer holds its concurrency key. The function checks up to p_limit keys; the sweep finds
 -- the others.

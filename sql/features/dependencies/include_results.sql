@@ -57,8 +57,9 @@ end $$;
 comment on function tock.payload_with_results is
   'The payload of a waiting task with the data of its parents or children, built from its parts.';
 
--- Adds up the stored sizes first, which needs no decompression: only little more than fits is ever unpacked.
--- Small values are larger as stored than as text: a digit takes 20 bytes, in an array 12.
+-- Adds up the stored sizes first, because that needs no decompression. So the function unpacks only a little
+-- more than what fits. Small values are larger as stored than as text: a digit takes 20 bytes, in an array
+-- 12.
 create or replace function tock.results_fit(p_ends tock.resolved_task[], p_bytes bigint)
 returns boolean language plpgsql volatile as $$
 declare

@@ -37,7 +37,7 @@ begin
     where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
       where tock.stream_of(i) = 0))
       and w.options #> '{stage,after}' is not null);
-  -- in this order, because a row may be promoted in between
+  -- `waiting` before `promotions`: a promotion may turn the waiting entry into a run in between
   v_runs := array(
     select case when tock.stream_of(i) <> 0 then i
       else (select p.run_id from tock.promotions p where p.position = tock.position_of(i)) end

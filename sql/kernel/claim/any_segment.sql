@@ -16,7 +16,8 @@ begin
     limit p_limit);
 end $$;
 
-comment on function tock.streams_in_any_segment is 'Streams of a queue with unread runs, in any segment.';
+comment on function tock.streams_in_any_segment is
+  'Streams of a queue with unclaimed runs, in any segment.';
 
 create or replace function tock.unread_stream(p_queue text)
 returns integer language plpgsql volatile as $$
@@ -64,7 +65,7 @@ begin
 end $$;
 
 comment on function tock.resolve_cursor is
-  'The segment of the next run of a stream and the cursor to claim it from; null if nothing is unread.';
+  'The segment of the next run of a stream and the cursor to claim it from; null if none is left.';
 
 create or replace function tock.next_cursor(p_stream integer, p_current integer, p_own_transaction boolean)
 returns tock.stream_cursor language plpgsql volatile as $$
@@ -76,7 +77,7 @@ begin
 end $$;
 
 comment on function tock.next_cursor is
-  'The position after which the next claim of a stream starts; null if nothing is unread. p_current is the '
+  'The position after which the next claim of a stream starts; null if no run is left. p_current is the '
   'current segment, or null.';
 
 create or replace function tock.pass_overridden(p_range tock.claim_range, p_most integer)

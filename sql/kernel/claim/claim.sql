@@ -1,8 +1,9 @@
--- Lock order: (1) delayed rows, skip locked; (2) stream locks, try-lock only. A claim never blocks once it
--- has leased runs. The cursor of a stream cannot move while the claim holds the stream lock. The claim reads
--- the cursor, and one further statement chooses the range, inserts the lease and returns the payloads. The
--- returned runs are therefore exactly the leased ones. The primary key of leases rejects a second claim from
--- one cursor.
+-- Lock order: (1) the request id; (2) the limit of the queue; (3) claim locks of streams, try-lock. A claim
+-- never blocks once it has leased runs. The list of streams comes with their cursors, before any stream lock.
+-- Under the lock, one statement checks that the cursor is still the newest, chooses the range, inserts the
+-- lease and returns the payloads. The returned runs are therefore exactly the leased ones. If the cursor has
+-- moved, the claim reads it again: it cannot move while the claim holds the lock. The primary key of leases
+-- rejects a second claim from one cursor.
 --
 -- With p_own_transaction the statement is the whole transaction. The claim then also promotes due tasks and
 -- commits asynchronously.

@@ -4,7 +4,7 @@
 -- query sets it if a stream has a run but its lock is taken. A stream of runs with options returns without a
 -- position, for claim_streams().
 create or replace function tock.claim_one(
-  p_queue text, p_seed integer, p_worker text, p_seconds integer, p_own_transaction boolean)
+  p_queue text, p_seed integer, p_worker text, p_seconds integer, p_late boolean)
 returns tock.claimed language plpgsql volatile as $$
 declare
   v_next record;
@@ -40,7 +40,7 @@ begin
   where q.name = p_queue and not q.paused and not q.pause_after_restore
     and q.max_running is null and q.rate_limit is null
     -- a sub-select, so that it is evaluated before a stream is locked
-    and (select {is_current} from tock.positions s) and not (p_own_transaction and (
+    and (select {is_current} from tock.positions s) and not (p_late and (
       select w.due_at from tock.waiting w
       where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')

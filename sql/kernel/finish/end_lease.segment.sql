@@ -14,7 +14,8 @@ begin
   if p_segment <> {segment} then
     return -1;
   end if;
-  -- the token of a lease of one run; is_of_one() is called only if no row is found: it costs twelve functions
+  -- It may be the token of a lease of one run. is_of_one() says for certain, but makes a dozen calls, so it
+  -- runs only if no row is found.
   if p_lease >= '80000000-0000-0000-0000-000000000000' then
     -- the run is still running, since a call that ends it alone also closes the lease
     update tock.leases_{segment} l set closed_at = now(), outcome = 'done'

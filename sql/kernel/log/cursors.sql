@@ -46,9 +46,9 @@ end $$;
 comment on function tock.first_unread is
   'The position of the first run of a stream above its cursor, in any segment; null if there is none.';
 
--- start_after may always move up to the cursor, and over a gap to just before the first unread run. A claim
--- over the same gap ends its skip lease there, so the fence keeps its number. A writer with an old snapshot
--- locks the row of its stream until it ends; advance_start() leaves that row for a later call.
+-- start_after may always move up to the cursor, and over a gap to just before the first unclaimed run. A
+-- claim over the same gap ends its skip lease there, so the fence keeps its number. A writer with an old
+-- snapshot locks the row of its stream until it ends; advance_start() leaves that row for a later call.
 create or replace function tock.advance_start(p_limit integer default 1000)
 returns integer language plpgsql volatile as $$
 declare

@@ -76,5 +76,5 @@ begin
 end $$;
 
 comment on function tock.heaviest_tenant is
-  'The tenant of at least half of the next or of the newest 200 unread runs of a stream; null if there is '
+  'The tenant of at least half of the next or of the newest 200 unclaimed runs of a stream; null if there is '
   'none, or if fewer are left.';

@@ -1,5 +1,5 @@
 -- A transaction that was writing when the segment ended may still commit runs into it, and holds a slot until
--- then. (A prepared transaction appears as -1/xid.) The check for unread runs comes after that, because an
+-- then. (A prepared transaction appears as -1/xid.) The check for unclaimed runs comes after that, because an
 -- older snapshot does not show them.
 create or replace function tock.close_segments()
 returns integer language plpgsql volatile as $$
@@ -38,7 +38,7 @@ begin
 end $$;
 
 comment on function tock.close_segments is
-  'Closes segments that have ended, have no writers left and have nothing unread or running; returns the '
+  'Closes segments that have ended, have no writers left and have nothing unclaimed or running; returns the '
   'number.';
 
 create or replace function tock.writers()

@@ -63,7 +63,8 @@ declare
   v_valid_until bigint;
 begin
   -- the sequence advances meanwhile: it is read once, and the texts and their validity follow from that value
-  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', 'compile_current'));
+  perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
+    tock.named_key('maintenance_job', 'compile_current'));
   select e.* into v_segment from tock.segments e where e.number = tock.newest_segment();
   if not found then
     return;  -- positions have passed the last segment since it was read: the next writer makes one

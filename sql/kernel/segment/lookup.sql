@@ -45,7 +45,7 @@ begin
     order by e.number);
 end $$;
 
-comment on function tock.open_segments is 'The segments with unread or running runs, oldest first.';
+comment on function tock.open_segments is 'The segments with unclaimed or running runs, oldest first.';
 
 create or replace function tock.dead_in_segment(p_segment integer)
 returns jsonb language plpgsql stable as $$

@@ -47,23 +47,3 @@ end $$;
 comment on function tock.doctor_of_parents is
   'Findings about tasks with on_parent_failure wait whose parent is dead, cancelled or expired: up to five '
   'parents, each with up to 1,000 tasks.';
-
--- The maintenance job checks each member within ten seconds. A member past its deadline for longer than a job
--- may be late was not checked.
-create or replace function tock.workers_past_deadline(p_pool text)
-returns integer language plpgsql volatile as $$
-declare
-  v_late timestamptz := pg_catalog.clock_timestamp() - (
-    select 3 * d.every_seconds + 120 from tock.maintenance_jobs d where d.name = 'reap_pools')
-    * interval '1 second';
-begin
-  return (
-    select count(*) from (
-      select p.leased_until from tock.pool_members p
-      where p.pool = p_pool and p.check_at < v_late order by p.pool, p.check_at limit 1000) l
-    where l.leased_until < v_late);
-end $$;
-
-comment on function tock.workers_past_deadline is
-  'The number of workers of a pool, among the first 1,000 to check, that are past their deadline and were '
-  'not removed.';

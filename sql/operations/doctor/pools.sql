@@ -57,6 +57,26 @@ end $$;
 comment on function tock.has_working_member is
   'True if a worker of a pool, among the first 1,000 by name, holds a task.';
 
+-- The maintenance job checks each member within ten seconds. A member past its deadline for longer than a job
+-- may be late was not checked.
+create or replace function tock.workers_past_deadline(p_pool text)
+returns integer language plpgsql volatile as $$
+declare
+  v_late timestamptz := pg_catalog.clock_timestamp() - (
+    select 3 * d.every_seconds + 120 from tock.maintenance_jobs d where d.name = 'reap_pools')
+    * interval '1 second';
+begin
+  return (
+    select count(*) from (
+      select p.leased_until from tock.pool_members p
+      where p.pool = p_pool and p.check_at < v_late order by p.pool, p.check_at limit 1000) l
+    where l.leased_until < v_late);
+end $$;
+
+comment on function tock.workers_past_deadline is
+  'The number of workers of a pool, among the first 1,000 to check, that are past their deadline and were '
+  'not removed.';
+
 create or replace function tock.doctor_of_pools()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with recursive every (pool, n) as (

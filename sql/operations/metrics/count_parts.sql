@@ -69,7 +69,8 @@ begin
 end $$;
 
 comment on function tock.ready_since is
-  'Since when a later run of a task, or one that waited, has been ready or due; null if that is unknown.';
+  'When a run became ready or due that is not the first of its task, or whose task waited; null if that is '
+  'unknown.';
 
 -- array_agg() turns arrays of one length into one array of two dimensions; unnest() flattens it again.
 create or replace function tock.sum_counts(p_counts bigint[])

@@ -44,6 +44,30 @@ test('a queue keeps the options given and the defaults for the others', async ()
   expect(await put('mail', {})).toMatchObject({ paused: true, max_attempts: 4 });
 });
 
+test('each setting of queue_settings() is stored, from its least value to its greatest', async () => {
+  const settings = await rows<{
+    name: string;
+    kind: string;
+    low: number;
+    high: number;
+    words: string[];
+  }>(client, 'select * from tock.queue_settings()');
+  const push = { url: 'https://a.example/' };
+  const policy = (least: boolean) =>
+    Object.fromEntries(
+      settings.map(({ name, kind, low, high, words }) => {
+        if (kind === 'push') return [name, least ? null : push];
+        if (kind === 'flag') return [name, !least];
+        if (kind === 'word') return [name, least ? words[0] : words.at(-1)];
+        return [name, least ? low : high];
+      }),
+    );
+  expect(settings.length).toBeGreaterThan(20);
+  for (const least of [true, false]) {
+    expect(await put('settings', policy(least))).toMatchObject(policy(least));
+  }
+});
+
 describe('a policy is refused with the name of the field for', () => {
   test.each([
     ['an unknown option', { lease: 5 }, 'lease'],
