@@ -39,8 +39,8 @@ test('files are short enough to be read', () => {
 // The aims are 15,000 lines, 450 functions and 60 of them in the reach of a claim; these are what has been reached.
 test('there is no more SQL than there was', () => {
   const lines = files.reduce((sum, { sql }) => sum + sql.trimEnd().split('\n').length, 0);
-  expect(lines).toBeLessThanOrEqual(21_220);
-  expect(functions.size).toBeLessThanOrEqual(671);
+  expect(lines).toBeLessThanOrEqual(19_800);
+  expect(functions.size).toBeLessThanOrEqual(670);
   const uses = new Map(
     [...functions.values()].map((one) => [one.name, dependencies(one).map((to) => to.name)]),
   );
