@@ -9,9 +9,9 @@ import type { SerialConnection } from './serial_connection.ts';
 const KEPT_STATEMENTS = 15;
 /** Then ends that come so soon one after another are told together. */
 const TOGETHER_MS = 300;
-/** With a few statements left for each lease, all that end before the others are given back. */
-const LAST_MS = 1000;
+/** With so few statements left for each lease, its ends wait this long for each other, while there is time. */
 const LAST_STATEMENTS = 3;
+const LAST_MS = 1000;
 
 type Run = NonNullable<Source['run']>;
 
@@ -19,8 +19,11 @@ type Run = NonNullable<Source['run']>;
 const countOf = (named: unknown) =>
   Array.isArray(named) ? named.length : Number.POSITIVE_INFINITY;
 
-/** Counts the leases that a drain has in hand, and stops it while it has statements to tell of all of them. */
-export function budget(way: SerialConnection, stop: () => void) {
+/**
+ * Counts the leases that a drain has in hand, and stops it while it has statements to tell of all of them. `left` is
+ * in seconds, until the drain stops by itself.
+ */
+export function budget(way: SerialConnection, stop: () => void, left: () => number) {
   const leases = new Map<string, number>();
   const isShort = () => way.left() <= KEPT_STATEMENTS + leases.size;
 
@@ -32,7 +35,7 @@ export function budget(way: SerialConnection, stop: () => void) {
 
   async function telling<A>(lease: string, count: number, tell: () => Promise<A>): Promise<A> {
     const others = (leases.get(lease) ?? 0) > count;
-    const last = others && way.left() <= LAST_STATEMENTS * leases.size;
+    const last = others && left() > 0 && way.left() <= LAST_STATEMENTS * leases.size;
     if (isShort()) await pause(last ? LAST_MS : TOGETHER_MS);
     try {
       return await tell();

@@ -169,7 +169,7 @@ export async function drainOver(
     stop.abort();
   };
   const d: Draining = {
-    budget: budget(way, stopShort),
+    budget: budget(way, stopShort, left),
     env,
     drained,
     left,

@@ -240,8 +240,8 @@ async function turn(client: Client): Promise<void> {
     body.leases ?? [{ ...(body as Lease), queue }];
   const sent = Date.now();
   // Some commit late: meanwhile others see what they took as it was before.
-  const late = client.driver.transactions && !draining && random(10) === 0;
-  const answer = late
+  const commitsLate = client.driver.transactions && !draining && random(10) === 0;
+  const answer = commitsLate
     ? await client.driver.attempt(verb, args, { hold: random(1000), end: 'commit' })
     : await claiming();
   if (answer?.status !== 200 || answer.undone) return pause(200);
