@@ -27,6 +27,8 @@ const each = {
   hookTimeout: 5 * patience,
   teardownTimeout: 60_000,
   expect: { poll: { timeout: patience } },
+  // A failure's line shows what came, such as the detail of a 503.
+  chaiConfig: { truncateThreshold: 400 },
 };
 
 export default defineConfig({
