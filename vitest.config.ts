@@ -27,6 +27,8 @@ const each = {
   hookTimeout: 5 * conditionTimeout,
   teardownTimeout: 60_000,
   expect: { poll: { timeout: conditionTimeout } },
+  // The line of a failed test shows the whole answer, such as the detail of a 503.
+  chaiConfig: { truncateThreshold: 400 },
 };
 
 export default defineConfig({

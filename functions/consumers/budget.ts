@@ -9,7 +9,7 @@ import type { SerialConnection } from './serial_connection.ts';
 const RESERVED_STATEMENTS = 15;
 /** With few statements left, outcomes within this time are reported together. */
 const BATCH_MS = 300;
-/** With this few statements for each lease, a lease reports everything that ends before the rest is released. */
+/** With so few statements left for each lease, its outcomes wait this long for each other, while there is time. */
 const LAST_STATEMENTS = 3;
 const LAST_BATCH_MS = 1000;
 
@@ -18,8 +18,11 @@ type Run = NonNullable<Source['run']>;
 /** Named tasks, or all remaining ones. */
 const countOf = (ids: unknown) => (Array.isArray(ids) ? ids.length : Number.POSITIVE_INFINITY);
 
-/** Counts the leases of a drain, and stops it while enough statements are left to report them all. */
-export function budget(connection: SerialConnection, stop: () => void) {
+/**
+ * Counts the leases of a drain, and stops it while enough statements are left to report them all. `left` is in seconds,
+ * until the drain stops by itself.
+ */
+export function budget(connection: SerialConnection, stop: () => void, left: () => number) {
   const leases = new Map<string, number>();
   const isShort = () => connection.left() <= RESERVED_STATEMENTS + leases.size;
 
@@ -31,7 +34,7 @@ export function budget(connection: SerialConnection, stop: () => void) {
 
   async function reporting<A>(lease: string, count: number, report: () => Promise<A>): Promise<A> {
     const others = (leases.get(lease) ?? 0) > count;
-    const last = others && connection.left() <= LAST_STATEMENTS * leases.size;
+    const last = others && left() > 0 && connection.left() <= LAST_STATEMENTS * leases.size;
     if (isShort()) await pause(last ? LAST_BATCH_MS : BATCH_MS);
     try {
       return await report();

@@ -175,7 +175,7 @@ export async function drainOver(
     stop.abort();
   };
   const drain: DrainState = {
-    budget: budget(connection, stopOutOfStatements),
+    budget: budget(connection, stopOutOfStatements, left),
     env,
     result,
     left,

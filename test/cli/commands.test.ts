@@ -160,7 +160,9 @@ test('no such task is exit code 3, no such server is 4, nowhere to go is 2', asy
   expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
   const dead = await cli(['status', '--database-url', 'postgres://t:word@127.0.0.1:1/x']);
   expect(dead.code).toBe(4);
-  expect(dead.err).toMatch(/^PostgreSQL at 127\.0\.0\.1:1\/x cannot be used: .*\nNo server listens/);
+  expect(dead.err).toMatch(
+    /^PostgreSQL at 127\.0\.0\.1:1\/x cannot be used: .*\nNo server listens/,
+  );
   const url = `http://127.0.0.1:${await anyPort()}`;
   const web = await cli(['enqueue', 'a', '1', '--url', url, '--key', 'k']);
   expect(web).toMatchObject({ code: 4 });

@@ -6,14 +6,20 @@ import type { SerialConnection } from '../../functions/consumers/serial_connecti
 afterEach(() => void vi.useRealTimers());
 
 test.each([
-  ['the last task of a lease is told of soon', 1, 3, 300],
-  ['while there are statements enough, so is one of several', 2, 15, 300],
-  ['with few left, it waits for the others of its lease to be told of together', 2, 3, 1000],
-])('%s', async (_, tasks, left, ms) => {
+  ['the last task of a lease is told of soon', 1, 3, 10, 300],
+  ['while there are statements enough, so is one of several', 2, 15, 10, 300],
+  ['with few left, it waits for the others of its lease to be told of together', 2, 3, 10, 1000],
+  ['and not when the time is over as well', 2, 3, 0, 300],
+])('%s', async (_, tasks, statements, seconds, ms) => {
   vi.useFakeTimers();
   const told: string[] = [];
   const complete = async (lease: string) => void told.push(lease);
-  const { of, claimed } = budget({ left: () => left } as SerialConnection, () => {});
+  const way = { left: () => statements } as SerialConnection;
+  const { of, claimed } = budget(
+    way,
+    () => {},
+    () => seconds,
+  );
   claimed({ leases: [{ lease: 'a', tasks: Array(tasks) }] } as never);
   const telling = of({ complete } as unknown as Source).complete('a', [{ id: '1' }]);
   await vi.advanceTimersByTimeAsync(ms - 1);

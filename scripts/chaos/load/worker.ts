@@ -240,9 +240,9 @@ async function claimAndWork(client: Client): Promise<void> {
   const leasesOf = (body: { leases?: Lease[] }): Lease[] =>
     body.leases ?? [{ ...(body as Lease), queue }];
   const sent = Date.now();
-  // Some transactions commit late: meanwhile other clients see their tasks in the earlier state.
-  const endLate = client.driver.transactions && !draining && random(10) === 0;
-  const answer = endLate
+  // Some transactions commit late: until then, other clients see their tasks in the earlier state.
+  const commitsLate = client.driver.transactions && !draining && random(10) === 0;
+  const answer = commitsLate
     ? await client.driver.attempt(verb, args, { hold: random(1000), end: 'commit' })
     : await claiming();
   if (answer?.status !== 200 || answer.undone) return pause(200);

@@ -92,7 +92,7 @@ begin
     perform tock.check_claim(p_queue, p_worker, p_limit, v_seconds);
   end if;
   v_claim.late := p_late;
-  -- a queue that is not there yet, unless maintenance on the way fires something into it
+  -- A queue without streams has nothing to claim, unless late maintenance adds a task to it.
   if v_policy.name = '*' and p_request_id is null
     and (select s.number from tock.streams s where s.queue = p_queue and s.awake limit 1) is null
   then

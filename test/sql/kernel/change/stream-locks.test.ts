@@ -193,13 +193,7 @@ test('10,000 ready tasks over many streams are changed beside claimers: none is 
     }
   };
   const workers = [1, 2, 3].map(worker);
-  // On a busy machine the claimers may keep it from its streams for two seconds: then nothing was changed.
-  const changing = (): ReturnType<typeof change> =>
-    change(client, all, { payload: 'new', priority: 8 }).catch((error) => {
-      if (error.code === 'TK503') return changing();
-      throw error;
-    });
-  const answers = await changing().finally(() => {
+  const answers = await change(client, all, { payload: 'new', priority: 8 }).finally(() => {
     going = false;
   });
   await Promise.all(workers);
@@ -213,6 +207,6 @@ test('10,000 ready tasks over many streams are changed beside claimers: none is 
     expect(runs[0]?.payload === 'new', `${id} ${answer?.state}`).toBe(asChanged);
     expect(runs[0]?.priority === 8).toBe(asChanged);
   }
-  expect(answers.filter((row) => row.changed).length).toBeGreaterThan(1000);
+  expect(answers.filter((row) => row.changed).length).toBeGreaterThan(5000);
   await expectInvariants(client);
 });
