@@ -32,17 +32,17 @@ type Slot = { key: string; since: number };
 
 const slots = new Map<SlotKind, Map<symbol, Slot>>();
 
-function limitOf(place: SlotKind, { TOCK_MOST_AT_ONCE = '' }: Bindings): number {
+function limitOf(kind: SlotKind, { TOCK_MOST_AT_ONCE = '' }: Bindings): number {
   const limit = /^[1-9]\d{0,5}$/.test(TOCK_MOST_AT_ONCE)
     ? Number(TOCK_MOST_AT_ONCE)
     : DEFAULT_LIMIT;
-  return Math.max(minimums[place] ?? 1, limit * (factors[place] ?? 1));
+  return Math.max(minimums[kind] ?? 1, limit * (factors[kind] ?? 1));
 }
 
 /** Current entries, without expired ones, which are the oldest. */
-function activeSlots(place: SlotKind): Map<symbol, Slot> {
-  const active = slots.get(place) ?? new Map<symbol, Slot>();
-  slots.set(place, active);
+function activeSlots(kind: SlotKind): Map<symbol, Slot> {
+  const active = slots.get(kind) ?? new Map<symbol, Slot>();
+  slots.set(kind, active);
   const oldest = performance.now() - LIFE_MS;
   for (const [slot, { since }] of active) {
     if (since > oldest) break;
@@ -52,9 +52,9 @@ function activeSlots(place: SlotKind): Map<symbol, Slot> {
 }
 
 /** Whether a key gets no slot. */
-function isFull(place: SlotKind, env: Bindings, key: string): boolean {
-  const active = activeSlots(place);
-  const limit = limitOf(place, env);
+function isFull(kind: SlotKind, env: Bindings, key: string): boolean {
+  const active = activeSlots(kind);
+  const limit = limitOf(kind, env);
   if (active.size < limit) return false;
   const spareSlots = Math.ceil(limit * SPARE);
   if (active.size >= limit + spareSlots) return true;
@@ -66,13 +66,13 @@ function isFull(place: SlotKind, env: Bindings, key: string): boolean {
 
 /** Takes a slot for a key if one is free; returns the function that releases it. */
 export function enter(
-  place: SlotKind,
+  kind: SlotKind,
   env: Bindings,
   key: string,
   disconnected?: AbortSignal,
 ): (() => void) | null {
-  if (isFull(place, env, key)) return null;
-  const active = activeSlots(place);
+  if (isFull(kind, env, key)) return null;
+  const active = activeSlots(kind);
   const slot = Symbol();
   active.set(slot, { key, since: performance.now() });
   const leave = () => void active.delete(slot);
@@ -90,10 +90,10 @@ const names: Record<SlotKind, string> = {
   pieces: 'pieces of large bodies',
 };
 
-function limitReached(place: SlotKind, env: Bindings) {
+function limitReached(kind: SlotKind, env: Bindings) {
   return refusal(
     503,
-    `This Worker has reached its limit of ${limitOf(place, env)} concurrent ${names[place]}.`,
+    `This Worker has reached its limit of ${limitOf(kind, env)} concurrent ${names[kind]}.`,
     {
       hint: 'Retry after Retry-After. Send more tasks in a call, or raise TOCK_MOST_AT_ONCE.',
       headers: retryAfterHeader(),
@@ -102,21 +102,21 @@ function limitReached(place: SlotKind, env: Bindings) {
 }
 
 /** Refuses a call without a free slot, before its body is read. */
-export function refuseIfFull(share: CallKind, env: Bindings, key: string): void {
-  if (share !== 'ends' && isFull(share, env, key)) throw limitReached(share, env);
+export function refuseIfFull(kind: CallKind, env: Bindings, key: string): void {
+  if (kind !== 'ends' && isFull(kind, env, key)) throw limitReached(kind, env);
 }
 
 /** Runs a call in a slot of its kind, or refuses it. */
 export async function withSlot<T>(
-  share: CallKind | 'waits',
+  kind: CallKind | 'waits',
   env: Bindings,
   key: string,
   disconnected: AbortSignal,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (share === 'ends') return work();
-  const leave = enter(share, env, key, disconnected);
-  if (!leave) throw limitReached(share, env);
+  if (kind === 'ends') return work();
+  const leave = enter(kind, env, key, disconnected);
+  if (!leave) throw limitReached(kind, env);
   try {
     return await work();
   } finally {
@@ -129,7 +129,7 @@ export type OnGrowth = (bytes: number) => void;
 
 /** Runs a call, and counts its body during that time. */
 export async function withBodySlots<T>(
-  share: CallKind,
+  kind: CallKind,
   env: Bindings,
   key: string,
   disconnected: AbortSignal,
@@ -137,7 +137,7 @@ export async function withBodySlots<T>(
 ): Promise<T> {
   const pieces: (() => void)[] = [];
   const onGrowth: OnGrowth = (bytes) => {
-    while (share !== 'ends' && bytes > (pieces.length + 1) * PIECE_BYTES) {
+    while (kind !== 'ends' && bytes > (pieces.length + 1) * PIECE_BYTES) {
       const leave = enter('pieces', env, key, disconnected);
       if (!leave) throw limitReached('pieces', env);
       pieces.push(leave);

@@ -7,7 +7,7 @@ import * as s from '../http/schemas.ts';
 const entry = z.strictObject({
   number: s.id,
   at: s.moment,
-  role: z.string().openapi({ description: 'The database role of the session.' }),
+  role: z.string().openapi({ description: 'The PostgreSQL role of the session.' }),
   key: s.keyPrefix
     .nullable()
     .openapi({ description: 'The API key of the call; null for calls without a key.' }),

@@ -31,7 +31,7 @@ const variants: Record<string, RegExp> = {
   'massive-task-scheduling: Parent and subtask': /\bdepends_on\b/,
   'task-assignment: A task elects a worker': /\bassign_task\b/,
   'task-assignment: A worker takes a task': /\btake_task\b/,
-  'task-assignment: Neither known beforehand': /\bassign_tasks\b/,
+  'task-assignment: Neither known beforehand': /\bassign_task\b/,
 };
 
 const path = join(checkout, 'docs/seeds.md');

@@ -43,7 +43,7 @@ test('enqueues over the places of an isolate are turned away at once, what ends 
   expect(fourth.status).toBe(503);
   expect(fourth.headers.get('retry-after')).toMatch(/^[123]$/);
   expect(await fourth.json()).toMatchObject({
-    detail: expect.stringContaining('3 enqueues at once'),
+    detail: expect.stringContaining('limit of 3 concurrent enqueues'),
     hint: expect.stringMatching(/Retry-After/),
   });
   const ends = ['complete', 'fail', 'release', 'extend'].flatMap((verb) =>

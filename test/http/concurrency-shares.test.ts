@@ -35,8 +35,8 @@ const kinds: Kind[] = [
   ['enqueues', 'enqueues', MOST, () => 'POST /v1/queues/q/tasks', '{}'],
   ['claims', 'claims', MOST, () => 'POST /v1/queues/full/claim', '{}'],
   ['searches', 'calls', MOST, () => 'GET /v1/tasks?queue=full&limit=1'],
-  ['long polls', 'calls that wait', 2 * MOST, () => 'POST /v1/queues/full/claim', waiting],
-  ['waits for a result', 'calls that wait', 2 * MOST, () => `GET /v1/tasks/${id}?wait_seconds=30`],
+  ['long polls', 'waiting calls', 2 * MOST, () => 'POST /v1/queues/full/claim', waiting],
+  ['waits for a result', 'waiting calls', 2 * MOST, () => `GET /v1/tasks/${id}?wait_seconds=30`],
 ];
 
 test.each(kinds)(
@@ -60,8 +60,8 @@ test.each(kinds)(
       for (const reply of [...refused, again]) {
         expect(reply.headers.get('retry-after')).toMatch(/^[123]$/);
         expect(await reply.json()).toMatchObject({
-          detail: `This Worker has ${most} ${kind} at once already.`,
-          hint: expect.stringContaining('Come back after Retry-After.'),
+          detail: `This Worker has reached its limit of ${most} concurrent ${kind}.`,
+          hint: expect.stringContaining('Retry after Retry-After.'),
         });
       }
     } finally {

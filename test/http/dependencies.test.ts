@@ -87,13 +87,17 @@ test('a key for some queues sees no results, errors or ids of tasks in others by
   const redriven = await post('queues/mine/redrive', { to_queue: 'theirs' });
   const [again] = redriven.body.ids;
   await end('theirs', 'complete', { results: [{ id: again, result: 'secret' }] });
-  const after = [foreign, own, sent];
-  const child = await add('mine', { after, on_parent_failure: 'run', delay_seconds: 600 });
+  const parents = [foreign, own, sent];
+  const child = await add('mine', {
+    depends_on: parents,
+    on_parent_failure: 'run',
+    delay_seconds: 600,
+  });
   expect(await parentsOf(child)).toEqual([
     { n: 2, id: own, name: null, state: 'done', result: 'open' },
   ]);
   expect(await parentsOf(child, tock.key)).toHaveLength(3);
-  expect((await see(child)).options.after).toEqual([own]);
+  expect((await see(child)).options.depends_on).toEqual([own]);
   expect(await see(sent)).toMatchObject({ id: sent, reruns: [] });
   expect((await tock.send(`GET /v1/tasks/${sent}`)).body.reruns).toMatchObject([{ id: again }]);
 
@@ -120,7 +124,7 @@ test('an id that is still to come is not within the reach of a key for some queu
   const key = await tock.makeKey(['enqueue', 'read'], ['open']);
   // Such as it has while it waits. Over HTTP this is a race: the id is given after the key was judged.
   const coming = '9007199254740992';
-  const judged = tock.owner.query("select tock.check_parents_key($1, $2, 'after')", [
+  const judged = tock.owner.query("select tock.check_parents_key($1, $2, 'depends_on')", [
     key,
     JSON.stringify([{ depends_on: [coming] }]),
   ]);

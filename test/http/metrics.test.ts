@@ -66,12 +66,12 @@ test('what Prometheus reads is OpenMetrics, and says what there is and what has 
     'tock_run_duration_seconds_count shop': 2,
     'tock_run_duration_seconds_bucket shop 60.0': 2,
     'tock_run_duration_seconds_count idle': 0,
-    'tock_maintenance_job_failures minutes': 0,
+    'tock_maintenance_job_failures collect_metrics': 0,
     tock_segments: 3,
   });
   expect(all['tock_queue_oldest_ready_age_seconds shop']).toBeGreaterThan(0);
   expect(all.tock_metrics_age_seconds).toBeGreaterThan(0);
-  expect(all['tock_maintenance_job_late_seconds tidy']).toBe(0);
+  expect(all['tock_maintenance_job_late_seconds prune']).toBe(0);
 });
 
 test('the parser of this test knows what is wrong', async () => {

@@ -24,25 +24,25 @@ test('the OpenAPI document is for anybody and names every route', async () => {
     'DELETE /v1/schedules/{schedule}',
     'DELETE /v1/tasks/{id}/payload',
     'GET /metrics',
-    'GET /v1/audit-log',
     'GET /v1/archive',
     'GET /v1/archive/tasks',
+    'GET /v1/audit-log',
     'GET /v1/doctor',
-    'GET /v1/maintenance',
     'GET /v1/health',
     'GET /v1/key',
     'GET /v1/keys',
     'GET /v1/leases',
     'GET /v1/limits',
+    'GET /v1/maintenance',
     'GET /v1/next-fires',
     'GET /v1/overview',
     'GET /v1/pools',
     'GET /v1/pools/{pool}',
     'GET /v1/queues',
     'GET /v1/queues/{queue}',
-    'GET /v1/queues/{queue}/dead',
     'GET /v1/queues/{queue}/concurrency-keys',
     'GET /v1/queues/{queue}/concurrency-keys/{concurrency_key}',
+    'GET /v1/queues/{queue}/dead',
     'GET /v1/queues/{queue}/limits',
     'GET /v1/queues/{queue}/push-secret',
     'GET /v1/queues/{queue}/series',
@@ -122,7 +122,7 @@ test('the document says what is not to be guessed of a lease', async () => {
     extend: paths['/v1/leases/{lease}/extend'].post,
   };
   expect(fail.description).toMatch(/^error is optional: {} or an empty body fails all/);
-  expect(extend.summary).toContain('never back');
+  expect(extend.summary).toContain('never shorten it');
   const { runs } = extend.responses[200].content['application/json'].schema.properties;
   expect(runs.description).toContain('including those that have ended since');
 });

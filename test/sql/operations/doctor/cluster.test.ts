@@ -145,7 +145,7 @@ test('pg_cron jobs that are missing, inactive, changed or surplus are found, and
     finding: 'a job of pg_cron is wrong',
     severity: 'critical',
     detail:
-      'tock:verify_segments runs in database postgres, tock:reap is switched off, tock:create_segments calls something else, tock:tick runs by @hourly, tock:prune is missing',
+      'tock:create_segments calls something else, tock:prune is missing, tock:reap is switched off, tock:tick runs by @hourly, tock:verify_segments runs in database postgres',
   });
   expect(extra).toMatchObject({ finding: 'pg_cron has an extra job' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
