@@ -35,7 +35,7 @@ function describeSegments({ segments }: Maintenance): string {
     segment.runs,
     mebibytes(segment.bytes),
   ]);
-  return table([['segment', 'state', 'started', 'settled', 'runs, about', 'size'], ...rows]);
+  return table([['segment', 'state', 'started', 'closed', 'runs, about', 'size'], ...rows]);
 }
 
 export function addMaintenance(program: Command): void {

@@ -27,7 +27,7 @@ const cronJob = z.strictObject({
 });
 const segment = z.strictObject({
   number: s.count,
-  state: z.enum(['ahead', 'in use', 'ended', 'settled', 'audited']),
+  state: z.enum(['ahead', 'in use', 'ended', 'closed', 'verified']),
   first_position: s.count,
   end_position: s.count,
   started_at: moment,

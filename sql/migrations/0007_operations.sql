@@ -202,7 +202,7 @@ create table tock.metrics_open_leases (
 );
 
 -- The position of the round of counting, and the start of the last complete round. Nothing below
--- from_position is counted. The segments in settled have received nothing since the round began.
+-- from_position is counted. The segments in closed have received nothing since the round began.
 create table tock.metrics_progress (
   id boolean primary key default true,
   from_position bigint not null,
@@ -211,7 +211,7 @@ create table tock.metrics_progress (
   open_stream integer not null default 0,
   open_after bigint not null default -1,
   stream integer not null default 0,
-  settled integer[] not null default '{}'
+  closed integer[] not null default '{}'
 );
 
 insert into tock.metrics_progress (from_position) values (-1);

@@ -48,8 +48,8 @@ returns table (
 volatile security definer
 set search_path = pg_catalog, pg_temp as $$
   select e.number,
-    case when e.first_position > p.last_value then 'ahead' when e.verified_at is not null then 'audited'
-      when e.closed_at is not null then 'settled' when e.end_position <= p.last_value then 'ended'
+    case when e.first_position > p.last_value then 'ahead' when e.verified_at is not null then 'verified'
+      when e.closed_at is not null then 'closed' when e.end_position <= p.last_value then 'ended'
       else 'in use' end,
     e.first_position, e.end_position, e.started_at, e.closed_at, e.verified_at,
     (select sum(pg_catalog.pg_total_relation_size(c.oid))::bigint from pg_catalog.pg_class c

@@ -8,7 +8,7 @@ declare
   v_writers text[] := tock.writers();
   v_segment tock.segments;
   v_busy boolean;
-  v_settled integer := 0;
+  v_closed integer := 0;
 begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     return 0;
@@ -32,9 +32,9 @@ begin
     continue when v_busy;
     update tock.segments e set closed_at = pg_catalog.now(), dead = tock.dead_in_segment(e.number)
     where e.number = v_segment.number;
-    v_settled := v_settled + 1;
+    v_closed := v_closed + 1;
   end loop;
-  return v_settled;
+  return v_closed;
 end $$;
 
 comment on function tock.close_segments is

@@ -29,7 +29,7 @@ begin
   end if;
   v_until := pg_catalog.clock_timestamp() + p_seconds * interval '1 second';
   update tock.metrics_progress g set started_at = pg_catalog.clock_timestamp(),
-    settled = array(select e.number from tock.segments e where e.closed_at is not null and not e.counted)
+    closed = array(select e.number from tock.segments e where e.closed_at is not null and not e.counted)
   where g.started_at is null;
   select g.* into v_round from tock.metrics_progress g;
   loop
@@ -67,7 +67,7 @@ begin
   end loop;
   perform tock.record_depth();
   perform tock.roll_up_minutes();
-  update tock.segments e set counted = true where e.number = any (v_round.settled);
+  update tock.segments e set counted = true where e.number = any (v_round.closed);
   update tock.metrics_progress g
   set started_at = null, finished_at = v_round.started_at, open_stream = 0, open_after = -1, stream = 0;
   return v_amount;

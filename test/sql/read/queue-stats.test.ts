@@ -136,7 +136,7 @@ test('the counts are those of a plain count, whatever happened and whenever it w
   await walk(Number(process.env.TOCK_STATS_SEED ?? 5), 50);
 });
 
-test('what was counted is known to be gone when its segment settles before the next round', async () => {
+test('what was counted is known to be gone when its segment is closed before the next round', async () => {
   await enqueueAndComplete(client, 'other', 1);
   await enqueue(client, 'a', numberedTasks(5));
   await client.query('select tock.collect_metrics()');
@@ -144,7 +144,7 @@ test('what was counted is known to be gone when its segment settles before the n
   await startNextSegment(client);
   await closeSegments(client);
   await enqueue(client, 'a', numberedTasks(1));
-  await agree('settled');
+  await agree('closed');
   await client.query('select tock.collect_metrics()');
   await agree('counted');
 });

@@ -174,7 +174,7 @@ describe('a segment that has been in use for long', () => {
     expect(await reached()).toBe(first);
   });
 
-  test('is settled, audited and dropped like one that was filled', async () => {
+  test('is closed, verified and dropped like one that was filled', async () => {
     await enqueueAndComplete(client, 'q', 3);
     await rotate();
     await begun('1 year');

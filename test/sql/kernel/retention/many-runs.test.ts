@@ -55,7 +55,7 @@ async function pass(): Promise<void> {
   await client.query('select tock.create_segments()');
 }
 
-/** Ends the segment in use and has it audited, then dropped as if its retention had passed. */
+/** Ends the segment in use and has it verified, then dropped as if its retention had passed. */
 async function dropSegments(): Promise<number> {
   await client.query('select tock.deactivate_streams()');
   await client.query('select tock.create_segments()');
