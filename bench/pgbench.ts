@@ -1,5 +1,5 @@
 import type { Host } from '../scripts/stack/host.ts';
-import { shutConcurrencyKey } from './concurrency.ts';
+import { closedBarrier } from './barrier.ts';
 import type { TestDatabase, Worker } from './types.ts';
 
 let count = 0;
@@ -23,15 +23,15 @@ export async function startPgbench(
   script: string,
   clients: number,
 ): Promise<Worker> {
-  const concurrency_key = await shutConcurrencyKey(database, script, clients);
+  const barrier = await closedBarrier(database, script, clients);
   const file = `${host.folder}/bench-${++count}.sql`;
   const log = `${file}.log`;
-  await host.write(file, concurrency_key.script);
+  await host.write(file, barrier.script);
   const argv = [
     ...[`${host.bin}/pgbench`, '-n', '-M', 'prepared', '-T', '3600', '-f', file],
     ...['-c', String(clients), '-j', String(Math.min(2, clients))],
     ...first.flatMap((value) => ['-D', value]),
-    concurrency_key.url,
+    barrier.url,
   ];
   const daemon = await host.start(argv, { log, orphaned: 'SIGKILL' });
   let running = true;
@@ -41,19 +41,19 @@ export async function startPgbench(
     if (wrong) throw new Error(wrong);
   });
   over.catch(() => {});
-  const ready = concurrency_key.connected();
+  const ready = barrier.connected();
   ready.catch(() => {});
   return {
     ready,
     over,
-    meet: concurrency_key.meet,
-    go: concurrency_key.open,
+    meet: barrier.meet,
+    go: barrier.open,
     // for example after its -T: it ends after the current iterations
     stop: () => daemon.signal('SIGALRM'),
     async close() {
       if (running) await daemon.signal('SIGKILL');
       await daemon.ended;
-      await concurrency_key.close();
+      await barrier.close();
       for (const path of [file, log]) await host.remove(path);
     },
   };

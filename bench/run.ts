@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 import { alter, connected, cpuSeconds } from './cluster.ts';
 import { interleave } from './interleave.ts';
-import { attend, type Opened } from './maintenance_job.ts';
+import { attend, type Opened } from './maintenance.ts';
 import { startNode } from './node-work.ts';
 import { startPgbench } from './pgbench.ts';
 import type { Measured, Run, Side, System, TestDatabase, Worker } from './types.ts';
@@ -68,7 +68,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
   }
 
   /** As the superuser. */
-  async function asked(sql: string): Promise<Record<string, unknown>[]> {
+  async function queried(sql: string): Promise<Record<string, unknown>[]> {
     const client = await connected(stack.cluster.url());
     const { rows } = await client.query(sql).finally(() => client.end());
     return rows;
@@ -76,7 +76,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
 
   async function wal(): Promise<number> {
     const sql = "select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') as bytes";
-    return Number((await asked(sql))[0]?.bytes);
+    return Number((await queried(sql))[0]?.bytes);
   }
 
   async function together(sides: Side[], wanted = options.seconds): Promise<Measured[]> {
@@ -120,12 +120,12 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
 
   async function open(system: System): Promise<TestDatabase> {
     const name = `bench_${++count}`;
-    await asked(`create database ${name} owner tock`);
+    await queried(`create database ${name} owner tock`);
     const url = new URL(stack.cluster.url(name));
     url.username = 'tock';
     url.password = stack.passwords.owner;
     const database = { url: url.href, client: await connected(url.href) };
-    opened.set(database, { database, system, name, open: 0, maintenance_jobs: 0 });
+    opened.set(database, { database, system, name, open: 0, maintenanceRuns: 0 });
     await system.prepare(database);
     return database;
   }
@@ -135,7 +135,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     if (!known) return;
     opened.delete(database);
     await database.client.end();
-    await asked(`drop database ${known.name} with (force)`);
+    await queried(`drop database ${known.name} with (force)`);
   }
 
   async function change(settings: Record<string, string | null>) {
@@ -160,7 +160,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     },
     async settle(database) {
       await database.client.query(opened.get(database)?.system.upkeep ?? 'vacuum analyze');
-      await asked('checkpoint');
+      await queried('checkpoint');
     },
     async load(database, work, { seconds }) {
       const system = opened.get(database)?.system as System;

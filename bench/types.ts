@@ -68,7 +68,7 @@ export type System = {
   /** What settle runs in its database; default `vacuum analyze`. */
   upkeep?: string;
   /** SQL that the design needs every so many seconds, run while its windows are open. */
-  maintenance_job?: { sql: string; every: number };
+  maintenance?: { sql: string; every: number };
   /** Throws if the database is not in the state that enqueues and cycles alone produce. */
   check?(database: TestDatabase): Promise<void>;
   /** The number of tasks that must stay ready for a call to find all it asks for; default none. */

@@ -73,7 +73,7 @@ async function raced(run: Run, { system, ready, race: asked }: Side, tasks: numb
 /** A run that did not finish is compared by what it did, which flatters it. */
 const most = ({ quick }: Run) => (quick ? 15 : 240);
 
-const told = (one: Raced, tasks: number) => {
+const describe = (one: Raced, tasks: number) => {
   const row = rates(one, tasks).map(rounded).join(' ');
   return `${rounded(one.assigned)} in ${one.seconds.toFixed(1)} s, by tenths ${row} a second`;
 };
@@ -85,7 +85,7 @@ function flat(one: Raced, tasks: number): number | null {
 
 /** The rate over the whole run, and whether it stays constant. */
 function compared(name: string, ours: Raced, peer: string, theirs: Raced, tasks: number): Case[] {
-  const note = `Tock ${told(ours, tasks)}; ${peer} ${told(theirs, tasks)}`;
+  const note = `Tock ${describe(ours, tasks)}; ${peer} ${describe(theirs, tasks)}`;
   const [tock, other] = [whole(ours), whole(theirs)];
   const [first, second] = [flat(ours, tasks), flat(theirs, tasks)];
   return [

@@ -44,15 +44,15 @@ async function times(count: number, once: () => Promise<[sent: number, done: num
 const at = (values: number[], share: number) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? null;
 
-type Door = { call: Call; next(): Promise<number> };
+type Connection = { call: Call; next(): Promise<number> };
 
-const measures = (count: number, { call, next }: Door) => {
+const measures = (count: number, { call, next }: Connection) => {
   const heard = (send: () => Promise<unknown>) =>
     times(count, async () => {
-      const told = next();
+      const received = next();
       const sent = performance.now();
       const answered = send();
-      const done = await told;
+      const done = await received;
       await answered;
       return [sent, done];
     });
@@ -74,14 +74,14 @@ async function measured(run: Run): Promise<Case[]> {
   const database = await run.open(tock);
   const { url, next, close } = await listener();
   const served = await serve(run, database, 'bench/consumer_worker.ts', { LISTENER: url });
-  const door = connection(served);
+  const client = connection(served);
   try {
     const count = samples(run);
-    const { started, floor, select } = measures(count, { call: door.call, next });
-    const [least, told, found] = [await select(), await floor(), await started()];
+    const { started, floor, select } = measures(count, { call: client.call, next });
+    const [least, received, found] = [await select(), await floor(), await started()];
     const ms = (values: number[], share: number) => at(values, share)?.toFixed(1);
     const both = (values: number[]) => `${ms(values, 0.5)} and ${ms(values, 0.99)} ms`;
-    const note = `${count} tasks, one at a time, by HTTP through PgBouncer, told by a request of the handler's, which is in it; floor: a request for select 1; with the same request to the listener ${both(told)}`;
+    const note = `${count} tasks, one at a time, by HTTP through PgBouncer, measured by a request of the handler's, which is in it; floor: a request for select 1; with the same request to the listener ${both(received)}`;
     return [0.5, 0.99].map((share) => ({
       name: `consumer start, p${share * 100}`,
       unit: 'ms',
@@ -89,10 +89,10 @@ async function measured(run: Run): Promise<Case[]> {
       floor: at(least, share),
       peers: {},
       note,
-      windows: { tock: found, floor: least, told },
+      windows: { tock: found, floor: least, received },
     }));
   } finally {
-    door.close();
+    client.close();
     await served.stop();
     close();
     await run.close(database);

@@ -81,7 +81,7 @@ async function eachOf(
   return all;
 }
 
-function told(
+function casesOf(
   run: Run,
   name: string,
   seen: Map<System, Seen | string>,
@@ -125,7 +125,7 @@ async function measured(run: Run): Promise<Case[]> {
         work: system.cycle(shape) as Work,
       }),
     );
-    cases.push(...told(run, `${batch}`, seen, floor));
+    cases.push(...casesOf(run, `${batch}`, seen, floor));
     const work = mix(batch);
     // so that claims find tasks before the first delayed ones are due
     const ready = async (database: TestDatabase) => {
@@ -134,8 +134,8 @@ async function measured(run: Run): Promise<Case[]> {
       await run.settle(database);
     };
     const mixed = await eachOf(run, [tock], () => seenBy(run, tock, seconds, { ready, work }));
-    const more = '; enqueued, claimed and completed or failed; the peers have no comparable door';
-    cases.push(...told(run, `${batch}, delayed and retried`, mixed, floor, more));
+    const more = '; enqueued, claimed and completed or failed; the peers have no comparable call';
+    cases.push(...casesOf(run, `${batch}, delayed and retried`, mixed, floor, more));
   }
   return cases;
 }

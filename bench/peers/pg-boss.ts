@@ -38,7 +38,6 @@ await serve<Options>(async ({ url, clients, options }) => {
   await Promise.all(Array.from({ length: clients }, (_, client) => call(client, 'warm')));
   return {
     turns: clients,
-    run: (concurrency_key) =>
-      loops(clients, concurrency_key, (client) => call(client, next(client))),
+    run: (barrier) => loops(clients, barrier, (client) => call(client, next(client))),
   };
 });

@@ -11,19 +11,19 @@ export type Options = {
   queues: string[];
 };
 
-export type ConcurrencyKey = {
-  /** To be awaited before each turn: those who come while all are called together wait there. */
+export type Barrier = {
+  /** To be awaited before each turn: those that start while all are called together wait there. */
   pass(): Promise<void> | undefined;
   over(): boolean;
   /** Resolves when it is over. */
   end: Promise<void>;
 };
 
-/** Connected: `run` works until it is over, in so many turns at a time. */
-export type Ready = { turns: number; run(concurrency_key: ConcurrencyKey): Promise<void> };
+/** Connected: `run` works until it is over, with `turns` calls at a time. */
+export type Ready = { turns: number; run(barrier: Barrier): Promise<void> };
 
 /**
- * Says `ready`, warms up, is called by `meet`, says `met` when all turns stand at the concurrency key, works from
+ * Says `ready`, warms up, is called by `meet`, says `met` when all calls wait at the barrier, works from
  * `go` until `stop`, and says `over`.
  */
 export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Promise<void> {
@@ -47,7 +47,7 @@ export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Prom
   };
   const lines = createInterface({ input: process.stdin });
   lines.on('line', (word) => words[word]?.());
-  // whoever started this is gone
+  // the parent process has ended
   lines.once('close', () => process.exit(1));
   const { turns, run } = await prepare(task);
   const pass = () => {
@@ -61,10 +61,10 @@ export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Prom
   process.exit(0);
 }
 
-/** So many loops of calls side by side; a call gives its number of tasks, 0 when it found none. */
+/** Runs `clients` loops of calls concurrently; a call returns its number of tasks, 0 if it found none. */
 export async function loops(
   clients: number,
-  { pass, over }: ConcurrencyKey,
+  { pass, over }: Barrier,
   call: (client: number) => Promise<number>,
 ): Promise<void> {
   const loop = async (client: number) => {

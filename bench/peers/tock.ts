@@ -34,7 +34,6 @@ await serve<Options>(async ({ url, clients, options }) => {
   const call = kind === 'enqueue' ? enqueue : cycle;
   return {
     turns: clients,
-    run: (concurrency_key) =>
-      loops(clients, concurrency_key, (client) => call(client, next(client))),
+    run: (barrier) => loops(clients, barrier, (client) => call(client, next(client))),
   };
 });

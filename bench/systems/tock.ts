@@ -51,7 +51,7 @@ export const tock: System = {
     'no pg_cron: tick() is called every five seconds of its windows instead',
   ],
   lacks: [],
-  maintenance_job: { sql: 'select tock.tick()', every: 5 },
+  maintenance: { sql: 'select tock.tick()', every: 5 },
   // TOCK_SQL_DIRECTORY: another sql/ to compare with
   prepare: async (database) =>
     void (await migrate(database.url, { directory: process.env.TOCK_SQL_DIRECTORY })),

@@ -26,7 +26,7 @@ export function governor({ journal }: Chaos) {
     () => ['run schedule', { schedule: 'each-second', request_id: `run ${++calls}` }],
     (random) => [
       'concurrency_key',
-      { queue: 'three', concurrency_key: 'concurrency_key-1', concurrency_limit: 1 + random(3) },
+      { queue: 'three', concurrency_key: 'key-1', concurrency_limit: 1 + random(3) },
     ],
   ];
   return async (client: Client): Promise<void> => {

@@ -30,7 +30,7 @@ const delayed: Kind = (task, request, random) => {
 };
 
 const limited: Kind = (task, request, random) => {
-  request.concurrency_key = `concurrency_key-${random(4)}`;
+  request.concurrency_key = `key-${random(4)}`;
   task.concurrency_key = request.concurrency_key;
   if (random(6) === 0) task.priority = random(10);
 };

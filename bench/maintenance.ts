@@ -6,7 +6,7 @@ export type Opened = {
   system: System;
   name: string;
   open: number;
-  maintenance_jobs: number;
+  maintenanceRuns: number;
 };
 
 /**
@@ -14,15 +14,15 @@ export type Opened = {
  * stops it.
  */
 export function attend(opened: Opened | undefined): () => Promise<void> {
-  const maintenance_job = opened?.system.maintenance_job;
-  if (!opened || !maintenance_job) return async () => {};
+  const maintenance = opened?.system.maintenance;
+  if (!opened || !maintenance) return async () => {};
   const from = performance.now();
   const seconds = () => opened.open + (performance.now() - from) / 1000;
   let last = Promise.resolve();
   const look = () => {
-    if (seconds() < (opened.maintenance_jobs + 1) * maintenance_job.every) return;
-    opened.maintenance_jobs = Math.floor(seconds() / maintenance_job.every);
-    last = last.then(async () => void (await opened.database.client.query(maintenance_job.sql)));
+    if (seconds() < (opened.maintenanceRuns + 1) * maintenance.every) return;
+    opened.maintenanceRuns = Math.floor(seconds() / maintenance.every);
+    last = last.then(async () => void (await opened.database.client.query(maintenance.sql)));
     last.catch(() => {});
   };
   const timer = setInterval(look, 100);

@@ -7,10 +7,10 @@ const space = 1;
 let count = 0;
 
 /** The point where all clients of one pgbench script wait between warm-up and measurement. */
-export type ConcurrencyKey = {
+export type Barrier = {
   /** The name with which its clients connect. */
   url: string;
-  /** The script; each of its clients stops at the concurrency key when called. */
+  /** The script; each of its clients stops at the barrier when called. */
   script: string;
   /** Resolves when all clients are connected. */
   connected(): Promise<void>;
@@ -20,16 +20,16 @@ export type ConcurrencyKey = {
   close(): Promise<void>;
 };
 
-/** Two advisory locks in the test database: the call to the concurrency key, and the closed concurrency key itself. */
-export async function shutConcurrencyKey(
+/** Two advisory locks in the test database: the call to the barrier, and the closed barrier itself. */
+export async function closedBarrier(
   { url }: TestDatabase,
   script: string,
   clients: number,
-): Promise<ConcurrencyKey> {
+): Promise<Barrier> {
   const client = await connected(url);
-  const [call, concurrency_key] = [++count, ++count];
-  const name = `bench-${concurrency_key}`;
-  await client.query('select pg_advisory_lock($1, $2)', [space, concurrency_key]);
+  const [call, barrier] = [++count, ++count];
+  const name = `bench-${barrier}`;
+  await client.query('select pg_advisory_lock($1, $2)', [space, barrier]);
   let closed = false;
   const all = async (from: string) => {
     const text = `select count(*)::integer as clients from ${from}`;
@@ -40,7 +40,7 @@ export async function shutConcurrencyKey(
     script: `\\if :met = 0
 select pg_try_advisory_xact_lock_shared(${space}, ${call})::integer as warming \\gset
 \\if :warming = 0
-select pg_advisory_xact_lock_shared(${space}, ${concurrency_key});
+select pg_advisory_xact_lock_shared(${space}, ${barrier});
 \\set met 1
 \\endif
 \\endif
@@ -49,7 +49,7 @@ ${script}`,
     async meet() {
       await client.query('select pg_advisory_lock($1, $2)', [space, call]);
       await all(
-        `pg_locks where locktype = 'advisory' and classid = ${space} and objid = ${concurrency_key} and not granted`,
+        `pg_locks where locktype = 'advisory' and classid = ${space} and objid = ${barrier} and not granted`,
       );
     },
     async open() {
