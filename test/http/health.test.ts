@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
+import { freshDatabase } from '../database.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -88,8 +89,13 @@ test('no answer is cached or sniffed, and each has a request id, the one sent if
 });
 
 test('no request leaves a connection behind', async () => {
-  // Unused but for its key: there is no pooler between.
-  const { database, key, owner } = await service();
+  // No pooler is between, which would keep its own connections.
+  const database = await freshDatabase();
+  const owner = await database.connect();
+  const { rows } = await owner.query(
+    "select key from tock.create_key('test', '{enqueue,claim,read,admin}')",
+  );
+  const { key } = rows[0];
   const app = createApp((_env, use) => connect({ DATABASE_URL: database.edgeUrl }, use));
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const replies = await Promise.all([
