@@ -529,7 +529,7 @@ export type Routes = {
       }[];
       segments: {
         number: number;
-        state: 'ahead' | 'in use' | 'ended' | 'settled' | 'audited';
+        state: 'ahead' | 'in use' | 'ended' | 'closed' | 'verified';
         first_position: number;
         end_position: number;
         started_at: string | null;
@@ -1621,7 +1621,7 @@ export type Routes = {
       acts: {
         number: string;
         at: string;
-        /** The database role of the session. */
+        /** The PostgreSQL role of the session. */
         role: string;
         /** The API key of the call; null for calls without a key. */
         key: string | null;

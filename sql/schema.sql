@@ -258,7 +258,7 @@ table tock.metrics_progress
   open_stream integer not null default 0
   open_after bigint not null default '-1'::integer
   stream integer not null default 0
-  settled integer[] not null default '{}'::integer[]
+  closed integer[] not null default '{}'::integer[]
   constraint metrics_progress_pkey PRIMARY KEY (id)
 
 table tock.migrations

@@ -15,7 +15,7 @@ test('the functions in the table of the README exist, with these parameters', as
   try {
     const client = await database.connect();
     const { rows } = await client.query(`
-      select p.proname || '(' || array_to_string(p.proargnames[1:p.pronargs], ', ') as function
+      select p.proname || '(' || coalesce(array_to_string(p.proargnames[1:p.pronargs], ', '), '') as function
       from pg_proc p where p.pronamespace = 'tock'::regnamespace`);
     const known = rows.map((row) => row.function as string);
     // Parameters with a default may be left out at the end.

@@ -11,11 +11,12 @@ begin
       return null;
     end if;
   end loop;
-  -- nextval() runs only if all conditions hold; end_position excludes positions of the next segment
+  -- nextval() runs only if all conditions inside hold. Outside, last_value excludes a position from the cache
+  -- of a session, and end_position one of the next segment.
   insert into tock.runs_{segment} (stream, position, bytes, payload)
     select n.stream, n.position, v_bytes, p_payload
     from (
-      select t.number as stream, pg_catalog.nextval('tock.positions') as position
+      select t.number as stream, pg_catalog.nextval('tock.positions') as position, s.last_value
       from tock.queues q, tock.streams t, tock.positions s
       where q.name = p_queue and q.max_payload_bytes >= v_bytes
         and q.timeout_seconds is null and q.max_wait_seconds is null and (q.push is null or q.push ? 'url')
@@ -23,10 +24,9 @@ begin
         and s.last_value >= t.start_after
         and s.last_value >= coalesce((select r.position from tock.runs_{segment} r where r.stream = t.number
           order by r.stream desc, r.position desc limit 1), 0)
-        and (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size = 1
         and {is_current}
       offset 0) n
-    where n.position < {end_position}
+    where n.position > n.last_value and n.position < {end_position}
     returning tock.id_at(position, stream) into v_id;
   return v_id;
 end $$;

@@ -74,10 +74,10 @@ begin
     when exists (select from tock.segments e where e.number > v_segment.number) then 0
     else least(200000, (v_segment.end_position - v_segment.first_position) / 4) end;
   perform tock.compile_template(t, v_segment, 'current', v_valid_until, pg_catalog.format(
-    's.last_value >= %s and s.last_value < %s and extract(epoch from pg_catalog.pg_postmaster_start_time()) '
-    '= %s '
+    's.last_value >= %s and s.last_value < %s and pg_catalog.pg_postmaster_start_time() = %L::timestamptz '
       'and ''tock''::regnamespace = %s::oid',
-    v_segment.first_position, v_valid_until, extract(epoch from pg_catalog.pg_postmaster_start_time()),
+    v_segment.first_position, v_valid_until,
+    pg_catalog.to_char(pg_catalog.pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US+00'),
     'tock'::regnamespace::oid))
   from tock.segment_templates t
   where t.kind = 'current' or pg_catalog.strpos(t.body, '{suffix}') > 0
