@@ -1,5 +1,5 @@
--- What a claim does when the segment is not fixed: it lists streams without a current segment, and calls the
--- function of the segment that a range is in, NAME_current or NAME_<number>.
+-- What a claim does in any segment. It lists streams while there is no current segment, and it calls the
+-- function of the segment that a range is in: NAME_current or NAME_<number>.
 create or replace function tock.streams_in_any_segment(
   p_queue text, p_seed integer, p_seen integer[], p_limit integer)
 returns tock.candidate[] language plpgsql volatile as $$
