@@ -1,5 +1,6 @@
 -- The only calls from the kernel into features. Each body lists the features in lock order (sql/README.md).
--- Plain tasks pay nothing: a hook is called only for a task, lease or stream with options.
+-- An enqueue or a claim of plain tasks, and the completion of their whole lease, call a hook only for late
+-- maintenance, a limit of the queue, cancelled runs, or children that wait.
 
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns void language plpgsql volatile as $$

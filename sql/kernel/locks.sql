@@ -4,8 +4,9 @@ returns integer language sql stable as $$
 $$;
 
 comment on function tock.lock_space is
-  'First key of every advisory lock: the oid of the schema. Second keys: the number of a stream (its claim '
-  'lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key().';
+  'First key of the advisory locks that have two keys: the oid of the schema. Second keys: the number of a '
+  'stream (its claim lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key(). A request id '
+  'and a name in a pool have one key of 64 bits.';
 
 create or replace function tock.named_key(p_kind text, p_name text)
 returns integer language sql immutable as $$

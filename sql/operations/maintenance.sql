@@ -82,6 +82,28 @@ comment on function tock.run_maintenance is
   'Runs one maintenance job now, in batches for up to p_seconds (0: one batch), and records the outcome in '
   'tock.maintenance_jobs. Returns the amount of work, null if it failed or is running in another session.';
 
+-- statement_timeout has no effect in pg_cron's background workers, and a function can set it only for the
+-- next statement. The jobs therefore supervise each other.
+create or replace function tock.cancel_overdue(p_seconds integer default 60)
+returns integer language sql volatile as $$
+  select count(pg_catalog.pg_cancel_backend(o.pid))::integer
+  from (
+    select distinct a.pid
+    from tock.maintenance_jobs d
+    join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
+      and l.objid::bigint = tock.named_key('maintenance_job', d.name)
+      and l.database = (select b.oid from pg_catalog.pg_database b
+        where b.datname = pg_catalog.current_database())
+    join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where a.state = 'active' and a.pid <> pg_catalog.pg_backend_pid() and a.usename = current_user
+      and a.query ~ 'tock\.(tick|run_maintenance)\('
+      and a.query_start < pg_catalog.clock_timestamp() - p_seconds * interval '1 second') o
+$$;
+
+comment on function tock.cancel_overdue is
+  'Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns '
+  'the number.';
+
 -- A transaction with a locked row may leave it unchanged. A transaction that writes a row may have made it
 -- due at its own start. (The age of other roles' transactions is hidden from an owner without
 -- pg_read_all_stats, and that of prepared ones always: they count as old.)

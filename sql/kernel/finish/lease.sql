@@ -1,5 +1,6 @@
--- The first statements of every verb that ends part of a lease. They lock its rows against reaping and
--- closing; the next statement reads them.
+-- What the verbs that end part of a lease share: locking its rows, closing them (close_lease()) and checking
+-- the input. lock_lease_runs() comes first. It locks the rows against reaping and closing, and then reads
+-- them in a new statement.
 create or replace function tock.lock_lease_runs(p_lease uuid, p_segment integer, p_ids bigint[])
 returns tock.leased_run[] language plpgsql volatile as $$
 declare

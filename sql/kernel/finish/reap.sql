@@ -39,25 +39,3 @@ end $$;
 comment on function tock.reap is
   'Ends the runs of expired leases, about p_limit a call: each is lost and its task ready again, or dead '
   'after max_lost. Returns the number. p_sweep reads all expired leases (default: once a minute).';
-
--- statement_timeout has no effect in pg_cron's background workers, and a function can set it only for the
--- next statement. The jobs therefore supervise each other.
-create or replace function tock.cancel_overdue(p_seconds integer default 60)
-returns integer language sql volatile as $$
-  select count(pg_catalog.pg_cancel_backend(o.pid))::integer
-  from (
-    select distinct a.pid
-    from tock.maintenance_jobs d
-    join pg_catalog.pg_locks l on l.locktype = 'advisory' and l.granted and l.classid = 'tock'::regnamespace
-      and l.objid::bigint = tock.named_key('maintenance_job', d.name)
-      and l.database = (select b.oid from pg_catalog.pg_database b
-        where b.datname = pg_catalog.current_database())
-    join pg_catalog.pg_stat_activity a on a.pid = l.pid
-    where a.state = 'active' and a.pid <> pg_catalog.pg_backend_pid() and a.usename = current_user
-      and a.query ~ 'tock\.(tick|run_maintenance)\('
-      and a.query_start < pg_catalog.clock_timestamp() - p_seconds * interval '1 second') o
-$$;
-
-comment on function tock.cancel_overdue is
-  'Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns '
-  'the number.';

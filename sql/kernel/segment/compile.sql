@@ -6,8 +6,9 @@
 -- (p_segment) and returns null, or no rows, for another: the caller then calls tock.NAME_<number>. A template
 -- with the name NAME_{segment} instead of NAME_{suffix} is off the hot path and has no NAME_current.
 --
--- NAME.current.sql is compiled only for the current segment, as tock.NAME. It is valid while the sequence is
--- in that segment, on the server where it was compiled: {is_current} checks both.
+-- NAME.current.sql is compiled only for the current segment, as tock.NAME. {is_current} is true while the
+-- sequence is in that segment and the server has not restarted. A function that checks its segment in another
+-- way leaves it out.
 --
 -- The placeholders are {segment} {suffix} {first_position} {end_position} {valid_until} {is_current}; the
 -- last one refers to tock.positions s. A deploy stores the templates in tock.segment_templates and compiles
