@@ -26,7 +26,7 @@ const roles = ['tock_producer', 'tock_worker', 'tock_admin', 'tock_edge'];
 /** More locks in one transaction need a server configured for it. */
 const MAX_TABLES = 1000;
 
-const planned = `select current_database() as database, to_regnamespace('tock') is not null as there,
+const planned = `select current_database() as database, to_regnamespace('tock') is not null as exists,
   (select coalesce(sum(pg_total_relation_size(c.oid)), 0)::float8 from pg_class c
    where c.relnamespace = to_regnamespace('tock') and c.relkind in ('r', 'm')) as bytes,
   (select count(*)::integer from pg_class c where c.relnamespace = to_regnamespace('tock')) as relations,
@@ -39,7 +39,7 @@ async function readPlan(client: pg.Client): Promise<Plan> {
   if (!plan) throw new Error('The catalog query returned no row.');
   const [cron] = await runStatement<{ exists: boolean }>(
     client,
-    "select to_regclass('cron.job') is not null as there",
+    "select to_regclass('cron.job') is not null as exists",
   );
   const jobs = cron?.exists
     ? await runStatement<{ jobname: string }>(
