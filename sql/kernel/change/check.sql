@@ -1,4 +1,4 @@
--- The answer has run_at as an instant, and the bytes of a payload, so that they are computed only once.
+-- The result has run_at as an instant and the bytes of the payload, so both are computed only once.
 create or replace function tock.check_changes(p_changes jsonb)
 returns jsonb language plpgsql volatile as $$
 declare

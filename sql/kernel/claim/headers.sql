@@ -13,8 +13,8 @@ end $$;
 comment on function tock.headers_of is
   'The headers and push_url of the runs of a lease, by run id, in any segment.';
 
--- Only runs with options have headers or a push_url, and the token of their lease says so. Other leases read
--- no row and need no planner settings.
+-- Only runs with options have headers or a push_url, and the token of their lease says so. For other leases
+-- the function reads no row.
 create or replace function tock.lease_headers(p_lease uuid)
 returns jsonb language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

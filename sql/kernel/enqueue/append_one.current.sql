@@ -11,7 +11,8 @@ begin
       return null;
     end if;
   end loop;
-  -- nextval() runs only if all conditions hold; end_position excludes positions of the next segment
+  -- nextval() runs only if all conditions hold; the check against end_position rejects a position of the next
+  -- segment
   insert into tock.runs_{segment} (stream, position, bytes, payload)
     select n.stream, n.position, v_bytes, p_payload
     from (

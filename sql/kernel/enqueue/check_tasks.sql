@@ -1,4 +1,4 @@
--- Checks the options that need no look at other tasks; null if they are valid.
+-- This function reads no rows. before_append() checks what depends on other tasks and queues.
 create or replace function tock.option_error(p_options jsonb)
 returns text[] language plpgsql stable as $$
 declare

@@ -122,7 +122,8 @@ end $$;
 
 comment on function tock.backoff_error is 'The error in the backoff of a task: {field, message}, or null.';
 
--- They may become headers of an HTTP request, so only characters allowed there are valid.
+-- The headers of a task may become headers of an HTTP request, so only characters that are allowed there are
+-- valid.
 create or replace function tock.headers_error(p_headers jsonb)
 returns text[] language plpgsql immutable as $$
 declare

@@ -28,7 +28,7 @@ begin
     perform tock.after_complete(v_segment, v_now.spawning, p_results);
   end if;
   if v_ids is null and v_ended = '{}' then
-    -- like a lease that was closed before: the caller completed nothing if the reaper took runs
+    -- the same answer as for a lease that was closed before: no row if the reaper took runs
     if completed > 0 and not exists (select from unnest(v_runs) o where o.state = 'lost') then
       refused := '{}';
       return next;

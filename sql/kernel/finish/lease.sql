@@ -35,8 +35,8 @@ end $$;
 
 comment on function tock.is_open is 'True if a lease has runs that have not ended.';
 
--- Two concurrent completions of the last runs may not see each other's results, or may lock the row against
--- each other. Then the lease stays open and the reaper closes it.
+-- Two calls that complete the last runs at the same time may not see each other's results, or may find the
+-- row locked. The lease then stays open until the reaper closes it.
 create or replace function tock.close_lease(p_lease uuid, p_segment integer)
 returns void language plpgsql volatile
 set enable_hashjoin = off

@@ -42,8 +42,8 @@ end $$;
 comment on function tock.check_progress is
   'The ids of [{id, progress, note}], null for one object for all; TK422 names an invalid field.';
 
--- The caller has extended the lease in an earlier statement and so holds its rows. No other call ends its
--- runs meanwhile, and this statement sees all runs that had ended.
+-- The caller has extended the lease in an earlier statement, so it holds the locks of its rows. No other call
+-- ends runs of the lease meanwhile, and this statement sees all runs that had ended.
 create or replace function tock.record_progress(
   p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
 returns bigint[] language plpgsql volatile as $$
@@ -74,8 +74,8 @@ comment on function tock.record_progress is
   'Stores the progress of runs of an open lease, or of all its runs; returns the ids that are not running '
   'in it.';
 
--- Runs after the drop and not before it: archiving may be turned on meanwhile, and the segment is then
--- archived first.
+-- Progress is deleted after the drop of its segment, not before. If archiving is turned on in between, the
+-- segment is archived first, with its progress.
 create or replace function tock.delete_progress(p_limit integer)
 returns integer language plpgsql volatile as $$
 declare
