@@ -73,7 +73,8 @@ create or replace function tock.before_next_attempts(p_again tock.next_attempt[]
 returns void language sql stable as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
 comment on function tock.before_next_attempts is
-  'Checks tasks that continue in another queue with their own payload.';
+  'Checks that tasks which continue in another queue with an unchanged payload fit there; TK422 names the '
+  'field.';
 
 create or replace function tock.on_runs_moved(p_ids bigint[])
 returns void language sql volatile as $$ select tock.notify_dependents(p_ids) $$;

@@ -86,7 +86,7 @@ $$;
 comment on function tock.archive_rewriting is
   'The reserved path of a file that will replace another one; null if that file no longer exists.';
 
--- One statement records the new object and marks the old one as unwanted.
+-- One transaction records the new object and marks the old one as unwanted.
 create or replace function tock.archive_rewritten(
   p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
 returns boolean language plpgsql volatile security definer

@@ -17,7 +17,8 @@ end $$;
 comment on function tock.admit_at_named_keys is
   'admit_at_keys() for alternating queues and concurrency keys.';
 
--- The reaper never waits for a concurrency key, because it holds the locks of many.
+-- The reaper passes p_wait false: it holds the locks of many leases, so it must not wait for a concurrency
+-- key.
 create or replace function tock.release_keys_of_leases(p_leases uuid[], p_segment integer, p_wait boolean)
 returns void language plpgsql volatile as $$
 declare

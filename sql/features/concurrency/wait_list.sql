@@ -29,7 +29,8 @@ comment on function tock.join_wait_lists is
   'Puts due waiting tasks into the wait lists of their concurrency keys and admits as many as the limits '
   'allow.';
 
--- Adds promotions without a run, at most one per ten rows: late_from() counts promotions.
+-- late_from() counts promotions. So one promotion without a run stands for up to ten rows: with one for each
+-- row, late_from() would look back only a tenth as far.
 create or replace function tock.promote_from(p_positions bigint[])
 returns void language plpgsql volatile as $$
 begin
@@ -43,7 +44,8 @@ begin
 end $$;
 
 comment on function tock.promote_from is
-  'Moves the point from which promotion reads past these waiting rows, which stay and get another due time.';
+  'Moves the due time from which promotion reads above these waiting rows. They stay and get another due '
+  'time.';
 
 create or replace function tock.admit_at_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean default true)
@@ -125,4 +127,5 @@ begin
 end $$;
 
 comment on function tock.waiting_behind_others is
-  'The rows among some waiting tasks due at a concurrency key that come after a row that is not among them.';
+  'Those of the waiting tasks p_positions that come after another due task of their concurrency key, which '
+  'is not among them.';

@@ -1,4 +1,5 @@
--- Tasks of one call may name each other in any order; ids are those of earlier tasks.
+-- A parent named in depends_on may stand anywhere in the call. A parent given by id must exist before the
+-- call.
 create or replace function tock.check_after(p_tasks jsonb)
 returns void language plpgsql volatile as $$
 declare
@@ -32,7 +33,7 @@ begin
     perform tock.refuse_named_keys(p_tasks, 'tasks');
   end if;
 
-  -- one row per edge; for ids the parent is null
+  -- one row for each entry of depends_on; n_bad is true for a name that no task of the call has
   select e.child, e.m, e.id, e.n_bad into v_bad
   from (
     select a.*, sum(case a.id when '*' then a.child - 1 else 1 end) over (order by a.child, a.m) as edges,

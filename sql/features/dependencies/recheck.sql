@@ -1,5 +1,5 @@
--- Tells children that a parent has ended or continued as another run. The ending call only tries to lock
--- their rows.
+-- The call that ends a parent only tries to lock the rows of its children. A child whose row is locked gets a
+-- row in tock.dependency_rechecks, which the next promotion reads.
 create or replace function tock.schedule_recheck(p_children bigint[])
 returns void language plpgsql volatile as $$
 declare
@@ -24,9 +24,9 @@ end $$;
 comment on function tock.schedule_recheck is
   'Schedules a recheck of children in a moment, including those whose rows are locked.';
 
--- Called as (select tock.rechecks_from(n)), so that it bounds the index scan: while an old transaction is
--- open, no more than p_count of the newest entries, dead or not, are read. The sweep reads all; otherwise
--- older ones would stay for ever.
+-- Call it as (select tock.rechecks_from(n)): the sub-select bounds the index scan. Then at most the p_count
+-- newest entries are read, dead or not, even while an old transaction is open. The sweep reads all entries;
+-- otherwise older ones would stay for ever.
 create or replace function tock.rechecks_from(p_count integer)
 returns bigint language sql volatile as $$
   select coalesce(pg_catalog.pg_sequence_last_value('tock.dependency_rechecks_number_seq'::regclass),

@@ -85,9 +85,9 @@ end $$;
 comment on function tock.promote is
   'Makes up to p_limit due tasks ready, earliest first; returns the number. p_sweep reads all due tasks.';
 
--- A promoted task leaves up to ten dead entries in the index on due_at. Promotion reads those of the fifty
--- newest promotions again, and no more, even while an old transaction is open. It does so only if there are
--- concurrency keys.
+-- A promotion stands for up to ten dead entries in the index on due_at (promote_from()). Promotion reads
+-- those of the fifty newest promotions again, so about 500 entries, even while an old transaction is open. It
+-- does so only if there are concurrency keys.
 create or replace function tock.late_from()
 returns timestamptz language plpgsql volatile as $$
 begin
