@@ -54,8 +54,8 @@ comment on function tock.dead_groups is
   'most frequent first, each with its newest task. Scans the newest p_scan_limit dead tasks; counted_all '
   'says whether those were all.';
 
--- Dead tasks are final, so nothing is locked: of two calls that redrive one task, the primary key of reruns
--- lets one.
+-- Dead tasks are final, so nothing is locked. If two calls redrive one task, the primary key of reruns lets
+-- only one of them succeed.
 create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
   p_request_id text default null, p_to_queue text default null, p_again boolean default false,

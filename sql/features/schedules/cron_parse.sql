@@ -1,5 +1,5 @@
--- The grammar of croner (sloppyRanges), without years. test/sql/features/schedules/cron-library.test.ts
--- compares both.
+-- The grammar is that of croner with sloppyRanges, without years.
+-- test/sql/features/schedules/cron-library.test.ts compares both.
 create or replace function tock.parse_cron(p_cron text)
 returns tock.cron_plan language plpgsql stable as $$
 declare
