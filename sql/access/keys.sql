@@ -34,7 +34,7 @@ end $$;
 comment on function tock.make_key_counters is
   'Makes the sequences that count the uses of a key, and its requests in a window of its rate.';
 
--- The only function that makes a secret.
+-- No other function makes a secret.
 create or replace function tock.insert_key(p_key tock.keys)
 returns text language plpgsql volatile as $$
 declare
