@@ -71,11 +71,11 @@ begin
       perform tock.refuse(403, 'this key lacks the scope ' || coalesce(p_scope, 'null'), 'Authorization',
         'use a key that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
     elsif v_key.tenants is not null and not p_own then
-      perform tock.refuse(403, 'this concerns tasks of all tenants, and this key is for some',
+      perform tock.refuse(403, 'this call concerns tasks of all tenants, and this key is only for some',
         'Authorization', 'use a key without tenants');
     elsif v_key.queues is not null and p_queue = '*' then
-      perform tock.refuse(403, 'this concerns all queues, and this key is for some', 'Authorization',
-        'use a key without queues');
+      perform tock.refuse(403, 'this call concerns all queues, and this key is only for some',
+        'Authorization', 'use a key without queues');
     elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
       perform tock.refuse(403, 'this key is not for that queue', 'Authorization',
         'use another key; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));

@@ -31,7 +31,7 @@ create or replace function tock.make_queue(p_queue text)
 returns void language plpgsql volatile as $$
 begin
   if (select count(*) from tock.queues) > 10000 then
-    perform tock.refuse(422, 'there are already 10,000 queues; an unknown name makes no more', 'queue',
+    perform tock.refuse(422, 'there are already 10,000 queues, so a new name makes no further one', 'queue',
       'use tenants and priorities in one queue');
   end if;
   if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue)) then

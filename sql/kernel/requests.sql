@@ -6,7 +6,7 @@ declare
   v_seen tock.requests;
 begin
   if pg_catalog.length(p_request_id) not between 1 and 200 then
-    perform tock.refuse(422, 'a request_id has 1 to 200 characters', 'request_id');
+    perform tock.refuse(422, 'request_id must have 1 to 200 characters', 'request_id');
   end if;
   perform pg_catalog.pg_advisory_xact_lock(
     pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_verb, p_queue, p_request_id), tock.lock_space()));

@@ -125,7 +125,7 @@ begin
     from unnest(p_options) with ordinality o (options, n) order by o.n);
 exception
   when invalid_text_representation or untranslatable_character or invalid_parameter_value then
-    perform tock.refuse(422, 'p_options must be objects as JSON text', 'p_options');
+    perform tock.refuse(422, 'each of p_options must be a JSON object as text', 'p_options');
 end $$;
 
 comment on function tock.archive_emptied is 'The options of erased runs without their secrets.';

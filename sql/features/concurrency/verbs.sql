@@ -8,7 +8,8 @@ begin
     perform tock.refuse(422, 'a concurrency key must be a string of 1 to 200 characters', 'concurrency_key');
   elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.refuse(409,
-      'concurrency keys need read committed: an older snapshot does not show recent admissions');
+      'concurrency keys need read committed: an older snapshot does not show recent admissions', null,
+      'call it in its own transaction, or begin this one with isolation level read committed');
   end if;
 end $$;
 

@@ -22,7 +22,9 @@ begin
     where t.task ->> 'name' is not null) n
   where n.times > 1 order by n.n limit 1;
   if found then
-    perform tock.refuse(422, 'this name is used twice in the call',
+    perform tock.refuse(422,
+      pg_catalog.format('the name %s is used twice in this call',
+        p_tasks -> (v_bad.n::integer - 1) ->> 'name'),
       pg_catalog.format('tasks[%s].name', v_bad.n - 1));
   end if;
   v_names := (

@@ -6,12 +6,12 @@ begin
     perform tock.refuse(422,
       'a pool name has 1 to 100 letters, digits and _ . : -, and starts with a letter or digit', 'pool');
   elsif not coalesce(pg_catalog.length(p_worker) between 1 and 200, false) then
-    perform tock.refuse(422, 'a worker must have 1 to 200 characters', 'worker');
+    perform tock.refuse(422, 'worker must be a name of 1 to 200 characters', 'worker');
   elsif not coalesce(pg_catalog.length(p_task) between 1 and 200, false) then
-    perform tock.refuse(422, 'a task must have 1 to 200 characters', 'task',
+    perform tock.refuse(422, 'task must be a name of 1 to 200 characters', 'task',
       'use its id, or a name such as leader:shard-7');
   elsif p_lease_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86,400', 'lease_seconds');
   end if;
 end $$;
 

@@ -28,7 +28,7 @@ begin
     elsif tock.next_fire(v_row, pg_catalog.clock_timestamp()) is null then
       perform tock.refuse(422, 'this schedule never fires', case when v_row.run_at is not null then 'run_at'
         when v_row.ends_at is not null then 'ends_at' else 'cron' end,
-        case when v_row.cron is not null then 'no such day comes in 50 years, or none before ends_at'
+        case when v_row.cron is not null then 'it names no day of the next 50 years, or none before ends_at'
           else 'its time is in the past' end);
     end if;
     if v_row is not distinct from v_old then

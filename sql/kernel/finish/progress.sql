@@ -11,7 +11,8 @@ begin
     or pg_catalog.jsonb_array_length(v_rows) not between 1 and 10000
   then
     perform tock.refuse(422,
-      'progress must be an object of progress and note, or an array of 1 to 10,000 of id, progress, note',
+      'progress must be an object with progress and note, or an array of 1 to 10,000 objects with id, '
+      'progress and note',
       'progress');
   end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(v_rows) - 1 loop
@@ -19,7 +20,7 @@ begin
     v_place := case when v_all then 'progress' else pg_catalog.format('progress[%s]', v_n) end;
     if (case when pg_catalog.jsonb_typeof(v_row) = 'object' then v_row - v_allowed <> '{}' else true end) then
       perform tock.refuse(422,
-        pg_catalog.format('each of progress must be an object of %s',
+        pg_catalog.format('%s must be an object with these fields and no others: %s', v_place,
           pg_catalog.array_to_string(v_allowed, ', ')),
         v_place);
     end if;

@@ -5,8 +5,8 @@ begin
     or (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size <> 1
   then
     perform tock.refuse(503,
-      pg_catalog.format('the sequence tock.positions is behind a stored position, %s, or cached', p_taken),
-      null,
+      pg_catalog.format('the sequence tock.positions is behind the stored position %s, or has a cache',
+        p_taken), null,
       'the guard job repairs it within a minute, or now: select tock.run_maintenance(''guard'')');
   end if;
 end $$;

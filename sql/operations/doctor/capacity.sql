@@ -17,8 +17,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
     select tock.described_session(a.pid) as who,
       greatest(age(a.backend_xmin), age(a.backend_xid)) as transactions,
       pg_catalog.format(
-        'end its transaction, or select pg_terminate_backend(%s); of a standby: hot_standby_feedback',
-        a.pid) as hint
+        'end its transaction, or select pg_terminate_backend(%s); for a standby, turn hot_standby_feedback '
+        'off or end its long query', a.pid) as hint
     from pg_catalog.pg_stat_activity a
     where (a.datname = pg_catalog.current_database() or a.datname is null) and a.usesysid is not null
       and a.pid <> pg_catalog.pg_backend_pid()

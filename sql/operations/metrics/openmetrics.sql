@@ -95,7 +95,7 @@ set work_mem = '64MB' as $$
     from totals t
     union all
     select 3, tock.metric('tock_queue_waiting', 'gauge',
-      'Tasks that wait for their time, a concurrency key or a parent, up to 100000.',
+      'Tasks that wait for their time, a concurrency key or a parent, up to 100,000.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_waiting{queue=%s} %s\n', t.queue, t.waiting), ''
         order by t.queue))
     from totals t

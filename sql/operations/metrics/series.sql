@@ -40,7 +40,7 @@ declare
   v_step integer := greatest(p_step_seconds, v_least);
 begin
   if not pg_catalog.isfinite(p_from) or not pg_catalog.isfinite(p_to) then
-    perform tock.refuse(422, 'from and to must be instants', 'from');
+    perform tock.refuse(422, 'from and to must be instants, not infinity', 'from');
   elsif p_to < '1970-01-02T00:00:00Z' then
     perform tock.refuse(422, 'to must not be before 1970-01-02', 'to');
   elsif p_from < '1970-01-01T00:00:00Z' then
