@@ -120,9 +120,9 @@ create table tock.results (
 create index dead_results on tock.results (stream, position)
   where next_id is null and state in ('failed', 'lost');
 
--- A run override changes a run: it cancels it (without a lock), replaces it with another run (with the claim
--- lock of the stream), or holds changes for its next attempt. Claims skip cancelled and replaced runs, and
--- the lease lists them. A later cancel is a request to the worker.
+-- A run override changes a run. It cancels the run (without a lock), replaces it with another run (with the
+-- claim lock of the stream), or holds changes for its next attempt. Claims skip cancelled and replaced runs,
+-- and the lease lists them. A later cancel is a request to the worker.
 create table tock.run_overrides (
   position bigint not null,
   other_id bigint,

@@ -1,4 +1,4 @@
--- Called when all parts are recorded: together they must hold all runs of the segment.
+-- All parts are recorded by now: together they must hold all runs of the segment.
 create or replace function tock.verify_archive(p_archive tock.archives)
 returns void language plpgsql volatile
 set enable_seqscan = on as $$

@@ -55,7 +55,7 @@ end $$;
 
 comment on function tock.release_keys_of_runs is 'Admits waiters at the concurrency keys of ended runs.';
 
--- Called after the pending changes are stored: they distinguish a postponed task from one that backs off.
+-- change() has stored the pending changes before: they tell a postponed task from one that backs off.
 create or replace function tock.release_admissions(p_ids bigint[])
 returns void language plpgsql volatile as $$
 declare

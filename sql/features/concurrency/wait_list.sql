@@ -57,7 +57,7 @@ end $$;
 comment on function tock.admit_at_keys is
   'Admits waiters at these concurrency keys as far as their limits allow; returns the number.';
 
--- Checks up to 500 concurrency keys with waiters a call, from where the last call stopped.
+-- A call checks up to p_limit concurrency keys with waiters, from where the last call stopped.
 create or replace function tock.sweep_wait_lists(p_limit integer default 500)
 returns integer language plpgsql volatile as $$
 declare

@@ -101,7 +101,7 @@ comment on function tock.release_dependents is
   'Releases children whose parents have ended: they are ready, wait for their concurrency key, or wait for '
   'their time.';
 
--- Stores the reason in the options of the cancelled run.
+-- The reason is stored in the options of the cancelled run.
 create or replace function tock.cancel_dependents(p_off tock.dependent[])
 returns bigint[] language plpgsql volatile as $$
 declare

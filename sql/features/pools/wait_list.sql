@@ -25,7 +25,7 @@ end $$;
 comment on function tock.save_wait_list_cursor is
   'Saves how far a wait list has been read; four cursors at once move its start there.';
 
--- Skips locked rows, so that an assignment in an open transaction blocks no other.
+-- Locked rows are skipped, so that an assignment in an open transaction blocks no other.
 create or replace function tock.lock_waiting(
   p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
 returns tock.pool_members[] language plpgsql volatile as $$

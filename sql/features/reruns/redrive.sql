@@ -1,4 +1,4 @@
--- Scans the newest segments first, up to p_scan_limit dead tasks; older ones are not counted.
+-- The newest segments are scanned first, up to p_scan_limit dead tasks; older ones are not counted.
 create or replace function tock.dead_groups(
   p_queue text, p_limit integer default 100, p_scan_limit integer default 100000)
 returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)

@@ -121,7 +121,7 @@ end $$;
 comment on function tock.fires_from is 'The point from which firing reads: the fiftieth newest firing.';
 
 -- An error of one schedule must not affect the others: after an error each one is fired separately. A firing
--- waits only 200 ms for a lock of an open transaction, like that of a unique key: a claim may be doing the
+-- waits only 200 ms for a lock of an open transaction, like that of a unique key. A claim may be doing the
 -- firing, and it holds the other schedules of its batch.
 create or replace function tock.fire_batch(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void language plpgsql volatile

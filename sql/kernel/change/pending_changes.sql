@@ -1,5 +1,5 @@
 -- A change for the next attempt is stored on the first run of the task and on its current run. The call that
--- ends an attempt reads both, since one may be missing: the segment of the first run may be dropped, and the
+-- ends an attempt reads both, since it may miss one: the segment of the first run may be dropped, and the
 -- attempt of the current run may be ending at this moment. Later changes are merged into earlier ones, so
 -- each override has all changes. A payload belongs to one stage: "at" is the run that was current when it was
 -- changed.

@@ -1,7 +1,7 @@
--- Finds the first run above a cursor whose stream lock is free, in the order of find_streams(). The query
--- tries the lock only after it has found the run, so its snapshot is older than the lock. So the insert of
--- the lease checks again what may have changed in between. If a stream has a run but its lock is taken, the
--- query sets tock.busy, which only this function uses. A stream whose runs have options is left to
+-- This function finds the first run above a cursor whose stream lock is free, in the order of find_streams().
+-- The query tries the lock only after it has found the run, so its snapshot is older than the lock. So the
+-- insert of the lease checks again what may have changed in between. If a stream has a run but its lock is
+-- taken, the query sets tock.busy, which only this function uses. A stream whose runs have options is left to
 -- claim_streams(): the query returns it without a position.
 create or replace function tock.claim_one(
   p_queue text, p_seed integer, p_worker text, p_seconds integer, p_late boolean)

@@ -46,7 +46,7 @@ begin
         then pg_catalog.format(' must be a string of %s to %s characters, not only digits and not *',
           v_option.low, v_option.high)
       when 'depends_on' then
-        ' must be an array of up to 10,000 task ids, names of tasks in this call, or * for all tasks before'
+        ' must be an array of up to 10,000 task ids, names of tasks in this call, or * for all earlier ones'
       when 'flag' then ' must be true or false'
       when 'url' then ' ' || tock.url_error(p_value)
       when 'id' then ' must be the id of a task'

@@ -1,4 +1,3 @@
--- Completes all remaining runs of a lease (p_results null), or the named ones.
 create or replace function tock.complete_runs(p_lease uuid, p_results jsonb)
 returns table (completed integer, refused bigint[]) language plpgsql volatile as $$
 declare
@@ -48,7 +47,9 @@ begin
   end if;
 end $$;
 
-comment on function tock.complete_runs is 'complete() for a lease whose runs are ended one by one.';
+comment on function tock.complete_runs is
+  'complete() for a lease whose runs are ended one by one: all that are left (p_results null), or the named '
+  'ones.';
 
 create or replace function tock.completion_of(p_runs tock.leased_run[], p_results jsonb, p_options jsonb)
 returns tock.completion language plpgsql volatile as $$

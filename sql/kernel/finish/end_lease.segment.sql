@@ -1,6 +1,6 @@
--- Closes a whole lease in one update. Its runs then count as done, except those with a result of their own.
--- The condition is not 'closed_at is null': with that, the planner would read the index of open leases with
--- all its dead entries.
+-- One update closes a whole lease. Its runs then count as done, except those with a result of their own. The
+-- condition is not 'closed_at is null': with that, the planner would read the index of open leases with all
+-- its dead entries.
 create or replace function tock.end_lease_{suffix}(p_lease uuid, p_segment integer)
 returns integer language plpgsql volatile as $$
 declare

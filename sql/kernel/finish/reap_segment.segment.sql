@@ -12,8 +12,8 @@ begin
     where l.closed_at is null and l.leased_until < p_now and l.leased_until >= p_from
     order by l.leased_until limit 1000 for update skip locked);
   v_reaped.runs := 0;
-  -- take whole leases, up to about p_limit runs and at least one lease; the last lease of a full batch may
-  -- have more rows than were read, so it is left
+  -- take whole leases, up to about p_limit runs and at least one lease; leave the last lease of a full batch,
+  -- which may have more rows than were read
   if pg_catalog.cardinality(v_expired) = 1000 then
     v_reaped.reached_at := v_expired[1000].leased_until;
     v_last := case when v_expired[1].token <> v_expired[1000].token then v_expired[1000].token end;

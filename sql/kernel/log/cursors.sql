@@ -48,7 +48,7 @@ comment on function tock.first_unread is
   'The position of the first run of a stream above its cursor, in any segment; null if there is none.';
 
 -- start_after may move up to the cursor. Across a gap between segments it may move to just before the first
--- unclaimed run. A claim ends its skip lease for that gap at the same position, so both lead to the same
+-- unclaimed run. A claim ends its skip lease for that gap at the same position. So both lead to the same
 -- after_position, and the primary key of leases still keeps two claims apart. A writer with an old snapshot
 -- locks the row of its stream until it ends; advance_start() leaves that row for a later call.
 create or replace function tock.advance_start(p_limit integer default 1000)
