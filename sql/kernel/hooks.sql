@@ -28,8 +28,8 @@ returns void language plpgsql volatile as $$
 begin
   if pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
     perform tock.check_spawns(p_results);
-    -- lock_lease_runs() takes a shared lock, under which two calls could end the same run and both spawn its
-    -- tasks
+    -- with only the shared lock of lock_lease_runs(), another call could end a run at the same time, and both
+    -- would spawn its tasks
     perform tock.lock_lease(p_lease);
   end if;
 end $$;

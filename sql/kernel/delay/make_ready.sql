@@ -39,7 +39,7 @@ begin
   select p.position, tock.id_at(p.next_position, p.stream), case when p_cancelled
     or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
-  -- redirect_run_ids() has already stored the first id of a task whose segment was dropped
+  -- this position may be there already: the first id of a task whose segment was dropped
   on conflict (position) do update set run_id = excluded.run_id;
   perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_concurrency_keys);
 end $$;
