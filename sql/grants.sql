@@ -27,8 +27,8 @@ exception
         || array_to_string(v_missing, ' nologin; create role ') || ' nologin;';
 end $$;
 
--- All grants in one place, made again at each deploy. The functions named here are verbs; all others belong
--- to the owner only. PUBLIC has no rights, and no role has a right on a table, except on the view findings.
+-- Each deploy makes all grants again, here. The functions named here are verbs; all others belong to the
+-- owner only. PUBLIC has no rights, and no role has a right on a table, except on the view findings.
 revoke all on schema tock from public, tock_producer, tock_worker, tock_admin, tock_edge cascade;
 revoke all on all tables in schema tock from public, tock_producer, tock_worker, tock_admin,
   tock_edge cascade;

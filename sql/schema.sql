@@ -1082,7 +1082,7 @@ function tock.changed_payload(p_id bigint)
   returns jsonb
   -- The payload of a task or run from its next attempt on.
 
-function tock.check_after(p_tasks jsonb)
+function tock.check_parents_of_call(p_tasks jsonb)
   returns void
   -- Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for all tasks before it, or ids.
 
@@ -2550,7 +2550,7 @@ function tock.on_segment_dropped(p_segment integer)
   returns void
   -- Called when the tables of a segment have been dropped.
 
-function tock.on_tasks_put_off(p_ids bigint[])
+function tock.on_tasks_rescheduled(p_ids bigint[])
   returns void
   -- Called when waiting tasks have got a later time.
 

@@ -1,6 +1,6 @@
--- Runs in the transaction of the verb: an action and its row are committed together. authorize() has stored
--- the key in a setting. Other roles could write that setting too, so it counts only for the role of the HTTP
--- server.
+-- The row is written in the transaction of the verb, so an action and its row are committed together.
+-- authorize() has stored the key in a setting. Other roles could write that setting too, so it counts only
+-- for the role of the HTTP server.
 create or replace function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb default '{}')
 returns void language plpgsql volatile as $$
 begin

@@ -1,9 +1,9 @@
--- Most keys have no rate and no tenants: for them one look-up decides. The use count is null if a sequence is
--- missing.
+-- Most keys have no rate and no tenants: for them one look-up decides.
 create or replace function tock.allows_simple(p_key text, p_scope text, p_queue text)
 returns boolean language plpgsql stable as $$
 declare
-  -- PostgreSQL decompresses keys one by one here, which is most of the cost
+  -- computed once: a small table of keys is scanned, and in the condition the hash would be computed for each
+  -- row
   v_hash bytea := pg_catalog.sha256(pg_catalog.convert_to(p_key, 'UTF8'));
 begin
   return (
@@ -41,7 +41,8 @@ end $$;
 
 comment on function tock.live_key is 'The row of a key; TK401 if there is none, or if it has ended.';
 
--- Called before a large body is read. Does not count as a use of the key: the route authorizes it afterwards.
+-- The HTTP server calls this before it reads a large body. The call does not count as a use of the key: the
+-- route authorizes the key afterwards.
 create or replace function tock.known_key(p_key text)
 returns boolean language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp as $$
@@ -70,11 +71,11 @@ begin
       perform tock.refuse(403, 'this key lacks the scope ' || coalesce(p_scope, 'null'), 'Authorization',
         'use a key that has it; this one has: ' || pg_catalog.array_to_string(v_key.scopes, ', '));
     elsif v_key.tenants is not null and not p_own then
-      perform tock.refuse(403, 'this concerns tasks of all tenants, and this key is for some',
+      perform tock.refuse(403, 'this call concerns tasks of all tenants, and this key is only for some',
         'Authorization', 'use a key without tenants');
     elsif v_key.queues is not null and p_queue = '*' then
-      perform tock.refuse(403, 'this concerns all queues, and this key is for some', 'Authorization',
-        'use a key without queues');
+      perform tock.refuse(403, 'this call concerns all queues, and this key is only for some',
+        'Authorization', 'use a key without queues');
     elsif v_key.queues is not null and p_queue is not null and not p_queue = any (v_key.queues) then
       perform tock.refuse(403, 'this key is not for that queue', 'Authorization',
         'use another key; this one is for: ' || pg_catalog.array_to_string(v_key.queues, ', '));

@@ -1,4 +1,4 @@
--- Checks of a key cannot look into the archive, so this one uses the task that was read from it.
+-- The other checks of a key read only the database. This one gets the task that was read from the archive.
 create or replace function tock.authorize_archived(
   p_key text, p_scope text, p_tenant text, p_queue text, p_options jsonb)
 returns boolean language plpgsql volatile as $$
@@ -62,7 +62,8 @@ comment on function tock.http_task is
   'GET /v1/tasks/:id with an archive: authorize() and task() with the runs read from the archive. Returns '
   'the body of the answer, {missing} if more has to be read, null if there is no such task.';
 
--- Newest first; a cursor is the next file. Tasks that are still in the database are listed there.
+-- The files are listed newest first, and a cursor is the next file. tasks() lists tasks that are still in the
+-- database.
 create or replace function tock.archive_search(
   p_queue text, p_from timestamptz, p_to timestamptz, p_segment integer default null,
   p_part integer default null, p_limit integer default 4)

@@ -1,6 +1,6 @@
--- The most frequent HTTP requests, each one function call. Most poolers keep no prepared statements, so
--- PostgreSQL would plan a longer statement anew for each request. The answers are response bodies as JSON.
--- The commonest case skips the verb and calls what the verb would call.
+-- Each of the most frequent HTTP requests is one function call. Most poolers keep no prepared statements, so
+-- PostgreSQL would plan a longer statement again for each request. The functions return response bodies as
+-- JSON. The most frequent case skips the verb and calls what the verb would call.
 create or replace function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
 returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -61,8 +61,8 @@ end $$;
 comment on function tock.refuse_large_payloads is
   'Raises TK422 for a payload larger than its queue accepts, unless the request id was seen before.';
 
--- Called wherever tasks come in: a key that may not enqueue into a stage must not reach it through another
--- stage or a completion.
+-- Each route that enqueues tasks needs this check: a key that may not enqueue into a stage must not reach it
+-- through another stage or a completion.
 create or replace function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
 returns void language plpgsql volatile as $$
 begin
@@ -93,7 +93,8 @@ begin
     select distinct a.id::bigint from pg_catalog.jsonb_array_elements(p_tasks) t (task)
     cross join lateral pg_catalog.jsonb_array_elements_text(t.task -> 'depends_on') a (id)
     where pg_catalog.jsonb_typeof(t.task -> 'depends_on') = 'array' and tock.is_id(a.id));
-  -- as for reading them; an id that does not exist yet may belong to another queue by the time it is resolved
+  -- the check is that for reading a parent; an unknown id is refused, since it may belong to another queue by
+  -- the time it is resolved
   select j.id, j.queue into v_id, v_queue
   from (select i as id, tock.queue_for_authorization(p_key, i) as queue from unnest(v_ids) i offset 0) j
   where (j.queue = any (v_queues)) is not true limit 1;

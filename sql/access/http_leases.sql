@@ -5,7 +5,7 @@ declare
   v_run tock.claimed := p_runs[1];
   v_runs text;
   v_state record;
-  v_told jsonb := '{}';
+  v_headers jsonb := '{}';
 begin
   if v_run.lease is null then
     select s.* into v_state from tock.claim_state(array[p_queue]) s;
@@ -15,9 +15,9 @@ begin
   end if;
   -- as lease_has_options(), which the role of the HTTP server may not call
   if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
-    v_told := tock.lease_headers(v_run.lease);
+    v_headers := tock.lease_headers(v_run.lease);
   end if;
-  if pg_catalog.cardinality(p_runs) = 1 and v_told = '{}' then
+  if pg_catalog.cardinality(p_runs) = 1 and v_headers = '{}' then
     v_runs := pg_catalog.format(
       '[{"id":"%s","run_id":"%s","attempt":%s,"max_attempts":%s,"priority":%s,"tenant":%s,'
       '"created_at":%s,"payload":%s,"headers":null,"push_url":null}]',
@@ -28,8 +28,8 @@ begin
     v_runs := (
       select pg_catalog.json_agg(r) from (
         select c.id::text as id, c.run_id::text as run_id, c.attempt, c.max_attempts, c.priority, c.tenant,
-          c.created_at, c.payload, v_told -> c.run_id::text -> 'headers' as headers,
-          v_told -> c.run_id::text ->> 'push_url' as push_url from unnest(p_runs) c) r);
+          c.created_at, c.payload, v_headers -> c.run_id::text -> 'headers' as headers,
+          v_headers -> c.run_id::text ->> 'push_url' as push_url from unnest(p_runs) c) r);
   end if;
   return pg_catalog.format(
     '{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0}',

@@ -78,8 +78,8 @@ comment on function tock.count_request is
   'the next window.';
 
 -- No call uses a key that ended an hour ago. A counter that a dump or an open transaction has locked is
--- dropped later: while this waited for it, no use would be recorded. A call that extends an expired key holds
--- its row.
+-- dropped later: while this function waited for it, no use would be recorded. A call that extends an expired
+-- key holds the row of the key, which is then skipped.
 create or replace function tock.drop_key_counters(p_prefix text)
 returns void language plpgsql volatile
 set lock_timeout = '10ms' as $$

@@ -27,10 +27,10 @@ begin
   order by t.n limit 1;
   if found then
     perform tock.refuse(403, case when v_bad.tenant is null
-        then 'this key is for some tenants: add one of them'
+        then 'this key is for several tenants: name one of them'
         else 'this key is not for that tenant' end,
       pg_catalog.format('tasks[%s].tenant', v_bad.n - 1),
-      'it is for: ' || pg_catalog.array_to_string(p_tenants, ', '));
+      'the key is for: ' || pg_catalog.array_to_string(p_tenants, ', '));
   end if;
   -- the same message as for a task that does not exist
   select l.field, l.id into v_bad

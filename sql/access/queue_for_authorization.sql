@@ -32,8 +32,8 @@ comment on function tock.stages_of_task is
   'The stages of the pipeline of a task, empty without one; null if there is no such task.';
 
 -- An id belongs to the queue of its run and leads to all other runs of the task: a change, rerun or erasure
--- may reach a later stage. A verb sees tasks that come after its key was checked, and ids can be guessed: an
--- unknown id belongs to no queue.
+-- may reach a later stage. A verb may see tasks that were enqueued after its key was checked, and ids can be
+-- guessed. So an unknown id belongs to no queue.
 create or replace function tock.queue_for_authorization(p_key text, p_id bigint)
 returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp

@@ -78,8 +78,8 @@ begin
     perform tock.refuse(403, 'this key is not for that tenant', 'tenant',
       'use another key; this one is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
   elsif pg_catalog.cardinality(v_tenants) > 1 then
-    perform tock.refuse(403, 'this key is for some tenants: add one of them', 'tenant',
-      'it is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
+    perform tock.refuse(403, 'this key is for several tenants: name one of them', 'tenant',
+      'the key is for: ' || pg_catalog.array_to_string(v_tenants, ', '));
   end if;
   return v_tenants[1];
 end $$;

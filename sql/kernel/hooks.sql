@@ -6,7 +6,7 @@ create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_pol
 returns void language plpgsql volatile as $$
 begin
   perform tock.check_push(p_tasks, p_policy);
-  perform tock.check_after(p_tasks);
+  perform tock.check_parents_of_call(p_tasks);
   perform tock.check_pipelines(p_queue, p_tasks);
 end $$;
 
@@ -29,7 +29,8 @@ returns void language plpgsql volatile as $$
 begin
   if pg_catalog.jsonb_path_exists(p_results, '$[*].spawn') then
     perform tock.check_spawns(p_results);
-    -- lock the lease: another call could end the run meanwhile, and this one would spawn for it as well
+    -- with only the shared lock of lock_lease_runs(), another call could end a run at the same time, and both
+    -- would spawn its tasks
     perform tock.lock_lease(p_lease);
   end if;
 end $$;
@@ -40,7 +41,7 @@ create or replace function tock.on_completing(p_run tock.leased_run, p_item json
 returns tock.continuation language plpgsql volatile as $$
 begin
   if coalesce((p_item #>> '{spawn,wait}')::boolean, false) then
-    -- a task that already waits may have moved to another queue
+    -- if this call repeats an earlier one, the task waits already, and may have moved to another queue
     return row(coalesce(tock.next_queue_of(p_run.next_id), p_run.queue), true, null,
       false)::tock.continuation;
   elsif p_item ? 'stage' or p_options ? 'pipeline' then
@@ -61,8 +62,8 @@ returns boolean language sql stable as $$
 $$;
 
 comment on function tock.was_completed_so is
-  'True if an ended run was completed by the same call: it continued in the same queue and spawned the same '
-  'tasks.';
+  'True if an equal call completed the run before: its task continued in the same queue and spawned the '
+  'same tasks.';
 
 create or replace function tock.after_complete(p_segment integer, p_runs tock.leased_run[], p_results jsonb)
 returns void language sql volatile as $$ select tock.spawn_all(p_segment, p_runs, p_results) $$;
@@ -73,13 +74,14 @@ create or replace function tock.before_next_attempts(p_again tock.next_attempt[]
 returns void language sql stable as $$ select tock.check_stages_take(p_again, p_fields) $$;
 
 comment on function tock.before_next_attempts is
-  'Checks tasks that continue in another queue with their own payload.';
+  'Checks that tasks which continue in another queue with an unchanged payload fit there; TK422 names the '
+  'field.';
 
 create or replace function tock.on_runs_moved(p_ids bigint[])
 returns void language sql volatile as $$ select tock.notify_dependents(p_ids) $$;
 
 comment on function tock.on_runs_moved is
-  'Called when runs or waiting tasks have ended or continue as other runs.';
+  'Called when runs or waiting tasks have ended, or continue as other runs.';
 
 create or replace function tock.on_runs_ended(p_segment integer, p_ended tock.ending[])
 returns void language plpgsql volatile as $$
@@ -204,10 +206,11 @@ returns integer language sql volatile as $$ select tock.sweep_wait_lists() $$;
 
 comment on function tock.after_sweep is 'Makes ready the tasks that a feature missed; returns how many.';
 
-create or replace function tock.on_tasks_put_off(p_ids bigint[])
+create or replace function tock.on_tasks_rescheduled(p_ids bigint[])
 returns void language sql volatile as $$ select tock.release_admissions(p_ids) $$;
 
-comment on function tock.on_tasks_put_off is 'Called when waiting tasks have got a later time.';
+comment on function tock.on_tasks_rescheduled is
+  'Called when change() has set run_at of waiting or ready tasks.';
 
 create or replace function tock.before_segment_drop(p_segment tock.segments)
 returns boolean language plpgsql volatile as $$

@@ -1,5 +1,5 @@
--- The id of a task or run is its address: 43 bits of position, 20 bits of stream. The next three functions
--- are inlined.
+-- The id of a task or run is its address: 43 bits of position, 20 bits of stream. PostgreSQL inlines the next
+-- three functions.
 create or replace function tock.id_at(p_position bigint, p_stream bigint)
 returns bigint language sql immutable as $$
   select p_position << 20 | p_stream
@@ -71,9 +71,9 @@ end $$;
 comment on function tock.parse_ids is
   'The ids of an array of {id, ...}; TK422 names an element without an id or with one given before.';
 
--- The token begins with the cursor: leases claimed together are then neighbours in the index on token. Random
--- tokens wrote one page each after a checkpoint (see docs/decisions/0005). 62 bits are random, which makes a
--- token unguessable; a caller needs a role or an API key beside it. The first bit is 0.
+-- The token begins with the cursor, so leases claimed together are neighbours in the index on token. With
+-- random tokens, each lease wrote an index page of its own after a checkpoint (docs/decisions/0005). 62 bits
+-- are random, so a token cannot be guessed; a caller also needs a role or an API key. The first bit is 0.
 create or replace function tock.new_token(p_segment integer, p_after bigint, p_version text default '4')
 returns uuid language sql volatile as $$
   select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
@@ -86,8 +86,8 @@ comment on function tock.new_token is
   'A token for a lease: 31 bits of the cursor that it was claimed at, random bits, the segment in the last '
   '28. Version 5 marks runs with options.';
 
--- A lease of one run is found by its own key, so its claim and its end write no index on token (that index
--- covers rows whose column alone is null). 42 bits are random.
+-- The token of a lease of one run contains the primary key of the lease. So its claim and its end need no
+-- index on token: that index covers only rows whose column alone is null. 42 bits are random.
 create or replace function tock.new_token_of_one(p_segment integer, p_stream integer, p_after bigint)
 returns uuid language sql volatile as $$
   select pg_catalog.overlay(pg_catalog.overlay(pg_catalog.overlay(pg_catalog.gen_random_uuid()::text,
@@ -142,7 +142,7 @@ $$;
 
 comment on function tock.lease_has_options is 'True if the runs of a lease have options: see new_token().';
 
--- The planner needs the rows estimate: a generic plan must suit many ids.
+-- The estimate of 1,000 rows makes the planner choose a generic plan that suits many ids too.
 create or replace function tock.unmatched_ids(p_ids bigint[], p_found bigint[], out id bigint, out n bigint)
 returns setof record language plpgsql immutable rows 1000 as $$
 begin

@@ -5,8 +5,8 @@ $$;
 
 comment on function tock.sees_all is 'True if each statement of the transaction takes a new snapshot.';
 
--- A claim or a change locks a stream and then reads it. Under a snapshot older than the lock it would miss
--- runs. enqueue() and the verbs that end a lease work on any snapshot.
+-- A claim or a change locks a stream and then reads it. With a snapshot older than the lock, it would miss
+-- what was committed in between. enqueue() and the verbs that end a lease are correct under any snapshot.
 create or replace function tock.check_read_committed(p_verb text)
 returns void language plpgsql stable as $$
 begin

@@ -17,18 +17,18 @@ returns integer language sql immutable as $$
 $$;
 
 comment on function tock.named_key is
-  'Second key of a named lock: a maintenance job, making a queue or a concurrency key, a queue limit, or '
-  'the rate window of an API key (p_kind). Each kind has its own range, so no queue name blocks a '
+  'The second key of a named lock. p_kind is maintenance_job, queue or concurrency_key (their creation), '
+  'limit (of a queue), or rate (of an API key). Each kind has its own range, so no queue name blocks a '
   'maintenance job.';
 
--- A session outside of any transaction cannot be claiming. Its lock on a stream is foreign, or was leaked by
--- a pooler. Claims then take a second key instead. If the first key comes free and two claims meet, the
--- primary key of leases rejects one of them.
+-- A session outside a transaction cannot be claiming. If it holds the lock of a stream, another program took
+-- that lock, or a pooler leaked it. Claims then take a second key instead. When the first key becomes free,
+-- two claims can hold one key each; the primary key of leases then rejects one of them.
 create or replace function tock.take_stream(p_stream integer)
 returns boolean language plpgsql volatile as $$
 begin
-  -- Several tries: the locks of a transaction that is ending look foreign for a moment, longer on a busy
-  -- machine.
+  -- The locks of a transaction that is ending look foreign for a moment, longer on a busy machine. So the
+  -- function tries five times, over 30 ms.
   for v_scan in 0 .. 4 loop
     perform pg_catalog.pg_sleep(0.001 * v_scan * v_scan) where v_scan > 0;
     if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), p_stream) then
@@ -67,9 +67,9 @@ end $$;
 comment on function tock.wait_for_lock is
   'Takes the claim lock of a stream, a slot or a maintenance job; waits up to 50 ms, then returns false.';
 
--- The ascending order keeps two changes from deadlock; a claim never waits once it has leased a run. While a
--- change holds the first key of a stream, no claim takes the second; the loop below waits for a claim that
--- already holds it.
+-- Changes lock streams in ascending order, and a claim that has leased a run never waits. So they cannot
+-- deadlock. While a change holds the first key of a stream, no claim takes the second. A claim may hold the
+-- second already; the while loop below waits for it.
 create or replace function tock.hold_streams(p_streams integer[])
 returns void language plpgsql volatile as $$
 declare

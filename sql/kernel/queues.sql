@@ -1,4 +1,4 @@
--- plpgsql keeps the plan for the session; PostgreSQL would plan an SQL function anew at each call.
+-- plpgsql keeps the plan for the session. PostgreSQL would plan an SQL function again at each call.
 create or replace function tock.policy(p_queue text)
 returns tock.queues language plpgsql stable as $$
 declare
@@ -25,12 +25,13 @@ end $$;
 
 comment on function tock.check_queue_name is 'Raises TK422 for an invalid queue name.';
 
--- Never waits: while another open transaction makes the same queue, this call uses the policy of '*'.
+-- This function never waits. While another open transaction makes the same queue, the call uses the policy of
+-- *.
 create or replace function tock.make_queue(p_queue text)
 returns void language plpgsql volatile as $$
 begin
   if (select count(*) from tock.queues) > 10000 then
-    perform tock.refuse(422, 'there are already 10,000 queues; an unknown name makes no more', 'queue',
+    perform tock.refuse(422, 'there are already 10,000 queues, so a new name makes no further one', 'queue',
       'use tenants and priorities in one queue');
   end if;
   if pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue)) then
@@ -62,8 +63,8 @@ begin
 end $$;
 
 comment on function tock.lane_of is
-  'The lane of a tenant: hashed to one of the lanes of the queue; 64 higher for each lane that another '
-  'tenant fills; 512 higher for tasks that come in bulk.';
+  'The lane of a tenant: one of the lanes of the queue, chosen by hash. It is 64 higher for each such lane '
+  'that another tenant fills, and 512 higher for a tenant with 1,000 or more tasks in one call.';
 
 create or replace function tock.is_paused(p_policy tock.queues)
 returns boolean language sql volatile as $$
@@ -81,7 +82,8 @@ begin
     + case when p_options is null then 0 else 1024 end;
 end $$;
 
-comment on function tock.lane_in is 'The lane of a task of a tenant in a queue.';
+comment on function tock.lane_in is
+  'The lane of a tenant''s task in a queue; tasks with options have lanes from 1,024 on.';
 
 -- Tock signs the requests of this queue as its own, so callers cannot enqueue into it.
 create or replace function tock.check_not_webhooks(p_queue text, p_field text)

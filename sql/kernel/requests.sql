@@ -6,7 +6,7 @@ declare
   v_seen tock.requests;
 begin
   if pg_catalog.length(p_request_id) not between 1 and 200 then
-    perform tock.refuse(422, 'a request_id has 1 to 200 characters', 'request_id');
+    perform tock.refuse(422, 'request_id must have 1 to 200 characters', 'request_id');
   end if;
   perform pg_catalog.pg_advisory_xact_lock(
     pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_verb, p_queue, p_request_id), tock.lock_space()));
@@ -23,9 +23,10 @@ comment on function tock.request_seen is
   'The stored answer to a call with this request id; all null for a new id. TK422 if the arguments differ '
   'from the first call.';
 
--- The caller's word counts unless it is plainly wrong: the call comes from a function, the transaction has
--- already written, or the isolation level differs. PostgreSQL cannot say what the transaction will write
--- later. An asynchronous commit would weaken those writes, so the default is false.
+-- Returns p_own_transaction, except where it is certainly wrong: a function makes the call, the transaction
+-- has already written, or it is not read committed. PostgreSQL cannot say what the transaction will write
+-- later. A claim with p_own_transaction commits asynchronously, and so would those writes. So the default is
+-- false.
 create or replace function tock.is_own_transaction(p_own_transaction boolean, p_context text)
 returns boolean language sql volatile as $$
   select p_own_transaction
@@ -37,7 +38,8 @@ $$;
 comment on function tock.is_own_transaction is
   'True if the calling verb is its whole transaction; p_context is the verb''s PG_CONTEXT.';
 
--- PostgreSQL raises query_canceled both for a statement_timeout and for a cancelled call.
+-- PostgreSQL raises query_canceled both for a statement_timeout and for a cancelled call. This function tells
+-- them apart by the time that the statement has used.
 create or replace function tock.is_out_of_time()
 returns boolean language sql volatile as $$
   select t.most > interval '0' and pg_catalog.clock_timestamp() - pg_catalog.statement_timestamp()
@@ -54,5 +56,5 @@ returns boolean language sql volatile as $$
 $$;
 
 comment on function tock.has_fired is
-  'True if this transaction has fired schedules. It then commits synchronously: a fire lost in a crash would '
-  'come again as another task.';
+  'True if this transaction has fired schedules. It must then commit synchronously: if a crash lost the '
+  'fire, the schedule would fire again, with another task.';

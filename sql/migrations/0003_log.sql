@@ -41,8 +41,8 @@ create table tock.segments (
 );
 
 -- The directory of streams. A row commits with the first run of its stream, so every visible run has a
--- visible stream. An inactive stream (awake is false) has nothing above its cursor, and claims skip it. The
--- writer that activates it moves start_after up, so that no claim reads far back.
+-- visible stream. A stream at rest (awake is false) has nothing above its cursor, and claims skip it. The
+-- writer that wakes it moves start_after up, so that no claim reads far back.
 create table tock.streams (
   number integer primary key,
   queue text collate "C" not null,
@@ -120,9 +120,9 @@ create table tock.results (
 create index dead_results on tock.results (stream, position)
   where next_id is null and state in ('failed', 'lost');
 
--- A run override changes a run: it cancels it (without a lock), replaces it with another run (with the claim
--- lock of the stream), or holds changes for its next attempt. Claims skip cancelled and replaced runs, and
--- the lease lists them. A later cancel is a request to the worker.
+-- A run override changes a run. It cancels the run (without a lock), replaces it with another run (with the
+-- claim lock of the stream), or holds changes for its next attempt. Claims skip cancelled and replaced runs,
+-- and the lease lists them. A later cancel is a request to the worker.
 create table tock.run_overrides (
   position bigint not null,
   other_id bigint,
@@ -256,7 +256,7 @@ create type tock.resolved_task as (n bigint, task_id bigint, current_id bigint, 
 -- How a task continues after its run is done. With waits, it continues when the spawned tasks have ended.
 create type tock.continuation as (queue text, waits boolean, payload jsonb, unchanged boolean);
 
--- The effect of a completion: the places of the runs that count as done, the ones that end now, those of them
--- that spawn tasks, and the fields to name if a payload is too large for its next queue.
+-- The effect of a completion: the numbers n of the runs that count as done, the runs that end now, those of
+-- them that spawn tasks, and the fields to name if a payload is too large for its next queue.
 create type tock.completion as (
   good bigint[], ended tock.ending[], spawning tock.leased_run[], fields text[]);

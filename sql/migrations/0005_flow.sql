@@ -1,5 +1,5 @@
--- The state of task options beyond a delay: concurrency keys, limits, unique keys, parents and reruns. What a
--- task holds is derived from its state, so the end of a task has nothing to release.
+-- The tables behind task options beyond a delay: concurrency keys, limits, unique keys, parents and reruns.
+-- What a task holds is derived from its state, so the end of a task has nothing to release.
 
 -- The concurrency keys of a queue, made at their first use. Null means the setting of the queue. The row lock
 -- is the lock of the concurrency key.
@@ -26,7 +26,7 @@ create table tock.concurrency_keys (
 create table tock.concurrency_admissions (
   number bigint not null,
   last_ticket bigint not null,
-  alarm bigint,  -- the waiting row that is due when the bucket holds one again
+  alarm bigint,  -- the waiter that is due at the moment when the bucket holds one again
   admitted_at timestamptz not null default clock_timestamp(),
   scanned timestamptz,  -- when the wait list was last read from its beginning
   level double precision,
@@ -36,8 +36,8 @@ create table tock.concurrency_admissions (
   primary key (queue, concurrency_key, number)
 );
 
--- What claims have used of the limits of a queue. Each claim inserts a row and deletes the previous one. Row
--- 0 stays: the insert and the deletion reject a claim with an old snapshot.
+-- The use of a queue's limits by claims. Each claim inserts a row and deletes the previous one. Row 0 stays:
+-- the insert and the deletion reject a claim with an old snapshot.
 create table tock.queue_limiter_state (
   number bigint not null,
   taken_at timestamptz not null default clock_timestamp(),
@@ -49,9 +49,9 @@ create table tock.queue_limiter_state (
   primary key (queue, number)
 );
 
--- The task that had a unique key last. Whether it still holds the key follows from its state. A change
--- deletes the row and inserts the next number, so that the newest row is found first while an old transaction
--- is open. prune() uses written_at.
+-- The task that had a unique key last; its state says whether it still holds the key. A change deletes the
+-- row and inserts the next number, so that the newest row is found first while an old transaction is open.
+-- prune() uses written_at.
 create table tock.unique_keys (
   number bigint not null,
   task_id bigint not null,
@@ -121,8 +121,7 @@ create table tock.moves (
   moved_at timestamptz not null default now()
 );
 
--- Row types: what a limit allows a claim, and a child with the first parent that has not ended and the number
--- of parents still to check.
+-- What the limits of a queue allow a claim.
 create type tock.limiter_state as (
   number bigint, taken_at timestamptz, seen_at timestamptz, level double precision, running integer,
   leases uuid[], allowed integer, after_seconds integer, unwritten boolean);
@@ -132,5 +131,6 @@ create type tock.claiming as (
   repeated uuid, allowed integer, bytes integer, leased_until timestamptz, max_attempts smallint,
   digest bigint, limiter_state tock.limiter_state, late boolean);
 
+-- A child, with its first parent that has not ended and the number of parents still to check.
 create type tock.dependent as (
   position bigint, upto integer, verdict text, parent bigint, current_id bigint, state text);

@@ -26,8 +26,8 @@ insert into tock.maintenance_jobs (name, every_seconds) values
   ('fire_schedules', 1), ('record_key_uses', 60),
   ('collect_metrics', 10), ('send_dead_task_events', 10);
 
--- What a call with a request id returned, kept for 24 hours so that a repeated call returns the same. answer
--- is used if ids are not enough.
+-- The answers to calls with a request id, kept for 24 hours so that a repeated call gets the same. The column
+-- answer is used if ids are not enough.
 create table tock.requests (
   verb text not null,
   queue text collate "C" not null,
@@ -44,11 +44,11 @@ create table tock.requests (
 
 create index requests_by_age on tock.requests (created_at);
 
--- Not a counter: its value identifies the server as last seen (system identifier, timeline). It is a sequence
--- because a sequence keeps its value when the transaction rolls back.
+-- This sequence is not a counter: its value identifies the server that the guard saw last (system identifier,
+-- timeline). It is a sequence because a sequence keeps its value when the transaction rolls back.
 create sequence tock.identity minvalue -9223372036854775808 maxvalue 9223372036854775807 start 0;
 
--- What verification found, and when the guard moved the positions: for people, and for doctor().
+-- Findings of the verification, and what the guard found and did; doctor() shows the newest.
 create table tock.reports (
   number bigint generated always as identity primary key,
   reported_at timestamptz not null default clock_timestamp(),
@@ -160,7 +160,7 @@ create table tock.queue_metrics (
 
 create index queue_metrics_by_time on tock.queue_metrics (width_seconds, at);
 
--- The same over all time: counters that never decrease, and the depths at the last round.
+-- The same numbers since the start: counters that never decrease, and the depths at the last round.
 create table tock.totals (
   queue text collate "C" primary key,
   enqueued bigint not null default 0,

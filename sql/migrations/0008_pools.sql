@@ -3,7 +3,8 @@
 
 -- A worker has one row in a pool, and so has a task: alone in a wait list, or together as an assignment. The
 -- two unique indexes guarantee that. An assignment gets a new number, the fencing token. A heartbeat updates
--- leased_until, which no index holds, so the update stays on its page; check_at follows once it has passed.
+-- leased_until, which no index holds, so the update stays on its page. It seldom moves check_at, which is
+-- indexed.
 create sequence tock.pool_member_numbers;
 
 -- The table has no checks, for the same reason as leases: three checks took 42,000 of the 562,000

@@ -1,6 +1,7 @@
--- Promotes due tasks; the sweeps belong to pg_cron and run here only if they are late. Nothing here may make
--- the claim fail or block it for long: an error here also occurs in the maintenance jobs, which record it. If
--- the claim is cancelled, it ends, since no worker waits for it any more.
+-- A claim calls this function. It fires schedules and promotes due tasks; the sweeps belong to pg_cron and
+-- run here only if they are late. It must not make the claim fail or block it for long. So errors become
+-- warnings: they also occur in the maintenance jobs, which record them. If the claim itself is cancelled, the
+-- error is raised, since no worker waits for the claim any more.
 create or replace function tock.run_late_maintenance()
 returns boolean language plpgsql volatile as $$
 declare

@@ -1,5 +1,5 @@
--- Bounded by limits and guarded by a try-lock. If the job fails or is cancelled, its work is rolled back, but
--- the record of the failure stays.
+-- A call is bounded by limits and guarded by a try-lock. If the job fails or is cancelled, its work is rolled
+-- back, but the record of the failure stays.
 create or replace function tock.run_maintenance(p_job text, p_seconds integer default 5)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -20,7 +20,7 @@ begin
   end if;
   perform tock.cancel_overdue();
   -- Another transaction may hold the row of the job for long, because it has called reap() itself or changes
-  -- the interval. Then nothing could be recorded, and a claim may be waiting.
+  -- the interval. This call could then record nothing, and a claim may be waiting for it, so it gives up.
   if not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), tock.named_key('maintenance_job', p_job))
     or (select d.name from tock.maintenance_jobs d where d.name = p_job for update skip locked) is null
   then
@@ -55,7 +55,8 @@ begin
   end loop;
   update tock.maintenance_jobs d set
     reached_at = case p_job when 'promote' then v_started else d.reached_at end,
-    -- cut short before the end: as if a writer had been active and has ended
+    -- if the sweep was cut short, store a writer that does not exist: sweep_may_be_late() then says that it
+    -- has ended
     writers = case when p_job = 'fire_schedules' then d.writers
       else v_writers || case when p_job = 'promote' and v_done > 0 then array['cut short'] end end,
     last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
@@ -104,9 +105,10 @@ comment on function tock.cancel_overdue is
   'Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns '
   'the number.';
 
--- A transaction with a locked row may leave it unchanged. A transaction that writes a row may have made it
--- due at its own start. (The age of other roles' transactions is hidden from an owner without
--- pg_read_all_stats, and that of prepared ones always: they count as old.)
+-- A transaction may leave a row unchanged that it has locked, and the sweep has skipped that row. A
+-- transaction that writes a row may make it due as early as its own start. (The age of other roles'
+-- transactions is hidden from an owner without pg_read_all_stats, and that of prepared ones always: they
+-- count as old.)
 create or replace function tock.writers_of_waiting(p_age interval default '0 s')
 returns text[] language sql volatile as $$
   select array(

@@ -9,9 +9,10 @@ declare
 begin
   for v_job in
     select d.name from tock.maintenance_jobs d
-    -- A job that searches long and finds nothing runs less often, for a twentieth of the time. It rests for
-    -- at most a minute: otherwise last_ok_at would not change for twelve minutes after a search of 36 s.
-    -- fire_schedules limits itself, since a call at next_wake_at() must find the schedules fired.
+    -- A job that searches long and finds nothing rests, so that it takes at most a twentieth of the time. It
+    -- rests for at most a minute: otherwise last_ok_at would not change for twelve minutes after a search of
+    -- 36 s. fire_schedules does not rest here, since a call at next_wake_at() must fire the schedules that
+    -- are due.
     where d.last_started_at > pg_catalog.clock_timestamp()  -- the clock was set back
       or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(case when tock.sweep_may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
@@ -19,7 +20,7 @@ begin
           * interval '1 second'
       -- an unfinished round continues
       or (d.name = 'collect_metrics' and (select g.started_at is not null from tock.metrics_progress g))
-    -- these three hold locks until the end
+    -- the last three hold their locks until the tick ends
     order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'reap_pools',
       d.name = 'deactivate_streams', d.name
   loop
@@ -31,11 +32,11 @@ end $$;
 comment on function tock.tick is
   'Runs every due maintenance job and returns next_wake_at(); for pg_cron and external alarms.';
 
--- Reads only above the point that the last sweep has passed, since dead entries may lie below. The sweep
--- passed everything committed by then. A later transaction writes a later due time, or one up to ten seconds
--- earlier if it is slow. A transaction that was active at the last sweep may leave rows below: when one of
--- them has ended, another sweep is due at once. Pools need no wake-up: a call that asks for a task or a
--- worker removes vanished workers itself.
+-- Waiting tasks are read only above the due time that the last sweep has passed, since dead entries may lie
+-- below. The sweep saw everything committed by then. A later transaction writes a later due time, or one up
+-- to ten seconds earlier if it is slow. A transaction that was active at the last sweep may leave rows below:
+-- when one of them has ended, another sweep is due at once. Pools need no wake-up: a call that asks for a
+-- task or a worker removes vanished workers itself.
 create or replace function tock.next_wake_at()
 returns timestamptz language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -74,8 +75,9 @@ comment on function tock.next_wake_at is
   'The next time for tick(): the earliest waiting task, lease deadline or schedule that no sweep has passed '
   'yet, now if a sweep may have missed one that was committed late; null if nothing is pending.';
 
--- Tasks that SQL enqueues with a concurrency key or a due time wake no alarm, and pg_cron 1.4 runs jobs only
--- once a minute. Its jobs keep the database awake anyway.
+-- A task that SQL enqueues with a concurrency key or a due time does not wake the Alarm of the Worker, and
+-- pg_cron 1.4 runs jobs only once a minute. So the Alarm then ticks every five seconds. The database would
+-- not sleep anyway, because of the jobs of pg_cron.
 create or replace function tock.tick_by()
 returns timestamptz language sql volatile security definer
 set search_path = pg_catalog, pg_temp as $$

@@ -11,5 +11,5 @@ returns table (runs bigint, leased bigint, last_position bigint) language sql st
 $$;
 
 comment on function tock.arrived_runs_{segment} is
-  'The runs that came to a stream in the segment since the last count (up to a million), how many of them '
-  'were leased, and up to which position.';
+  'The runs added to a stream in the segment since the last count (up to a million), how many of them were '
+  'leased, and up to which position.';

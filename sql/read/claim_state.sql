@@ -1,5 +1,5 @@
--- Called after a claim without rows. The answer is for this moment, so busy may also mean tasks that have
--- come since.
+-- A claim without rows is followed by this call. The answer is for this moment, so busy may also mean that
+-- tasks have become ready since the claim.
 create or replace function tock.claim_state(
   p_queues text[], out state text, out retry_after_seconds integer)
 language plpgsql volatile security definer

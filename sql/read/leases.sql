@@ -1,6 +1,6 @@
--- Reads the index of open leases, the next deadline first. The answer never has a lease token: it belongs to
--- the worker. If a segment has more leases than were scanned, the page ends there for all segments, and the
--- next call continues from that point.
+-- The index of open leases is read, the next deadline first. The answer never has a lease token, which
+-- belongs to the worker. If a segment has more leases than were scanned, the page ends there for all
+-- segments, and the next call continues from that point.
 create or replace function tock.running(
   p_queue text default null, p_worker text default null, p_cursor text default null,
   p_limit integer default 100)

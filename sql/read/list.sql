@@ -1,5 +1,6 @@
--- Newest first by the position of the newest run or waiting row of a task, over all states and streams. A
--- cursor is a position: tasks that come after the first call lie above it, so the pages end.
+-- Tasks are listed by the position of their newest run or waiting row, the newest first, over all states and
+-- streams. A cursor is a position. Tasks added after the first call lie above it, so the pages come to an
+-- end.
 create or replace function tock.list_tasks(
   p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer default 10000, out tasks jsonb,
   out cursor text, out scanned integer)

@@ -5,7 +5,7 @@ declare
   v_other text;
 begin
   if pg_catalog.jsonb_typeof(p_filter) is distinct from 'object' then
-    perform tock.refuse(422, 'filter must be an object of '
+    perform tock.refuse(422, 'filter must be an object with any of '
       || pg_catalog.array_to_string(p_names, ', '), 'filter');
   end if;
   select k into v_other from pg_catalog.jsonb_each(p_filter) f (k, v)
@@ -15,7 +15,8 @@ begin
   limit 1;
   if found then
     perform tock.refuse(422, 'a filter may have ' || pg_catalog.array_to_string(p_names, ', ')
-      || case when 'rerun' = any (p_names) then ': strings, except rerun' else ': strings' end, v_other);
+      || case when 'rerun' = any (p_names) then ', each a string, except rerun: true or false'
+        else ', each a string' end, v_other);
   elsif p_filter ->> 'state' <> all (p_states) then
     perform tock.refuse(422, 'state must be ' || pg_catalog.array_to_string(p_states, ' or '), 'state');
   elsif p_limit is null or p_limit not between 1 and p_most then

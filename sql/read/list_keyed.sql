@@ -1,4 +1,5 @@
--- Finds the holder of a unique key, or the holders and waiters of a concurrency key, in their own tables.
+-- The holder of a unique key, and the holders and waiters of a concurrency key, are found in their own
+-- tables.
 create or replace function tock.list_keyed(p_filter jsonb, p_limit integer)
 returns jsonb language plpgsql volatile as $$
 declare

@@ -14,8 +14,8 @@ end $$;
 
 comment on function tock.listed_streams is 'The streams that a listing scans.';
 
--- The newest segment below p_below; earlier pages have covered later ones. A closed segment is known to have
--- no unfinished tasks and which queues have dead ones; a verified segment also which queues have runs.
+-- Earlier pages have covered the segments above p_below. A closed segment has no unfinished tasks, and its
+-- row says which queues have dead ones. The row of a verified segment also says which queues have runs.
 create or replace function tock.listed_segment(p_filter jsonb, p_below bigint)
 returns tock.segments language sql volatile as $$
   select e.* from tock.segments e

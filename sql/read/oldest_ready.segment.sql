@@ -1,5 +1,5 @@
--- The oldest run is ready since it was created, since its last due time, or since the end of the run before
--- it.
+-- The oldest run has been ready since it was created, since its last due time, or since the end of the run
+-- before it.
 create or replace function tock.oldest_ready_{segment}(p_stream integer, p_cursor bigint)
 returns table (marked bigint, oldest timestamptz) language sql stable as $$
   select (

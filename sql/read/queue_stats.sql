@@ -1,7 +1,7 @@
--- The number of ready runs in each active stream: the last count, plus the runs that came and minus those
--- that were leased since. The cost depends on what has happened since, not on the backlog. It is one
--- statement, because a count could run between two. The cancelled runs above the cursor are known only from
--- run_overrides.
+-- The ready runs of an awake stream are the last count, plus the runs added and minus the runs leased since
+-- then. So the cost depends on what has happened since the last count, not on the backlog. One statement
+-- reads everything, because collect_metrics() could run between two. The cancelled runs above the cursor are
+-- known only from run_overrides.
 create or replace function tock.ready_statement(p_segments integer[])
 returns text language sql stable as $$
   select pg_catalog.format($q$
@@ -50,9 +50,9 @@ $$;
 
 comment on function tock.uncollected_segments is 'The segments that may have uncounted runs or leases.';
 
--- Reads only unfinished tasks; the dead tasks of closed segments were counted when they were closed. It is
--- one statement: otherwise a task that moves meanwhile would be counted twice or not at all, and a queue
--- could look empty that never was.
+-- Only unfinished tasks are read; the dead tasks of closed segments were counted when they were closed. One
+-- statement reads everything: otherwise a task that moves meanwhile would be counted twice or not at all, and
+-- a queue that was never empty could look empty.
 create or replace function tock.queue_stats(p_queue text default null)
 returns table (
   queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,

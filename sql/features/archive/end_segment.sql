@@ -1,7 +1,8 @@
--- Allowed only while the archive is on, because the segment is dropped before its retention. One segment at a
--- time, because each call uses up a range of positions. The sequence jumps as in create_segments(), under the
--- same lock, and far enough that no call can overtake it. It jumps one position further: a segment is over
--- when a position of the next one is taken, and in a quiet database no other session may take one.
+-- The call is allowed only while the archive is on, because the segment is dropped before its retention. Only
+-- one segment at a time is ended so, because each call uses up a range of positions. The sequence jumps as in
+-- create_segments(): under the same lock, and far enough that no call can overtake it. It jumps one position
+-- further. A segment is over when a position of the next one is taken, and in a quiet database no other
+-- session may take one.
 create or replace function tock.end_segment()
 returns table (segment integer, closed_at timestamptz, why text) language plpgsql volatile
 security definer

@@ -86,7 +86,7 @@ $$;
 comment on function tock.archive_rewriting is
   'The reserved path of a file that will replace another one; null if that file no longer exists.';
 
--- One statement records the new object and marks the old one as unwanted.
+-- One transaction records the new object and marks the old one as unwanted.
 create or replace function tock.archive_rewritten(
   p_path text, p_new text, p_bytes bigint, p_sha256 text, p_digest text)
 returns boolean language plpgsql volatile security definer
@@ -125,7 +125,7 @@ begin
     from unnest(p_options) with ordinality o (options, n) order by o.n);
 exception
   when invalid_text_representation or untranslatable_character or invalid_parameter_value then
-    perform tock.refuse(422, 'p_options must be objects as JSON text', 'p_options');
+    perform tock.refuse(422, 'each of p_options must be a JSON object as text', 'p_options');
 end $$;
 
 comment on function tock.archive_emptied is 'The options of erased runs without their secrets.';

@@ -1,4 +1,5 @@
--- Builds the answer row by row and stops at the row that exceeds p_bytes, since the next row may be large.
+-- The answer grows row by row and stops at the row that reaches p_bytes. A query for p_limit rows at once
+-- could return far more.
 create or replace function tock.archive_rows(
   p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
   p_limit integer, p_bytes bigint)
@@ -61,7 +62,7 @@ declare
   v_rows tock.archive_rows;
 begin
   if p_limit is null or p_limit not between 1 and 100000 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100000', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100,000', 'p_limit');
   elsif p_bytes is null or p_bytes < 1 then
     perform tock.refuse(422, 'p_bytes must be a positive number', 'p_bytes');
   end if;
@@ -86,7 +87,7 @@ begin
       return next;
       return;
     end if;
-    -- another call may have exported more of it meanwhile
+    -- another call may have exported more of the segment meanwhile
     select a.* into v_archive from tock.archives a
     where a.segment = v_segment.number and a.state = 'exporting'
       and (a.stream, a.position) = (v_archive.stream, v_archive.position) for update;

@@ -1,5 +1,5 @@
--- Recording a part excludes erasures: a run that an open transaction has erased would be recorded with its
--- data. Erasures share the lock among each other. The lock lasts until the transaction ends.
+-- A part is never recorded while an erasure is open: a run that this has erased would be recorded with its
+-- data. Erasures share the lock. It lasts until the transaction ends.
 create or replace function tock.lock_archive(p_own_transaction boolean)
 returns void language plpgsql volatile as $$
 begin
@@ -13,7 +13,8 @@ begin
 end $$;
 
 comment on function tock.lock_archive is
-  'Keeps recording a part of the archive (p_own_transaction) and erasing tasks apart.';
+  'Keeps the recording of a part of the archive (p_own_transaction true: an exclusive lock) apart from '
+  'erasures (false: a shared lock).';
 
 -- The statements after the lock see everything that was committed before it.
 create or replace function tock.archived(
@@ -75,9 +76,9 @@ comment on function tock.archived is
   'Records the file of a part after it was read back and verified; TK409 if it differs from the present '
   'content of the segment, or if another call was first. A repeated call returns the same.';
 
--- A writer gives up within an hour, since a Worker runs for at most 15 minutes. An object is marked as
--- unwanted before it is deleted, so that a file recorded in between is not deleted. An object whose upload
--- may still have been on its way when it was deleted is deleted again after an hour.
+-- An object that is still being written after an hour has no writer: a Worker runs for at most 15 minutes. An
+-- object is marked as unwanted before it is deleted, so that it cannot be recorded as a file in between. A
+-- deleted object is deleted again after an hour, because its upload may still have been under way.
 create or replace function tock.archive_unwanted(p_limit integer default 20)
 returns text[] language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp as $$

@@ -1,5 +1,5 @@
--- B. H. Bloom, Space/time trade-offs in hash coding with allowable errors (1970): with 16 bits and 4 hashes
--- per number, one of 400 other numbers matches.
+-- A Bloom filter (B. H. Bloom, Space/time trade-offs in hash coding with allowable errors, 1970). With 16
+-- bits and 4 hashes for each number, about one of 400 other numbers matches too.
 create or replace function tock.filter_bits(p_value bigint, p_bits bigint)
 returns setof bigint language sql immutable as $$
   select (pg_catalog.hashint8extended(p_value, n) & 9223372036854775807) % p_bits
@@ -53,8 +53,9 @@ $$;
 
 comment on function tock.file_of_run is 'The file of the archive whose range covers a run.';
 
--- A waiting task has since become a run of its task. Only files of dropped segments are listed: the database
--- still has the others, and their files may be incomplete.
+-- The id of a waiting task means the run that it became, which is in a file with later runs of the task. Only
+-- files of dropped segments are listed: the database still has the other segments, and their files may be
+-- incomplete.
 create or replace function tock.files_of(p_id bigint, p_task_id bigint)
 returns setof tock.archived_files language plpgsql stable as $$
 begin

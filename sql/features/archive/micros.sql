@@ -1,4 +1,5 @@
--- Not a bigint, because timestamptz covers 2,000 years more than a bigint of microseconds.
+-- The result is not a bigint: the last timestamptz, in the year 294276, is more microseconds after 1970 than
+-- a bigint holds.
 create or replace function tock.micros(p_at timestamptz)
 returns text language sql immutable as $$
   select case when pg_catalog.isfinite(p_at)

@@ -1,4 +1,4 @@
--- The archive has no waiting tasks: p_id of one means the next run of its task.
+-- The archive has no waiting tasks, so the id of a waiting task means the next run of its task.
 create or replace function tock.archived_run(p_archived tock.found_run[], p_id bigint, p_task_id bigint)
 returns tock.found_run language plpgsql stable as $$
 declare
@@ -7,7 +7,7 @@ begin
   select a.* into v_run from unnest(p_archived) a
   where case when tock.stream_of(p_id) = 0 then a.task_id = p_task_id and a.id > p_id else a.id = p_id end
   order by a.id limit 1;
-  -- erased since the file was written, or even since it was read
+  -- the task may have been erased since the file was written, or even since it was read
   if exists (select from tock.archive_erasures e where e.task_id = v_run.task_id) then
     v_run.payload := null;
     v_run.result := null;
@@ -50,7 +50,7 @@ $$;
 
 comment on function tock.from_micros is 'The inverse of micros().';
 
--- The rows are as the Worker reads them: texts, with the names of columns.ts.
+-- The rows are as the Worker reads them: texts, with the names of functions/archive/columns.ts.
 create or replace function tock.archived_runs(p_rows jsonb)
 returns tock.found_run[] language sql stable as $$
   select coalesce(array(

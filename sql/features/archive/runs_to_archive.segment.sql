@@ -1,6 +1,6 @@
--- A run in the form of the archive: texts in this order, which functions/archive/columns.ts repeats. JSON is
--- PostgreSQL's own text, times are microseconds. next_id may be the id of a waiting row, since the run that
--- it became may be gone by now.
+-- A run becomes an array of texts in this order, which functions/archive/columns.ts repeats. JSON is
+-- PostgreSQL's own text, times are microseconds. next_id may be the id of a waiting row: the run that this
+-- became may be gone by now.
 create or replace function tock.runs_to_archive_{segment}(
   p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint, p_limit integer)
 returns table (stream integer, "position" bigint, begun bigint, created_at timestamptz,

@@ -1,4 +1,4 @@
--- Called when all parts are recorded: together they must hold all runs of the segment.
+-- All parts are recorded by now: together they must hold all runs of the segment.
 create or replace function tock.verify_archive(p_archive tock.archives)
 returns void language plpgsql volatile
 set enable_seqscan = on as $$
@@ -36,7 +36,8 @@ end $$;
 
 comment on function tock.begin_archive is 'The row of a segment in the archive, made if there is none.';
 
--- Marks its files as unwanted. If the segment still exists, its export starts again; otherwise it is lost.
+-- The files of the segment become unwanted. If the segment still exists, its export starts again; otherwise
+-- its history is lost.
 create or replace function tock.forget_archive(p_segment integer)
 returns void language plpgsql volatile as $$
 begin

@@ -1,5 +1,5 @@
--- Without a state, lists waiting tasks first and then ready ones, so that tasks that become ready meanwhile
--- are found. The first letter of the cursor says which of the two lists continues.
+-- Without a state, the function lists waiting tasks first and ready ones after them, so that tasks that
+-- become ready meanwhile are found. The first letter of the cursor says which of the two lists continues.
 create or replace function tock.list_unfinished(
   p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out scanned integer)
 language plpgsql volatile as $$

@@ -1,5 +1,5 @@
--- Works like a change: a waiting task gets the other queue, a ready run is replaced by one in the other
--- queue, under the lock of its stream. A task with a concurrency key or unique key stays, because these
+-- A move works like a change: a waiting task gets the other queue, and a ready run is replaced by one in the
+-- other queue, under the lock of its stream. A task with a concurrency key or unique key stays, because these
 -- belong to its queue. A task with a pipeline stays, because its queue is its stage.
 create or replace function tock.move(p_ids bigint[], p_queue text)
 returns table (id bigint, state text, changed boolean) language plpgsql volatile security definer
@@ -91,7 +91,7 @@ end $$;
 comment on function tock.keyed is
   'The runs and waiting tasks among these that have a concurrency key, a unique key or a pipeline.';
 
--- The current queue of a moved task follows from its state, for the id of any of its runs.
+-- p_id may be any run of a moved task; resolve_tasks() finds the queue of the newest one.
 create or replace function tock.queue_of_task(p_id bigint)
 returns text language sql stable security definer
 set search_path = pg_catalog, pg_temp

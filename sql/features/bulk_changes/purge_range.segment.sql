@@ -1,6 +1,6 @@
 -- A closed lease covers all visible runs above the cursor. They count as cancelled, except those that
 -- continue as another run, which is purged in its own place. The count and the range come from one snapshot,
--- as the verification of the segment compares them.
+-- since the verification of the segment compares them.
 create or replace function tock.purge_range_{segment}(
   p_stream integer, p_after bigint, p_limit bigint, p_token uuid, out passed bigint, out purged bigint)
 language plpgsql volatile

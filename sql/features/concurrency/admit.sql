@@ -1,10 +1,13 @@
--- Runs with the rows of the concurrency keys locked, in a new statement. An earlier holder of these locks has
--- committed, so the statement sees which tasks it admitted or made wait. The wait list is read upwards from
--- the last admitted ticket: while an old transaction is open, its beginning is full of dead entries. A ticket
--- that was committed late lies below. A scan from the beginning finds it, every five seconds and for at most
--- a twentieth of the time. Up to 1,000 expired waiters a call become runs that claims skip. The concurrency
--- key of a rerun key admits one task, whatever the queue allows. With many keys in one call, each element is
--- appended to the long arrays one by one: a slice or a concatenation would copy the whole array for each key.
+-- The caller has locked the rows of the concurrency keys in an earlier statement. Other sessions that held
+-- these locks have committed, so this call sees which tasks they admitted or made wait. The wait list is read
+-- upwards from the last admitted ticket: while an old transaction is open, the list below is full of dead
+-- entries. A ticket that was committed late lies below. A scan from the beginning finds it, every five
+-- seconds and for at most a twentieth of the time. For each key, a call turns up to 1,000 expired waiters
+-- into runs that claims skip. The concurrency key of a unique key with on_conflict rerun admits one task,
+-- whatever the queue allows.
+--
+-- A call may have many keys. So the long arrays grow element by element: a slice or a concatenation would
+-- copy the whole array for each key.
 create or replace function tock.admit_waiters(p_locked tock.concurrency_keys[], p_sweep boolean default false)
 returns integer language plpgsql volatile
 set enable_hashjoin = off
@@ -45,7 +48,7 @@ declare
   v_id bigint;
   v_attempts bigint[];
   v_in bigint[] := '{}';
-  v_let_in integer := 0;
+  v_admitted integer := 0;
 begin
   for v_at in select w.* from tock.resolve_tasks(v_ids) w loop
     v_states[v_at.n] := v_at;
@@ -87,7 +90,8 @@ begin
     end if;
     if v_admission.alarm is not null then
       v_due := v_next.admitted_at + interval '1 second' * (1 - v_next.level) * v_seconds / v_rate;
-      -- still waiting: at the time that the rate gives now; otherwise it is an ordinary waiter again
+      -- if the last waiter still waits for the bucket, it gets the time that the rate gives now, or becomes
+      -- an ordinary waiter again
       update tock.waiting w set due_at = case when v_next.level < 1 then v_due else 'infinity' end
       where w.position = (
           select a.position from tock.waiting a
@@ -145,7 +149,8 @@ begin
       v_next.level := v_next.level - pg_catalog.cardinality(v_more);
       v_attempts := v_attempts || v_more;
     end if;
-    -- the last waiter serves as the alarm, since no other waits behind it
+    -- The last waiter gets as its due time the moment when the bucket holds one again; promotion then checks
+    -- this key. It is the last one, so no other waits behind it.
     if v_next.level < 1 and v_next.alarm is null and not v_concurrency_key.paused then
       v_next.alarm := (
         select w.position from tock.waiting w
@@ -163,7 +168,7 @@ begin
         and t.concurrency_key = v_concurrency_key.concurrency_key
         and t.number <= v_next.number - 100;
     end if;
-    v_let_in := v_let_in + pg_catalog.cardinality(v_more);
+    v_admitted := v_admitted + pg_catalog.cardinality(v_more);
     foreach v_id in array v_attempts loop
       v_in := v_in || v_id;
     end loop;
@@ -171,7 +176,7 @@ begin
   if pg_catalog.cardinality(v_in) > 0 then
     perform tock.make_ready(v_in);
   end if;
-  return v_let_in;
+  return v_admitted;
 end $$;
 
 comment on function tock.admit_waiters is

@@ -1,9 +1,9 @@
--- A concurrency key is a key of a queue with a limit. A task with one waits. A session that locks the row of
--- the key admits waiters as far as the limit allows, in the order in which they came. An admitted task is a
--- holder until its final outcome (with concurrency_retry yield: until an attempt fails). Whether it still
--- holds the key follows from its state, so nothing has to be released: no dead task, crash or lost worker
--- blocks a key. The events that free a key (an end, a claim that skips a cancelled run, promotion) only check
--- it. If one of them misses a key because its row is locked, the sweep finds it.
+-- A task with a concurrency key waits in the wait list of that key. A session that locks the row of the key
+-- admits waiters in the order of their tickets, as far as the limit allows. An admitted task is a holder
+-- until its final outcome (with concurrency_retry yield: until an attempt fails). Its state says whether it
+-- still holds the key. So nothing has to be released, and no dead task, crash or lost worker blocks a key. An
+-- event that frees a key (an end, a claim that skips a cancelled run, a promotion) only checks the key. If it
+-- misses the key because the row is locked, the sweep finds the key.
 create or replace function tock.lock_concurrency_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean)
 returns tock.concurrency_keys[] language plpgsql volatile
@@ -13,7 +13,7 @@ declare
   v_timeout text := pg_catalog.current_setting('lock_timeout');
   v_locked tock.concurrency_keys[];
 begin
-  -- an old snapshot does not show tasks that other sessions admitted: left to the sweep
+  -- an old snapshot does not show tasks that other sessions admitted, so the keys are left to the sweep
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     return '{}';
   elsif p_wait then
@@ -54,7 +54,7 @@ comment on function tock.bucket_level is
   'The level of a token bucket that had p_level at p_at and gains p_limit every p_seconds, up to p_burst '
   '(default: p_limit); full if it had no level.';
 
--- Never waits: a concurrency key that another transaction is creating at this moment is left to the sweep.
+-- This function never waits: a concurrency key that another transaction is creating is left to the sweep.
 create or replace function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
 returns void language plpgsql volatile as $$
 declare
@@ -88,7 +88,8 @@ end $$;
 comment on function tock.create_concurrency_keys is
   'Creates concurrency keys at their first use, without those that another transaction is creating.';
 
--- Only 64 locks, because a maintenance job may create thousands of concurrency keys in one transaction.
+-- There are only 64 such locks, because a maintenance job may create thousands of concurrency keys in one
+-- transaction.
 create or replace function tock.creation_lock_of_key(p_queue text, p_concurrency_key text)
 returns integer language sql immutable as $$
   select tock.named_key('concurrency_key',

@@ -1,4 +1,3 @@
--- True now: no holder, no waiter, and no admission for a day.
 create or replace function tock.is_idle_concurrency_key(p_concurrency_key tock.concurrency_keys)
 returns boolean language plpgsql volatile as $$
 begin
@@ -17,10 +16,10 @@ begin
 end $$;
 
 comment on function tock.is_idle_concurrency_key is
-  'True if a concurrency key has no settings and no task has used it for a day.';
+  'True if a concurrency key has no settings, no holder and no waiter, and no task has used it for a day.';
 
--- Checks p_limit concurrency keys from where the last call stopped. Only keys that look idle are locked, and
--- checked again under the lock.
+-- A call checks p_limit concurrency keys, from where the last call stopped. Only keys that look idle are
+-- locked, and checked again under the lock.
 create or replace function tock.prune_concurrency_keys(p_limit integer)
 returns integer language plpgsql volatile
 set enable_hashjoin = off

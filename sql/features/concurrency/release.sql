@@ -17,7 +17,8 @@ end $$;
 comment on function tock.admit_at_named_keys is
   'admit_at_keys() for alternating queues and concurrency keys.';
 
--- The reaper never waits for a concurrency key, because it holds the locks of many.
+-- The reaper passes p_wait false: it holds the locks of many leases, so it must not wait for a concurrency
+-- key.
 create or replace function tock.release_keys_of_leases(p_leases uuid[], p_segment integer, p_wait boolean)
 returns void language plpgsql volatile as $$
 declare
@@ -54,7 +55,7 @@ end $$;
 
 comment on function tock.release_keys_of_runs is 'Admits waiters at the concurrency keys of ended runs.';
 
--- Called after the pending changes are stored: they distinguish a postponed task from one that backs off.
+-- change() has stored the pending changes before: they tell a postponed task from one that backs off.
 create or replace function tock.release_admissions(p_ids bigint[])
 returns void language plpgsql volatile as $$
 declare

@@ -8,13 +8,13 @@ begin
     perform tock.refuse(422, 'a concurrency key must be a string of 1 to 200 characters', 'concurrency_key');
   elsif pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.refuse(409,
-      'concurrency keys need read committed: an older snapshot does not show recent admissions');
+      'concurrency keys need read committed: an older snapshot does not show recent admissions', null,
+      'call it in its own transaction, or begin this one with isolation level read committed');
   end if;
 end $$;
 
 comment on function tock.check_concurrency_key is 'Raises TK422 for an invalid concurrency key.';
 
--- holders and waiting are from one snapshot; waiting counts up to 1,000.
 create or replace function tock.concurrency_keys(
   p_queue text, p_concurrency_key text default null, p_after text default null, p_limit integer default 100)
 returns table (
@@ -146,13 +146,13 @@ begin
   if not found then
     return false;
   end if;
-  -- the bucket is full and needs no alarm: the alarm task becomes an ordinary waiter again
+  -- the bucket is full, so the waiter that has a due time because of it becomes an ordinary waiter again
   update tock.waiting w set due_at = 'infinity'
   where w.position = (
       select t.alarm from tock.concurrency_admissions t
       where t.queue = p_queue and t.concurrency_key = p_concurrency_key
       order by t.queue desc, t.concurrency_key desc, t.number desc limit 1)
-    -- a task that was postponed meanwhile comes at its own time
+    -- a task that was postponed meanwhile keeps its own time
     and w.concurrency_key = p_concurrency_key and w.queue = p_queue and w.ticket is not null
     and w.due_at < 'infinity';
   insert into tock.concurrency_admissions (number, last_ticket, queue, concurrency_key, holders)

@@ -29,7 +29,8 @@ comment on function tock.join_wait_lists is
   'Puts due waiting tasks into the wait lists of their concurrency keys and admits as many as the limits '
   'allow.';
 
--- Adds promotions without a run, at most one per ten rows: late_from() counts promotions.
+-- late_from() counts promotions. So one promotion without a run stands for up to ten rows: with one for each
+-- row, late_from() would look back only a tenth as far.
 create or replace function tock.promote_from(p_positions bigint[])
 returns void language plpgsql volatile as $$
 begin
@@ -43,7 +44,8 @@ begin
 end $$;
 
 comment on function tock.promote_from is
-  'Moves the point from which promotion reads past these waiting rows, which stay and get another due time.';
+  'Moves the due time from which promotion reads above these waiting rows. They stay and get another due '
+  'time.';
 
 create or replace function tock.admit_at_keys(
   p_queues text[], p_concurrency_keys text[], p_wait boolean default true)
@@ -55,14 +57,14 @@ end $$;
 comment on function tock.admit_at_keys is
   'Admits waiters at these concurrency keys as far as their limits allow; returns the number.';
 
--- Checks up to 500 concurrency keys with waiters a call, from where the last call stopped.
+-- A call checks up to p_limit concurrency keys with waiters, from where the last call stopped.
 create or replace function tock.sweep_wait_lists(p_limit integer default 500)
 returns integer language plpgsql volatile as $$
 declare
   v_after text[] := (select d.reached_key from tock.maintenance_jobs d where d.name = 'promote');
   v_queues text[];
   v_concurrency_keys text[];
-  v_let_in integer := 0;
+  v_admitted integer := 0;
 begin
   with recursive standing as (
     (select w.queue, w.concurrency_key from tock.waiting w
@@ -80,7 +82,7 @@ begin
   from (select * from standing limit p_limit) s;
   if v_concurrency_keys is not null then
     perform tock.create_concurrency_keys(v_queues, v_concurrency_keys);
-    v_let_in := tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false), true);
+    v_admitted := tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false), true);
   end if;
   if v_concurrency_keys is not null or v_after is not null then
     update tock.maintenance_jobs d
@@ -90,7 +92,7 @@ begin
       case when pg_catalog.cardinality(v_concurrency_keys) = p_limit
         then array[v_queues[p_limit], v_concurrency_keys[p_limit]] end;
   end if;
-  return v_let_in;
+  return v_admitted;
 end $$;
 
 comment on function tock.sweep_wait_lists is
@@ -125,4 +127,5 @@ begin
 end $$;
 
 comment on function tock.waiting_behind_others is
-  'The rows among some waiting tasks due at a concurrency key that come after a row that is not among them.';
+  'Those of the waiting tasks p_positions that come after another due task of their concurrency key, which '
+  'is not among them.';

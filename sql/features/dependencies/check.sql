@@ -1,5 +1,6 @@
--- Tasks of one call may name each other in any order; ids are those of earlier tasks.
-create or replace function tock.check_after(p_tasks jsonb)
+-- A parent named in depends_on may stand anywhere in the call. A parent given by id must exist before the
+-- call.
+create or replace function tock.check_parents_of_call(p_tasks jsonb)
 returns void language plpgsql volatile as $$
 declare
   v_names jsonb;
@@ -21,7 +22,9 @@ begin
     where t.task ->> 'name' is not null) n
   where n.times > 1 order by n.n limit 1;
   if found then
-    perform tock.refuse(422, 'this name is used twice in the call',
+    perform tock.refuse(422,
+      pg_catalog.format('the name %s is used twice in this call',
+        p_tasks -> (v_bad.n::integer - 1) ->> 'name'),
       pg_catalog.format('tasks[%s].name', v_bad.n - 1));
   end if;
   v_names := (
@@ -32,7 +35,7 @@ begin
     perform tock.refuse_named_keys(p_tasks, 'tasks');
   end if;
 
-  -- one row per edge; for ids the parent is null
+  -- one row for each entry of depends_on; n_bad is true for a name that no task of the call has
   select e.child, e.m, e.id, e.n_bad into v_bad
   from (
     select a.*, sum(case a.id when '*' then a.child - 1 else 1 end) over (order by a.child, a.m) as edges,
@@ -86,6 +89,6 @@ begin
   perform tock.refuse_cycle(v_children, v_parents, pg_catalog.jsonb_array_length(p_tasks));
 end $$;
 
-comment on function tock.check_after is
+comment on function tock.check_parents_of_call is
   'Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for '
   'all tasks before it, or ids.';

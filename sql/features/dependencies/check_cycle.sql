@@ -1,4 +1,4 @@
--- Kahn, 1962. The edges are ordered by parent.
+-- Topological sorting (A. B. Kahn, 1962). The edges are ordered by parent.
 create or replace function tock.refuse_cycle(p_children integer[], p_parents integer[], p_tasks integer)
 returns void language plpgsql immutable as $$
 declare

@@ -13,7 +13,7 @@ declare
   v_freed integer := 0;
 begin
   for v_round in 1 .. 100 loop
-    -- bounded, because a claim may be waiting for a promotion
+    -- at most 0.1 s, because a claim may be waiting for the promotion that calls this
     exit when v_children = '{}' or p_lock and pg_catalog.clock_timestamp() > v_now + interval '0.1 s';
     v_waits := '{}';
     v_off := '{}';
@@ -70,8 +70,8 @@ begin
     select w.position from tock.waiting w where w.position = any (p_children)
       and w.options ?| '{include_results,resume}' and w.bytes >= 0));
   -- From now on max_wait_seconds of the queue counts, unless the task has started before. A child that is
-  -- ready now gets the due time infinity: its promotion then says that it became ready when it was promoted.
-  -- With the time now, promotion would read on from there and miss rows that were due shortly before.
+  -- ready now gets the due time infinity, for which make_ready() stores a promotion at -infinity. With the
+  -- time now, the next promotion would start there and miss rows that were due shortly before.
   update tock.waiting w set due_at = case when w.concurrency_key is null and w.due_after_parents <= v_now
     then 'infinity'
     else w.due_after_parents end,
@@ -80,7 +80,7 @@ begin
       greatest(w.due_after_parents, v_now) + (tock.policy(w.queue)).max_wait_seconds
         * interval '1 second')) end
   where w.position = any (p_children);
-  -- children of these learn that their parent may now expire
+  -- the children of these tasks must learn that their parent may now expire
   perform tock.schedule_recheck(array(
     select x.child from tock.waiting w
     cross join lateral (
@@ -101,7 +101,7 @@ comment on function tock.release_dependents is
   'Releases children whose parents have ended: they are ready, wait for their concurrency key, or wait for '
   'their time.';
 
--- Stores the reason in the options of the cancelled run.
+-- The reason is stored in the options of the cancelled run.
 create or replace function tock.cancel_dependents(p_off tock.dependent[])
 returns bigint[] language plpgsql volatile as $$
 declare

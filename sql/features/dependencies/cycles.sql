@@ -173,7 +173,7 @@ begin
   then
     return;
   end if;
-  -- find the one by bisection: each may have a thousand tasks before it
+  -- find the task by bisection: behind each, a thousand tasks may have to be followed
   while pg_catalog.cardinality(v_ats) > 1 loop
     v_half := v_ats[1 : pg_catalog.cardinality(v_ats) / 2];
     v_ats := case when p_position

@@ -57,9 +57,9 @@ end $$;
 comment on function tock.payload_with_results is
   'The payload of a waiting task with the data of its parents or children, built from its parts.';
 
--- Adds up the stored sizes first, because that needs no decompression. So the function unpacks only a little
--- more than what fits. Small values are larger as stored than as text: a digit takes 20 bytes, in an array
--- 12.
+-- The first round adds up stored sizes, which needs no decompression. If they exceed a bound, the second
+-- round, which unpacks the values, does not run. The bound is 8 bytes for each byte allowed plus 24 for each
+-- result: small values are larger stored than as text. A digit alone takes 20 bytes, in an array 12.
 create or replace function tock.results_fit(p_ends tock.resolved_task[], p_bytes bigint)
 returns boolean language plpgsql volatile as $$
 declare

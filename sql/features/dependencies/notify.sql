@@ -36,7 +36,7 @@ end $$;
 comment on function tock.notify_dependents is
   'Checks the parents of the children of these runs and waiting tasks, which have ended or continued.';
 
--- For a caller that holds a stream or concurrency keys: it only schedules the check.
+-- The caller may hold the lock of a stream or of concurrency keys, so this function only schedules the check.
 create or replace function tock.notify_dependents_of_skipped(p_stream integer, p_after bigint, p_upto bigint)
 returns void language plpgsql volatile as $$
 declare

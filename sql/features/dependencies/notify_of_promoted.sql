@@ -8,9 +8,9 @@ begin
     insert into tock.dependency_rechecks (stream, after_position, upto) select 0, p - 1, p
     from unnest(p_positions) p;
   end if;
-  -- The children of these waiting tasks now wait for the runs. A child whose row is locked cannot be updated:
-  -- the session that holds it may have checked before this promotion commits, and would not learn of the end
-  -- of the run. It gets a recheck.
+  -- The children of these waiting tasks now wait for the runs. A child whose row is locked still waits for
+  -- the waiting task. The session that holds the row may have checked the parent before this promotion
+  -- commits, and would not learn of the end of the run. So the child gets a recheck.
   if (select x.position from tock.dependency_waits x
     where x.stream = 0 and x.position >= (select min(p) from unnest(p_positions) p)
       and x.position <= (select max(p) from unnest(p_positions) p)

@@ -1,15 +1,15 @@
 -- A task with parents stays in tock.waiting and waits for one parent that has not ended: the last in its
 -- list, since parents enqueued last mostly end last. When that parent ends or continues as another run, the
 -- ending call checks the child, which becomes ready or waits for the next parent. So few of ten thousand
--- parents are checked twice, and no row is written by all of them. A parent that ends at the same moment, in
--- a transaction invisible to that check, is found by a later one. The child is due for a recheck after a
--- tenth of a second. While another transaction may be ending the parent (may_be_ending()), further rechecks
--- come every second. Otherwise the interval grows with the time that the child has waited for this parent, up
--- to an hour. Promotion makes these rechecks.
+-- parents are checked twice, and they do not all write one row. That check may miss a parent that ends at the
+-- same moment, in another transaction; a recheck finds it. The first recheck comes after a tenth of a second.
+-- While another transaction may be ending the parent (may_be_ending()), further ones come every second.
+-- Otherwise the interval grows with the time that the child has waited for this parent, up to an hour.
+-- Promotion makes these rechecks.
 
--- The last rerun of a failed task stands for it. will_not_start() decides whether a cancelled or expired run
--- has ended, as for concurrency keys; p_lock allows it to lock the stream, and null skips the question. A
--- task that was cancelled because of a parent has never been claimed.
+-- The last rerun of a failed task counts in place of the task. will_not_start() decides whether a cancelled
+-- or expired run has ended, as for concurrency keys. p_lock lets it lock the stream; with p_lock null it is
+-- not called. A task that was cancelled because of a parent was never claimed, so it needs no such check.
 create or replace function tock.final_states_of(
   p_ids bigint[], p_lock boolean, p_from bigint[] default null, out id bigint, out current_id bigint,
   out state text, out sure boolean)
@@ -116,7 +116,8 @@ end $$;
 comment on function tock.final_states_in_order is
   'The final states of tasks or of their last reruns, with n in their order.';
 
--- A separate function for this join: a generic plan would compare each of ten thousand ids with each other.
+-- This join is a function of its own, without nested loops: a generic plan would compare each of 10,000 ids
+-- with each row.
 create or replace function tock.in_order_of(p_ids bigint[], p_ends tock.resolved_task[])
 returns tock.resolved_task[] language plpgsql stable
 set enable_nestloop = off as $$
@@ -128,7 +129,8 @@ end $$;
 
 comment on function tock.in_order_of is 'The resolved tasks in the order of these ids.';
 
--- For parents with many earlier runs, so that a recheck need not follow all of them.
+-- A recheck starts at the runs that the children wait for, so it need not follow all earlier runs of a
+-- parent.
 create or replace function tock.awaited_runs(p_parents bigint[], p_children bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare

@@ -1,11 +1,11 @@
--- Tells children that a parent has ended or continued as another run. The ending call only tries to lock
--- their rows.
+-- The call that ends a parent only tries to lock the rows of its children. A child whose row is locked gets a
+-- row in tock.dependency_rechecks, which the next promotion reads.
 create or replace function tock.schedule_recheck(p_children bigint[])
 returns void language plpgsql volatile as $$
 declare
-  v_told bigint[];
+  v_moved bigint[];
 begin
-  with told as (
+  with moved as (
     update tock.waiting w set due_at = pg_catalog.clock_timestamp() + interval '0.05 s'
     from (
       select l.position from tock.waiting l where l.position = any (p_children)
@@ -13,20 +13,20 @@ begin
       order by l.position for update skip locked) l
     where w.position = l.position
     returning w.position)
-  select pg_catalog.array_agg(t.position) into v_told from told t;
+  select pg_catalog.array_agg(t.position) into v_moved from moved t;
   -- except instead of <> all, which would scan the array for each id
   insert into tock.dependency_rechecks (child)
   select w.position from tock.waiting w
-  where w.position = any (array(select unnest(p_children) except select unnest(v_told)))
+  where w.position = any (array(select unnest(p_children) except select unnest(v_moved)))
     and w.due_after_parents is not null;
 end $$;
 
 comment on function tock.schedule_recheck is
   'Schedules a recheck of children in a moment, including those whose rows are locked.';
 
--- Called as (select tock.rechecks_from(n)), so that it bounds the index scan: while an old transaction is
--- open, no more than p_count of the newest entries, dead or not, are read. The sweep reads all; otherwise
--- older ones would stay for ever.
+-- Call it as (select tock.rechecks_from(n)): the sub-select bounds the index scan. Then at most the p_count
+-- newest entries are read, dead or not, even while an old transaction is open. The sweep reads all entries;
+-- otherwise older ones would stay for ever.
 create or replace function tock.rechecks_from(p_count integer)
 returns bigint language sql volatile as $$
   select coalesce(pg_catalog.pg_sequence_last_value('tock.dependency_rechecks_number_seq'::regclass),

@@ -12,9 +12,9 @@ end $$;
 comment on function tock.was_spawned_before is
   'True if an ended run has spawned exactly these tasks, or none.';
 
--- Continues as one waiting row with the result of the completion, without parents yet. Called before the
--- children are enqueued, so that its unique key already counts as that of a started task. max_wait_seconds no
--- longer applies.
+-- The task continues as one waiting row with the result of the completion, without parents yet. spawn_all()
+-- calls this function before it enqueues the children, so that the unique key of the task already counts as
+-- that of a started task. max_wait_seconds no longer applies.
 create or replace function tock.begin_wait(p_position bigint, p_run_id bigint, p_result jsonb, p_field text)
 returns void language plpgsql volatile as $$
 declare

@@ -1,7 +1,7 @@
--- The statement that completes a run may also spawn tasks. Its task may then wait for them and continue as a
--- run of its own, with their results. The spawned ids are stored with the request ids, under the id of the
--- run. A repeated call therefore spawns nothing twice, and a call with other tasks counts as a different
--- call.
+-- The statement that completes a run may also spawn tasks. The task of that run may then wait for them and
+-- continue with their results, as another run. The spawned ids are stored with the request ids, under the id
+-- of the run. A repeated call therefore spawns nothing twice, and a call with other tasks counts as a
+-- different call.
 create or replace function tock.check_spawns(p_results jsonb)
 returns void language plpgsql stable as $$
 declare
@@ -20,7 +20,8 @@ begin
     elsif pg_catalog.jsonb_typeof(v_spawn) <> 'object'
       or v_spawn - '{queue,tasks,wait,on_failure}'::text[] <> '{}'
     then
-      perform tock.refuse(422, 'spawn must be an object of queue, tasks, wait, on_failure', v_field);
+      perform tock.refuse(422, 'spawn must be an object with tasks, and if needed queue, wait and on_failure',
+        v_field);
     elsif (case when pg_catalog.jsonb_typeof(v_spawn -> 'tasks') = 'array'
       then pg_catalog.jsonb_array_length(v_spawn -> 'tasks') = 0 else true end)
     then
@@ -28,7 +29,7 @@ begin
     elsif pg_catalog.jsonb_typeof(coalesce(v_spawn -> 'wait', 'null')) not in ('boolean', 'null') then
       perform tock.refuse(422, 'wait must be true or false', v_field || '.wait');
     elsif coalesce(v_spawn ->> 'on_failure', 'run') not in ('run', 'cancel', 'wait') then
-      perform tock.refuse(422, 'on_failure must be run or cancel or wait', v_field || '.on_failure');
+      perform tock.refuse(422, 'on_failure must be run, cancel or wait', v_field || '.on_failure');
     elsif v_spawn ->> 'on_failure' is not null and not coalesce((v_spawn ->> 'wait')::boolean, false) then
       perform tock.refuse(422, 'on_failure needs wait', v_field || '.on_failure');
     elsif coalesce((v_spawn ->> 'wait')::boolean, false) and (p_results -> v_n) ? 'stage' then

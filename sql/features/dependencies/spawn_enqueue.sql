@@ -50,10 +50,10 @@ end $$;
 
 comment on function tock.spawned_field is 'The path in a completion of a field that enqueue() rejected.';
 
--- Locks the unique keys of all runs of a call as one enqueue would: queue by queue, and key by key. Two
--- completions can therefore wait for each other in one direction only. What exceeds one enqueue is split:
--- into rounds of a hundred tasks of one key, one after the other, and into thousands in the order of the
--- keys. Tasks without a key come last, the tasks of a run in one call.
+-- The unique keys of all runs of a call are locked as in one enqueue: queue by queue, and key by key. So two
+-- completions cannot deadlock. What exceeds one enqueue is split. A round has up to 100 tasks of each key,
+-- and its parts have up to 1,000 tasks, in the order of the keys. Tasks without a key come last, those of
+-- each run in one part.
 create or replace function tock.spawn_parts(
   p_runs tock.leased_run[], p_results jsonb, out queue text, out tasks jsonb, out places jsonb)
 returns setof record language plpgsql volatile rows 1000 as $$
@@ -62,7 +62,7 @@ begin
   return query
     with spawned as materialized (
       select s.k, t.n, s.queue, (t.task ->> 'unique_key') collate "C" as unique_key,
-        -- an explicit parent of the task wins
+        -- a parent that the task itself names takes precedence
         case pg_catalog.jsonb_typeof(t.task) when 'object' then s.parent || t.task else t.task end as task
       from (
         select r.k, coalesce(o.spawn ->> 'queue', r.queue) as queue, o.spawn -> 'tasks' as tasks,

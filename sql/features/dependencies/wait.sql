@@ -1,5 +1,6 @@
--- A child rechecks a parent after as long as it has waited so far, so seldom more than ten times in an hour.
--- An unclaimed parent expires without any event, so its time limits the wait.
+-- The time until the next recheck is as long as the child has waited for this parent, so a child seldom makes
+-- more than ten rechecks in an hour. An unclaimed parent expires without any event, so its expiry limits that
+-- time.
 create or replace function tock.expiry_times(p_ids bigint[], out id bigint, out expires_at timestamptz)
 returns setof record language plpgsql volatile rows 100 as $$
 declare
@@ -26,14 +27,14 @@ end $$;
 comment on function tock.expiry_times is 'The expiry times of the runs and waiting tasks that have one.';
 
 -- A call that ends a run, or a promotion that makes a row a run, may have looked for children before a wait
--- was committed, and may itself commit later: no event would reach the child. Such a transaction is older
--- than this call and shows in one of these ways. It has locked the row of the lease or of the waiting task.
--- It holds the claim lock of the stream, if it claimed the run too. Or it has written to tock.run_overrides,
--- as a cancel or a change of a ready run does. A run that is free of these and has not ended will be ended by
--- a call that sees every wait committed so far. The check locks nothing, because a completion skips a lease
--- with a locked row, and a claim a locked stream. An xmax older than every transaction that the table may
--- still show is a multixact id, of several lockers: then another recheck follows. A snapshot older than this
--- statement proves nothing.
+-- was committed, and may itself commit later. Then no event would reach the child. Such a transaction is
+-- older than this call and shows in one of three ways. It has locked the row of the lease or of the waiting
+-- task. It holds the claim lock of the stream, if it claimed the run too. Or it has written to
+-- tock.run_overrides, as a cancel or a change of a ready run does. If none of these applies and the run has
+-- not ended, the call that ends it will see every wait committed so far. This function locks nothing, because
+-- a completion skips a lease with a locked row, and a claim a locked stream. An xmax older than every
+-- transaction that the table may still show is a multixact id, which stands for several lockers: then another
+-- recheck follows. A snapshot older than this statement proves nothing.
 create or replace function tock.may_be_ending(p_ids bigint[], p_own bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -119,7 +120,7 @@ begin
     where o.state in ('waiting', 'ready') and x.waiting_since < v_now - interval '1 second');
   update tock.waiting w set due_at = least(
     case when i.wait < interval '30 minutes' then v_now + i.wait
-      -- on the hour, so that a suspended database does not wake up for each one
+      -- on the hour, so that a suspended database wakes up once for all such children
       else pg_catalog.date_trunc('hour', v_now + i.wait) + interval '1 hour' end,
     case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end)
   from unnest(p_waits) o
@@ -129,9 +130,9 @@ begin
     select greatest(interval '0.1 s', least(v_now - x.waiting_since, case
       -- the wait is not committed yet
       when x.waiting_since >= pg_catalog.transaction_timestamp() then interval '0.1 s'
-      -- a concurrent claim may have it, or a concurrent call may be ending it
+      -- a concurrent claim may have the run, or a concurrent call may be ending it
       when o.state = 'unsure' or o.current_id = any (v_held) then interval '1 s'
-      -- the call that runs it again notifies the child
+      -- the call that reruns the parent notifies the child
       when o.state in ('dead', 'cancelled', 'expired') then interval '1 day'
       else interval '1 hour' end)) as wait) i
   where w.position = o.position;
@@ -140,8 +141,8 @@ end $$;
 comment on function tock.wait_for_parents is
   'Makes children wait for the parents that have not ended, and schedules their next recheck.';
 
--- A safety net in each sweep: every child found here should have been notified. Starts at a random child, so
--- that all children have their turn.
+-- This is a safety net in each sweep: every child found here should have been notified. It starts at a random
+-- child, so that all children are checked some time.
 create or replace function tock.missed_dependents(p_children bigint[] default null)
 returns bigint[] language plpgsql volatile
 set enable_hashjoin = off

@@ -1,6 +1,6 @@
--- Claims from each queue in turn with the rest of the limit, until it is used up. Each queue has its own
--- lease, because a lease belongs to one queue, with its keys, policy and segment. The answer is bounded like
--- that of one claim: each claim gets the bytes that the earlier ones left.
+-- The call claims from one queue after another, until the limit is used up. Each queue has its own lease,
+-- because a lease has one queue, one policy and one segment. The answer is bounded like that of one claim:
+-- each claim gets the bytes that the earlier ones left.
 create or replace function tock.claim_any(
   p_queues text[], p_worker text default null, p_limit integer default 1,
   p_lease_seconds integer default null, p_request_id text default null,
@@ -38,7 +38,7 @@ begin
   if p_request_id is not null then
     v_digest := pg_catalog.hashtextextended(
       pg_catalog.jsonb_build_array(v_queues, p_weights, p_worker, p_limit, p_lease_seconds)::text, 0);
-    -- in a fixed order, since each call waits for the locks of earlier ones
+    -- in a fixed order, so that two calls with this request id cannot deadlock
     foreach v_queue in array array(select q from unnest(v_queues) q order by q) loop
       v_seen := tock.request_seen('claim_any', v_queue, p_request_id, v_digest);
       v_tokens[pg_catalog.array_position(v_queues, v_queue)] := v_seen.token;

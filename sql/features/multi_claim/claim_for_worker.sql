@@ -15,7 +15,7 @@ begin
   perform tock.check_read_committed('claim_for_worker');
   perform tock.check_claim(p_queue, p_worker, 1, coalesce(p_lease_seconds, 60));
   if coalesce(p_worker, '') = '' then
-    perform tock.refuse(422, 'a worker must have 1 to 200 characters', 'worker');
+    perform tock.refuse(422, 'worker must be a name of 1 to 200 characters', 'worker');
   end if;
   loop
     insert into tock.worker_leases (queue, worker) values (p_queue, p_worker) on conflict do nothing;

@@ -1,5 +1,5 @@
--- Skips workers that are claiming at this moment. Checks each row again under its lock, since the worker may
--- have claimed in between.
+-- The function skips workers that are claiming at this moment. It checks each lease with the row of its
+-- worker locked, since the worker may have claimed in between.
 create or replace function tock.prune_worker_leases(p_limit integer)
 returns void language plpgsql volatile as $$
 declare

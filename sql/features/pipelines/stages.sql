@@ -55,7 +55,7 @@ end $$;
 comment on function tock.check_stage_takes is
   'Raises TK422 for a result that is too large as the payload of the next stage.';
 
--- Checks the payload with pending changes applied.
+-- The pending changes are already in p_again, so a changed payload is checked.
 create or replace function tock.check_stages_take(p_again tock.next_attempt[], p_fields text[])
 returns void language plpgsql stable as $$
 declare

@@ -37,7 +37,7 @@ begin
     select t.n from unnest(p_tasks) with ordinality t(task, n)
     where not coalesce(pg_catalog.length(t.task) between 1 and 200, false) order by t.n limit 1);
   if v_wrong is not null then
-    perform tock.refuse(422, 'a task must have 1 to 200 characters',
+    perform tock.refuse(422, 'a task must be a name of 1 to 200 characters',
       pg_catalog.format('tasks[%s]', v_wrong - 1));
   end if;
 end $$;

@@ -1,7 +1,7 @@
--- Lock order: the row of the task, then the row of a free worker, skipping locked ones. Only a call for the
--- same task or the same worker waits, at most 2 s. The unique keys decide. A fencing token is drawn after all
--- waits except one at the unique key of the task, see pair(). The fast paths run only while current_segment()
--- is valid; the slow path runs the guard.
+-- Lock order: (1) the row of the task; (2) the row of a free worker, skip locked. Only calls for the same
+-- task or the same worker wait for each other, at most 2 s. The unique keys decide between them. A fencing
+-- token is drawn after all waits except one at the unique key of the task, see pair(). The fast paths run
+-- only while current_segment() is not null; the slow path runs the guard.
 create or replace function tock.assign_task(
   p_pool text, p_task text, p_worker text default null, p_lease_seconds integer default null,
   p_wait boolean default false)
@@ -22,7 +22,7 @@ declare
   v_worker tock.pool_members;
   v_pair tock.pool_members;
 begin
-  -- The commonest case: a worker is free, and the task is not in the pool. The slow path below reports
+  -- The most frequent case: a worker is free, and the task is not in the pool. The slow path below reports
   -- invalid arguments.
   if p_worker is null and pg_catalog.length(p_task) between 1 and 200
     and coalesce(p_lease_seconds, 60) between 1 and 86400
@@ -126,7 +126,8 @@ declare
   v_number bigint;
   v_member tock.pool_members;
 begin
-  -- The commonest case: the worker has joined and is alive, and goes to the end of the list of free workers.
+  -- The most frequent case: the worker has joined and is alive. It goes to the end of the list of free
+  -- workers.
   if not coalesce(p_again, false) then
     v_number := pg_catalog.nextval('tock.pool_member_numbers');
     update tock.pool_members p
@@ -143,7 +144,7 @@ begin
     if v_member.number is null or v_member.number <> p_fencing_token then
       return false;
     elsif v_member.worker is not null and v_member.leased_until <= pg_catalog.clock_timestamp() then
-      -- its worker has vanished: ended first
+      -- the worker has vanished: end that assignment first
       perform tock.end_assignment(v_member, v_member.offered, true);
     else
       select p.* into v_member from tock.pool_members p where p.number = v_member.number for update;

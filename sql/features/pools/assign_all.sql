@@ -1,7 +1,7 @@
--- Waits only a moment for other transactions. A task that another open transaction is assigning or adding is
--- left out, so that it blocks neither the other tasks nor the workers. Waiting tasks are locked row by row,
--- skipping locked ones. A new task has no row, so its advisory lock shows whether another call is assigning
--- it.
+-- The call waits about 1 s at most for other transactions. A task that another open transaction is assigning
+-- or adding is left out, so that it blocks neither the other tasks nor the workers. Waiting tasks are locked
+-- row by row, skipping locked ones. A new task has no row, so its advisory lock shows whether another call is
+-- assigning it.
 create or replace function tock.assign_tasks(
   p_pool text, p_tasks text[], p_lease_seconds integer default null)
 returns table (task text, state text, worker text, fencing_token bigint, leased_until timestamptz)
@@ -45,7 +45,7 @@ comment on function tock.assign_tasks is
   'them in the order given, with the states assigned, held, waiting, none, and busy for a task that another '
   'call is assigning.';
 
--- New tasks have no number.
+-- The number of a new task is null.
 create or replace function tock.unheld_tasks(p_pool text, p_tasks text[])
 returns tock.pool_members[] language plpgsql volatile as $$
 begin
@@ -81,7 +81,7 @@ end $$;
 comment on function tock.remove_vanished_holders is
   'Ends the assignments among these whose workers have vanished; returns whether there were any.';
 
--- Releases the lock at once, because ten thousand locks would exceed the lock table of the server.
+-- The function releases the lock at once, because 10,000 locks would exceed the lock table of the server.
 create or replace function tock.is_not_being_assigned(p_pool text, p_task text)
 returns boolean language plpgsql volatile as $$
 declare
@@ -121,8 +121,8 @@ comment on function tock.pair_parts is
   'Like pair_all(). If another session has locked one of the tasks, pairs each half separately, down to the '
   'single task that is left out, or until that takes too long.';
 
--- Keeps the order of pair(): lock, delete, insert, restore. Inserts in the order of names, so that two calls
--- with the same tasks cannot deadlock.
+-- The steps are those of pair(): lock, delete, insert, restore. The insert follows the order of names, so
+-- that two calls with the same tasks cannot deadlock.
 create or replace function tock.pair_all(p_pool text, p_tasks tock.pool_members[], p_lease_seconds integer)
 returns bigint[] language plpgsql volatile
 set lock_timeout = '50ms' as $$

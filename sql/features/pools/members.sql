@@ -6,12 +6,12 @@ begin
     perform tock.refuse(422,
       'a pool name has 1 to 100 letters, digits and _ . : -, and starts with a letter or digit', 'pool');
   elsif not coalesce(pg_catalog.length(p_worker) between 1 and 200, false) then
-    perform tock.refuse(422, 'a worker must have 1 to 200 characters', 'worker');
+    perform tock.refuse(422, 'worker must be a name of 1 to 200 characters', 'worker');
   elsif not coalesce(pg_catalog.length(p_task) between 1 and 200, false) then
-    perform tock.refuse(422, 'a task must have 1 to 200 characters', 'task',
+    perform tock.refuse(422, 'task must be a name of 1 to 200 characters', 'task',
       'use its id, or a name such as leader:shard-7');
   elsif p_lease_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86,400', 'lease_seconds');
   end if;
 end $$;
 
@@ -25,9 +25,10 @@ $$;
 
 comment on function tock.pairing_key is 'The key of the advisory lock of a task or a worker in a pool.';
 
--- Functions called once per transaction are plpgsql here: PostgreSQL would plan an SQL function anew each
--- time. A call that adds a new worker to a pool must take this lock. For others the lock only saves work,
--- since the unique keys decide: a call that waits here holds no other row that another call may need.
+-- A call that adds a new worker to a pool must take the lock of that worker. For other calls the lock only
+-- saves work, since the unique keys decide. A call that waits here holds no row that another call may need.
+-- (Functions called once per transaction are plpgsql here: PostgreSQL would plan an SQL function again each
+-- time.)
 create or replace function tock.lock_pairing(p_pool text, p_side text, p_name text)
 returns void language plpgsql volatile as $$
 begin
@@ -75,12 +76,11 @@ end $$;
 comment on function tock.append_to_wait_list is
   'Puts a free worker or a waiting task at the end of its list; false if it is in the pool already.';
 
--- The caller holds the row locks, or this function deletes the rows. Then the free worker and the waiting
--- task are in no list any more, and the two unique keys show whether another call has paired either. If so,
--- both rows are restored. The fencing token is drawn after all waits except those at the unique keys, where
--- only an uncommitted addition of the same task makes this call wait. Suppose that addition is rolled back,
--- and the task is added, taken and ended before this call wakes up: then this call has the lower fencing
--- token.
+-- The caller holds the row locks, or the delete takes them. After the delete, the free worker and the waiting
+-- task are in no list, and the two unique keys show whether another call has paired one of them. If so, both
+-- rows are restored. The fencing token is drawn after all waits except one: an open transaction that has
+-- added the same task makes the insert wait. If that transaction is rolled back, other calls may add, take
+-- and end the task before this one wakes up. This call then has a lower fencing token than theirs.
 create or replace function tock.pair(
   p_pool text, p_worker text, p_task text, p_free tock.pool_members, p_waiting tock.pool_members,
   p_lease_seconds integer)
@@ -113,7 +113,7 @@ create or replace function tock.end_assignment(
   p_member tock.pool_members, p_again boolean, p_vanished boolean)
 returns boolean language plpgsql volatile as $$
 begin
-  -- checked again, since a heartbeat may have come in between
+  -- the delete checks the deadline again: a heartbeat may have moved it
   delete from tock.pool_members p
   where p.number = p_member.number and (not p_vanished or p.leased_until <= pg_catalog.clock_timestamp());
   if not found then

@@ -38,9 +38,9 @@ end $$;
 
 comment on function tock.is_empty_pool is 'True if the pool has no workers and no tasks.';
 
--- Moves the start down to an entry below it, unless another session has locked that entry; its own lock lasts
--- only for the check. Moves it up to the first entry if finding that takes long, as it does while an old
--- transaction keeps dead entries.
+-- The start moves down to an entry below it, unless another session has locked that entry; the lock that the
+-- check takes ends with the check. The start moves up to the first entry if a search for that takes long, as
+-- it does while an old transaction keeps dead entries.
 create or replace function tock.reset_wait_list_start(p_pool text, p_list text)
 returns void language plpgsql volatile as $$
 declare

@@ -1,6 +1,7 @@
--- The maintenance job does this for all pools. A worker that finds no task checks up to a hundred deadlines
--- of the last minute. If the maintenance job is late, as in a suspended database, this function does its work
--- for the pool. Therefore next_wake_at() need not wake the database for a pool.
+-- The maintenance job reap_pools does this for all pools. A take_task() that finds no task calls this
+-- function, which checks up to 100 deadlines of the last minute. If the job is late, as in a suspended
+-- database, the function does the work of the job for this pool. So next_wake_at() need not wake the database
+-- for a pool.
 create or replace function tock.release_vanished(p_pool text)
 returns boolean language plpgsql volatile as $$
 declare
@@ -50,8 +51,8 @@ end $$;
 comment on function tock.reap_pool is
   'Removes the vanished workers of one pool, among p_limit with a due check; returns the number checked.';
 
--- Continues where the last call stopped, and once a minute reads all, since a transaction may have committed
--- late.
+-- The job continues where its last call stopped. Once a minute it reads all, since a transaction may have
+-- committed late.
 create or replace function tock.reap_pools(p_limit integer default 10000, p_sweep boolean default null)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -16,9 +16,9 @@ declare
   v_pair tock.pool_members;
   v_until timestamptz;
 begin
-  -- The commonest take is one statement, for a worker that is not in the pool. The slow path below reports
-  -- invalid arguments, since this one then finds nothing. A call that adds a new worker holds its advisory
-  -- lock, so the unique key cannot conflict.
+  -- The most frequent take is one statement, for a worker that is not in the pool. With an invalid pool it
+  -- finds nothing, and the slow path below reports all invalid arguments. A call that adds a new worker holds
+  -- the advisory lock of that worker, so the unique key cannot conflict.
   if pg_catalog.length(p_worker) between 1 and 200 and v_seconds between 1 and 86400
     and pg_catalog.pg_try_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker))
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'

@@ -1,8 +1,8 @@
--- A wait list is read from the fourth newest cursor, about 64 assignments back, as one assignment in sixteen
--- saves a cursor. Below lie dead entries for as long as an old snapshot keeps them. Cursors are read from the
--- highest number, where no dead entries are. A live entry below the start was committed late or was released.
--- It is looked for when there is none above, and by the maintenance job. Saving four cursors at once moves
--- the start.
+-- A wait list is read from the fourth newest cursor: about 64 assignments back, since one assignment in
+-- sixteen saves a cursor. Below that lie dead entries for as long as an old snapshot keeps them. Cursors are
+-- read from the highest number, where no dead entries are. A live entry below the start was committed late,
+-- or an open transaction had locked it. A call looks for such an entry when there is none above, and so does
+-- the maintenance job. Four cursors saved at once move the start.
 create or replace function tock.wait_list_start(p_pool text, p_list text)
 returns bigint language plpgsql volatile as $$
 begin
@@ -25,7 +25,7 @@ end $$;
 comment on function tock.save_wait_list_cursor is
   'Saves how far a wait list has been read; four cursors at once move its start there.';
 
--- Skips locked rows, so that an assignment in an open transaction blocks no other.
+-- Locked rows are skipped, so that an assignment in an open transaction blocks no other.
 create or replace function tock.lock_waiting(
   p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
 returns tock.pool_members[] language plpgsql volatile as $$
@@ -84,7 +84,7 @@ begin
   else
     v_found := tock.lock_waiting_below(p_pool, p_list, v_start, 1);
     if v_found <> '{}' then
-      -- more entries may lie there
+      -- more entries may lie there, so the start moves down
       perform tock.save_wait_list_cursor(p_pool, p_list, v_found[1].turn, 4, null);
     end if;
   end if;

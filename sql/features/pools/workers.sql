@@ -1,5 +1,5 @@
--- For a worker that another call is pairing at this moment, returns its earlier state and does not move its
--- deadline.
+-- If another call is pairing the worker at this moment, join_pool() returns its earlier state and does not
+-- move its deadline.
 create or replace function tock.join_pool(
   p_pool text, p_worker text, p_lease_seconds integer default null, p_fencing_token bigint default null)
 returns table (state text, task text, fencing_token bigint, leased_until timestamptz)
@@ -37,7 +37,7 @@ begin
     elsif v_member.task is not null and v_member.leased_until <= pg_catalog.clock_timestamp() then
       perform tock.end_assignment(v_member, v_member.offered, true);
     elsif v_member.leased_until <= pg_catalog.clock_timestamp() then
-      -- free, or being removed: wait for that
+      -- the worker is free, or another session is removing it: wait for that session
       perform from tock.pool_members p where p.number = v_member.number for update;
       continue when not found;
       v_until := tock.heartbeat(v_member, p_lease_seconds, true);
@@ -78,8 +78,8 @@ begin
   set leased_until = v_now + v_seconds * interval '1 second', lease_seconds = v_seconds,
     joined = p.joined or p_joined,
     -- The next check moves with the deadline, but never later than an earlier deadline requires. A worker
-    -- with timely heartbeats is never checked, since the maintenance job locks the rows that it checks until
-    -- its tick ends.
+    -- with timely heartbeats is never checked. A check would lock its row, since the maintenance job keeps
+    -- the rows that it checks locked until its tick ends.
     check_at = case when p.check_at < v_now + v_seconds * interval '0.5 second'
       then v_now + v_seconds * interval '1 second'
       else least(p.check_at, v_now + v_seconds * interval '1 second') end
@@ -108,7 +108,8 @@ begin
     if v_member.number is null then
       return false;
     end if;
-    -- waits for a call that is pairing the worker, and then reads again
+    -- the delete waits for a call that is pairing the worker; it then finds nothing, and the next turn of the
+    -- loop reads the row again
     delete from tock.pool_members p where p.number = v_member.number;
     if found then
       if v_member.offered then

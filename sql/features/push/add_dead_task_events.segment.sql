@@ -1,4 +1,4 @@
--- Of two calls that end the same run, the one that wrote the result has ended_at equal to its now().
+-- Two calls may end the same run. ended_at equals now() only in the transaction that wrote the result.
 create or replace function tock.add_dead_task_events_{segment}(p_ended tock.ending[], p_queues text[])
 returns void language plpgsql volatile
 set plan_cache_mode = force_custom_plan as $$

@@ -5,7 +5,7 @@ declare
   v_key text;
 begin
   if pg_catalog.jsonb_typeof(p_push) <> 'object' then
-    return array['push', 'push must be an object of url and timeout_seconds, or null'];
+    return array['push', 'push must be an object with url and timeout_seconds, both optional, or null'];
   end if;
   select k into v_key from pg_catalog.jsonb_object_keys(p_push) k where k not in ('url', 'timeout_seconds')
   order by k limit 1;

@@ -1,5 +1,5 @@
--- Runs in the transaction that ends the task, so that either both are committed or none. Reads only one index
--- if no queue has a dead_webhook.
+-- The events are recorded in the transaction that ends the tasks, so both are committed or neither. If no
+-- queue has a dead_webhook, the function reads only one index.
 create or replace function tock.record_dead_tasks(p_segment integer, p_ended tock.ending[])
 returns void language plpgsql volatile as $$
 declare
@@ -25,7 +25,7 @@ comment on function tock.record_dead_tasks is
 
 create or replace function tock.dead_task_events_from()
 returns bigint language sql volatile as $$
-  -- starts at 0 after the sequence was set back
+  -- 0 if the sequence was set back
   select case when d.reached_key[1]::bigint <= s.last_value then d.reached_key[1]::bigint else 0 end
   from tock.maintenance_jobs d cross join tock.dead_task_event_numbers s
   where d.name = 'send_dead_task_events'

@@ -9,7 +9,7 @@ begin
     perform tock.refuse(422, 'tock-webhooks cannot have a dead_webhook: a dead webhook would cause another',
       'dead_webhook', 'see tock dead tock-webhooks');
   elsif pg_catalog.jsonb_typeof(p_webhook) <> 'object' then
-    perform tock.refuse(422, 'dead_webhook must be an object of url, or null', 'dead_webhook');
+    perform tock.refuse(422, 'dead_webhook must be an object with a url, or null', 'dead_webhook');
   end if;
   select k into v_key from pg_catalog.jsonb_object_keys(p_webhook) k where k <> 'url' order by k limit 1;
   if found then

@@ -1,4 +1,4 @@
--- The queues from which the Worker pushes now. In random order, so that no queue is always last.
+-- The queues are in random order, so that no queue is always last.
 create or replace function tock.push_queues(p_queue text default null, p_limit integer default 20)
 returns table (queue text, push jsonb, generation integer, previous_until timestamptz)
 language plpgsql volatile security definer
@@ -18,8 +18,8 @@ begin
         order by w.queue, w.due_at limit 1) is not null as due
     from tock.queues q
     where q.push is not null and not q.paused and (p_queue is null or q.name = p_queue)
-      -- Claims look at nothing else, and few of thousands of queues have anything. Not an exists: PostgreSQL
-      -- might hash all of tock.waiting for it.
+      -- Claims look at nothing else, and few of thousands of queues have an awake stream or a due task. This
+      -- is not an exists: for that, PostgreSQL might hash all of tock.waiting.
       and (q.name = p_queue
         or (select s.number from tock.streams s where s.queue = q.name and s.awake limit 1) is not null
         or (select w.due_at from tock.waiting w
@@ -65,7 +65,8 @@ comment on function tock.push_secret is
   'The generation of the secret of a queue, and until when the previous one also signs; no row if there is '
   'no such queue.';
 
--- Does nothing during the overlap: with a third secret, receivers that know only the first one would fail.
+-- During the overlap the call does nothing: with a third secret, receivers that know only the first one would
+-- fail.
 create or replace function tock.rotate_push_secret(p_queue text, p_overlap_seconds integer default 86400)
 returns table (queue text, generation integer, previous_until timestamptz) language plpgsql volatile
 security definer
@@ -74,7 +75,7 @@ set lock_timeout = '2s' as $$
 #variable_conflict use_column
 begin
   if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
-    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2678400', 'overlap_seconds');
+    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2,678,400', 'overlap_seconds');
   end if;
   update tock.queues q set push_generation = q.push_generation + 1,
     push_previous_until = case when p_overlap_seconds > 0

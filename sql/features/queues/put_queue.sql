@@ -34,7 +34,7 @@ begin
       n.concurrency_rate_limit, n.concurrency_rate_seconds, n.concurrency_rate_burst, n.max_running,
       n.rate_limit, n.rate_seconds, n.rate_burst, n.keep_results, n.paused, n.pause_after_restore,
       n.push, n.dead_webhook),
-    -- earlier claims are not in the record of the limit
+    -- earlier claims have not recorded their leases for the limit
     limited_at = case when n.max_running is not null and o.max_running is null
       then pg_catalog.clock_timestamp()
       else q.limited_at end,

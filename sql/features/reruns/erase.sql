@@ -1,5 +1,5 @@
--- Erases every run of the task and the pending changes for its next attempt, and also a note that was for all
--- runs of a lease.
+-- Every run of the task is erased, with the pending changes for its next attempt, and with a note that was
+-- for all runs of a lease.
 create or replace function tock.erase(p_id bigint)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -38,7 +38,7 @@ begin
       using tock.stream_of(v_id), tock.position_of(v_id);
     end if;
     if tock.stream_of(v_id) = 0 then
-      -- leaves its concurrency key: promotion makes it a run, which claims skip
+      -- the task gives up its concurrency key; promotion makes it a run, which claims skip
       update tock.waiting w set payload = null, bytes = -1,
         options = tock.without_secrets(w.options), concurrency_key = null,
         ticket = null, due_at = least(w.due_at, pg_catalog.clock_timestamp())

@@ -1,6 +1,6 @@
 -- expires_at is kept if it is in the future. The unique key and the dependencies stay with the first task. A
 -- pipeline continues from the stage where the task runs again. The data of parents or children stays in the
--- payload, and the options that say so.
+-- payload, and so do the options that say so.
 create or replace function tock.options_again(p_options jsonb, p_policy tock.queues, p_now timestamptz)
 returns jsonb language sql stable as $$
   select nullif(pg_catalog.jsonb_strip_nulls((coalesce(p_options, '{}')

@@ -1,4 +1,4 @@
--- Scans the newest segments first, up to p_scan_limit dead tasks; older ones are not counted.
+-- The newest segments are scanned first, up to p_scan_limit dead tasks; older ones are not counted.
 create or replace function tock.dead_groups(
   p_queue text, p_limit integer default 100, p_scan_limit integer default 100000)
 returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)
@@ -24,7 +24,7 @@ begin
   if p_limit is null or p_limit not between 1 and 1000 then
     perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   elsif p_scan_limit is null or p_scan_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'scan_limit must be a whole number from 1 to 1000000', 'scan_limit');
+    perform tock.refuse(422, 'scan_limit must be a whole number from 1 to 1,000,000', 'scan_limit');
   end if;
   for v_segment in
     select e.number from tock.segments e
@@ -54,8 +54,8 @@ comment on function tock.dead_groups is
   'most frequent first, each with its newest task. Scans the newest p_scan_limit dead tasks; counted_all '
   'says whether those were all.';
 
--- Dead tasks are final, so nothing is locked: of two calls that redrive one task, the primary key of reruns
--- lets one.
+-- Dead tasks are final, so nothing is locked. If two calls redrive one task, the primary key of reruns lets
+-- only one of them succeed.
 create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
   p_request_id text default null, p_to_queue text default null, p_again boolean default false,

@@ -1,7 +1,7 @@
--- Each call runs the tasks again; a repetition with the same request id does not. Of two concurrent calls
--- both do: the one that finds its number in use takes the next. A request id counts in each queue of the
--- tasks, so that no caller can use up the ids of another, and each queue stores the answer for its own tasks.
--- Calls with the same id wait for each other at its lock in the first queue.
+-- Each call runs the tasks again, except a repetition with the same request id. Two concurrent calls both run
+-- them: a call that finds its number in reruns taken uses the next. A request id counts in each queue of the
+-- tasks. So no caller can use up the ids of another, and each queue stores the answer for its own tasks.
+-- Calls with the same id wait for each other at the lock of that id in the first queue.
 create or replace function tock.rerun(
   p_ids bigint[], p_request_id text default null, p_reason text default null)
 returns table (id bigint, state text, rerun_id bigint, refused text) language plpgsql volatile

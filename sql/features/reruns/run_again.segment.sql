@@ -1,6 +1,6 @@
--- The last runs of the tasks are in this segment, or they are waiting tasks. Payloads go from table to table.
--- A task that another call has run again meanwhile is left to that call, by the primary key of reruns. An
--- erased run has bytes -1.
+-- p_found has tasks whose last run is in this segment, or waiting tasks. Payloads are copied from table to
+-- table. If another call has run a task again meanwhile, the primary key of reruns leaves the task to that
+-- call. An erased run has bytes -1.
 create or replace function tock.run_again_{segment}(
   p_found tock.resolved_task[], p_queue text, p_slot integer, p_kind text, p_again boolean, p_reason text)
 returns tock.resolved_task[] language plpgsql volatile

@@ -127,7 +127,9 @@ begin
   then
     perform tock.refuse(422, 'with a unique_key missed_limit must be at most 100', 'missed_limit');
   elsif p_schedule.missed = 'all' and v_bytes::bigint * p_schedule.missed_limit > 67108864 then
-    perform tock.refuse(422, 'missed_limit times the payload must be at most 64 MiB', 'missed_limit');
+    perform tock.refuse(422, pg_catalog.format(
+      'missed_limit must be at most %s: the payload has %s bytes, and all missed fires together at most '
+      '64 MiB', 67108864 / v_bytes, v_bytes), 'missed_limit');
   end if;
 end $$;
 

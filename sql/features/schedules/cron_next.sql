@@ -2,7 +2,7 @@
 -- fires right after the jump, if that is on the same day. A time that they show twice fires the first time.
 -- Any other expression fires whenever the clocks show a time that it names. Within two days clocks change at
 -- most once, and over the years by up to 25 hours (Apia in 2011). So only the two days after the start and
--- before the goal are searched.
+-- the two before the named time are searched.
 create or replace function tock.cron_after(p_plan tock.cron_plan, p_zone text, p_after timestamptz)
 returns timestamptz language plpgsql stable as $$
 declare
@@ -44,7 +44,8 @@ begin
       v_wall := greatest(v_wall, v_at + v_offset);
     end if;
   end loop;
-  -- the named time was skipped thirty times in a row, like half past two on the last Sunday of March
+  -- a hundred steps have found only times that the clocks skip, like half past two on the last Sunday of
+  -- March
   return null;
 end $$;
 

@@ -1,5 +1,5 @@
--- The grammar of croner (sloppyRanges), without years. test/sql/features/schedules/cron-library.test.ts
--- compares both.
+-- The grammar is that of croner with sloppyRanges, without years.
+-- test/sql/features/schedules/cron-library.test.ts compares both.
 create or replace function tock.parse_cron(p_cron text)
 returns tock.cron_plan language plpgsql stable as $$
 declare
@@ -96,7 +96,7 @@ end $$;
 
 comment on function tock.cron_field is 'The numbers that a field of a cron expression names, as bits.';
 
--- Replaces a name only if it stands alone and is not a step: not in SUN6 or */FEB.
+-- A name is replaced only if it stands alone and is not a step: not in SUN6 or */FEB.
 create or replace function tock.cron_names(p_field text, p_item text)
 returns text language plpgsql immutable as $$
 declare

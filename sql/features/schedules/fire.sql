@@ -1,4 +1,4 @@
--- Looks up the last tasks only of schedules whose overlap depends on them.
+-- Only schedules whose overlap depends on the last task are looked up.
 create or replace function tock.unfinished_tasks(p_fires tock.schedule_next_fires[])
 returns bigint[] language plpgsql volatile as $$
 declare

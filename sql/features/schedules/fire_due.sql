@@ -2,8 +2,9 @@
 -- in one transaction. Concurrent calls take different rows, and a rolled-back firing stays due. Rows are read
 -- upwards from a little below the newest due time that was fired: while an old transaction is open, the lower
 -- end of the index is full of dead entries. A row may lie below if its transaction was long, or if a firing
--- that locked it was rolled back. A sweep finds it: once a minute, and when a transaction has ended that was
--- writing at the last sweep or at a later job. Sweeps take at most a twentieth of the time.
+-- that locked it was rolled back. A sweep finds it. Sweeps run once a minute, and when a transaction has
+-- ended that was writing at the last sweep or at a later run of the job. They take at most a twentieth of the
+-- time.
 create or replace function tock.fire_schedules(p_limit integer default 1000, p_sweep boolean default false)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -88,8 +89,8 @@ comment on function tock.writers_of_fires is
   'The virtual transaction ids of other transactions that have written to schedule_next_fires or locked its '
   'rows.';
 
--- A minute from now while these writers are active, because a killed one ends without notice. Afterwards
--- swept_at, which already limits sweeps to a twentieth of the time.
+-- While these writers are active, the answer is a minute from now, because a killed one ends without notice.
+-- Afterwards it is swept_at, which already limits sweeps to a twentieth of the time.
 create or replace function tock.late_fires_swept_at()
 returns timestamptz language plpgsql volatile as $$
 begin
@@ -104,8 +105,9 @@ comment on function tock.late_fires_swept_at is
   'When to sweep because of transactions that were writing at the last sweep or at a later job: their rows '
   'may lie below the point from which firing reads. Null if there were none.';
 
--- Each firing stands for one entry that is dead now. So many are read again and no more, even while an old
--- transaction is open. Firings in the future, from before the clock was set back, do not count.
+-- Each firing stands for one dead entry in the index of schedule_next_fires. Firing reads those of the fifty
+-- newest firings again, and no more, even while an old transaction is open. Firings in the future, from
+-- before the clock was set back, do not count.
 create or replace function tock.fires_from()
 returns table (due_at timestamptz, schedule text) language plpgsql volatile as $$
 begin
@@ -118,9 +120,9 @@ end $$;
 
 comment on function tock.fires_from is 'The point from which firing reads: the fiftieth newest firing.';
 
--- An error of one schedule must not affect the others: after an error each one is fired separately. A lock of
--- an open transaction, like a unique key, is not waited for long: a claim may be firing, and it holds the
--- other schedules of its batch.
+-- An error of one schedule must not affect the others: after an error each one is fired separately. A firing
+-- waits only 200 ms for a lock of an open transaction, like that of a unique key. A claim may be doing the
+-- firing, and it holds the other schedules of its batch.
 create or replace function tock.fire_batch(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void language plpgsql volatile
 set lock_timeout = '200ms' as $$
@@ -135,7 +137,7 @@ exception
       return;
     end if;
     foreach v_fire in array p_fires loop
-      -- the remaining ones are still due, and come next
+      -- the remaining schedules stay due for the next call
       exit when pg_catalog.clock_timestamp() > p_now + interval '4 seconds';
       begin
         perform tock.fire_all(array[v_fire], p_now);

@@ -16,8 +16,8 @@ end $$;
 comment on function tock.next_fire is
   'The first instant after p_after at which a schedule fires; null if there is none.';
 
--- Bisects the time between a fire and p_upto, so that a fire each second for a month takes about twenty
--- steps.
+-- The function bisects the time between a fire and p_upto, so a schedule with a fire each second takes about
+-- twenty steps for a month.
 create or replace function tock.last_fire(p_schedule tock.schedules, p_from timestamptz, p_upto timestamptz)
 returns timestamptz language plpgsql stable as $$
 declare
@@ -43,7 +43,7 @@ end $$;
 
 comment on function tock.last_fire is 'The last fire of a schedule up to an instant; p_from is a fire.';
 
--- A hash, so that a fire has the same jitter whenever it is computed.
+-- The jitter is a hash, so a fire has the same jitter whenever it is computed.
 create or replace function tock.due_of(p_schedule tock.schedules, p_fire_at timestamptz)
 returns timestamptz language sql stable as $$
   select p_fire_at + interval '1 millisecond' * case p_schedule.jitter_seconds when 0 then 0 else
@@ -55,8 +55,9 @@ $$;
 comment on function tock.due_of is
   'The due time of a fire of a schedule: its instant, or up to its jitter later.';
 
--- A fire is missed if it would be more than missed_after_seconds late. one: a single fire, the last, for all
--- that are due then; skip: no fire for the missed ones; all: the oldest missed_limit of them.
+-- A fire is missed if it would be more than missed_after_seconds late. The setting missed decides. one: a
+-- single fire, the last, in place of all that are due then. skip: none of the missed fires. all: the oldest
+-- missed_limit of them.
 create or replace function tock.plan_firing(
   p_schedule tock.schedules, p_fire_at timestamptz, p_now timestamptz)
 returns tock.firing_plan language plpgsql stable as $$

@@ -1,6 +1,6 @@
--- Lock order: the row of the schedule, then the row of its next fire. A firing locks only the latter and
--- skips it if it is locked. A schedule that an open transaction is changing is therefore not fired until that
--- ends, and blocks no other.
+-- Lock order: (1) the row of the schedule; (2) the row of its next fire. A firing locks only the latter, skip
+-- locked. So a schedule that an open transaction is changing is not fired until that transaction ends, and
+-- blocks no other schedule.
 create or replace function tock.put_schedule(p_schedule text, p_settings jsonb)
 returns tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -28,7 +28,7 @@ begin
     elsif tock.next_fire(v_row, pg_catalog.clock_timestamp()) is null then
       perform tock.refuse(422, 'this schedule never fires', case when v_row.run_at is not null then 'run_at'
         when v_row.ends_at is not null then 'ends_at' else 'cron' end,
-        case when v_row.cron is not null then 'no such day comes in 50 years, or none before ends_at'
+        case when v_row.cron is not null then 'it names no day of the next 50 years, or none before ends_at'
           else 'its time is in the past' end);
     end if;
     if v_row is not distinct from v_old then
@@ -76,7 +76,7 @@ end $$;
 
 comment on function tock.schedule_is_held is 'Raises TK503 after waiting in vain for a locked schedule.';
 
--- Reads the newest row; if a firing replaces it meanwhile, takes the new one.
+-- The function reads the newest row. If a firing replaces that row meanwhile, it takes the new one.
 create or replace function tock.remove_next_fire(p_schedule text)
 returns tock.schedule_next_fires language plpgsql volatile as $$
 declare

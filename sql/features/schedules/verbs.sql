@@ -82,7 +82,7 @@ end $$;
 comment on function tock.drop_schedule is
   'Deletes a schedule; the tasks that it has fired stay. False if there is none.';
 
--- The plan stays: the row of the next fire is replaced by one with the same time.
+-- The plan stays: the next fire gets a new row with the same time.
 create or replace function tock.run_schedule(p_schedule text, p_request_id text default null)
 returns setof bigint language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- A leap day on a given weekday comes again after at most 40 years (across the end of a century). A day that
--- does not come in 50 years never comes.
+-- 29 February falls on a given weekday again after at most 40 years (across the end of a century). So a day
+-- that is not found within 50 years does not exist.
 create or replace function tock.cron_wall(p_plan tock.cron_plan, p_from bigint)
 returns bigint language plpgsql immutable as $$
 declare

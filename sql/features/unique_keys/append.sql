@@ -1,10 +1,10 @@
--- The row of a key in unique_keys names the task that had it last. Whether that task still counts follows
--- from its state, so no end, dead task or crash has to release a key. A call that adds or changes a task
+-- The row of a key in unique_keys names the task that had it last. The state of that task says whether it
+-- still counts, so neither an end nor a crash has to release a key. A call that adds or changes a task
 -- deletes that row and writes the next one. The second of two calls waits for the first transaction, finds no
 -- row to delete, and reads again. Rows are numbered and not updated, so that the newest is found first while
 -- an old transaction is open. Tasks with one key in one call are handled in rounds, one after the other. The
--- first round takes all keys that it or a later one needs, in order, before it touches any task. Two calls
--- can therefore wait for each other in one direction only.
+-- first round takes all keys that it or a later one needs, in order, before it touches any task. So two calls
+-- cannot deadlock.
 create or replace function tock.append_unique(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -16,7 +16,7 @@ declare
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
   perform tock.check_push(p_tasks, p_policy);
-  perform tock.check_after(p_tasks);
+  perform tock.check_parents_of_call(p_tasks);
   perform tock.check_pipelines(p_queue, p_tasks);
   select count(*), min(c.n) filter (where c.of_call > 10000 or c.of_key > 100) into v_keyed, v_excess
   from (
@@ -61,9 +61,9 @@ comment on function tock.append_unique is
   'Appends tasks of which some have unique keys, unless an existing task with the key stands for them; '
   'returns the ids in order.';
 
--- Waits for open transactions that hold the row of a key or its task: for a task up to 2 s (or the
--- lock_timeout of the caller). If on_conflict is not keep, existing tasks are changed one by one, 1,000 ready
--- ones in 5 to 14 s.
+-- The call waits for open transactions that hold the row of a key or its task; for a task, up to 2 s (or the
+-- lock_timeout of the caller). If on_conflict is not keep, existing tasks are changed one by one: 1,000 ready
+-- ones took 5 to 14 s.
 create or replace function tock.append_keyed(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[] language plpgsql volatile as $$
 declare

@@ -167,5 +167,5 @@ begin
 end $$;
 
 comment on function tock.append_round is
-  'append_unique() for tasks with a different key each, in their order; p_again: whether a key comes again '
-  'in its call.';
+  'append_unique() for tasks with a different key each, in their order; p_again says for each task whether '
+  'its key occurs again later in the call.';

@@ -30,7 +30,7 @@ comment on function tock.key_changes is 'The changes that a task brings to the h
 
 -- With policy pending, only a waiting holder is changed, with its row locked, so that it cannot start before
 -- this call commits. Changing a ready holder needs the lock of its stream, which an open claim may hold for
--- long: it is cancelled instead, and another task appended.
+-- long. So a ready holder is cancelled instead, and another task appended.
 create or replace function tock.change_held(p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb)
 returns boolean language plpgsql volatile
 set lock_timeout = '2s' as $$
@@ -38,7 +38,7 @@ declare
   v_policy text := tock.key_policy(p_task);
   v_changed record;
 begin
-  -- in a later stage its payload is the one of that stage
+  -- a holder in a later stage has the payload of that stage, so it is not changed
   if p_at.queue is null then
     return tock.counts(p_task, p_at.state, p_key.created_at, pg_catalog.clock_timestamp());
   elsif v_policy = 'pending' then

@@ -21,10 +21,10 @@ comment on function tock.key_holders is
   'resolve_tasks() from the view of the queue of a key: a task that has continued in another stage counts '
   'as running, with queue null.';
 
--- The replacement of a ready task goes to the end of the queue, so a key that is used again and again would
--- never run. After a minute (or the time that the task asks for) the ready task therefore stays, and the
--- newer one becomes a second task. Its pending change names the first: while that has not started, no third
--- one is added.
+-- The replacement of a ready task goes to the end of the queue, so the task of a key that is used again and
+-- again would never run. After a minute (or the time that the task asks for) the ready task therefore stays,
+-- and the newer one becomes a second task. A pending change of the second task names the first: until the
+-- first has started, no third task is added.
 create or replace function tock.gives_way(
   p_key tock.unique_keys, p_at tock.resolved_task, p_task jsonb, p_left bigint)
 returns boolean language plpgsql volatile as $$

@@ -1,8 +1,9 @@
--- The insert of a run override needs no stream lock, so an open transaction with a cancel blocks only changes
--- of the same task. If a task has continued with another run meanwhile, the loop reads it again. Of a change
--- and a cancel of the same ready run, one gets the key 'superseded'; a cancelled run has no replacement (0).
--- Both take effect from their commit. An attempt that ends at that moment, unseen by the second look, may
--- still be followed by one more: that one sees the override on the first run of the task.
+-- A cancel inserts a run override and takes no stream lock. So while its transaction is open, it blocks only
+-- changes of the same tasks. If a task has continued with another run meanwhile, the loop resolves it again.
+-- A change and a cancel of the same ready run both insert an override of kind superseded, and the primary key
+-- lets only one succeed. other_id 0 says that the run was cancelled and has no replacement. Both take effect
+-- from their commit. If an attempt ends at that moment, the task may get one more attempt. The end of that
+-- one sees the override on the first run of the task.
 create or replace function tock.cancel(p_ids bigint[])
 returns table (id bigint, state text, changed boolean) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -30,7 +30,7 @@ begin
       select f from unnest(v_found) f where f.state = 'running' or f.current_id = any (v_changed)),
       v_changes);
     if v_changes ? 'run_at' and v_changed <> '{}' then
-      perform tock.on_tasks_put_off(v_changed || array(select r.n from unnest(v_replaced) r));
+      perform tock.on_tasks_rescheduled(v_changed || array(select r.n from unnest(v_replaced) r));
     end if;
     -- a task that started, was promoted or continued with another run meanwhile is changed in the next round
     v_now := array(select w

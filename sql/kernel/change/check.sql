@@ -1,4 +1,4 @@
--- The answer has run_at as an instant, and the bytes of a payload, so that they are computed only once.
+-- The result has run_at as an instant and the bytes of the payload, so both are computed only once.
 create or replace function tock.check_changes(p_changes jsonb)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -7,7 +7,8 @@ declare
 begin
   if pg_catalog.jsonb_typeof(p_changes) is distinct from 'object' or p_changes = '{}' then
     perform tock.refuse(422,
-      'changes must be an object of one or more of priority, run_at or delay_seconds, payload', 'changes');
+      'changes must be an object with one or more of priority, run_at or delay_seconds, and payload',
+      'changes');
   end if;
   select k into v_other from pg_catalog.jsonb_object_keys(p_changes) k
   where k not in ('priority', 'run_at', 'delay_seconds', 'payload') limit 1;

@@ -1,4 +1,4 @@
--- Follows all chains at once, step by step, as far as they stay within the segment.
+-- All chains are followed at once, step by step, as far as they stay within the segment.
 create or replace function tock.follow_runs_{segment}(p_open tock.resolved_task[])
 returns setof tock.resolved_task language sql stable as $$
   with recursive walk as (

@@ -1,7 +1,8 @@
--- A change for the next attempt is stored on the first run of the task and on its current run, and a call
--- that ends an attempt reads both. (The segment of the first run may be dropped; the attempt of the current
--- run may be ending at this moment.) Later changes are merged into earlier ones, so each override has all
--- changes. A payload belongs to one stage: "at" is the run that was current when it was changed.
+-- A change for the next attempt is stored on the first run of the task and on its current run. The call that
+-- ends an attempt reads both, since it may miss one: the segment of the first run may be dropped, and the
+-- attempt of the current run may be ending at this moment. Later changes are merged into earlier ones, so
+-- each override has all changes. A payload belongs to one stage: "at" is the run that was current when it was
+-- changed.
 create or replace function tock.add_pending_changes(p_found tock.resolved_task[], p_changes jsonb)
 returns void language sql volatile as $$
   insert into tock.run_overrides (stream, position, kind, changes)
@@ -64,4 +65,4 @@ begin
   return v_payload;
 end $$;
 
-comment on function tock.changed_payload is 'The payload of a task or run from its next attempt on.';
+comment on function tock.changed_payload is 'The payload in the pending change of a task or run.';

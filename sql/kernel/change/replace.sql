@@ -1,5 +1,5 @@
--- The run stays in the log with an override, and a new one takes its place: a run at the end of a stream, or
--- a waiting task.
+-- The replaced run stays in the log with an override. Its replacement is a run at the end of a stream, or a
+-- waiting task.
 create or replace function tock.replace_runs_anywhere(p_found tock.resolved_task[], p_changes jsonb)
 returns tock.resolved_task[] language plpgsql volatile as $$
 declare

@@ -1,5 +1,6 @@
--- The caller holds the stream locks and has a new snapshot, so the runs above the cursor cannot start any
--- more. Of this function and a concurrent cancel, the primary key of run_overrides lets only one insert.
+-- The caller holds the stream locks and has a new snapshot, so no claim can take the runs above the cursor.
+-- If a cancel inserts an override for the same run, the primary key of run_overrides lets only one of them
+-- succeed.
 create or replace function tock.replace_runs_{segment}(
   p_found tock.resolved_task[], p_changes jsonb, p_due timestamptz, p_slot integer)
 returns tock.resolved_task[] language plpgsql volatile

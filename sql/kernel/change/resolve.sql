@@ -47,7 +47,7 @@ begin
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;
     if v_found < pg_catalog.cardinality(v_here) then
-      -- their segment was dropped; a task that still waits is found by its first id
+      -- the segment of these runs was dropped; tock.promotions may say how their tasks continued
       v_next := v_next || array(
         select row(o.n, o.task_id, p.run_id, null, null)::tock.resolved_task
         from unnest(v_here) o join tock.promotions p on p.position = tock.position_of(o.current_id)
@@ -110,7 +110,8 @@ end $$;
 comment on function tock.first_id is
   'The id of the task of a run or of a promoted waiting row; p_id itself for the id of a task.';
 
--- A generic plan compares 10,000 ids with 10,000 rows one by one (1.4 s of 2.4); a custom plan hashes them.
+-- For 10,000 ids, a generic plan compares each id with each row, which took 1.4 s of the 2.4 s of a call. A
+-- custom plan hashes them.
 create or replace function tock.plan_for(p_ids integer)
 returns void language sql volatile as $$
   select pg_catalog.set_config('plan_cache_mode', case when p_ids > 100 then 'force_custom_plan'

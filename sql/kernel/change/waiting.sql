@@ -8,7 +8,8 @@ declare
   v_ready bigint[];
   v_at_once boolean := coalesce((p_changes ->> 'run_at')::timestamptz <= pg_catalog.clock_timestamp(), false);
 begin
-  -- made ready directly: a due time in the past would move the point from which promotion reads
+  -- A task that is due at once is made ready below, with the due time -infinity. With its real due time, the
+  -- next promotion would start there and miss tasks that became due before it.
   update tock.waiting w set
     priority = coalesce((p_changes ->> 'priority')::smallint, w.priority),
     queue = coalesce(p_changes ->> 'queue', w.queue),

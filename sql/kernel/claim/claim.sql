@@ -1,9 +1,9 @@
 -- Lock order: (1) the request id; (2) the limit of the queue; (3) claim locks of streams, try-lock. A claim
--- never blocks once it has leased runs. The list of streams comes with their cursors, before any stream lock.
--- Under the lock, one statement checks that the cursor is still the newest, chooses the range, inserts the
--- lease and returns the payloads. The returned runs are therefore exactly the leased ones. If the cursor has
--- moved, the claim reads it again: it cannot move while the claim holds the lock. The primary key of leases
--- rejects a second claim from one cursor.
+-- never blocks once it has leased runs. Before it locks a stream, it reads the list of streams and their
+-- cursors. Under the lock, one statement checks that the cursor is still the newest, chooses the range,
+-- inserts the lease and returns the payloads. The returned runs are therefore exactly the leased ones. If the
+-- cursor has moved, the claim reads it again: it cannot move while the claim holds the lock. The primary key
+-- of leases rejects a second claim from one cursor.
 --
 -- With p_own_transaction the statement is the whole transaction. The claim then also promotes due tasks and
 -- commits asynchronously.
@@ -36,7 +36,7 @@ begin
     perform tock.piggyback_maintenance();
     v_late := false;
   end if;
-  -- the commonest call
+  -- the most frequent call: one run, no request id
   if p_limit = 1 and p_request_id is null and p_bytes = 4194304
     and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
@@ -68,13 +68,13 @@ begin
 end $$;
 
 comment on function tock.claim is
-  'Leases up to p_limit ready runs to a worker, in the order of priorities and with lanes in turn. Returns '
-  'them with their payloads; no rows if nothing is ready (claim_state() says why). A repeated call with the '
-  'same request_id returns the same runs while their lease is open (TK409 afterwards). p_own_transaction '
-  'says that the statement is the whole transaction: the claim then commits asynchronously and promotes due '
-  'tasks. Other claims skip the streams of this one until its transaction ends. Therefore claim in a '
-  'separate transaction and complete in yours (TK409 outside read committed). p_bytes bounds the payloads '
-  'of the first stream; if it is given, a larger run is not claimed.';
+  'Leases up to p_limit ready runs to a worker, in the order of priorities, and within a priority from the '
+  'lanes in random order. Returns them with their payloads; no rows if nothing is ready (claim_state() says '
+  'why). A repeated call with the same request_id returns the same runs while their lease is open (TK409 '
+  'afterwards). p_own_transaction says that the statement is the whole transaction: the claim then commits '
+  'asynchronously and promotes due tasks. Other claims skip the streams of this one until its transaction '
+  'ends. Therefore claim in a separate transaction and complete in yours (TK409 outside read committed). '
+  'p_bytes bounds the payloads of the first stream; if it is below 4 MiB, a larger run is not claimed.';
 
 create or replace function tock.begin_claim(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer,

@@ -1,8 +1,8 @@
--- Finds the first run above a cursor whose stream lock is free, in the order of find_streams(). The query
--- asks for the lock only after it has found the run, so its snapshot is older than the lock. The insert of
--- the lease therefore checks again what may have changed in between. Only this function uses tock.busy: the
--- query sets it if a stream has a run but its lock is taken. A stream of runs with options returns without a
--- position, for claim_streams().
+-- This function finds the first run above a cursor whose stream lock is free, in the order of find_streams().
+-- The query tries the lock only after it has found the run, so its snapshot is older than the lock. So the
+-- insert of the lease checks again what may have changed in between. If a stream has a run but its lock is
+-- taken, the query sets tock.busy, which only this function uses. A stream whose runs have options is left to
+-- claim_streams(): the query returns it without a position.
 create or replace function tock.claim_one(
   p_queue text, p_seed integer, p_worker text, p_seconds integer, p_late boolean)
 returns tock.claimed language plpgsql volatile as $$
@@ -54,8 +54,9 @@ begin
     return case when v_next.max_attempts is not null and v_next.stream is null
       then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
   end if;
-  -- With the lock held and in a new snapshot. Since the query, another claim may have leased the range (a
-  -- conflict), the stream may have been deactivated and activated, or the run may have got an override.
+  -- This statement has a new snapshot, under the lock. Since the query, another claim may have leased the
+  -- range (a conflict), the stream may have been at rest and moved start_after, or the run may have got an
+  -- override.
   insert into tock.leases_{segment} (
       stream, after_position, last_position, runs, token, worker, leased_until, alone)
     select v_next.stream, v_next.after_position, v_next.position, 1, v_next.token, p_worker,

@@ -1,8 +1,8 @@
--- The answer is bounded to 64 streams and 10 MiB, even if every byte is a quote or a backslash, which counts
--- twice in Neon's answer. The first stream gives up to 4 MiB (at least one run of any size), the second 512
--- KiB, each further one 6 KiB. The claim skips at most 10,000 cancelled runs. claim_any() passes a smaller
--- p_claim.bytes when earlier queues have given runs. Then a run that does not fit is not claimed, and the
--- claim waits for no lock.
+-- A claim returns runs of up to 64 streams and up to 10 MiB. That holds even if every byte is a quote or a
+-- backslash, which Neon's answer escapes to two bytes. The first stream gives up to 4 MiB (at least one run
+-- of any size), the second 512 KiB, each further one 6 KiB. The claim skips at most 10,000 cancelled runs.
+-- claim_any() passes a smaller p_claim.bytes when earlier queues have given runs. Such a claim leaves a run
+-- that does not fit, and waits for no lock.
 --
 -- All rows of a lease lie in one segment. Runs with options are leased from one stream only, since a lease
 -- has one time limit.
@@ -57,7 +57,7 @@ begin
       v_cursor := row(v_scan.segment, v_next.after_position);
       v_fresh := false;
       v_got := 0;
-      -- again if another claim has leased since the cursor was read, or if only skipped runs were there
+      -- repeat if another claim has leased since the cursor was read, or if all runs were skipped
       loop
         if v_cursor.after_position is null then
           v_cursor := tock.next_cursor(v_next.stream, v_scan.segment, p_own_transaction);
@@ -101,8 +101,8 @@ begin
   if v_streams > 0 then
     perform tock.finish_claim(p_queue, p_claim, v_range.token, p_claim.allowed - v_left, p_request_id);
   end if;
-  -- A crash may lose an asynchronous claim, and its runs are ready again. Under a concurrency key or a limit,
-  -- the lost claim's worker would then be one too many.
+  -- A crash may lose a claim that commits asynchronously: its runs are ready again while its worker executes
+  -- them. Under a concurrency key or a limit, that worker would be one too many.
   if p_own_transaction and not coalesce(tock.lease_has_options(v_range.token), false)
     and (p_claim.limiter_state).allowed is null
     and not tock.has_fired()

@@ -1,6 +1,6 @@
 -- The caller holds the stream lock. If the next run lies in a later segment than the cursor, a skip lease
 -- covers the gap up to just before that run. A claim that is its whole transaction also moves start_after up.
--- Another claim does not: it would keep the row lock until its transaction ends and block writers with old
+-- Other claims do not: they would keep the row lock until their transaction ends, and block writers with old
 -- snapshots.
 create or replace function tock.resolve_cursor(p_stream integer, p_own_transaction boolean)
 returns tock.stream_cursor language plpgsql volatile as $$

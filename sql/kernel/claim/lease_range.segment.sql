@@ -1,6 +1,6 @@
--- All runs are in the segment of the lease. The statement's own snapshot checks that neither the newest lease
--- nor start_after is above the cursor: another claim may have leased since the cursor was read, or the stream
--- may have been deactivated and activated. It also checks that no run in the range has an override.
+-- The statement's own snapshot checks that neither the newest lease nor start_after is above the cursor.
+-- Since the cursor was read, another claim may have leased, or the stream may have been at rest. The snapshot
+-- also checks that no run in the range has an override.
 create or replace function tock.lease_range_{suffix}(p_range tock.claim_range)
 returns setof tock.claimed language plpgsql volatile as $$
 begin

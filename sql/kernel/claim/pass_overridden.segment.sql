@@ -1,6 +1,6 @@
 -- The caller holds the stream lock. One snapshot shows the runs and their overrides, up to the last run that
--- this claim may lease. A closed lease covers up to p_most cancelled or expired runs at the cursor. Up to
--- 1,000 such runs further on stay inside the next lease, which lists them as skipped.
+-- this claim may lease. A closed lease covers the cancelled and expired runs at the cursor, up to p_most. Up
+-- to 1,000 such runs between other runs become part of the lease of the claim, which lists them in skips.
 create or replace function tock.pass_overridden_{suffix}(p_range tock.claim_range, p_most integer)
 returns tock.passed language plpgsql volatile as $$
 declare

@@ -1,4 +1,4 @@
--- A separate statement from the one that leases, in the same transaction: the headers of a run never change.
+-- The headers of a run never change, so a later statement than the one that leases may read them.
 create or replace function tock.run_headers_{suffix}(p_lease uuid, p_segment integer)
 returns jsonb language plpgsql volatile as $$
 begin

@@ -1,5 +1,5 @@
--- The caller holds the row locks. A waiting task that is cancelled becomes a run too, with an override that
--- makes claims skip it, so that its history is in the log like all history.
+-- The caller holds the row locks. A waiting task that is cancelled becomes a run too, so that its history is
+-- in the log like all history. An override makes claims skip that run.
 create or replace function tock.make_ready(p_positions bigint[], p_cancelled boolean default false)
 returns void language plpgsql volatile
 set plan_cache_mode = force_generic_plan as $$
@@ -39,7 +39,7 @@ begin
   select p.position, tock.id_at(p.next_position, p.stream), case when p_cancelled
     or p.due_at = 'infinity' then '-infinity' else p.due_at end
   from placed p
-  -- a first id of a dropped segment is already there
+  -- this position may be there already: the first id of a task whose segment was dropped
   on conflict (position) do update set run_id = excluded.run_id;
   perform tock.on_made_ready(p_positions, p_cancelled, v_queues, v_concurrency_keys);
 end $$;

@@ -1,7 +1,7 @@
--- Reads from the newest promoted due time upwards: while an old transaction is open, the lower end of the
--- index is full of dead entries. A task committed after its due time lies below that point, and a sweep finds
--- it. A task with a concurrency key waits even if it is due at once, so promotion starts a little lower for
--- these (late_from()).
+-- Promotion starts at the newest due time that was promoted: while an old transaction is open, the index
+-- below it is full of dead entries. A task that is committed after its due time lies below that point, and a
+-- sweep finds it. A task with a concurrency key waits even if it is due at once, so it is often committed
+-- late. If there are concurrency keys, promotion starts a little lower (late_from()).
 create or replace function tock.promote(p_limit integer default 1000, p_sweep boolean default false)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -41,7 +41,7 @@ begin
   v_behind := tock.held_back(v_keyed, v_from);
   if v_behind <> '{}' then
     v_keyed := array(select unnest(v_keyed) except select unnest(v_behind));
-    -- while another transaction is open, these may be all rows that were found
+    -- while another transaction is open, the held-back tasks may be all that the query found: read others too
     v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
       select w.position from tock.waiting w
       where w.due_at <= v_now and w.due_at >= v_from and w.concurrency_key is null
@@ -85,8 +85,9 @@ end $$;
 comment on function tock.promote is
   'Makes up to p_limit due tasks ready, earliest first; returns the number. p_sweep reads all due tasks.';
 
--- Each promotion stands for up to ten entries that are dead now. Promotion reads so many again and no more,
--- even while an old transaction is open. It does so only if there are concurrency keys.
+-- A promotion stands for up to ten dead entries in the index on due_at (promote_from()). Promotion reads
+-- those of the fifty newest promotions again, so about 500 entries, even while an old transaction is open. It
+-- does so only if there are concurrency keys.
 create or replace function tock.late_from()
 returns timestamptz language plpgsql volatile as $$
 begin

@@ -25,9 +25,9 @@ end $$;
 comment on function tock.append_plain is
   'Appends up to 5,000 tasks with only a payload and returns their ids in order.';
 
--- Each chunk of 5,000 has its own slot, so that several workers can share a large call. A tenant with a
--- thousand tasks in one call gets a separate lane, so that other tenants of its lane do not wait behind them.
--- Tasks that are due now never enter tock.waiting.
+-- Each 5,000 tasks get a slot of their own, so that several workers can share a large call. A tenant with
+-- 1,000 or more tasks in one call gets a separate lane, so that other tenants of its lane do not wait behind
+-- them. A task that is due now enters tock.waiting only if it has a concurrency key or parents.
 create or replace function tock.append_any(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns bigint[] language plpgsql volatile as $$
 declare
@@ -93,7 +93,7 @@ begin
   ), later as (
     insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes,
       payload, options, concurrency_key, due_after_parents)
-    -- never a time below the one that the last promotion has passed
+    -- not earlier than now: promotion no longer reads below the due time that it last promoted
     select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant,
       p.bytes, p.payload,
       case when p.waits then tock.with_parents(p.options, p.task -> 'depends_on', p.n, c.ids, c.names)

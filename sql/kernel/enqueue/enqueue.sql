@@ -1,4 +1,4 @@
--- Atomic: all tasks of a call are added, or none.
+-- A call adds all its tasks or none.
 create or replace function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text default null)
 returns bigint[] language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -6,7 +6,7 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   v_id bigint;
 begin
-  -- the commonest call
+  -- the most frequent call: one task with only a payload
   if p_request_id is null and pg_catalog.current_setting('transaction_isolation') = 'read committed'
     and tock.is_plain_one(p_tasks)
   then
@@ -23,7 +23,8 @@ comment on function tock.enqueue is
   'transaction and returns their ids in order. A repeated call with the same request_id returns the same '
   'ids for 24 hours.';
 
--- The planner settings are here because on enqueue() they would cost the commonest call some microseconds.
+-- The planner settings are here and not on enqueue(), where they would cost the most frequent call some
+-- microseconds.
 create or replace function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)
 returns bigint[] language plpgsql volatile
 set enable_seqscan = off
@@ -76,7 +77,8 @@ end $$;
 
 comment on function tock.enqueue_any is 'enqueue() for tasks with any options.';
 
--- The digest of a request must not depend on the time zone or extra_float_digits of the session.
+-- The digest of a request must not depend on the time zone or extra_float_digits of the session. So the time
+-- is written in UTC, and the delay as numeric.
 create or replace function tock.enqueue_task(
   p_queue text, p_payload jsonb default null, p_delay_seconds double precision default null,
   p_run_at timestamptz default null, p_priority integer default null, p_tenant text default null,

@@ -46,7 +46,7 @@ begin
         then pg_catalog.format(' must be a string of %s to %s characters, not only digits and not *',
           v_option.low, v_option.high)
       when 'depends_on' then
-        ' must be an array of up to 10,000 task ids, names of tasks in this call, or * for all before it'
+        ' must be an array of up to 10,000 task ids, names of tasks in this call, or * for all earlier ones'
       when 'flag' then ' must be true or false'
       when 'url' then ' ' || tock.url_error(p_value)
       when 'id' then ' must be the id of a task'
@@ -98,7 +98,8 @@ declare
   v_part record;
 begin
   if pg_catalog.jsonb_typeof(p_backoff) <> 'object' then
-    return array['backoff', 'backoff must be an object of kind, base_seconds, factor, cap_seconds, jitter'];
+    return array['backoff',
+      'backoff must be an object with any of kind, base_seconds, factor, cap_seconds, jitter'];
   end if;
   for v_part in
     select o.key, o.value, pg_catalog.jsonb_typeof(o.value) as type, s.*
@@ -122,18 +123,19 @@ end $$;
 
 comment on function tock.backoff_error is 'The error in the backoff of a task: {field, message}, or null.';
 
--- They may become headers of an HTTP request, so only characters allowed there are valid.
+-- The headers of a task may become headers of an HTTP request, so only characters that are allowed there are
+-- valid.
 create or replace function tock.headers_error(p_headers jsonb)
 returns text[] language plpgsql immutable as $$
 declare
   v_name text;
 begin
   if pg_catalog.jsonb_typeof(p_headers) <> 'object' then
-    return array['headers', 'headers must be an object of strings'];
+    return array['headers', 'headers must be an object whose values are strings'];
   elsif (select count(*) from pg_catalog.jsonb_object_keys(p_headers)) > 20
     or pg_catalog.octet_length(p_headers::text) > 8192
   then
-    return array['headers', 'headers may be at most 20, in at most 8,192 bytes of JSON'];
+    return array['headers', 'a task may have up to 20 headers, with up to 8,192 bytes of JSON in all'];
   end if;
   select h.key into v_name from pg_catalog.jsonb_each(p_headers) h
   where h.key !~ '^[a-z0-9][a-z0-9-]{0,99}$' or pg_catalog.jsonb_typeof(h.value) <> 'string'
@@ -141,7 +143,7 @@ begin
   order by h.key limit 1;
   if found then
     return array['headers.' || pg_catalog.left(v_name, 100),
-      'a header must be a string of printable ASCII with a name of 1 to 100 of a-z, 0-9 and -'];
+      'a header must be a string of printable ASCII; its name must have 1 to 100 characters a-z, 0-9 and -'];
   end if;
   return null;
 end $$;

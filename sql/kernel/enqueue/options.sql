@@ -1,5 +1,5 @@
--- runs.options stores the options that matter for claims and outcomes; enqueue() uses up the others. They are
--- a table because one loop checks them all.
+-- runs.options stores the options that matter for claims and outcomes; the others matter only while the task
+-- is enqueued. The options are rows, so that one loop checks them all.
 create or replace function tock.extended_options()
 returns table (name text, kind text, low numeric, high numeric, words text[]) language sql immutable
 as $$
@@ -36,8 +36,8 @@ $$;
 comment on function tock.kin_kept is
   'The part of runs.options about the parents and the spawning task of a task.';
 
--- A key with on_conflict rerun has its own concurrency key: a task that comes during the run waits for its
--- end. Callers cannot use that name.
+-- A unique key with on_conflict rerun has its own concurrency key, named key:<unique_key>: a task enqueued
+-- during the run waits for its end. Callers cannot use such names.
 create or replace function tock.kept_options(p_task jsonb, p_policy tock.queues, p_due_at timestamptz)
 returns jsonb language sql stable as $$
   select nullif(pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(

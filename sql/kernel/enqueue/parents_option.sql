@@ -1,4 +1,4 @@
--- p_ids has the ids of all tasks of the call in order, p_names the ids of the tasks with a name.
+-- p_ids has the ids of all tasks of the call, in order. p_names maps the name of a task to its id.
 create or replace function tock.with_parents(
   p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
 returns jsonb language sql immutable as $$

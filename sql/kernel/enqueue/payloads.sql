@@ -1,7 +1,7 @@
 -- The data of parents or children stands beside the payload of the task, in one wrapper: {payload, parents}
 -- or {payload, result, children}. Only the options say that a payload is wrapped, since a payload may look
--- like a wrapper by chance. A payload without the expected shape counts as not wrapped. Nothing here can
--- fail: an error in one task would stop promotion and reaping for all.
+-- like a wrapper by chance. A payload without the expected shape counts as not wrapped. These functions raise
+-- no errors: an error in one task would stop promotion and reaping for all tasks.
 create or replace function tock.is_whole(p_payload jsonb, p_options jsonb)
 returns boolean language sql immutable as $$
   select coalesce(p_options ?| array['gathered', 'resume'] and pg_catalog.jsonb_typeof(p_payload) = 'object'
@@ -26,4 +26,5 @@ returns jsonb language sql immutable as $$
 $$;
 
 comment on function tock.with_own_payload is
-  'The payload of a task with its own part replaced, beside the data of its parents or children.';
+  'The payload of a task, with the task''s own payload replaced by p_own. The data of its parents or '
+  'children stays.';

@@ -30,7 +30,7 @@ end $$;
 
 comment on function tock.pipeline_error is 'The error in the pipeline of a task: {field, message}, or null.';
 
--- stage has the task's own options only, since the next stage has another queue with other defaults.
+-- options.stage has only what the task itself asks for: the next stage is another queue, with other defaults.
 create or replace function tock.stages_kept(p_task jsonb, p_due_at timestamptz)
 returns jsonb language plpgsql stable as $$
 begin

@@ -1,5 +1,5 @@
--- A header of the task itself wins. The trace is left out if it makes the headers too large: tracing never
--- makes a valid task invalid.
+-- A header of the task takes precedence over the trace. The trace is left out if it makes the headers too
+-- large, so that tracing never makes a valid task invalid.
 create or replace function tock.task_with_trace(p_task jsonb, p_trace jsonb)
 returns jsonb language sql immutable as $$
   select case
@@ -30,7 +30,8 @@ $$;
 comment on function tock.with_trace is
   'The body of POST /v1/queues/:queue/tasks with the trace context from the headers of its request.';
 
--- A client that traces its attempts sends another span with each.
+-- A client that traces its attempts sends another span with each attempt, and a repeated call must still be
+-- equal.
 create or replace function tock.without_trace(p_tasks jsonb)
 returns jsonb language sql immutable as $$
   select pg_catalog.to_jsonb(array(

@@ -1,5 +1,5 @@
--- The Worker checks for private addresses: it has TOCK_PUSH_PRIVATE and resolves the name. It does so when a
--- URL is set over HTTP, and before each delivery.
+-- SQL does not check for private addresses. The Worker does: it has TOCK_PUSH_PRIVATE and can resolve the
+-- name. It checks when a URL is set over HTTP, and before each delivery.
 create or replace function tock.url_error(p_url jsonb)
 returns text language sql immutable as $$
   select case when pg_catalog.jsonb_typeof(p_url) = 'string' and pg_catalog.length(p_url #>> '{}') <= 2000

@@ -1,4 +1,3 @@
--- Completes all remaining runs of a lease (p_results null), or the named ones.
 create or replace function tock.complete_runs(p_lease uuid, p_results jsonb)
 returns table (completed integer, refused bigint[]) language plpgsql volatile as $$
 declare
@@ -28,7 +27,7 @@ begin
     perform tock.after_complete(v_segment, v_now.spawning, p_results);
   end if;
   if v_ids is null and v_ended = '{}' then
-    -- like a lease that was closed before: the caller completed nothing if the reaper took runs
+    -- the same answer as for a lease that was closed before: no row if the reaper took runs
     if completed > 0 and not exists (select from unnest(v_runs) o where o.state = 'lost') then
       refused := '{}';
       return next;
@@ -48,7 +47,9 @@ begin
   end if;
 end $$;
 
-comment on function tock.complete_runs is 'complete() for a lease whose runs are ended one by one.';
+comment on function tock.complete_runs is
+  'complete() for a lease whose runs are ended one by one: all that are left (p_results null), or the named '
+  'ones.';
 
 create or replace function tock.completion_of(p_runs tock.leased_run[], p_results jsonb, p_options jsonb)
 returns tock.completion language plpgsql volatile as $$

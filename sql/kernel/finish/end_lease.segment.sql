@@ -1,6 +1,6 @@
--- Closes a whole lease in one update. Its runs then count as done, except those with their own result. The
--- condition is not 'closed_at is null': the planner would then walk the index of open leases with all its
--- dead entries.
+-- One update closes a whole lease. Its runs then count as done, except those with a result of their own. The
+-- condition is not 'closed_at is null': with that, the planner would read the index of open leases with all
+-- its dead entries.
 create or replace function tock.end_lease_{suffix}(p_lease uuid, p_segment integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -14,10 +14,10 @@ begin
   if p_segment <> {segment} then
     return -1;
   end if;
-  -- It may be the token of a lease of one run. is_of_one() says for certain, but makes a dozen calls, so it
-  -- runs only if no row is found.
+  -- The first bit says that this may be a lease of one run. is_of_one() says for certain but costs more, so
+  -- it runs only if the update finds no row.
   if p_lease >= '80000000-0000-0000-0000-000000000000' then
-    -- the run is still running, since a call that ends it alone also closes the lease
+    -- if the lease is open, its run has not ended: a call that ends a single run also closes the lease
     update tock.leases_{segment} l set closed_at = now(), outcome = 'done'
     where l.stream = tock.token_stream(p_lease)
       and l.after_position = tock.token_cursor(p_lease, {first_position})
@@ -64,8 +64,8 @@ begin
       v_apart := true;
     end if;
   end loop;
-  -- Rows that were closed before count as in a repeated call. Read after closing the lease, which may have
-  -- waited for a concurrent failure of some of its runs.
+  -- Rows that were closed before count as in a repeated call. The results are read after the update, which
+  -- may have waited for a call that failed some of the runs.
   if v_apart or v_rows > 0 then
     with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l
       where l.outcome = 'done')

@@ -1,9 +1,9 @@
--- The caller holds the lease row against reaping. Two calls that end the same run may both come here: the
--- primary key of results decides, and only the call that wrote the result continues the task. again_at is the
--- time of the next run, after a failure or for the next stage. A time of now or earlier appends a run at
--- once, a later one adds a waiting task. All runs are in one segment. Payloads go from table to table, since
--- arrays end at 1 GB. A cancelled task gets no next run, and pending changes apply to it, both as far as they
--- are committed.
+-- The caller has locked the rows of the lease, so the reaper skips it. Two calls may end the same run at
+-- once. The primary key of results then decides, and only the call that wrote the result continues the task.
+-- again_at is the time of the next run, after a failure or for the next stage. If it has come, the next run
+-- is appended at once; otherwise a waiting task is added. All runs are in one segment. Payloads are copied
+-- from table to table, since an array cannot exceed 1 GB. Cancels and pending changes count if they are
+-- committed by now: a cancelled task gets no next run.
 create or replace function tock.end_runs(
   p_segment integer, p_ended tock.ending[], p_fields text[] default null)
 returns integer language plpgsql volatile

@@ -10,12 +10,12 @@ set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare
   v_segment integer := tock.lease_segment(p_lease);
-  v_told boolean := p_progress <> 'null';
+  v_has_progress boolean := p_progress <> 'null';
   v_ids bigint[];
 begin
   if p_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
-  elsif v_told then
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86,400', 'lease_seconds');
+  elsif v_has_progress then
     v_ids := tock.check_progress(p_progress);
   end if;
   if v_segment is null then
@@ -29,7 +29,7 @@ begin
     return;
   end if;
   refused := '{}';
-  if v_told then
+  if v_has_progress then
     refused := tock.record_progress(p_lease, v_segment, v_ids, p_progress);
   end if;
   return next;

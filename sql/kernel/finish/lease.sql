@@ -36,8 +36,8 @@ end $$;
 
 comment on function tock.is_open is 'True if a lease has runs that have not ended.';
 
--- Two concurrent completions of the last runs may not see each other's results, or may lock the row against
--- each other. Then the lease stays open and the reaper closes it.
+-- Two calls that complete the last runs at the same time may not see each other's results, or may find the
+-- row locked. The lease then stays open until the reaper closes it.
 create or replace function tock.close_lease(p_lease uuid, p_segment integer)
 returns void language plpgsql volatile
 set enable_hashjoin = off
@@ -84,7 +84,8 @@ begin
     if (case when pg_catalog.jsonb_typeof(p_rows -> v_n) = 'object'
       then (p_rows -> v_n) - p_allowed <> '{}' else true end)
     then
-      perform tock.refuse(422, pg_catalog.format('each of %s must be an object of %s', p_field,
+      perform tock.refuse(422, pg_catalog.format(
+        '%s[%s] must be an object with these fields and no others: %s', p_field, v_n,
         pg_catalog.array_to_string(p_allowed, ', ')), pg_catalog.format('%s[%s]', p_field, v_n));
     elsif pg_catalog.octet_length((p_rows -> v_n)::text) > 262144 + 64
       and pg_catalog.octet_length(((p_rows -> v_n) - '{stage,spawn}'::text[])::text) > 262144 + 64
@@ -93,9 +94,9 @@ begin
     end if;
   end loop;
   if v_large is not null then
-    perform tock.refuse(422, 'a result or error may have up to 262144 bytes of JSON',
+    perform tock.refuse(422, 'a result or error may have up to 262,144 bytes of JSON',
       pg_catalog.format('%s[%s].%s', p_field, v_large, case p_field when 'results' then 'result'
-        else 'error' end));
+        else 'error' end), 'store large data elsewhere and send its address');
   end if;
 end $$;
 

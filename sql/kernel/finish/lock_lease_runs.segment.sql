@@ -1,9 +1,9 @@
--- Every function locks the rows of a lease in the order of the index on token (also extend() and closing), so
--- that they cannot deadlock. One call at a time holds a lease of one run: the call that ends the run also
--- closes the lease, so completing needs no look at results. Ids are those of tasks or runs. The id of a first
--- run is the id of its task, so most ids are found by primary key. Only the remaining ids are looked up among
--- the retried runs of the lease. The materialized lease and the laterals with offset 0 are fences: with poor
--- statistics the planner would start with all runs or all leases of a stream.
+-- Every function, also extend() and close_ended(), locks the rows of a lease in the order of the index on
+-- token, so that two calls cannot deadlock. A lease of one run is locked exclusively: the call that ends its
+-- run also closes it, and end_lease() need not read results. p_ids are ids of tasks or runs. The id of a
+-- first run is the id of its task, so most ids are found by primary key. Only the remaining ids are looked up
+-- among the retried runs of the lease. The materialized lease and the laterals with offset 0 are fences: with
+-- poor statistics the planner would start with all runs or all leases of a stream.
 create or replace function tock.lock_lease_runs_{suffix}(p_lease uuid, p_segment integer, p_ids bigint[])
 returns tock.leased_run[] language plpgsql volatile as $$
 declare

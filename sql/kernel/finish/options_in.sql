@@ -1,5 +1,5 @@
--- A task keeps its concurrency key, which means the key of that name in the other queue. It keeps expires_at
--- only if the task itself has it.
+-- The concurrency key of the task now means the key of that name in the other queue. expires_at stays only if
+-- the task itself asked for it.
 create or replace function tock.options_in(p_options jsonb, p_queue text, p_after bigint)
 returns jsonb language plpgsql stable as $$
 declare

@@ -11,7 +11,8 @@ begin
     or pg_catalog.jsonb_array_length(v_rows) not between 1 and 10000
   then
     perform tock.refuse(422,
-      'progress must be an object of progress and note, or an array of 1 to 10,000 of id, progress, note',
+      'progress must be an object with progress and note, or an array of 1 to 10,000 objects with id, '
+      'progress and note',
       'progress');
   end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(v_rows) - 1 loop
@@ -19,7 +20,7 @@ begin
     v_place := case when v_all then 'progress' else pg_catalog.format('progress[%s]', v_n) end;
     if (case when pg_catalog.jsonb_typeof(v_row) = 'object' then v_row - v_allowed <> '{}' else true end) then
       perform tock.refuse(422,
-        pg_catalog.format('each of progress must be an object of %s',
+        pg_catalog.format('%s must be an object with these fields and no others: %s', v_place,
           pg_catalog.array_to_string(v_allowed, ', ')),
         v_place);
     end if;
@@ -42,8 +43,8 @@ end $$;
 comment on function tock.check_progress is
   'The ids of [{id, progress, note}], null for one object for all; TK422 names an invalid field.';
 
--- The caller has extended the lease in an earlier statement and so holds its rows. No other call ends its
--- runs meanwhile, and this statement sees all runs that had ended.
+-- The caller has extended the lease in an earlier statement, so it holds the locks of its rows. No other call
+-- ends runs of the lease meanwhile, and this statement sees all runs that had ended.
 create or replace function tock.record_progress(
   p_lease uuid, p_segment integer, p_ids bigint[], p_progress jsonb)
 returns bigint[] language plpgsql volatile as $$
@@ -74,8 +75,8 @@ comment on function tock.record_progress is
   'Stores the progress of runs of an open lease, or of all its runs; returns the ids that are not running '
   'in it.';
 
--- Runs after the drop and not before it: archiving may be turned on meanwhile, and the segment is then
--- archived first.
+-- Progress is deleted after the drop of its segment, not before. If archiving is turned on in between, the
+-- segment is archived first, with its progress.
 create or replace function tock.delete_progress(p_limit integer)
 returns integer language plpgsql volatile as $$
 declare

@@ -1,8 +1,8 @@
--- Takes the lease rows for update skip locked and reads results in a new statement. A concurrent partial
--- completion is therefore either visible, or holds its row and is left for the next call. The scan starts at
--- the last deadline that was reaped: while an old transaction is open, the lower end of the index is full of
--- dead entries. A claim that commits after its deadline lies below that point. A sweep finds it: once a
--- minute, and for at most a twentieth of the time.
+-- The rows of expired leases are locked with skip locked, and a later statement reads their results. So a
+-- concurrent completion of some runs is either visible, or holds its row, which the next call then finds. The
+-- scan starts at the deadline that the last call reached: while an old transaction is open, the index below
+-- it is full of dead entries. A claim that commits after its deadline lies below that point, and a sweep
+-- finds it. Sweeps run once a minute, and for at most a twentieth of the time.
 create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

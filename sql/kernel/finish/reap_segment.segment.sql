@@ -12,7 +12,8 @@ begin
     where l.closed_at is null and l.leased_until < p_now and l.leased_until >= p_from
     order by l.leased_until limit 1000 for update skip locked);
   v_reaped.runs := 0;
-  -- whole leases of up to about p_limit runs, at least one; the last lease of a full batch may be incomplete
+  -- take whole leases, up to about p_limit runs and at least one lease; leave the last lease of a full batch,
+  -- which may have more rows than were read
   if pg_catalog.cardinality(v_expired) = 1000 then
     v_reaped.reached_at := v_expired[1000].leased_until;
     v_last := case when v_expired[1].token <> v_expired[1000].token then v_expired[1000].token end;
@@ -39,7 +40,7 @@ begin
     from unnest(v_expired) l
     join tock.streams s on s.number = l.stream
     cross join lateral tock.policy(s.queue) p
-    -- when a lease ends with its time limit, the two times were computed a moment apart
+    -- timeout_at and leased_until of one claim were computed a moment apart
     cross join lateral (select coalesce(l.timeout_at <= l.leased_until + interval '1 second', false) as up) t
     cross join lateral (
       select r.stream, r.position, r.attempt, r.lost, r.max_attempts, r.options from tock.runs_{segment} r

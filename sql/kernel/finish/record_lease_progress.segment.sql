@@ -1,6 +1,6 @@
--- Progress for all runs of a lease does not apply to runs that have ended: their last progress is stored for
--- good, even if it is none. ended_at cannot tell whether a run had ended before: it is the start of a
--- transaction.
+-- Progress for a whole lease does not apply to runs that have ended. So the first statement stores the last
+-- progress of such runs for good, also if they have none. ended_at cannot tell whether a run had ended before
+-- the report: it is the start time of a transaction.
 create or replace function tock.record_lease_progress_{suffix}(p_lease uuid, p_progress jsonb)
 returns void language sql volatile as $$
   insert into tock.progress (position, stream, of_all, progress, note, reported_at)

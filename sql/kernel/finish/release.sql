@@ -25,7 +25,7 @@ begin
       v_options := tock.options_of(v_segment, v_runs);
     end if;
     foreach v_run in array v_runs loop
-      -- the reaper too cancels a run with a cancel request, but with an error
+      -- a run that the reaper ended after a cancel request is cancelled too, but has an error
       continue when v_run.state not in ('superseded', 'cancelled') or v_run.error is not null;
       released := released + 1;
       v_good := v_good || v_run.id;

@@ -18,8 +18,8 @@ begin
     return p_policy;
   end if;
   return pg_catalog.jsonb_populate_record(p_policy, (
-    -- rounded like the settings of a queue: a value too small for a double would stop the reaper of all
-    -- queues
+    -- round like the settings of a queue: a number too small for double precision would raise an error and
+    -- stop the reaper for all queues
     select pg_catalog.jsonb_object_agg('backoff_' || b.key, case pg_catalog.jsonb_typeof(b.value)
       when 'number' then pg_catalog.to_jsonb(pg_catalog.round(b.value::numeric, 6)) else b.value end)
     from pg_catalog.jsonb_each(p_options -> 'backoff') b));
@@ -36,7 +36,8 @@ end $$;
 
 comment on function tock.is_paused_concurrency_key is 'True if a concurrency key is paused.';
 
--- The runs of a call follow each other within a second, and all must be later than the last of them.
+-- end_runs() makes a task wait if this time is later than its own clock_timestamp(). For all runs of a call,
+-- both are read within a second.
 create or replace function tock.ready_again_at(p_queue text, p_options jsonb)
 returns timestamptz language sql volatile as $$
   select case when p_options ->> 'concurrency_key' is not null
@@ -48,8 +49,8 @@ comment on function tock.ready_again_at is
   'The time when a lost or released task is ready again: at once, or through tock.waiting if its '
   'concurrency key is paused.';
 
--- The time of the next attempt after a failure. With concurrency_retry yield, or while its concurrency key is
--- paused, a task returns through tock.waiting.
+-- With concurrency_retry yield, or while its concurrency key is paused, a task returns through tock.waiting,
+-- so its time must be later than now.
 create or replace function tock.next_attempt_at(
   p_policy tock.queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer,
   p_seconds double precision default null)

@@ -1,7 +1,8 @@
--- The primary key of results decides which call ended a run; only rows that this insert wrote continue. New
--- runs go through the parent table, since the sequence may have reached a later segment. A run that was done
--- although its task was cancelled gets the error JSON null. A repeated completion is thus distinct from one
--- after a release. The arrays have the same order; a task that continues without a stream waits.
+-- The primary key of results decides which call ended a run: a task continues only if this insert wrote its
+-- row. New runs are inserted into the parent table, since the sequence may have reached a later segment. A
+-- run that was done although its task was cancelled gets the JSON null as error. So was_ended_so() can tell a
+-- repeated completion from a completion after a release. The three arrays have the same order. A task that
+-- continues without a stream becomes a waiting task.
 create or replace function tock.write_results_{suffix}(
   p_segment integer, p_ended tock.ending[], p_again tock.next_attempt[],
   p_streams integer[])

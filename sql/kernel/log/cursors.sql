@@ -1,6 +1,6 @@
 -- The cursor of a stream is the end of its newest lease, or start_after if that is higher. A lease starts
--- where the previous one ended, and lies in the partition of the position after its start. The loop therefore
--- goes up from start_after partition by partition, usually only one.
+-- where the previous one ended, and lies in the partition of the position after its start. So the loop starts
+-- in the partition of start_after and goes upwards. Usually it reads only one partition.
 create or replace function tock.cursor_of(p_stream integer)
 returns bigint language plpgsql volatile as $$
 declare
@@ -22,9 +22,10 @@ end $$;
 
 comment on function tock.cursor_of is 'The position after which the next claim of a stream starts.';
 
--- The cursor's own partition comes first. Above it, one statement has to decide under one snapshot: the
--- visible runs of a stream are a prefix, but a later statement could see a run below one that an earlier one
--- saw.
+-- The partition of the cursor is read first; it usually has the run. Otherwise one statement reads all
+-- partitions above the cursor. Its snapshot shows a prefix of the stream. With one statement for each
+-- partition, a run could be committed into a lower partition after that was read, and a later run would be
+-- returned.
 create or replace function tock.first_unread(p_stream integer, p_after bigint)
 returns bigint language plpgsql volatile
 set plan_cache_mode = force_custom_plan as $$
@@ -46,13 +47,14 @@ end $$;
 comment on function tock.first_unread is
   'The position of the first run of a stream above its cursor, in any segment; null if there is none.';
 
--- start_after may always move up to the cursor, and over a gap to just before the first unclaimed run. A
--- claim over the same gap ends its skip lease there, so the fence keeps its number. A writer with an old
--- snapshot locks the row of its stream until it ends; advance_start() leaves that row for a later call.
+-- start_after may move up to the cursor. Across a gap between segments it may move to just before the first
+-- unclaimed run. A claim ends its skip lease for that gap at the same position. So both lead to the same
+-- after_position, and the primary key of leases still keeps two claims apart. A writer with an old snapshot
+-- locks the row of its stream until it ends; advance_start() leaves that row for a later call.
 create or replace function tock.advance_start(p_limit integer default 1000)
 returns integer language plpgsql volatile as $$
 declare
-  v_hot tock.segments;
+  v_newest tock.segments;
   v_stream record;
   v_after bigint;
   v_first bigint;
@@ -61,9 +63,9 @@ begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     return 0;
   end if;
-  select e.* into v_hot from tock.segments e where e.number = tock.newest_segment();
+  select e.* into v_newest from tock.segments e where e.number = tock.newest_segment();
   if not found then
-    return 0;  -- positions have gone past the last one
+    return 0;  -- there is no segment
   end if;
   -- streams with a lease in the current segment
   execute pg_catalog.format($q$
@@ -74,12 +76,14 @@ begin
         order by l.stream desc, l.after_position desc limit 1) as after_position
       from tock.streams t where t.awake and t.start_after < $1 - 1
       for update skip locked) n
-    where s.number = n.number and n.after_position is not null$q$, v_hot.number) using v_hot.first_position;
+    where s.number = n.number and n.after_position is not null$q$, v_newest.number)
+    using v_newest.first_position;
   get diagnostics v_moved = row_count;
-  -- streams before a gap, or with runs in another segment: a few at a time, in random order
+  -- The other streams have no lease in the current segment. Their next run needs a search, so a call takes
+  -- only p_limit of them, in random order.
   for v_stream in
     select s.number, s.start_after from tock.streams s
-    where s.awake and s.start_after < v_hot.first_position - 1
+    where s.awake and s.start_after < v_newest.first_position - 1
     order by pg_catalog.random() limit p_limit
   loop
     v_after := tock.cursor_of(v_stream.number);
@@ -113,5 +117,5 @@ begin
 end $$;
 
 comment on function tock.skip_range is
-  'Moves the cursor of a stream without leasing a run: inserts a closed lease with no runs, p_skipped of '
-  'them skipped.';
+  'Moves the cursor of a stream without leasing a run: inserts a closed lease that covers p_skipped skipped '
+  'runs and no others.';

@@ -21,5 +21,5 @@ begin
 end $$;
 
 comment on function tock.deactivate_idle_streams_{segment} is
-  'Deactivates the streams of a slot that have no run above their cursor in the current segment; returns the '
-  'number.';
+  'Puts the streams of a slot to rest that have no run above their cursor in the current segment; returns '
+  'the number.';

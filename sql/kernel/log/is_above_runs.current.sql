@@ -10,5 +10,5 @@ begin
 end $$;
 
 comment on function tock.is_above_runs is
-  'True if the next position is above all runs of a stream, as it must be; not true if only a slower check '
-  'can decide.';
+  'True if the next position is certainly above all runs of a stream, as it must be. Otherwise only '
+  'check_sequence() can decide, which is slower.';

@@ -5,8 +5,8 @@ begin
     or (pg_catalog.pg_sequence_parameters('tock.positions'::regclass)).cache_size <> 1
   then
     perform tock.refuse(503,
-      pg_catalog.format('the sequence tock.positions is behind a stored position, %s, or cached', p_taken),
-      null,
+      pg_catalog.format('the sequence tock.positions is behind the stored position %s, or has a cache',
+        p_taken), null,
       'the guard job repairs it within a minute, or now: select tock.run_maintenance(''guard'')');
   end if;
 end $$;
@@ -14,8 +14,8 @@ end $$;
 comment on function tock.check_sequence is
   'Raises TK503 if the next position may not be above p_taken: the sequence was set back, or has a cache.';
 
--- The id of a waiting task is a position without a stream. tock.promotions keeps the promoted ones; it is
--- append-only.
+-- The id of a task that starts out waiting is a position without a stream. tock.promotions keeps these
+-- positions after the promotion; rows are only added.
 create or replace function tock.check_waiting_ids()
 returns void language plpgsql volatile as $$
 begin
@@ -26,10 +26,10 @@ end $$;
 comment on function tock.check_waiting_ids is
   'Raises TK503 if a waiting task could get an id that is already in use.';
 
--- Called after the ids are stored, because the sequence may have been set back and have caught up since the
--- first check. The primary key rejects the id of a task that still waits. A promotion with such an id has
--- committed by now. Usually the newest promotion lies below all new ids, and nothing more is read. Next
--- attempts need no check: there the position is not the id of a task.
+-- Called after the ids are stored. Since check_waiting_ids() the sequence may have been set back and grown
+-- again. If a task with such an id still waits, the insert into waiting fails; if it is being promoted, the
+-- insert waits. So only committed promotions are left to check. Usually the newest one is below all new ids,
+-- and nothing more is read. Next attempts need no check: their positions are not task ids.
 create or replace function tock.check_new_ids(p_ids bigint[])
 returns void language plpgsql volatile as $$
 declare

@@ -1,7 +1,8 @@
--- The state of a run is derived: from its result, else from the lease that covers it, else from its run
--- override, else it is ready. (A run that a purge leased is cancelled if no override decides otherwise.)
--- A task continues with the run that next_id of the result names, or with its replacement.
--- PostgreSQL inlines this function into the statement that joins it.
+-- The state of a run comes from its result, else from the lease that covers it, else from its run override.
+-- Otherwise the run is ready, or expired. A purge covers runs with a lease of outcome purged: such a run is
+-- cancelled or expired, unless an override says otherwise. A task continues with the run that next_id of the
+-- result names, or with the replacement of a superseded run. PostgreSQL inlines this function into the
+-- statement that joins it.
 create or replace function tock.run_state_{segment}(p_stream integer, p_position bigint, p_options jsonb)
 returns table (
   state text, next_id bigint, ended_at timestamptz, cancel_requested boolean, result jsonb, error jsonb,

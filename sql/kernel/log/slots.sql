@@ -1,5 +1,6 @@
--- The lowest free slot keeps the number of streams small. A transaction that already has a slot starts at its
--- own. tock.slot is only a hint, since a session may set it to any value: the call always takes the lock.
+-- Taking the lowest free slot keeps the number of streams small. A transaction that already has a slot starts
+-- with that one. tock.slot is only a hint, since a session may set it to any value. So the call always takes
+-- the lock.
 create or replace function tock.take_slot(p_from integer default null)
 returns integer language plpgsql volatile as $$
 declare

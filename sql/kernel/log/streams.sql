@@ -1,7 +1,7 @@
--- The caller holds the lock of the slot, so no other session registers or activates a stream of the slot.
--- Under an older snapshot the stream may have been deactivated unseen: for share then raises 40001. A
--- position must be above the newest run of its stream. Otherwise it lies below a cursor or in a leased range,
--- and no claim would return it.
+-- The caller holds the lock of the slot, so no other session registers or wakes a stream of that slot. An
+-- older snapshot may not show that the stream was put to rest; for share then raises 40001. A new position
+-- must be above the newest run of its stream. Otherwise it could lie below the cursor or in a leased range,
+-- and no claim would return the run.
 create or replace function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -12,7 +12,8 @@ begin
   select s.number, s.awake, s.start_after into v_number, v_awake, v_newest from tock.streams s
   where s.queue = p_queue and s.priority = p_priority and s.lane = p_lane and s.slot = p_slot;
   if v_number is null then
-    -- a conflict means that the number is in use, or that an old snapshot does not show the stream: 40001
+    -- a conflict means that the number is in use; if an old snapshot hides the stream, the insert raises
+    -- 40001
     for v_try in 1 .. 1000 loop
       insert into tock.streams (number, queue, priority, lane, slot, start_after)
         values (pg_catalog.nextval('tock.stream_numbers'), p_queue, p_priority, p_lane, p_slot,
@@ -40,8 +41,8 @@ begin
 end $$;
 
 comment on function tock.open_stream is
-  'The stream of a queue, priority, lane and slot, registered or activated if necessary. TK503 if the '
-  'sequence is behind it.';
+  'The stream of a queue, priority, lane and slot; it is registered or woken if necessary. TK503 if the '
+  'sequence is behind its newest run.';
 
 create or replace function tock.newest_run(p_stream integer)
 returns bigint language plpgsql volatile as $$

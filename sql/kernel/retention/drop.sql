@@ -9,7 +9,7 @@ begin
   if not tock.may_be_dropped(p_segment) then
     raise lock_not_available using message = 'the archive was turned on while the segment was being dropped';
   end if;
-  -- from here on other sessions queue behind this one, so it waits only for the locks below
+  -- from here on other sessions queue behind this one, so nothing below may wait but these locks
   foreach v_table in array array['runs', 'leases', 'results', 'run_overrides'] loop
     execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
   end loop;
@@ -25,10 +25,11 @@ comment on function tock.drop_segment_tables is
   'Drops the partitions of a segment. 55P03 if it would have to wait for readers, or if the archive was '
   'turned on meanwhile.';
 
--- The only function that removes partitions. It waits for readers of every segment, and other sessions queue
--- behind it. So each lock waits only 10 ms, or 30 ms after eight failed tries, since writers may overlap all
--- the time. After a failure the next try is a minute later, then two, four ... an hour. The locks last until
--- the transaction ends, so the drop is its last statement.
+-- No other function removes partitions. The drop locks the parent tables, so it waits for readers of every
+-- segment, and other sessions queue behind it. So each lock waits only 10 ms. After eight failed tries it
+-- waits 30 ms, since transactions of writers may overlap all the time. After a failure the next try is a
+-- minute later, then two, four ... an hour. The locks last until the transaction ends, so the drop is its
+-- last statement.
 create or replace function tock.drop_expired_segments()
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -6,8 +6,8 @@ end $$;
 
 comment on function tock.is_archiving is 'True if history is kept until it is in the archive.';
 
--- Uses the present retention of the queues, since the drop does too. A segment that was ended early, for the
--- archive, has no retention while the archive is on.
+-- The retention that the queues have now decides, not the one of the time when the segment was closed. While
+-- the archive is on, a segment that was ended early for it has no retention.
 create or replace function tock.is_past_retention(p_segment tock.segments)
 returns boolean language sql stable as $$
   select p_segment.closed_at is not null and p_segment.verified_at is not null
@@ -24,12 +24,13 @@ comment on function tock.is_past_retention is
   'True if a segment is verified and its longest retention has passed. A segment that was ended early for '
   'the archive is past it as soon as no waiting task has a parent, or a run of a parent, in it.';
 
--- Applies while the archive is on. If it is turned off, a segment that is partly archived is dropped as it
--- is.
+-- The archive keeps a segment only while it is on. If it is turned off, a partly archived segment is dropped
+-- as well.
 create or replace function tock.may_be_dropped(p_segment integer)
 returns boolean language plpgsql volatile as $$
 begin
-  -- one snapshot: the archive may have been turned off since an early-ended segment was chosen
+  -- is_past_retention() is called again: the archive may have been turned off since the caller chose this
+  -- segment
   return exists (select from tock.archives a where a.segment = p_segment and a.state = 'verified')
     or exists (select from tock.segments e where e.number = p_segment and not tock.is_archiving()
       and (not e.early or tock.is_past_retention(e)));

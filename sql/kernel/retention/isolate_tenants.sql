@@ -1,7 +1,7 @@
--- The tenants hashed to a lane share it. When one tenant fills it, that tenant gets it alone, and the others
--- move 64 lanes up, where the same may happen again. This ends when the lane has been worked off. A lane and
--- the lane of its tasks with options, 1024 higher, count as one: a tenant that fills either gets both. The
--- function checks the streams with a backlog among a thousand in random order.
+-- Tenants with the same hash share a lane. When one tenant fills the lane, it gets the lane for itself. The
+-- others move 64 lanes up, where the same may happen again. They return when the tenant has few runs left. A
+-- lane and the lane of its tasks with options, 1,024 higher, count as one: a tenant that fills either gets
+-- both. A call chooses p_streams awake streams at random and checks those of them that have a backlog.
 create or replace function tock.isolate_tenants(p_streams integer default 1000)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -51,8 +51,8 @@ comment on function tock.isolate_tenants is
   'Finds lanes that one tenant fills, among p_streams streams, and releases lanes that have been worked '
   'off; returns the number of changes.';
 
--- Checks both ends: the first runs may be from other tenants, but new runs would still wait behind the heavy
--- one.
+-- The function checks both ends of the stream. The first runs may be from other tenants, while new runs
+-- already wait behind those of the heavy tenant.
 create or replace function tock.heaviest_tenant(p_stream integer)
 returns text language plpgsql volatile as $$
 declare

@@ -1,6 +1,7 @@
--- A run in no lease was never claimed. If the range of a lease covers more runs than it leased, the extra
--- ones are those that began after the claim. If that is not decisive, all of its runs without a result run
--- again. A run that was superseded before it was claimed continues as its replacement.
+-- A run in no lease was never claimed. A lease may also cover more runs than it counted. The extra runs are
+-- then those that were created after the claim. If their number differs from the surplus, all runs of the
+-- lease without a result run again. A run that was superseded before it was claimed is not missing: its
+-- replacement continues the task.
 create or replace function tock.missing_runs_{segment}(p_stream integer)
 returns table (missing tock.ending[], in_leases bigint) language sql stable as $$
   with covered as materialized (

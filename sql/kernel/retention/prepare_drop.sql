@@ -1,4 +1,4 @@
--- Each call does one of the two steps, the first with rows left.
+-- Each call does one step: redirect_run_ids() while it has rows, then delete_promotions().
 create or replace function tock.prepare_segment_drop(p_segment integer, p_limit integer default 100000)
 returns integer language plpgsql volatile as $$
 declare
@@ -11,8 +11,8 @@ end $$;
 comment on function tock.prepare_segment_drop is
   'Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.';
 
--- Redirects a promotion to the run that its run became, or deletes it for good. A promotion to a task that
--- still waits stays.
+-- A promotion to a run of the segment is redirected to what that run became. It is deleted if the run has no
+-- successor. A promotion to a task that still waits stays.
 create or replace function tock.delete_promotions(p_segment integer, p_limit integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -39,4 +39,4 @@ begin
 end $$;
 
 comment on function tock.delete_promotions is
-  'Removes promotions that point into a segment, about p_limit rows; returns the number.';
+  'Redirects or deletes promotions that point into a segment, about p_limit rows; returns the number.';

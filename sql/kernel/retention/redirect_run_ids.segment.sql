@@ -1,6 +1,7 @@
--- A task may continue, and callers may ask for it, long after the segment of one of its runs was dropped.
--- Promotions then map the old run to its successor, as for a waiting task. Works in the order of the key:
--- verify_stream and verify_position, unused after the verification, store the progress.
+-- A task may continue, and callers may ask for it, long after the segment of one of its runs was dropped. So
+-- tock.promotions maps the old run to its successor, as it does for a waiting task. The function reads rows
+-- in the order of the key. It stores its progress in verify_stream and verify_position, which are free after
+-- the verification.
 create or replace function tock.redirect_run_ids_{segment}(p_limit integer)
 returns integer language plpgsql volatile
 set plan_cache_mode = force_custom_plan as $$

@@ -1,5 +1,5 @@
--- Guards against every bug that could lose a run. When a segment is closed, the number of runs in each stream
--- must equal the number that its leases claimed and skipped. Missing runs are made ready again.
+-- This job finds runs that any bug has lost. In a closed segment, the number of runs in each stream must
+-- equal the number that its leases claimed and skipped. Missing runs are made ready again.
 create or replace function tock.verify_segments(p_limit integer default 1000000)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
 -- A transaction that was writing when the segment ended may still commit runs into it, and holds a slot until
--- then. (A prepared transaction appears as -1/xid.) The check for unclaimed runs comes after that, because an
--- older snapshot does not show them.
+-- then. (A prepared transaction appears in pg_locks as -1/xid.) The check for unclaimed runs is a later
+-- statement than the check for writers, so its snapshot shows what they committed.
 create or replace function tock.close_segments()
 returns integer language plpgsql volatile as $$
 declare

@@ -17,7 +17,7 @@ create or replace function tock.compile_template(
   p_template tock.segment_templates, p_segment tock.segments, p_suffix text, p_valid_until bigint,
   p_is_current text)
 returns void language plpgsql volatile
--- the templates call each other; the migrator checks their bodies
+-- templates call each other in any order; the migrator checks all bodies afterwards
 set check_function_bodies = off as $$
 declare
   v_body text := p_template.body;
@@ -32,7 +32,7 @@ begin
     v_body := pg_catalog.replace(v_body, v_pair[1], coalesce(v_pair[2], v_pair[1]));
   end loop;
   execute v_body;
-  -- independent of an operator's default privileges
+  -- do not depend on default privileges, which an operator may have changed
   execute pg_catalog.format(
     'revoke all on function tock.%I from public, tock_producer, tock_worker, tock_admin, tock_edge',
     p_template.name || case p_template.kind when 'segment' then '_' || p_suffix else '' end);
@@ -55,22 +55,23 @@ $$;
 comment on function tock.compile_segment is
   'Makes the functions of a segment, when the segment is made and at each deploy.';
 
--- The functions may be replaced between two calls of a caller, so each checks that it is for the right
--- segment.
+-- The functions may be replaced between two statements of a call. So each one checks that it was compiled for
+-- the segment that its caller means.
 create or replace function tock.compile_current()
 returns void language plpgsql volatile as $$
 declare
   v_segment tock.segments;
   v_valid_until bigint;
 begin
-  -- the sequence advances meanwhile: it is read once, and the texts and their validity follow from that value
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(),
     tock.named_key('maintenance_job', 'compile_current'));
+  -- the sequence advances meanwhile, so it is read once: the functions and their range follow from that value
   select e.* into v_segment from tock.segments e where e.number = tock.newest_segment();
   if not found then
-    return;  -- positions have passed the last segment since it was read: the next writer makes one
+    return;  -- there is no segment
   end if;
-  -- near the end of the last segment the functions become invalid: then the next writer makes a segment
+  -- In the last segment the functions become invalid before its end: the next writer then takes the slow
+  -- path, which makes a segment.
   v_valid_until := v_segment.end_position - case
     when exists (select from tock.segments e where e.number > v_segment.number) then 0
     else least(200000, (v_segment.end_position - v_segment.first_position) / 4) end;
@@ -78,7 +79,8 @@ begin
     's.last_value >= %s and s.last_value < %s and pg_catalog.pg_postmaster_start_time() = %L::timestamptz '
       'and ''tock''::regnamespace = %s::oid',
     v_segment.first_position, v_valid_until,
-    pg_catalog.to_char(pg_catalog.pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS.US+00'),
+    pg_catalog.to_char(pg_catalog.pg_postmaster_start_time() at time zone 'UTC',
+      'YYYY-MM-DD HH24:MI:SS.US+00'),
     'tock'::regnamespace::oid))
   from tock.segment_templates t
   where t.kind = 'current' or pg_catalog.strpos(t.body, '{suffix}') > 0

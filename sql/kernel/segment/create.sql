@@ -1,6 +1,6 @@
--- Partitions are created as plain tables and then attached: that takes about 1 ms and waits for no reader. A
--- lease starts after the position before its first run and lies in the same segment, so its ranges are one
--- lower.
+-- Partitions are created as plain tables and then attached: that takes about 1 ms and waits for no reader.
+-- The key of a lease is the position before its first run, and the lease belongs to the segment of that run.
+-- So the partitions of leases start and end one position lower.
 create or replace function tock.create_segment(p_first bigint, p_end bigint)
 returns void language plpgsql volatile as $$
 declare
@@ -22,7 +22,7 @@ begin
     execute pg_catalog.format(
       'alter table tock.%1$s attach partition tock.%1$s_%2$s for values from (%3$s) to (%4$s)',
       v_leaf.name, v_number, v_leaf.first, v_leaf.last);
-    -- independent of an operator's default privileges
+    -- do not depend on default privileges, which an operator may have changed
     execute pg_catalog.format(
       'revoke all on tock.%s_%s from public, tock_producer, tock_worker, tock_admin, tock_edge',
       v_leaf.name, v_number);
@@ -34,9 +34,9 @@ end $$;
 comment on function tock.create_segment is
   'Makes the segment after the newest: one partition each of runs, leases, results and run_overrides.';
 
--- One transaction at a time makes segments: each first takes the lock of the maintenance job create_segments,
--- and reads again in a new snapshot. It waits 50 ms for that lock, since a segment takes a few, and 2 s for
--- any other.
+-- One transaction at a time makes segments: it takes the lock of the maintenance job create_segments and then
+-- reads the newest segment in a new snapshot. It waits up to 50 ms for that lock, since making a segment
+-- takes a few milliseconds, and up to 2 s for any other lock.
 create or replace function tock.create_segments_to(p_position bigint)
 returns void language plpgsql volatile
 set lock_timeout = '2s' as $$

@@ -1,7 +1,7 @@
--- If the last segment was made within the hour, the next one is twice as wide. A segment that has been
--- current for an eighth of the longest retention, at least a day, is ended by a jump of the sequence, because
--- history is dropped by whole segments. The jump only goes forwards, and far enough that no call can overtake
--- it.
+-- If the last segment was made within the last hour, the next one is twice as wide. History is dropped by
+-- whole segments, so an old current segment is ended: the sequence jumps to its end. Old means an eighth of
+-- the longest retention, and at least a day. The jump only goes forwards, over at least a million positions,
+-- so no concurrent call can overtake it.
 create or replace function tock.create_segments(p_ahead integer default 2, p_width bigint default null)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -29,7 +29,8 @@ begin
     select e.* into v_newest from tock.segments e order by e.number desc limit 1;
     v_reached := (select s.last_value from tock.positions s);
     select e.* into v_current from tock.segments e where e.number = tock.newest_segment();
-    -- each is four tables with their indexes: thousands at once would exceed the lock table of the cluster
+    -- a segment is four tables with indexes, each with a lock: thousands of them would fill the lock table of
+    -- the cluster
     exit when v_reached < v_newest.end_position
       and (v_made = 100 or v_newest.number - v_current.number >= coalesce(p_ahead, 2));
     perform tock.create_segment(v_newest.end_position,
@@ -42,13 +43,13 @@ begin
   update tock.segments e set started_at = pg_catalog.now()
   where e.number = v_current.number and e.started_at is null;
   if v_current.started_at < pg_catalog.now() - v_age then
-    -- checked again in the statement that jumps
+    -- the sequence may have moved since: the statement that jumps checks it again
     perform pg_catalog.setval('tock.positions', v_current.end_position - 1) from tock.positions s
     where s.last_value between v_current.first_position + 1 and v_current.end_position - 1048576;
   end if;
   if tock.current_segment() is null then
     perform tock.compile_current();
-    -- every claim scans the streams without new runs until they are deactivated
+    -- make deactivate_streams() due: until it has run, each claim scans the streams without new runs
     update tock.maintenance_jobs d set last_started_at = null
     where d.name = (select r.name from tock.maintenance_jobs r where r.name = 'deactivate_streams'
       for update skip locked);

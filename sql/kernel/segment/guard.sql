@@ -1,5 +1,6 @@
 -- A copy of the files has the same system identifier, but its timeline changes when it is promoted or
--- restored to a point in time. A dump creates a new schema. On Neon, the timeline id identifies the branch.
+-- restored to a point in time. A restored dump has a new schema, so another oid. On Neon, the timeline id
+-- identifies the branch.
 create or replace function tock.server_identity()
 returns bigint language sql volatile as $$
   select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ',
@@ -11,9 +12,9 @@ $$;
 comment on function tock.server_identity is
   'Identifies this server and its timeline; changes with a restore, a failover or a branch.';
 
--- current_segment() checks at each call that this server has not restarted and that the sequence is in the
--- right segment. If it returns null, this function checks more closely. A plain restart passes; everything
--- else runs the guard at once.
+-- current_segment() checks at each call that the server has not restarted and that the sequence is in the
+-- compiled segment. If it returns null, callers use this function, which checks more closely. After a plain
+-- restart it does nothing; after any other change it runs the guard at once.
 create or replace function tock.guard_before_use()
 returns void language plpgsql volatile as $$
 begin
@@ -71,8 +72,8 @@ comment on function tock.create_next_segment is
   'Makes a segment when the last one is nearly full; TK503 if it is full while another transaction makes '
   'one.';
 
--- setval() takes effect at once and is never rolled back. The jump is long, so that no position assigned
--- meanwhile lies above it, and no id of a lost tail is assigned again.
+-- setval() takes effect at once and is never rolled back. The jump is over a million positions long. So it
+-- ends above each position assigned meanwhile, and above the ids of transactions that a failover lost.
 create or replace function tock.guard()
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -82,7 +83,7 @@ set jit = off as $$
 declare
   v_seen bigint := (select i.last_value from tock.identity i);
   v_identity bigint := tock.server_identity();
-  -- in this order, since writers continue meanwhile
+  -- in this order: writers continue meanwhile, so a sequence read first would look behind
   v_highest bigint := tock.highest_position(v_seen <> v_identity);
   v_reached bigint := (select s.last_value from tock.positions s);
   v_target bigint := greatest(v_reached, v_highest) + 1048576;
@@ -97,13 +98,13 @@ begin
     v_jumped := 1;
   end if;
   if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then
-    -- segments first: with a sequence beyond them every write would fail
+    -- make the segments first: with the sequence beyond them, each write would fail
     perform tock.create_segments_to(v_target + 1048576);
     perform pg_catalog.setval('tock.positions', v_target);
     perform pg_catalog.setval('tock.pool_member_numbers',
       1048576 + greatest((select s.last_value from tock.pool_member_numbers s),
       (select p.number from tock.pool_members p order by p.number desc limit 1)));
-    -- a duplicate number would make the call that ends a run fail
+    -- a number that exists already would make the call that ends a run fail
     perform pg_catalog.setval('tock.dead_task_event_numbers',
       1048576 + greatest((select s.last_value from tock.dead_task_event_numbers s),
       (select d.number from tock.dead_task_events d order by d.number desc limit 1),
@@ -113,7 +114,7 @@ begin
   if v_seen <> v_identity then
     perform pg_catalog.setval('tock.identity', v_identity);
   end if;
-  -- the transaction that moved the sequence may have been rolled back, and its report too
+  -- a rollback undoes the report but not setval(), so write the report if it is missing
   if v_highest > v_reached or v_seen <> v_identity or (
     select r.detail ->> 'identity' from tock.reports r where r.detail ? 'identity'
     order by r.number desc limit 1) is distinct from v_identity::text
@@ -152,4 +153,4 @@ begin
 end $$;
 
 comment on function tock.highest_position is
-  'The highest stored position: anywhere (p_all), or in active streams and waiting tasks.';
+  'The highest stored position: anywhere (p_all), or in awake streams and waiting tasks.';

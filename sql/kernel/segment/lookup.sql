@@ -1,5 +1,4 @@
--- The position after the last one of a dropped segment belongs to no segment: null, as for positions beyond
--- the newest segment.
+-- Null for positions beyond the newest segment, and for those of dropped segments.
 create or replace function tock.segment_of(p_position bigint)
 returns integer language plpgsql stable as $$
 begin
@@ -22,7 +21,8 @@ end $$;
 
 comment on function tock.newest_segment is
   'The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment '
-  'may exist by the time the number is used: what a reader sees of a stream without them is a prefix.';
+  'may be added before the caller uses the number. Without them the caller still sees a prefix of each '
+  'stream.';
 
 create or replace function tock.lease_segment(p_lease uuid)
 returns integer language plpgsql stable as $$
@@ -45,7 +45,8 @@ begin
     order by e.number);
 end $$;
 
-comment on function tock.open_segments is 'The segments with unclaimed or running runs, oldest first.';
+comment on function tock.open_segments is
+  'The segments that have begun and are not closed, oldest first: they have all unclaimed and running runs.';
 
 create or replace function tock.dead_in_segment(p_segment integer)
 returns jsonb language plpgsql stable as $$

@@ -6,9 +6,9 @@ $$;
 
 comment on function tock.stores_elsewhere is 'True on a server that keeps its log elsewhere: Neon or Aurora.';
 
--- Vacuum cannot remove rows that a session, slot or standby may still read. The age of sessions of other
--- roles is visible in transactions even if their time is hidden. 5 million is a tenth of the default of
--- vacuum_freeze_min_age.
+-- Vacuum cannot remove rows that a session, slot or standby may still read. PostgreSQL hides when a session
+-- of another role began its transaction. It still shows backend_xmin, so the age is counted in transactions.
+-- The default of p_transactions, 5 million, is a tenth of vacuum_freeze_min_age's default.
 create or replace function tock.doctor_of_horizon(p_transactions integer default 5000000)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'vacuum is held back', 'warning',
@@ -17,8 +17,8 @@ returns table (finding text, severity text, detail text, hint text) language sql
     select tock.described_session(a.pid) as who,
       greatest(age(a.backend_xmin), age(a.backend_xid)) as transactions,
       pg_catalog.format(
-        'end its transaction, or select pg_terminate_backend(%s); of a standby: hot_standby_feedback',
-        a.pid) as hint
+        'end its transaction, or select pg_terminate_backend(%s); for a standby, turn hot_standby_feedback '
+        'off or end its long query', a.pid) as hint
     from pg_catalog.pg_stat_activity a
     where (a.datname = pg_catalog.current_database() or a.datname is null) and a.usesysid is not null
       and a.pid <> pg_catalog.pg_backend_pid()
@@ -69,7 +69,7 @@ $$;
 comment on function tock.doctor_of_slots is
   'Findings about replication slots without a reader, or with lost log.';
 
--- Reads the highest position before the sequence, because writers continue meanwhile.
+-- The highest position is read before the sequence, because writers continue meanwhile.
 create or replace function tock.doctor_of_positions()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with sequence as materialized (

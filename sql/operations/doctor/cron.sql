@@ -26,7 +26,7 @@ end $$;
 comment on function tock.cron_home is
   'The database in which pg_cron works, ? if that is hidden; null if pg_cron is not loaded.';
 
--- Sees only the jobs of the owner, because pg_cron hides those of other roles.
+-- The function sees only the jobs of its owner, because pg_cron hides those of other roles.
 create or replace function tock.doctor_of_cron_jobs()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 begin
@@ -74,7 +74,7 @@ end $$;
 comment on function tock.doctor_of_cron_jobs is
   'Findings about jobs of pg_cron: missing, inactive, changed, duplicate or left over.';
 
--- Reads the run details only while they are small enough: prune() keeps one day of them.
+-- The run details are read only while they are small enough: prune() keeps one day of them.
 create or replace function tock.doctor_of_cron_notes(p_bytes bigint default 67108864)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare

@@ -1,4 +1,4 @@
--- Uses the index of dead results: the streams with dead tasks in the two newest open segments.
+-- The index of dead results has the streams with dead tasks, in the two newest open segments.
 create or replace function tock.queues_with_dead()
 returns text[] language plpgsql volatile as $$
 declare

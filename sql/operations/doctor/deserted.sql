@@ -24,7 +24,8 @@ end $$;
 comment on function tock.has_open_lease is
   'True if a queue has an open lease, among the next 1,000 of each segment to expire.';
 
--- Promotion made a later attempt ready; its newest 10,000 promotions are those of the last minutes.
+-- The newest 10,000 promotions are those of the last minutes, so they show whether promotion has just made
+-- the run ready.
 create or replace function tock.just_promoted(p_run bigint, p_since timestamptz)
 returns boolean language plpgsql volatile as $$
 begin

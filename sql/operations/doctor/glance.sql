@@ -1,4 +1,4 @@
--- Reads up to 200 next runs of a stream, from the open lease on. The first unleased run has been ready for
+-- The next 200 runs of a stream are read, from its open lease on. The first unleased run has been ready for
 -- longest. A run that waited before has been ready since its promotion, a later attempt since it was due or
 -- since the run before it ended.
 create or replace function tock.glance_at_stream(p_stream integer)
@@ -21,7 +21,7 @@ comment on function tock.glance_at_stream is
   'first ready run and since when, the number of ready runs and of their tenants, the last claim or end, '
   'and a run that has lost its workers.';
 
--- Reads up to 32 streams per queue, so that the cost does not depend on the backlog.
+-- At most 32 streams of each queue are read, so that the cost does not depend on the backlog.
 create or replace function tock.glance_at_queues()
 returns table (queue text, lane integer, ready_run bigint, ready_at timestamptz, ready integer,
   tenants integer, active_at timestamptz, at_work boolean, lost_id bigint, lost integer)
@@ -46,5 +46,5 @@ set enable_mergejoin = off as $$
 $$;
 
 comment on function tock.glance_at_queues is
-  'glance_at_stream() of up to 2,000 streams of the first 1,000 queues with active streams, with queue and '
+  'glance_at_stream() of up to 2,000 streams of the first 1,000 queues with awake streams, with queue and '
   'lane.';

@@ -1,4 +1,5 @@
--- No warning for a key that is no longer used, nor for a key that was rotated: that one is meant to end.
+-- A key that is no longer used causes no warning, and neither does a key that was rotated, since it is meant
+-- to expire.
 create or replace function tock.doctor_of_keys()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a key is about to expire', 'warning',

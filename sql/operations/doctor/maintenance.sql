@@ -37,8 +37,8 @@ comment on function tock.doctor_of_maintenance is
   'Findings about maintenance jobs: those that fail, and those that are late, as a note if nothing waits '
   'for them.';
 
--- The guard reports 'new' for its first look at a server, which is no finding. It reports 'restored' for the
--- first one after a restore, a failover or a branch, where it did its job.
+-- The guard reports 'new' when it first runs on a server, which is no finding. It reports 'restored' when it
+-- first runs after a restore, a failover or a branch, where it did its job.
 create or replace function tock.doctor_of_reports()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select k.finding, case when n.restored then 'note' else k.severity end,

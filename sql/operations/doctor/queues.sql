@@ -1,5 +1,6 @@
--- A push takes seconds, a worker may claim once a minute, and with a rate both may have to wait for it. A
--- single tenant in a lane delays no other tenant and needs no more lanes.
+-- The limits are 5 minutes with push, else 10: a push takes seconds, a worker may claim once a minute, and
+-- with a rate both may have to wait for it. A single tenant in a lane delays no other tenant and needs no
+-- more lanes.
 create or replace function tock.doctor_of_queues()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with looked as materialized (

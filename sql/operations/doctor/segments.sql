@@ -30,7 +30,7 @@ comment on function tock.doctor_of_segments is
   'Findings about the oldest segment that ended a day ago and is not closed, and the oldest one that is not '
   'dropped a day after its retention, or after eight tries.';
 
--- Checks in the order of close_segments().
+-- The checks are in the order of close_segments().
 create or replace function tock.why_not_closed(p_segment tock.segments)
 returns table (why text, hint text) language plpgsql volatile as $$
 declare

@@ -1,7 +1,7 @@
--- The advisory locks of Tock have two-part keys, so they clash with none of 64 bits. A call of Tock with one
--- of these locks is in a transaction that has read a table of Tock, and holds the lock of that table too. A
--- role that may only connect can take the advisory lock but not the table lock. A transaction that ends
--- releases its locks one by one, so a suspicious lock is checked three times.
+-- The advisory locks checked here have two keys, so they clash with none that has one 64-bit key. A call of
+-- Tock with one of these locks is in a transaction that has read a table of Tock, and holds the lock of that
+-- table too. A role that may only connect can take the advisory lock but not the table lock. A transaction
+-- that ends releases its locks one by one, so a suspicious lock is checked three times.
 create or replace function tock.foreign_lock_holders()
 returns table (pid integer, locks integer) language plpgsql volatile as $$
 declare
@@ -35,7 +35,8 @@ comment on function tock.foreign_lock_holders is
   'Processes that hold advisory locks of Tock outside a transaction, or in one that has read no table of '
   'Tock, and how many.';
 
--- Shows only words, no values: the caller may not be allowed to read the data of other roles.
+-- The text has words of the statement but no values: the caller may not be allowed to read the data of other
+-- roles.
 create or replace function tock.described_session(p_pid integer)
 returns text language sql volatile as $$
   select pg_catalog.concat_ws(', ',

@@ -1,7 +1,7 @@
--- Settings that break a guarantee; data checksums do not. reset_val is the value with which a session of this
--- role starts, because a claim sets synchronous_commit itself. Values set for a role or a database are
--- checked separately. Neon and Aurora keep the log outside the disk of the server, and owners there cannot
--- set this.
+-- Only settings that break a guarantee are checked, so not data checksums. reset_val is the value with which
+-- a session of this role starts; a claim sets synchronous_commit for its own transaction. Values set for a
+-- role or a database are checked separately. Neon and Aurora keep the log outside the disk of the server, and
+-- owners there cannot set fsync or full_page_writes.
 create or replace function tock.doctor_of_settings()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a setting loses tasks in a crash', 'critical',
@@ -81,7 +81,8 @@ $$;
 comment on function tock.doctor_of_vacuum is
   'Findings about vacuum: where it is off, and tables frozen more than p_age transactions ago.';
 
--- Nine in ten: one pool may open the rest in a moment. Some of the last ones are reserved for superusers.
+-- The limit is nine in ten, since one pool may open the rest in a moment. Connections reserved for superusers
+-- do not count.
 create or replace function tock.doctor_of_connections()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'connections run out', 'warning',

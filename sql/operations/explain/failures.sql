@@ -1,5 +1,5 @@
--- Tasks that have failed at least twice, among the next thousand waiting ones and the newest two hundred
--- ready ones of each stream: immediate retries are there.
+-- The next 1,000 waiting tasks are checked, and the newest 200 ready runs of each stream, where immediate
+-- retries are.
 create or replace function tock.retried_tasks(p_queue text)
 returns table (id bigint, failed integer) language sql volatile as $$
   select coalesce(n.task_id, tock.id_at(n.position, 0)), n.attempt - 1 - n.lost

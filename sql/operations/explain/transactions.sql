@@ -1,6 +1,7 @@
--- Explains why tasks of one queue are late now, with shorter thresholds than doctor(), because a person is
--- looking at this queue. Each part is cheap enough for an open page that repeats it. A hint advises to end a
--- session or a task only after a minute: much of what a look finds is over in a moment.
+-- why() explains why tasks of one queue are late now. Its thresholds are lower than those of doctor(),
+-- because a person is looking at this queue. Each part is cheap enough for an open page that repeats the
+-- call. A hint advises to end a session or a task only after a minute: much of what a call finds is over in a
+-- moment.
 
 create or replace function tock.how_to_end(p_since timestamptz, p_mild text, p_end text)
 returns text language sql volatile as $$
@@ -56,8 +57,8 @@ comment on function tock.why_of_transactions is
   'Transactions that have written to Tock and have been open, or prepared, for longer than p_age.';
 
 -- The owner sees the start of transactions of other roles only as a member of pg_read_all_stats, but it sees
--- their locks. A call of Tock usually ends between two looks, so a lock counts if it is there in five looks.
--- How long it has been there is unknown, so the hint does not advise to end it.
+-- their locks. A call of Tock usually ends within p_seconds, so a lock counts if it is there in five checks.
+-- How long it has been there is unknown, so the hint does not advise to end its session.
 create or replace function tock.why_of_hidden(p_seconds double precision default 0.3)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
@@ -93,4 +94,5 @@ begin
 end $$;
 
 comment on function tock.why_of_hidden is
-  'why_of_transactions() for transactions whose start the owner may not see, by several looks.';
+  'why_of_transactions() for transactions whose start the owner may not see: their locks are checked five '
+  'times.';

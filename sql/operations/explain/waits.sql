@@ -1,4 +1,5 @@
--- Tasks that wait for other tasks to end: at concurrency keys and for parents, each summed up in one note.
+-- These functions explain why tasks wait for other tasks, at concurrency keys or for parents. Each of the two
+-- gives one note for all such tasks.
 
 -- A holder may take as long as it needs: the time for which it has held the key tells a stuck key from a busy
 -- one.
@@ -111,7 +112,7 @@ comment on function tock.count_parents is
   'The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and '
   'how many failed.';
 
--- Looks at the next thousand waiting tasks.
+-- The next 1,000 waiting tasks are checked.
 create or replace function tock.why_of_parents(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with next as materialized (

@@ -42,8 +42,8 @@ $$;
 
 comment on function tock.why_of_maintenance is 'Findings about pg_cron and late maintenance jobs.';
 
--- Ordered by how well each finding explains late tasks: first why ready ones are not claimed, then why others
--- do not become ready, then what costs workers, and last general problems.
+-- The order is by how well a finding explains late tasks: first why ready ones are not claimed, then why
+-- others do not become ready, then tasks that fail or lose workers, and last general problems.
 create or replace function tock.why(p_queue text, p_sessions boolean default true)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile
 security definer

@@ -1,7 +1,7 @@
--- Reads the streams that are active, or were active since they were counted last. A call that is cut short
--- leaves its round to the next call. What happens behind the position of the round belongs to the next round.
--- Everything committed before metrics_progress.finished_at, the start of the last complete round, is counted;
--- the end of a round guarantees no more.
+-- A round reads the streams that are awake, or were awake since they were last counted. A call that is cut
+-- short leaves its round to the next call. What happens in streams that the round has passed belongs to the
+-- next round. A complete round has counted everything that was committed before its start, which is then
+-- metrics_progress.finished_at.
 create or replace function tock.collect_metrics(
   p_limit integer default 100000, p_seconds double precision default 2)
 returns integer language plpgsql volatile security definer
@@ -19,7 +19,7 @@ declare
   v_amount integer := 0;
 begin
   if p_limit is null or p_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 1000000', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 1,000,000', 'p_limit');
   elsif p_seconds is null or p_seconds not between 0 and 60 then
     perform tock.refuse(422, 'p_seconds must be a number from 0 to 60', 'p_seconds');
   elsif not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(),

@@ -1,8 +1,8 @@
--- One statement, so that everything is in one snapshot. The visible runs of a stream are a prefix, and so are
--- its leases; the results of a closed lease are all visible. Nothing is read twice: the next call starts
--- behind what this one has read. It reads the parent tables of runs, leases and results, because a round may
--- have to continue in another segment, and looks up streams and leases by primary key only. The first run of
--- a claim stands for the waiting time of all its runs.
+-- One statement counts everything, so under one snapshot. The visible runs of a stream are a prefix, and so
+-- are its leases; the results of a closed lease are all visible. So the next call starts after what this one
+-- has read, and nothing is counted twice. The statement reads the parent tables of runs, leases and results,
+-- because a round may have to continue in another segment. It looks up streams and leases by primary key
+-- only. The first run of a claim stands for the waiting time of all its runs.
 create or replace function tock.collect_batch(
   p_streams integer[], p_open tock.metrics_open_leases[], p_limit integer, out unfinished integer[],
   out amount integer)
@@ -167,7 +167,8 @@ begin
       select n.stream as number, count(*) as n, max(n.last_position) as upto, sum(n.runs + n.skipped) as over
       from new_leases n group by n.stream) l using (number)
   ), moved as (
-    -- if everything was read, the cursors reach at least start_after: an inactive stream is not read again
+    -- if everything was read, the cursors reach at least start_after, so that a stream at rest is not read
+    -- again
     insert into tock.metrics_cursors as c (stream, runs_to, leases_to, ready)
     select r.number, case when r.whole then greatest(r.next_run, r.start_after) else r.next_run end,
       case when r.whole then greatest(r.next_lease, r.start_after) else r.next_lease end, r.next_ready

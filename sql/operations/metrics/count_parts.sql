@@ -14,7 +14,8 @@ comment on function tock.bounds is
   'The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound '
   'have their own bucket.';
 
--- A value that equals a bound lies below it, like "le" of Prometheus; width_bucket() puts it above.
+-- A value that equals a bound is in the bucket that ends there, as with "le" of Prometheus; width_bucket()
+-- puts it into the next one.
 create or replace function tock.bucket_of(p_seconds double precision)
 returns integer language sql immutable as $$
   select 1 + pg_catalog.width_bucket(p_seconds, tock.bounds()) - (p_seconds = any (tock.bounds()))::integer
@@ -41,10 +42,10 @@ $$;
 
 comment on function tock.add_counts is 'The sum of two arrays of counts; null counts as none.';
 
--- created_at belongs to the task. A later run came from a promotion, which has its due time (or the time of
--- promotion, if a concurrency key admitted it or its last parent ended), or it came at once when the run
--- before it ended. So this follows the task from its first run, at most 16 steps. For a run that was changed,
--- or beyond 16 steps, the time is unknown.
+-- created_at is the time of the task, not of its later runs. A later run was made by a promotion, or at once
+-- when the run before it ended. A promotion has the due time, or the time of promotion if a concurrency key
+-- admitted the task or its last parent ended. So this function follows the task from its first run, for at
+-- most 16 steps. For a run that was changed, or beyond 16 steps, the time is unknown.
 create or replace function tock.ready_since(p_stream integer, p_position bigint, p_task_id bigint)
 returns timestamptz language plpgsql volatile as $$
 declare

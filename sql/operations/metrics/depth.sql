@@ -1,6 +1,6 @@
--- The counted runs that were not leased, minus the cancelled or replaced ones above the cursor, up to 10,000
--- of them per stream: beyond that, a cancelled run counts as ready until a claim skips it. Counts up to
--- 100,000 waiting tasks per queue.
+-- ready is the number of counted runs that were not leased, minus the cancelled or replaced ones above the
+-- cursor. At most 10,000 of these are subtracted per stream; any further one counts as ready until a claim
+-- skips it. At most 100,000 waiting tasks per queue are counted.
 create or replace function tock.depths()
 returns setof tock.depth language plpgsql volatile
 set enable_hashjoin = on as $$
@@ -90,8 +90,8 @@ end $$;
 
 comment on function tock.record_depth is 'Stores the present depths, in totals and for this minute.';
 
--- Handles one hour a call, the oldest first; an hour again if a minute was added to it since. For depths the
--- maximum counts.
+-- A call handles one hour, the oldest first. If a minute is added to that hour later, the hour is handled
+-- again. For depths, the maximum counts.
 create or replace function tock.roll_up_minutes()
 returns void language plpgsql volatile as $$
 declare

@@ -65,8 +65,8 @@ $$;
 
 comment on function tock.maintenance_metrics is 'The metrics of maintenance jobs.';
 
--- Reads totals and a few small tables, not the queues themselves. The text of 2,000 queues has 10 MB and is
--- sorted: with the default work_mem of 4 MB, PostgreSQL would use files.
+-- The function reads totals and a few small tables, not the queues themselves. The text of 2,000 queues has
+-- 10 MB and is sorted: with the default work_mem of 4 MB, PostgreSQL would use files.
 create or replace function tock.metrics()
 returns text language sql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -95,7 +95,7 @@ set work_mem = '64MB' as $$
     from totals t
     union all
     select 3, tock.metric('tock_queue_waiting', 'gauge',
-      'Tasks that wait for their time, a concurrency key or a parent, up to 100000.',
+      'Tasks that wait for their time, a concurrency key or a parent, up to 100,000.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_queue_waiting{queue=%s} %s\n', t.queue, t.waiting), ''
         order by t.queue))
     from totals t

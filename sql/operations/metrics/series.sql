@@ -1,5 +1,5 @@
--- The geometric middle of the bucket: off by at most the root of the ratio of its bounds, even if all values
--- in it are equal.
+-- The result is the geometric middle of the bucket. It is off by at most the square root of the ratio of the
+-- bounds, even if all values in the bucket are equal.
 create or replace function tock.percentile(p_counts bigint[], p_share double precision)
 returns double precision language plpgsql immutable as $$
 declare
@@ -31,8 +31,8 @@ $$;
 comment on function tock.durations is
   'The mean, p50, p95 and p99 of a histogram whose values add up to p_seconds.';
 
--- At least an hour where minutes have been merged into hours. The default is the smallest step that needs at
--- most 1,500 points.
+-- The step is at least an hour where minutes have been merged into hours. The default is the smallest step
+-- that needs at most 1,500 points.
 create or replace function tock.step_of(p_from timestamptz, p_to timestamptz, p_step_seconds integer)
 returns integer language plpgsql volatile as $$
 declare
@@ -40,7 +40,7 @@ declare
   v_step integer := greatest(p_step_seconds, v_least);
 begin
   if not pg_catalog.isfinite(p_from) or not pg_catalog.isfinite(p_to) then
-    perform tock.refuse(422, 'from and to must be instants', 'from');
+    perform tock.refuse(422, 'from and to must be instants, not infinity', 'from');
   elsif p_to < '1970-01-02T00:00:00Z' then
     perform tock.refuse(422, 'to must not be before 1970-01-02', 'to');
   elsif p_from < '1970-01-01T00:00:00Z' then
@@ -123,9 +123,10 @@ begin
 end $$;
 
 comment on function tock.series is
-  'The metrics of a queue, or of all together, from p_from (default: an hour ago) until before p_to, in '
-  'points of p_step_seconds: up to 1,500, by the hour for times more than two days ago. Depths are the '
-  'maximum of each point, null without a count.';
+  'The metrics of a queue, or of all together, from p_from (default: an hour before p_to) until before p_to '
+  '(default: now). Each point covers p_step_seconds, and there are up to 1,500 points. If p_from is more '
+  'than two days ago, every point covers whole hours. A depth is the maximum in its point; it is null if '
+  'nothing was counted then.';
 
 -- Rates cover the five minutes before the minute of the last round, which was not over when it was counted.
 create or replace function tock.overview()

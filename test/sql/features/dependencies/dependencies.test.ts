@@ -115,7 +115,7 @@ describe('when a parent', () => {
 
 for (const [bad, message, field] of [
   [[{ depends_on: ['b'] }], 'no task of this call is named b', 'tasks[0].depends_on[0]'],
-  [[{ name: 'a' }, { name: 'a' }], 'this name is used twice in the call', 'tasks[1].name'],
+  [[{ name: 'a' }, { name: 'a' }], 'the name a is used twice in this call', 'tasks[1].name'],
   [
     [
       {},

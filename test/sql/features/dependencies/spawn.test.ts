@@ -207,7 +207,11 @@ test('a stage of a pipeline may wait for its children, and then goes on', async 
 
 describe('refused', () => {
   const bad: [unknown, string, string][] = [
-    [1, 'results[0].spawn', 'spawn must be an object of queue, tasks, wait, on_failure'],
+    [
+      1,
+      'results[0].spawn',
+      'spawn must be an object with tasks, and if needed queue, wait and on_failure',
+    ],
     [{ tasks: [] }, 'results[0].spawn.tasks', 'tasks must be an array of one task or more'],
     [{ tasks: [{}], wait: 1 }, 'results[0].spawn.wait', 'wait must be true or false'],
     [{ tasks: [{}], on_failure: 'run' }, 'results[0].spawn.on_failure', 'on_failure needs wait'],
