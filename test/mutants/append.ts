@@ -60,7 +60,7 @@ export const append: Mutant[] = [
     replace: "('push_url', 'url', null, null, null), ('planted', 'text', 1, 9, null)",
     caught: [
       'sql/kernel/enqueue/options.test.ts',
-      'an option of tasks is stored with their runs, or named as used up by the enqueue',
+      'each option of a task is stored with its runs, or is listed as needed only by the enqueue',
     ],
   },
 ];

@@ -56,7 +56,7 @@ export const segments: Mutant[] = [
     replace: '',
     caught: [
       'sql/kernel/segment/close.test.ts',
-      'a segment is not settled while one of its writers is open',
+      'a segment is not closed while a transaction that wrote to it is open',
     ],
   },
   {

@@ -14,7 +14,7 @@ export const streams: Mutant[] = [
     in: 'tock.open_stream',
     find: 'if not v_awake then',
     replace: 'if false then',
-    caught: ['sql/kernel/log/idle-streams.test.ts', 'a sleeping stream wakes with the next task'],
+    caught: ['sql/kernel/log/idle-streams.test.ts', 'a stream at rest wakes with the next task'],
   },
   {
     name: 'the append of one task goes to a sleeping stream',

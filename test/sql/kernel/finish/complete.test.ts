@@ -30,11 +30,11 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** Tasks in one lease, of several streams or of one. */
+/** Claims tasks in one lease, over one or several streams. */
 async function leased(count: number, streams = 2): Promise<[lease: string, runs: Run[]]> {
   const queue = `q${++queues}`;
   const tasks = numberedTasks(count).map((one, n) => ({ ...one, priority: n % streams }));
-  // A call of more than 5,000 would take several slots, and so several streams.
+  // A call of more than 5,000 tasks would take several slots, and so several streams.
   for (let n = 0; n < count; n += 5000) await enqueue(client, queue, tasks.slice(n, n + 5000));
   const runs = await claim(client, queue, { limit: count, worker: 'w' });
   expect(runs).toHaveLength(count);

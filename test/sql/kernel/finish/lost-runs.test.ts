@@ -27,7 +27,7 @@ test.each([
     [queue],
   )) as [{ id: string }];
   let seconds = 0;
-  /** One more failure: the wait says that the backoff is still there, and how often it failed. */
+  /** Fails the task once more. The wait shows that the task kept its own backoff and its count of failures. */
   const check = async (what = '') => {
     const run = await claimNext(queue);
     expect(run.id, what).toBe(id);
@@ -56,7 +56,7 @@ test.each([
   await makeDue(client, queue);
   await promote(client);
   await pass();
-  // Sooner than the backoff, as a task doesn't come back before the time that was last wished for.
+  // 9 s is less than the next backoff. A retry comes after both, so the check sees the backoff.
   await client.query(`select tock.reschedule(array[$1::bigint], now() + interval '9 s')`, [id]);
   await client.query(
     "update tock.waiting set due_at = now() - interval '1 second' where queue = $1",
@@ -82,7 +82,7 @@ test.each([
   ]);
 });
 
-test('a run whose time is up has failed: it counts, and waits for its backoff', async () => {
+test('a run that exceeds its time limit has failed: it counts as an attempt and waits for its backoff', async () => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, timeout_seconds: 5 }]);
   await failing(queue, 100);
   const run = await claimNext(queue);

@@ -39,7 +39,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** The oldest segments go, whatever their retention; those named must be gone then. */
+/** Ages and drops the segments that can be dropped, and expects those named to be gone. */
 async function dropped(...numbers: number[]): Promise<void> {
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
@@ -55,7 +55,7 @@ const prepareSegmentDrop = (segment: number) =>
 const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
 describe('a task that is retried after the segment of its first run was dropped', () => {
-  /** A task whose one run in this segment has failed; where it goes on is up to the test. */
+  /** A task that has failed once, in the segment after that of its enqueue, and waits `retry` seconds. */
   async function failed(retry: number, delayed = false): Promise<string> {
     const [id] = await enqueue(client, 'q', [delayed ? { delay_seconds: 50 } : {}]);
     if (delayed) {

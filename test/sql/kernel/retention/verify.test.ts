@@ -38,10 +38,10 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** A position that was drawn and not used yet. */
+/** A new position without a run. */
 const drawn = () => value<string>(client, "select nextval('tock.positions')");
 
-/** A run as enqueue() would have written it, at a position that a claim has gone past. */
+/** Inserts a run as enqueue() would, at a position that a claim has already passed. */
 async function plant(
   position: string,
   payload: unknown,
