@@ -51,7 +51,7 @@ test.each<[string, object, RegExp]>([
   ],
   ['payload', { ...daily, payload: 'x'.repeat(2_000_000) }, /payloads of up to/],
   ['payload', { ...daily, payload: [1], fire_as: 'fire' }, /object/],
-  // The fire comes on top of it.
+  // fire_as adds the fire to the payload, which then exceeds the limit.
   [
     'payload',
     { ...daily, payload: { x: 'x'.repeat(262_110) }, fire_as: 'fire' },
@@ -85,7 +85,7 @@ test.each<[string, object, RegExp]>([
   ).toEqual([]);
 });
 
-test('a name is as it should be', async () => {
+test('an invalid schedule name is refused', async () => {
   for (const name of ['', '-a', 'a b', 'a'.repeat(201)]) {
     expect(await refused(daily, name)).toMatchObject({ code: 'TK422', detail: 'schedule' });
   }
@@ -129,14 +129,14 @@ test('an expression that never fires is refused', async () => {
       message: /never fires/,
     });
   }
-  // What it names is what the clocks skip, every time.
+  // At all these times the clocks jump from 2 to 3, so none of them exists.
   const skipped = { queue: 'q', cron: '*/30 2 * 3 SUNL', time_zone: 'Europe/Berlin' };
   expect(await refused(skipped)).toMatchObject({ code: 'TK422', message: /never fires/ });
   for (const cron of ['0 0 29 2 *', '0 0 29 2 +SUN'])
     await putSchedule(client, 'leap', { queue: 'q', cron });
 });
 
-test('a whole number may be written with zeros behind its point', async () => {
+test('a whole number may have zeros after its decimal point', async () => {
   await client.query(
     `select tock.put_schedule('zeros', '{"queue": "q", "every_seconds": 5.0, "missed_limit": 70.00}')`,
   );
@@ -148,7 +148,7 @@ test('a whole number may be written with zeros behind its point', async () => {
   ).toBe(75);
 });
 
-// croner takes 5/15 only if it also takes /15 and 99/15: so it is given the range that is meant.
+// croner reads 5/15 only together with /15 and 99/15, so it gets the range that 5/15 means.
 function ranged(text: string): string {
   const fields = text.trim().split(/\s+/);
   const most = [59, 59, 23, 31, 12, 6].slice(6 - fields.length);
@@ -157,7 +157,7 @@ function ranged(text: string): string {
   return fields.map((field, n) => items(field, n).join(',')).join(' ');
 }
 
-test('what is refused of expressions with a mistake in them is what croner refuses', async () => {
+test('parse_cron refuses the same random expressions with mistakes as croner', async () => {
   const draw = seededPicker(3);
   const mistaken = Array.from({ length: 4000 }, () => {
     const text = randomExpression(draw);
@@ -196,7 +196,7 @@ test('what is refused of expressions with a mistake in them is what croner refus
       return false;
     }
   });
-  // croner takes MON#05, and looks at the end of 9-79/47 only where a step comes to it.
+  // croner accepts MON#05, and checks the end of 9-79/47 only if a step reaches it.
   const differ = mistaken
     .filter((text, n) => ours[n] !== theirs[n] && (ours[n] || !/#0|-\d+\/\d/.test(text)))
     .map((text) => `ours are not theirs: ${text}`);
