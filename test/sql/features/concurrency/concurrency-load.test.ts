@@ -59,7 +59,7 @@ test('an admission costs the same with a long wait list, many keys and an open t
     ]);
     return (plan[0]?.Plan['Shared Hit Blocks'] ?? 0) + (plan[0]?.Plan['Shared Read Blocks'] ?? 0);
   };
-  /** The one inside is gone, and the next comes in. */
+  /** Removes the holder, and returns the pages that the next admission reads. */
   const pages = async (concurrency_key: string) => {
     await client.query(
       `insert into tock.concurrency_admissions (number, last_ticket, scanned, queue, concurrency_key, holders)

@@ -38,7 +38,7 @@ test('a claim from several queues repeated with its request id gives the same ru
   }
   const turned = await refusal(claimAny(client, ['a', 'b', 'empty'], options));
   expect(turned).toMatchObject({ code: 'TK422', detail: 'request_id' });
-  // Its own kind of call: a claim from one of them is another.
+  // claim() and claim_any() are different calls, so the request id means another claim here.
   expect(await claim(client, 'empty', { request_id: 'r' })).toHaveLength(1);
 });
 
