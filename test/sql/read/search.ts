@@ -14,7 +14,7 @@ export type ListedTask = {
   created_at: string;
 };
 
-/** One part of a search. */
+/** One page of a search. */
 export async function searchPart(
   client: Client,
   filter: unknown,
@@ -31,7 +31,7 @@ export async function searchPart(
   return part;
 }
 
-/** All parts of a search, with something done after each. */
+/** All pages of a search. `between` is called after each page. */
 export async function search(
   client: Client,
   filter: object,
@@ -62,7 +62,7 @@ export type Lease = {
   leased_until: string;
 };
 
-/** One part of what runs. */
+/** One page of running(). */
 export async function leasesPart(
   client: Client,
   of: { queue?: string; worker?: string; cursor?: string | null; limit?: number } = {},
