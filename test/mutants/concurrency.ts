@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Concurrency keys: who holds one, who waits, who is let in. */
+/** Concurrency keys: holders, waiters and admissions. */
 export const concurrency: Mutant[] = [
   {
     name: 'a key ignores its holders',

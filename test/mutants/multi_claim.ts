@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Claims from several queues, and those that answer a worker with what it has. */
+/** Claims from several queues, and claim_for_worker(). */
 export const multiClaim: Mutant[] = [
   {
     name: 'each queue gives as much as the limit',

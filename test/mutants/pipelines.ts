@@ -30,7 +30,7 @@ export const pipelines: Mutant[] = [
     replace: 'true',
     caught: [
       'sql/features/pipelines/pipelines.test.ts',
-      'a completion that is made again answers the same',
+      'a repeated completion answers the same',
     ],
   },
 ];

@@ -44,6 +44,6 @@ export const promote: Mutant[] = [
     in: 'tock.sweep_may_be_late',
     find: 'not p_writers <@ tock.writers_of_waiting()',
     replace: 'false',
-    caught: ['sql/kernel/delay/next-wake.test.ts', 'what is committed long after a sweep'],
+    caught: ['sql/kernel/delay/next-wake.test.ts', 'long after a sweep wakes at once'],
   },
 ];

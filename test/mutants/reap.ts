@@ -43,7 +43,7 @@ export const reap: Mutant[] = [
     in: 'tock.reap_segment',
     find: 'case when t.up then r.lost else r.lost + 1 end, null, null)',
     replace: 'r.lost + 1, null, null)',
-    caught: ['sql/kernel/finish/lost-runs.test.ts', 'a run whose time is up has failed'],
+    caught: ['sql/kernel/finish/lost-runs.test.ts', 'a run that exceeds its time limit has failed'],
   },
   {
     name: 'the reaper waits for concurrency keys',

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Privileges, settings of roles, and what becomes part of a statement. */
+/** Privileges, settings of roles, and SQL injection. */
 export const roles: Mutant[] = [
   {
     name: 'new functions are executable by PUBLIC',
@@ -14,7 +14,7 @@ export const roles: Mutant[] = [
     in: 'sql',
     find: "alter role tock_edge set idle_in_transaction_session_timeout = '60s';",
     replace: '',
-    caught: ['sql/roles-cluster.test.ts', 'where a dump came without its roles'],
+    caught: ['sql/roles-cluster.test.ts', 'after a restore without the roles'],
   },
   {
     name: 'the doctor shows the values of a statement',

@@ -37,7 +37,7 @@ async function finish(load: Load): Promise<void> {
     await complete(client, leaseOf(runs));
     for (const run of runs) load.complete(run.id);
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 200 rounds.');
 }
 
 test('with writers, claimers and maintenance jobs at once, each task ends exactly once', async () => {

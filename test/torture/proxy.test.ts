@@ -29,7 +29,7 @@ const ask = () =>
     );
 const askOften = () => Promise.all(Array.from({ length: 20 }, ask));
 
-test('left alone it passes everything', async () => {
+test('without faults the proxy passes everything', async () => {
   expect(await askOften()).toEqual(Array.from({ length: 20 }, () => 1000));
 });
 

@@ -41,7 +41,7 @@ async function finish(watch: LoadState): Promise<void> {
     for (let got = 1; got > 0; left += got) got = await workOnce(client, watch, 0);
     if (left === 0) return;
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 50 rounds.');
 }
 
 test.each([

@@ -41,7 +41,7 @@ async function finish(): Promise<void> {
     if (runs.length === 0) return;
     await complete(client, leaseOf(runs));
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 200 rounds.');
 }
 
 /** The same sums, computed by one query over the stored runs. */
