@@ -263,7 +263,7 @@ test('a segment is ended on demand beside calls: exported, dropped and read as b
   expect((await end()).body).toMatchObject({ segment: 1, why: null });
   // With the archive off, an ended segment is kept for its retention like any other.
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
-  // The same holds after verification had chosen it for the archive.
+  // The drop checks this again for a segment that was chosen before the archive was turned off.
   expect(await value(tock.owner, 'select tock.may_be_dropped(1)')).toBe(false);
   await dropExpiredSegments(tock.owner);
   expect(await segmentNumbers(tock.owner)).toContain(1);

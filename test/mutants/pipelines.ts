@@ -28,9 +28,6 @@ export const pipelines: Mutant[] = [
     in: 'tock.was_ended_so',
     find: "coalesce(tock.next_queue_of(p_run.next_id), '') = coalesce(p_stage, '')",
     replace: 'true',
-    caught: [
-      'sql/features/pipelines/pipelines.test.ts',
-      'a repeated completion answers the same',
-    ],
+    caught: ['sql/features/pipelines/pipelines.test.ts', 'a repeated completion answers the same'],
   },
 ];

@@ -24,7 +24,10 @@ export const retention: Mutant[] = [
     in: 'tock.is_past_retention',
     find: "interval '1 second' * coalesce((select max((tock.policy(q)).retention_seconds)",
     replace: "interval '1 second' * coalesce((select min((tock.policy(q)).retention_seconds)",
-    caught: ['sql/kernel/retention/expiry.test.ts', 'tasks that ended longer ago than the retention'],
+    caught: [
+      'sql/kernel/retention/expiry.test.ts',
+      'tasks that ended longer ago than the retention',
+    ],
   },
   {
     name: 'a drop does not back off',

@@ -25,7 +25,10 @@ export const schedules: Mutant[] = [
     find: 'when v_after < p_schedule.anchor_at then p_schedule.anchor_at else p_schedule.anchor_at + interval',
     replace:
       'when v_after < p_schedule.anchor_at then p_schedule.anchor_at else v_after + 0 * interval',
-    caught: ['sql/features/schedules/missed-fires.test.ts', 'a schedule with a period keeps its phase'],
+    caught: [
+      'sql/features/schedules/missed-fires.test.ts',
+      'a schedule with a period keeps its phase',
+    ],
   },
   {
     name: 'of missed fires the first is made up for, not the last',
@@ -39,7 +42,10 @@ export const schedules: Mutant[] = [
     in: 'tock.plan_firing',
     find: "p_now - interval '1 second' * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds)",
     replace: 'p_now',
-    caught: ['sql/features/schedules/missed-fires.test.ts', 'fires that are less than a minute late'],
+    caught: [
+      'sql/features/schedules/missed-fires.test.ts',
+      'fires that are less than a minute late',
+    ],
   },
   {
     name: 'a schedule that is put while it fires has two next fires',

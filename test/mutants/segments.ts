@@ -81,7 +81,10 @@ export const segments: Mutant[] = [
     in: 'tock.close_segments',
     find: "v_settled integer := 0; begin if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then return 0;",
     replace: 'v_settled integer := 0; begin if false then return 0;',
-    caught: ['sql/kernel/segment/close.test.ts', 'a snapshot older than the last task of a segment'],
+    caught: [
+      'sql/kernel/segment/close.test.ts',
+      'a snapshot older than the last task of a segment',
+    ],
   },
   {
     name: 'two transactions end a segment at once',

@@ -7,7 +7,10 @@ export const streams: Mutant[] = [
     in: 'tock.open_stream',
     find: 's.number = v_number for share',
     replace: 's.number = v_number',
-    caught: ['sql/kernel/log/idle-streams.test.ts', "a task from a snapshot older than its stream's rest"],
+    caught: [
+      'sql/kernel/log/idle-streams.test.ts',
+      "a task from a snapshot older than its stream's rest",
+    ],
   },
   {
     name: 'a writer does not wake its stream',

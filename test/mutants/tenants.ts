@@ -70,7 +70,10 @@ export const tenants: Mutant[] = [
     in: 'tock.lane_of',
     find: 'while v_lane < 448 and',
     replace: 'while false and',
-    caught: ['sql/kernel/log/tenant-fairness.test.ts', 'a tenant that builds a backlog by small calls'],
+    caught: [
+      'sql/kernel/log/tenant-fairness.test.ts',
+      'a tenant that builds a backlog by small calls',
+    ],
   },
   {
     name: 'tasks that come in bulk are served like the others',

@@ -44,7 +44,10 @@ export const uniqueKeys: Mutant[] = [
     in: 'tock.append_round',
     find: 'v_older := coalesce(v_changed_at <= v_key.changed_at, false);',
     replace: 'v_older := false;',
-    caught: ['sql/features/unique_keys/newest-payload.test.ts', 'runs once more after its end, with the newest payload'],
+    caught: [
+      'sql/features/unique_keys/newest-payload.test.ts',
+      'runs once more after its end, with the newest payload',
+    ],
   },
   {
     name: 'keys are locked in the order of the call',

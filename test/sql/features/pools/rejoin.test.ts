@@ -153,16 +153,19 @@ test.each([
   ['take', (pool: string) => takeTask(client, pool, 'me')],
   ['assign', (pool: string) => assignTask(client, pool, 'new')],
   ['assign_all', async (pool: string) => (await assignAll(client, pool, ['new']))[0] as PoolAnswer],
-])('after a restore no fencing token is given twice, with %s as the first verb', async (verb, call) => {
-  const pool = `restored-${verb}`;
-  await joinPool(client, pool, 'w');
-  await addTasks(client, pool, ['t']);
-  const before = await value<string>(client, 'select last_value from tock.pool_member_numbers');
-  // Simulates another server: there current_segment() returns null until it is compiled again.
-  await client.query(`select tock.guard(), setval('tock.identity', 7);
+])(
+  'after a restore no fencing token is given twice, with %s as the first verb',
+  async (verb, call) => {
+    const pool = `restored-${verb}`;
+    await joinPool(client, pool, 'w');
+    await addTasks(client, pool, ['t']);
+    const before = await value<string>(client, 'select last_value from tock.pool_member_numbers');
+    // Simulates another server: there current_segment() returns null until it is compiled again.
+    await client.query(`select tock.guard(), setval('tock.identity', 7);
     create or replace function tock.current_segment() returns integer language plpgsql stable as 'begin return null; end'`);
-  const { fencing_token } = await call(pool);
-  await client.query('select tock.compile_current()');
-  expect(Number(fencing_token)).toBeGreaterThan(Number(before) + 1_000_000);
-  expect(await value(client, 'select tock.current_segment() is not null')).toBe(true);
-});
+    const { fencing_token } = await call(pool);
+    await client.query('select tock.compile_current()');
+    expect(Number(fencing_token)).toBeGreaterThan(Number(before) + 1_000_000);
+    expect(await value(client, 'select tock.current_segment() is not null')).toBe(true);
+  },
+);
