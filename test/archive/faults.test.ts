@@ -23,7 +23,7 @@ import { allTasks, passAllRetentions, secret, twoDays } from './two_days.ts';
 archivePerTest();
 
 test.each(['refuse', 'cut', 'other', 'swallow', 'lost', 'late'] as const)(
-  'a store that does wrong (%s) is found out, and nothing is dropped for it',
+  'a fault of the store (%s) is detected, and no segment is dropped',
   async (fault) => {
     const ids = await twoDays(tock.owner);
     const before = await answers(allTasks(ids));

@@ -126,7 +126,7 @@ const given = process.env.TOCK_MODEL_SEED;
 const seeds = given ? [Number(given)] : [1, Date.now() % 1_000_000];
 
 test.each(seeds)(
-  'whatever three do at once, no task is lost or ends twice (seed %i)',
+  'with random steps of three sessions no task is lost or ends twice (seed %i)',
   async (seed) => {
     const property = fc.asyncProperty(
       fc.array(act, { minLength: 20, maxLength: 60, size: 'max' }),

@@ -121,7 +121,7 @@ const path = process.env.TOCK_MODEL_PATH;
 const replayPath = process.env.TOCK_MODEL_REPLAY;
 
 test.each(seeds)(
-  'whatever is done to tasks, they stand as the model says (seed %i)',
+  'after random steps all tasks agree with the model (seed %i)',
   async (seed) => {
     // fast-check's bias would make the first runs the shortest.
     const commands = fc.noBias(

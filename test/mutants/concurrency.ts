@@ -9,7 +9,7 @@ export const concurrency: Mutant[] = [
     replace: 'v_policy.concurrency_limit) end;',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
-      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
+      'with eight workers no more tasks of a key run than its limit, and all tasks end',
     ],
   },
   {
@@ -19,7 +19,7 @@ export const concurrency: Mutant[] = [
     replace: 'order by g.queue, g.concurrency_key);',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
-      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
+      'with eight workers no more tasks of a key run than its limit, and all tasks end',
     ],
   },
   {

@@ -36,7 +36,7 @@ export const promote: Mutant[] = [
     replace: 'p.tenant, p.created_at, p.bytes, p.payload, null from placed p',
     caught: [
       'sql/kernel/finish/lost-runs.test.ts',
-      'a task keeps its backoff through all that happens to it',
+      'a task keeps its own backoff through losses, releases and changes',
     ],
   },
   {

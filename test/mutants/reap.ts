@@ -22,7 +22,7 @@ export const reap: Mutant[] = [
     find: "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end; v_reached",
     replace:
       "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_job.reached_at, '-infinity'); v_reached",
-    caught: ['sql/kernel/finish/reap.test.ts', 'a claim that commits after its deadline'],
+    caught: ['sql/kernel/finish/reap.test.ts', 'a claim that commits after its own deadline'],
   },
   {
     name: 'a lease is taken back before its time',

@@ -48,7 +48,7 @@ export const retention: Mutant[] = [
     in: 'tock.may_be_dropped',
     find: "where a.segment = p_segment and a.state = 'verified')",
     replace: 'where a.segment = p_segment)',
-    caught: ['archive/faults.test.ts', 'is found out, and nothing is dropped for it'],
+    caught: ['archive/faults.test.ts', 'is detected, and no segment is dropped'],
   },
   {
     name: 'a segment is dropped that was not counted',

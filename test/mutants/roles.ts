@@ -7,7 +7,7 @@ export const roles: Mutant[] = [
     in: 'sql',
     find: 'revoke all on all routines in schema tock from public … cascade;',
     replace: '',
-    caught: ['sql/conventions.test.ts', 'nothing is executable or readable by everybody'],
+    caught: ['sql/conventions.test.ts', 'PUBLIC can execute no routine and read no table'],
   },
   {
     name: 'the role of the HTTP server may leave a transaction open',

@@ -44,7 +44,7 @@ rule(
 );
 
 rule(
-  'nothing is executable or readable by everybody',
+  'PUBLIC can execute no routine and read no table',
   `select p.proname from pg_proc p
    cross join lateral aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
    where p.pronamespace = ${schema} and a.grantee = 0

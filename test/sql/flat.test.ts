@@ -207,7 +207,7 @@ test('a claim at a limit costs the same for the three hundredth time', async () 
   await expectInvariants(client);
 });
 
-test('empty streams of tasks with options cost a claim what empty plain ones do', async () => {
+test('empty streams of tasks with options cost a claim as little as empty plain ones', async () => {
   for (const [queue, options] of Object.entries({ plain: {}, asks: { timeout_seconds: 60 } })) {
     await client.query(`select tock.put_queue($1, '{"lanes": 64}')`, [queue]);
     const tasks = numberedTasks(300).map((task, n) => ({

@@ -40,7 +40,7 @@ async function finish(load: Load): Promise<void> {
   throw new Error('Tasks were left after 200 rounds.');
 }
 
-test('with writers, claimers and maintenance jobs at once, each task ends exactly once', async () => {
+test('each task ends exactly once beside concurrent writers, claimers and maintenance jobs', async () => {
   const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
   const completed = new Map<string, number>();
   const load: Load = {

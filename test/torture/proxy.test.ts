@@ -34,7 +34,7 @@ test('without faults the proxy passes everything', async () => {
 });
 
 test.each(['answers lost', 'answers cut'] as const)(
-  'some are %s after the server had the request',
+  'some connections are %s after the server has the request',
   async (way) => {
     const before = heard;
     proxy.tear(way);

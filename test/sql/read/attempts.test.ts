@@ -132,7 +132,7 @@ function expectTold(found: TaskRow, told: Attempt[]): void {
 
 const ways = ['failed', 'lost', 'changed', 'superseded', 'failed', 'changed', 'lost', 'failed'];
 
-test('100 attempts are listed one by one, in order, whatever segments they lie in', async () => {
+test('100 attempts over many segments are listed one by one, in order', async () => {
   const chain = await begin({ delay_seconds: 100 });
   for (let n = 0; n < 99; n++) {
     await attempt(chain, ways[n % ways.length] as string);

@@ -84,7 +84,7 @@ test('an admission costs the same with a long wait list, many keys and an open t
   expect(await middle('long')).toBeLessThan(few * 1.5);
 });
 
-test('no more tasks of a key than its limit run, whatever eight workers do, and all tasks end', async () => {
+test('with eight workers no more tasks of a key run than its limit, and all tasks end', async () => {
   const limits: Record<string, number> = { a: 1, b: 1, c: 3, d: 2, e: 1 };
   await putQueue(client, 'hammered', {
     backoff_base_seconds: 0,

@@ -214,7 +214,7 @@ describe('a child waits for a parent that', () => {
       },
     ],
     [
-      'is given back',
+      'is released',
       {},
       async (queue) => client.query('select tock.release($1)', [leaseOf(await take(queue))]),
     ],
@@ -224,7 +224,7 @@ describe('a child waits for a parent that', () => {
       async (_, id) => client.query('select tock.reprioritize(array[$1::bigint], 1)', [id]),
     ],
     [
-      'stands at a concurrency key',
+      'waits at a concurrency key',
       { concurrency_key: 'g' },
       async (_, id) => becomes(id, 'ready'),
     ],

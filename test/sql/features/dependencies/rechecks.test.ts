@@ -100,7 +100,7 @@ describe('a child becomes ready when its parent is done, though', () => {
     ['changed', 'tock.reprioritize(array[$1::bigint], 1)', 'q'],
     ['cancelled', 'tock.cancel(array[$1::bigint])', null],
   ] as const)
-    test(`it was ${how} in a transaction that is open while the child begins to wait`, async () => {
+    test(`it was ${how} by a transaction that commits only after the child has begun to wait`, async () => {
       const other = await db.connect();
       const [parent = ''] = await enqueue(client, 'q', [{}]);
       await other.query('begin');

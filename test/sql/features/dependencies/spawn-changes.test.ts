@@ -93,7 +93,7 @@ test('a task that has started doesn’t expire while its children run, nor after
 });
 
 test.each(['yield', 'keep'])(
-  'with concurrency_retry %s a task that waits keeps its place in its concurrency_key',
+  'with concurrency_retry %s a task that waits for its children stays the holder of its key',
   async (retry) => {
     const [queue, children] = [newQueue(), newQueue()];
     await client.query('select tock.put_queue($1, $2)', [

@@ -64,7 +64,7 @@ describe('a completion is refused whose task would wait', () => {
   });
 
   test.each([1, 2])(
-    'for a task at its concurrency key, which lets in %d',
+    'for a task at its concurrency key with a limit of %d',
     async (concurrency_limit) => {
       await client.query('select tock.put_queue($1, $2)', [
         'q',

@@ -20,7 +20,7 @@ import { claimAny, queuesAndPayloads } from './claim_any.ts';
 
 databasePerTest();
 
-test('the first queue gives what it has, the next fills the rest of the limit', async () => {
+test('a claim takes all tasks of the first queue, and fills its limit from the next', async () => {
   await enqueue(client, 'b', numberedTasks(5));
   expect(queuesAndPayloads(await claimAny(client, ['a', 'b'], { limit: 2 }))).toEqual(['b0', 'b1']);
   await enqueue(client, 'a', numberedTasks(3));

@@ -208,7 +208,7 @@ test('a completion with an old snapshot gets 40001 if another session has comple
   expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
 });
 
-test('a result may name the stage that comes next, before or after, or end the task', async () => {
+test('a result may name any stage as the next one, or end the task', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { stage: 'index', result: 1 });
   await completeRun(await claimNext('index'), { stage: 'fetch', result: 2 });

@@ -309,7 +309,7 @@ test.each([
   ['lease_seconds', () => joinPool(client, 'bad', 'a', { seconds: 0 })],
   ['lease_seconds', () => takeTask(client, 'bad', 'a', 86_401)],
   ['lease_seconds', () => assignTask(client, 'bad', 't', { seconds: -1 })],
-])('%s is refused where it can not be, and nothing is done (%#)', async (field, call) => {
+])('an invalid %s is refused, and changes nothing (%#)', async (field, call) => {
   expect(await refusal(call())).toMatchObject({ code: 'TK422', detail: field });
   expect(await poolState(client, 'bad')).toEqual([]);
 });

@@ -111,7 +111,7 @@ test('the maintenance job moves the cursor of a wait list back to the first memb
 test.each([
   ['gone', (pool: string) => assignTask(client, pool, 't')],
   ['gone2', async (pool: string) => (await assignAll(client, pool, ['t']))[0]],
-])('a free worker is found behind 1,100 that have vanished (%s)', async (pool, call) => {
+])('a free worker is found behind 1,100 expired ones (%s)', async (pool, call) => {
   await fill(pool, 1100);
   await client.query(
     "update tock.pool_members set leased_until = now() - interval '1 second' where pool = $1",

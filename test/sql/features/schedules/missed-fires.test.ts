@@ -39,7 +39,7 @@ async function after(name: string, rule: object) {
   return { all, from, last: from + 19 * hour, fired: nominal(all, 'fired') };
 }
 
-test('of twenty missed fires, one: the last that was due is fired, and the others are not', async () => {
+test('with missed one, the last of twenty missed fires is fired', async () => {
   const { all, from, last, fired: at } = await after('one', {});
   expect(at).toEqual([last]);
   expect(all[0]).toMatchObject({ outcome: 'missed', task_id: null });
@@ -47,25 +47,25 @@ test('of twenty missed fires, one: the last that was due is fired, and the other
   expect(Number(all[0]?.until_at) / 1000).toBe(last);
 });
 
-test('of twenty missed fires, skip: none is fired', async () => {
+test('with missed skip, none of twenty missed fires is fired', async () => {
   const { all, from, fired: at } = await after('skip', { missed: 'skip' });
   expect(at).toEqual([]);
   expect(nominal(all, 'missed')).toEqual([from]);
 });
 
-test('of twenty missed fires, all: each is fired, the oldest first', async () => {
+test('with missed all, twenty missed fires are fired, the oldest first', async () => {
   const { from, fired: at } = await after('all', { missed: 'all' });
   expect(at).toEqual(Array.from({ length: 20 }, (_, n) => from + n * hour));
 });
 
-test('of twenty missed fires, all up to five: the oldest five', async () => {
+test('with missed all and a limit of five, the oldest five of twenty missed fires are fired', async () => {
   const { all, from, fired: at } = await after('five', { missed: 'all', missed_limit: 5 });
   expect(at).toEqual([0, 1, 2, 3, 4].map((n) => from + n * hour));
   expect(nominal(all, 'missed')).toEqual([from + 5 * hour]);
 });
 
 test.each(['skip', 'replace'])(
-  'what may not overlap (%s) catches up with one task',
+  'a schedule with overlap %s catches up with one task',
   async (overlap) => {
     const { all, from, last } = await after(`lone-${overlap}`, { missed: 'all', overlap });
     const kept = all.filter(({ task_id }) => task_id);

@@ -73,7 +73,7 @@ test.each<[string, object, RegExp]>([
   ['options.depends_on', { ...daily, options: { depends_on: ['1'] } }, /depends_on/],
   ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /not a stage/],
   ['nonsense', { ...daily, nonsense: 1 }, /no setting nonsense/],
-])('what a schedule can not have is refused by name: %s', async (field, settings, message) => {
+])('an invalid setting of a schedule is refused by its name: %s', async (field, settings, message) => {
   const { code, detail, message: said } = await refused(settings);
   expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
   expect(said).toMatch(message);
@@ -109,7 +109,7 @@ test.each([
   ['@reboot', /5 or 6 fields/],
   ['x', /5 or 6 fields/],
 ])(
-  'a cron expression that is none is refused with the part that is wrong: %s',
+  'an invalid cron expression is refused with its wrong part: %s',
   async (cron, message) => {
     const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
     expect({ code, detail, said }).toEqual({

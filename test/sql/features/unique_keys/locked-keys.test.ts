@@ -33,7 +33,7 @@ test.each([
   ['promotes', 'debounce', later, 'select tock.promote() where $1::bigint[] is not null'],
   ['changes a ready one as', 'replace', unfinished, `select tock.change($1, '{"payload": 0}')`],
 ])(
-  'while somebody %s the task of a key, %s says to try again',
+  'while another transaction %s the task of a key, %s gets TK503',
   async (how, on_conflict, more, statement) => {
     const [other, keeper] = [await db.connect(), await db.connect()];
     const queue = how.replaceAll(' ', '-');

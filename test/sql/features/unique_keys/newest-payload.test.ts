@@ -21,12 +21,12 @@ databasePerFile();
 
 describe('a payload that is committed after its task has started runs too', () => {
   const ways: [string, object][] = [
-    ['what is to rerun', { on_conflict: 'rerun' }],
-    ['what replaces a pending one', { on_conflict: 'replace', unique_policy: 'pending' }],
-    ['what replaces, with no policy said', { on_conflict: 'replace' }],
-    ['what is merged', { on_conflict: 'merge' }],
-    ['what is put off', { on_conflict: 'debounce' }],
-    ['what is throttled', { on_conflict: 'throttle', unique_seconds: 60 }],
+    ['with rerun', { on_conflict: 'rerun' }],
+    ['with replace and the policy pending', { on_conflict: 'replace', unique_policy: 'pending' }],
+    ['with replace and the default policy', { on_conflict: 'replace' }],
+    ['with merge', { on_conflict: 'merge' }],
+    ['with debounce', { on_conflict: 'debounce' }],
+    ['with throttle', { on_conflict: 'throttle', unique_seconds: 60 }],
   ];
   test.each(ways)('%s', async (name, options) => {
     const queue = name.replaceAll(/[ ,]+/g, '-');

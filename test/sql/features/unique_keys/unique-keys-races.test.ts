@@ -31,7 +31,7 @@ test('a second call with a key waits for the first one and returns the same task
   expect(await second).toBe(first);
 });
 
-test('eight callers with one key add one task, whatever on_conflict they use', async () => {
+test('eight callers with one key add one task, with any on_conflict', async () => {
   const options = [
     {},
     { on_conflict: 'replace', unique_policy: 'unfinished' },

@@ -130,7 +130,7 @@ const changeAgain: typeof change = (...call) =>
     return changeAgain(...call);
   });
 
-test('concurrent changes and cancels of the same tasks answer what they did', async () => {
+test('the answers of concurrent changes and cancels of the same tasks are true', async () => {
   const all = await enqueue(client, 'q', numberedTasks(40));
   const did = new Map<string, string[]>(all.map((id) => [id, []]));
   const change1 = async (n: number) => {

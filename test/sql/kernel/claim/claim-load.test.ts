@@ -19,7 +19,7 @@ test.each([
   [7, 7_000],
   [100, 15_000],
 ])(
-  'eight workers at limit %i claim %i tasks, each once and with its payload, while writers go on',
+  'eight workers at limit %i claim %i tasks beside writers, each once and with its payload',
   async (limit, total) => {
     const queue = `limit-${limit}`;
     const client = await db.connect();

@@ -204,7 +204,7 @@ describe('a time limit', () => {
     ]);
   });
 
-  test('ends a lease of one priority, whatever else is ready', async () => {
+  test('ends a lease of one priority, also if tasks of other priorities are ready', async () => {
     await client.query(
       `select tock.put_queue('ranks', '{"backoff_base_seconds": 0, "max_attempts": 2}')`,
     );

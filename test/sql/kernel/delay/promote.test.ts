@@ -121,7 +121,7 @@ test('a claim inside a transaction promotes nothing for others', async () => {
   expect(await value(client, 'select count(*)::int from tock.waiting')).toBe(1);
 });
 
-test('two promotions at once share what is due', async () => {
+test('two concurrent promotions share the due tasks', async () => {
   await overdue('q', [5, 4, 3, 2, 1]);
   const other = await db.connect();
   await other.query('begin');
@@ -161,7 +161,7 @@ test('an open transaction with a delayed task holds up no other waiting task', a
   await expectInvariants(client);
 });
 
-test('an empty claim says when to come back', async () => {
+test('an empty claim answers when to claim again', async () => {
   const retry = (queue: string) =>
     value<number | null>(client, 'select (tock.claim_state(array[$1])).retry_after_seconds', [
       queue,

@@ -133,7 +133,7 @@ test.each(['repeatable read', 'serializable'])(
 );
 
 test.each(['repeatable read', 'serializable'])(
-  'a queue made after a %s snapshot is enqueued to, or refused as a race',
+  'an enqueue to a queue that is newer than its %s snapshot succeeds or gets a conflict',
   async (level) => {
     const writer = await db.connect();
     await writer.query(`begin isolation level ${level}`);

@@ -34,7 +34,7 @@ async function endOf(id: string) {
 }
 
 test.each(['base_seconds', 'cap_seconds', 'jitter'])(
-  'a %s too small for a double stops neither the reaper nor a failure',
+  'a %s too small for a double does not break the reaper or a failure',
   async (part) => {
     const own = `{"timeout_seconds": 5, "backoff": {"${part}": ${tiny}}}`;
     const [up, failed] = await enqueueText(part, `[${own}, ${own}]`);

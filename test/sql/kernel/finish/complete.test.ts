@@ -119,7 +119,7 @@ test('tasks of another lease are refused, and those of this lease are completed'
   expect(await complete(client, other)).toMatchObject({ completed: 2 });
 });
 
-test('a lease that was never given completes nothing', async () => {
+test('an unknown lease completes no run', async () => {
   const [lease, runs] = await leased(1);
   const unknown = '00000000-0000-4000-8000-000000000001';
   const close = `${lease.slice(0, 28)}${lease[28] === '0' ? '1' : '0'}${lease.slice(29)}`;

@@ -272,7 +272,7 @@ test('thousands of retried runs end by either id, and runs of other leases are r
   await expectInvariants(client);
 });
 
-test('an unknown lease is refused, whatever runs are named', async () => {
+test('an unknown lease is refused, with or without named runs', async () => {
   const none = null as unknown as string;
   expect(await complete(client, none, [{ id: '1' }])).toBeUndefined();
   expect(await fail(client, none, [{ id: '1', ...again }])).toBeUndefined();

@@ -19,7 +19,7 @@ afterAll(() => expectInvariants(client));
 test.each([
   ['in the segment in use', async () => {}],
   ["over segments' edges", () => startNextSegment(client)],
-])('a task keeps its backoff through all that happens to it, %s', async (_, pass) => {
+])('a task keeps its own backoff through losses, releases and changes, %s', async (_, pass) => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, delay_seconds: 50 }]);
   const [{ id }] = (await rows<{ id: string }>(
     client,
@@ -99,7 +99,7 @@ describe.each([
   ['that has a backoff of its own', { backoff: taskBackoff }],
   ['that has none', {}],
 ])('a task %s', (_, options) => {
-  test('is not worn out by workers that die: lost runs are counted apart', async () => {
+  test('does not lose attempts by workers that die: lost runs have a count of their own', async () => {
     const policy = { max_attempts: 2, max_lost: 9, backoff_jitter: 0, backoff_base_seconds: 100 };
     const queue = await queueWithTasks(policy, [options]);
     for (let n = 0; n < 4; n++) {
@@ -113,7 +113,7 @@ describe.each([
     expect(await taskById(id)).toMatchObject({ state: 'dead', error: 'last', attempt: 6, lost: 4 });
   });
 
-  test('that kills its workers is dead after max_lost, and says so', async () => {
+  test('that kills its workers is dead after max_lost, with an error that says so', async () => {
     const queue = await queueWithTasks({ max_lost: 3, max_attempts: 1 }, [options]);
     let id = '';
     for (const n of [1, 2, 3]) {

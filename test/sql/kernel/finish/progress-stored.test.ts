@@ -151,7 +151,7 @@ describe('progress is refused with the name of the field for', () => {
     expect(await shownProgress(id)).toEqual([null, null]);
   });
 
-  test('a note of 500 characters, of whatever alphabet, is no mistake', async () => {
+  test('a note of 500 characters is accepted in any alphabet', async () => {
     const { lease, id } = await enqueueAndClaim(1);
     const note = '🚀я'.repeat(250);
     await extendWithProgress(client, lease, { progress: 100, note });

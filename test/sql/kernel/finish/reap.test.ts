@@ -126,7 +126,7 @@ test('a part completed in an open transaction is neither reaped nor run twice', 
   await expectInvariants(client);
 });
 
-test('a part completed while the reaper works is refused: it came too late', async () => {
+test('a part completed while the reaper works is refused as too late', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, lease);
@@ -142,7 +142,7 @@ test('a part completed while the reaper works is refused: it came too late', asy
   await expectInvariants(client);
 });
 
-test('a whole lease completed while the reaper works is refused, and the other way round', async () => {
+test('a whole lease completed while the reaper works is refused, and a reaper beside an open completion skips the lease', async () => {
   await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, lease);
@@ -165,7 +165,7 @@ test('a whole lease completed while the reaper works is refused, and the other w
   await expectInvariants(client);
 });
 
-test('a claim that commits after its deadline is reaped all the same', async () => {
+test('a claim that commits after its own deadline is reaped too', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const worker = await db.connect();
   await worker.query('begin');

@@ -45,7 +45,7 @@ test('a released task is ready at once and has lost no attempt', async () => {
   });
 });
 
-test('a part of a lease is given back, the rest stays', async () => {
+test('a part of a lease is released, and the rest stays', async () => {
   const ids = await enqueue(client, 'part', numberedTasks(5));
   const lease = leaseOf(await claim(client, 'part', { limit: 5 }));
   expect(await release(client, lease, ids.slice(3))).toEqual({ released: 2, refused: [] });

@@ -117,7 +117,7 @@ test("a task from a snapshot older than its stream's waking is refused or claime
 });
 
 test.each(['repeatable read', 'serializable'])(
-  'a rest under an old %s snapshot puts no stream with a task to sleep',
+  'deactivate_streams with an old %s snapshot puts no stream with a task to rest',
   async (level) => {
     const sleeper = await db.connect();
     await enqueue(client, 'stale', numberedTasks(1));

@@ -74,7 +74,7 @@ describe('a task that is retried after the segment of its first run was dropped'
   };
 
   test.each([false, true])(
-    'waiting: is known and canceled by its id (delayed %s)',
+    'waiting: is found and cancelled by its id (delayed %s)',
     async (late) => {
       const id = await failed(5000, late);
       await startNextSegment(client);
@@ -86,7 +86,7 @@ describe('a task that is retried after the segment of its first run was dropped'
   );
 
   test.each([false, true])(
-    'ready, running and done: is known by its id (delayed %s)',
+    'ready, running and done: is found by its id (delayed %s)',
     async (late) => {
       const id = await failed(0, late);
       await dropped(1);
@@ -118,7 +118,7 @@ describe('a task that is retried after the segment of its first run was dropped'
     await known(id, 'running');
   });
 
-  test('is changed and canceled for its next attempt while it runs', async () => {
+  test('is changed and cancelled for its next attempt while it runs', async () => {
     const id = await failed(0);
     await dropped(1);
     const second = await claimRuns(client, 'q');

@@ -212,7 +212,7 @@ test('only one transaction creates segments, and tasks at the end of the last ge
   await expectInvariants(client);
 });
 
-test('segments that several sessions create concurrently exist once, and a caller that cannot wait is told to retry', async () => {
+test('segments that several sessions create concurrently exist once, and a caller that cannot wait gets TK503', async () => {
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   for (let round = 1; round <= 4; round++) {
     await nearTheLastEnd(40);
