@@ -7,7 +7,10 @@ export const multiClaim: Mutant[] = [
     in: 'tock.claim_any',
     find: 'p_limit => v_left',
     replace: 'p_limit => p_limit',
-    caught: ['sql/features/multi_claim/claim-any.test.ts', 'a claim takes all tasks of the first queue'],
+    caught: [
+      'sql/features/multi_claim/claim-any.test.ts',
+      'a claim takes all tasks of the first queue',
+    ],
   },
   {
     name: 'a worker that has a lease is given another',

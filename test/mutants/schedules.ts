@@ -35,7 +35,10 @@ export const schedules: Mutant[] = [
     in: 'tock.plan_firing',
     find: "array[tock.last_fire(p_schedule, v_fire, p_now - interval '1 second' * p_schedule.jitter_seconds)]",
     replace: 'array[v_fire]',
-    caught: ['sql/features/schedules/missed-fires.test.ts', 'with missed one, the last of twenty missed fires'],
+    caught: [
+      'sql/features/schedules/missed-fires.test.ts',
+      'with missed one, the last of twenty missed fires',
+    ],
   },
   {
     name: 'a fire that is late by a little is missed',

@@ -223,11 +223,7 @@ describe('a child waits for a parent that', () => {
       {},
       async (_, id) => client.query('select tock.reprioritize(array[$1::bigint], 1)', [id]),
     ],
-    [
-      'waits at a concurrency key',
-      { concurrency_key: 'g' },
-      async (_, id) => becomes(id, 'ready'),
-    ],
+    ['waits at a concurrency key', { concurrency_key: 'g' }, async (_, id) => becomes(id, 'ready')],
   ];
   for (const [what, options, detour] of detours) {
     test(what, async () => {

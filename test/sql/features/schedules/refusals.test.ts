@@ -73,17 +73,20 @@ test.each<[string, object, RegExp]>([
   ['options.depends_on', { ...daily, options: { depends_on: ['1'] } }, /depends_on/],
   ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /not a stage/],
   ['nonsense', { ...daily, nonsense: 1 }, /no setting nonsense/],
-])('an invalid setting of a schedule is refused by its name: %s', async (field, settings, message) => {
-  const { code, detail, message: said } = await refused(settings);
-  expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
-  expect(said).toMatch(message);
-  expect(
-    await rows(
-      client,
-      'select 1 from tock.schedules union all select 1 from tock.schedule_next_fires',
-    ),
-  ).toEqual([]);
-});
+])(
+  'an invalid setting of a schedule is refused by its name: %s',
+  async (field, settings, message) => {
+    const { code, detail, message: said } = await refused(settings);
+    expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
+    expect(said).toMatch(message);
+    expect(
+      await rows(
+        client,
+        'select 1 from tock.schedules union all select 1 from tock.schedule_next_fires',
+      ),
+    ).toEqual([]);
+  },
+);
 
 test('an invalid schedule name is refused', async () => {
   for (const name of ['', '-a', 'a b', 'a'.repeat(201)]) {
@@ -108,18 +111,15 @@ test.each([
   ['1,,2 * * * *', /minute field .* has ''/],
   ['@reboot', /5 or 6 fields/],
   ['x', /5 or 6 fields/],
-])(
-  'an invalid cron expression is refused with its wrong part: %s',
-  async (cron, message) => {
-    const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
-    expect({ code, detail, said }).toEqual({
-      code: 'TK422',
-      detail: 'cron',
-      said: expect.stringMatching(message),
-    });
-    expect(hint).not.toBe('');
-  },
-);
+])('an invalid cron expression is refused with its wrong part: %s', async (cron, message) => {
+  const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
+  expect({ code, detail, said }).toEqual({
+    code: 'TK422',
+    detail: 'cron',
+    said: expect.stringMatching(message),
+  });
+  expect(hint).not.toBe('');
+});
 
 test('an expression that never fires is refused', async () => {
   for (const cron of ['0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 1-7 * +MON#5']) {
