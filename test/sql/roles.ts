@@ -18,7 +18,7 @@ const governing = names(
    create_key keys_list revoke_key rotate_key update_key audit_log tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );
-/** Functions about API keys that show only what the given key may see. */
+/** With an API key these functions hide what the key may not see; without one they hide nothing. */
 const ofNoKey = names(
   'visible_task readable readable_links own_tenant own_request_id tenants_of_key queues_of_key',
 );

@@ -63,7 +63,7 @@ test('tasks without a key do not wait for those with one', async () => {
   expect(payloadsOf(runs).sort()).toEqual([0, 'plain', 'too']);
 });
 
-describe('the next task is admitted when the holder', () => {
+describe('the next task is admitted when a task', () => {
   const ends: [string, (lease: string, id: string) => Promise<unknown>][] = [
     ['is done', (lease) => complete(client, lease)],
     ['is done with a result', (lease, id) => complete(client, lease, [{ id, result: 1 }])],

@@ -212,7 +212,7 @@ test('keys that must be kept do not keep a bounded prune from the others', async
     `update tock.unique_keys set created_at = created_at - interval '8 days',
        written_at = written_at - interval '8 days' where queue like 'age-%'`,
   );
-  // The period of a changed_at counts from the key's last write.
+  // The time for which a key remembers changed_at counts from the key's last write.
   const at = (day: number) => ({ changed_at: `2026-01-0${day}T00:00:00Z` });
   await keysOf('age-written', 4, { ...at(1), unique_policy: 'period', unique_seconds: 31536000 });
   const counts = async () =>

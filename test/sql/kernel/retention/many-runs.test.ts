@@ -86,7 +86,7 @@ test('a retried task is found by its id when the segment of its first run is dro
 test('a done task is not reported dead when the segment of its last run was dropped first', async () => {
   const [id = ''] = await enqueue(client, 'q', numberedTasks(2));
   const runs = await claim(client, 'q', { limit: 2 });
-  // The other run waits to be retried, and this keeps the first segment.
+  // The other run of the lease is still open, and this keeps the first segment.
   await fail(client, leaseOf(runs), [{ id, retry_in_seconds: 3600 }]);
   await pass();
   await makeDue(client, 'q');

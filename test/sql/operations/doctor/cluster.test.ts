@@ -322,7 +322,7 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   for (const { hint } of wrong.filter(({ finding }) => /crash|autovacuum|edge/.test(finding))) {
     for (const statement of hint.split('; ')) await superuser.query(statement);
   }
-  // Before, ALTER ROLE ALL overrode this setting of the server, so the hint for the role did not reset it.
+  // Until now a setting for all roles hid this setting of the server.
   await anew();
   expect((await part('settings()')).map(({ detail }) => detail)).toEqual([
     expect.stringContaining('synchronous_commit is off'),
