@@ -172,7 +172,7 @@ test('an erasure that a concurrent step has overwritten stays pending and is mad
   const erase = async (n: number) => {
     await tock.send(`DELETE /v1/tasks/${ids[n]}/payload`);
     const done = step();
-    await waitUntil('it puts its file', async () => held.length > n);
+    await waitUntil('the step puts its file', async () => held.length > n);
     return { done, go: () => held[n]?.() };
   };
   // Both steps have read the file before either writes it.

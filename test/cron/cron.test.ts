@@ -82,7 +82,7 @@ test('pg_cron alone promotes, reaps, puts streams to rest, creates segments and 
   // This session runs deactivate_streams and stays open, so no second copy of that job may run meanwhile.
   const resting = await db.connect();
   await resting.query('begin');
-  await waitUntil('no other session rests', () =>
+  await waitUntil('no other session runs deactivate_streams', () =>
     value(resting, "select tock.run_maintenance('deactivate_streams') is not null"),
   );
   const rested = 'select last_ok_at from tock.maintenance_jobs where name = $1';
@@ -114,14 +114,11 @@ test('pg_cron alone promotes, reaps, puts streams to rest, creates segments and 
   // This comes last: before, a tick could run the jobs while they have nothing to do.
   await makeMaintenanceDue(client);
 
-  const promoted = await waitUntil(
-    'the delayed task is ready and the lost ones are back',
-    async () => {
-      const found = await task(client, late as string);
-      const back = await task(client, ids[2] as string);
-      return found?.state === 'ready' && back?.state === 'ready' && found;
-    },
-  );
+  const promoted = await waitUntil('the delayed task and the lost ones are ready', async () => {
+    const found = await task(client, late as string);
+    const back = await task(client, ids[2] as string);
+    return found?.state === 'ready' && back?.state === 'ready' && found;
+  });
   expect(promoted.payload).toBe('late');
   expect(await task(client, ids[0] as string)).toMatchObject({
     lost: 1,
@@ -130,7 +127,7 @@ test('pg_cron alone promotes, reaps, puts streams to rest, creates segments and 
   expect((await rows(client, 'select * from tock.complete($1)', [lease])).length).toBe(0);
 
   const done = await waitUntil(
-    'each maintenance job but the one at work elsewhere is recorded',
+    'each maintenance job except the one that runs elsewhere is recorded',
     async () => {
       const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
         client,

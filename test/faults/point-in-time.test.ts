@@ -66,7 +66,7 @@ beforeAll(async () => {
   await all.host.write(`${restored.folder}/data/recovery.signal`, '');
   await restored.start();
   const watcher = await restored.connect(restored.superUrl());
-  await waitUntil('the restore is through', () =>
+  await waitUntil('the restore has ended', () =>
     value<boolean>(watcher, 'select not pg_is_in_recovery()'),
   );
   stored = await newestStored(watcher);

@@ -122,7 +122,7 @@ test('a database filled by logical replication continues above its rows', async 
   await completeMore(ledger, 150);
   await load.stop();
   const written = await value(publisher, 'select pg_current_wal_lsn()');
-  await waitUntil('the replica has it all', () =>
+  await waitUntil('the replica has received everything', () =>
     value<boolean>(
       admin,
       `select bool_and(latest_end_lsn >= $1) and not exists (

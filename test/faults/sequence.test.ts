@@ -236,7 +236,7 @@ test.each([
   await client.query(tampering);
   const second = load();
   // A tick of the load may be running the guard already. Then run_maintenance() returns null.
-  await waitUntil('the guard has come', async () => {
+  await waitUntil('the guard has run', async () => {
     return (await value(client, "select tock.run_maintenance('guard')")) !== null;
   });
   await completeMore(ledger, 60);

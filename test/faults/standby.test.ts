@@ -93,7 +93,7 @@ test('a promoted standby without the last changes gives no id that the old prima
   const kept = copyLedger(ledger);
   const old = await primary.connect();
   const written = await value(old, 'select pg_current_wal_insert_lsn()');
-  await waitUntil('the standby has it all', () =>
+  await waitUntil('the standby has received everything', () =>
     value<boolean>(client, 'select pg_last_wal_replay_lsn() >= $1', [written]),
   );
   // The standby can be read meanwhile.

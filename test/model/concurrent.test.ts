@@ -112,7 +112,7 @@ async function together(acts: Act[]): Promise<void> {
   const open = states.filter(
     (task) => ['ready', 'running', 'waiting'].includes(task.state) && !waitsForEver(all, task),
   );
-  expect(open, 'have not come to an end').toEqual([]);
+  expect(open, 'tasks that have not ended').toEqual([]);
   // A done task was completed once, and other tasks not at all. Each stage of a pipeline has a completion of its own.
   for (const { id, state, staged } of states) {
     const times = shared.times.get(id) ?? 0;

@@ -34,7 +34,7 @@ export async function doClaim(
   expect(runs.length, 'claimed').toBeGreaterThan(0);
   expect(runs.length, 'claimed').toBeLessThanOrEqual(step.limit);
   const token = sql.leaseOf(runs);
-  expect(model.leases.has(token), 'an old token').toBe(false);
+  expect(model.leases.has(token), 'the token of an earlier lease').toBe(false);
   for (const run of runs) {
     const task = model.tasks.get(run.id);
     expect(task?.state, `claimed ${run.id}`).toBe('ready');

@@ -55,9 +55,10 @@ async function lookAtConcurrencyKeys(model: Model, { client }: ModelDatabase): P
       (task) => task.admitted && concurrencyKeyOf(task) === concurrency_key,
     ).length;
     const limit = model.limits.get(concurrency_key) ?? 1;
-    if (came.length > 0) expect(holders, `inside ${concurrency_key}`).toBeLessThanOrEqual(limit);
+    if (came.length > 0)
+      expect(holders, `holders of ${concurrency_key}`).toBeLessThanOrEqual(limit);
     if (left.length > 0)
-      expect(holders, `inside ${concurrency_key}, with others in its line`).toBeGreaterThanOrEqual(
+      expect(holders, `holders of ${concurrency_key}, while others wait`).toBeGreaterThanOrEqual(
         limit,
       );
   }

@@ -99,7 +99,7 @@ export async function drain(client: Client, queue: string, options: ClaimOptions
 
 export function leaseOf(runs: Run[]): string {
   const [first] = runs;
-  if (!first) throw new Error('The claim gave nothing.');
+  if (!first) throw new Error('The claim returned no run.');
   return first.lease;
 }
 
@@ -225,7 +225,7 @@ export async function refusal(promise: Promise<unknown>): Promise<Refusal> {
     const { code, message, detail = '', hint = '' } = error as Refusal;
     return { code, message, detail, hint };
   }
-  throw new Error('The call was meant to be refused, and was not.');
+  throw new Error('The call should have been refused, but succeeded.');
 }
 
 type Found<T> = Exclude<T, false | null | undefined>;

@@ -50,7 +50,7 @@ const start = (db: Database, load: Load) =>
 
 const goesOn = async (load: Load) => {
   const before = load.completed.size;
-  await waitUntil('work goes on', async () => load.completed.size > before + 100);
+  await waitUntil('the load continues', async () => load.completed.size > before + 100);
 };
 
 /** Expects every accepted task to be claimed exactly once, and to be done. */
@@ -92,7 +92,9 @@ test('work continues during a migration that waits for a lock, across the bounda
   await reader.query('begin; select count(*) from tock.leases');
   const lines: string[] = [];
   const migrated = toNext(db, { lockSeconds: 60, log: (line) => lines.push(line) });
-  await waitUntil('it waits', async () => lines.some((line) => line.startsWith('Waiting for')));
+  await waitUntil('the migration waits', async () =>
+    lines.some((line) => line.startsWith('Waiting for')),
+  );
   await goesOn(load);
   await reader.query('commit');
   await migrated;

@@ -92,8 +92,7 @@ test('a transaction that stays open after a call blocks neither its window nor t
   await enqueue(key.key, holder);
   await enqueue(key.key);
   await turn(key);
-  // The holder locks the window of 86,400 s, because its call was the first in it. A window of 43,200 s is
-  // another one.
+  // The holder began the current window, and keeps its lock. With another length the next call needs another lock.
   await client.query('select tock.update_key($1, \'{"rate_seconds": 43200}\')', [key.prefix]);
   await enqueue(key.key);
   await enqueue(key.key);

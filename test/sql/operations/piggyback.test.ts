@@ -61,7 +61,7 @@ describe.each([
     const other = await db.connect();
     const pid = await pidOf(other);
     const outcome = claimed(other).catch((error: { code: string }) => error.code);
-    await waitUntil('the claim sleeps on the way', () =>
+    await waitUntil('the claim sleeps in its maintenance', () =>
       value<boolean>(client, "select wait_event = 'PgSleep' from pg_stat_activity where pid = $1", [
         pid,
       ]),

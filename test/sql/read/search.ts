@@ -27,7 +27,7 @@ export async function searchPart(
     'select * from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)',
     [JSON.stringify(filter), cursor, limit],
   );
-  if (!part) throw new Error('A search gave no row.');
+  if (!part) throw new Error('The search returned no row.');
   return part;
 }
 
@@ -47,7 +47,7 @@ export async function search(
     if (!cursor) return all;
     await between();
   }
-  throw new Error('A search has no end.');
+  throw new Error('The search had more pages after 1,000 calls.');
 }
 
 export const idsOf = (found: { id: string }[]) => found.map(({ id }) => id);
@@ -72,6 +72,6 @@ export async function leasesPart(
     'select * from tock.running(p_queue => $1, p_worker => $2, p_cursor => $3, p_limit => $4)',
     [of.queue ?? null, of.worker ?? null, of.cursor ?? null, of.limit ?? 100],
   );
-  if (!part) throw new Error('A look at what runs gave no row.');
+  if (!part) throw new Error('running() returned no row.');
   return part;
 }

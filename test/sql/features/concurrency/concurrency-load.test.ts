@@ -125,7 +125,7 @@ test('with eight workers no more tasks of a key run than its limit, and all task
         const concurrency_key = payload as string;
         running[concurrency_key] = (running[concurrency_key] ?? 0) + 1;
         if (running[concurrency_key] > (limits[concurrency_key] as number))
-          throw new Error(`${concurrency_key} is overrun`);
+          throw new Error(`${concurrency_key} has more holders than its limit`);
       }
       if (runs.length === 0) continue;
       const lease = leaseOf(runs);

@@ -235,7 +235,7 @@ async function onTheWay(what: string): Promise<void> {
     `create function public.on_the_way() returns trigger language plpgsql as $$ begin ${what}; return null; end $$;
      create trigger on_the_way before insert on tock.promotions execute function public.on_the_way()`,
   );
-  // A sweep is a maintenance job of its own, and none may run here: it may fail, and it has no time limit.
+  // No sweep may run here. It is a maintenance job, which may fail and has no time limit.
   await client.query(
     "update tock.maintenance_jobs set last_started_at = now() + interval '1 hour'",
   );

@@ -78,7 +78,7 @@ test('fires of a killed session are rolled back, and others fire them', async ()
   await client.query('select pg_terminate_backend($1)', [pid]);
   await Promise.all(firing);
   await waitUntil(
-    'it is gone',
+    'the killed session is gone',
     async () =>
       !(await value(client, 'select count(*)::int from pg_stat_activity where pid = $1', [pid])),
   );

@@ -85,7 +85,7 @@ test('a claim whose stream was deactivated and reactivated behind its cursor lea
   await first.query('commit');
   await held;
   // The second claim holds the stream and has read the cursor. It waits before it reads the runs.
-  await waitUntil('the second claim stands before the table', () =>
+  await waitUntil('the second claim waits for the table', () =>
     value<boolean>(
       client,
       `select exists (select from pg_locks

@@ -43,7 +43,7 @@ async function again(queue: string): Promise<Run> {
   await makeDue(client, queue);
   await promote(client);
   const [run] = await claim(client, queue, { worker: `w${queue}` });
-  if (!run) throw new Error('The task did not come back.');
+  if (!run) throw new Error('The task was not ready for its next run.');
   return run;
 }
 

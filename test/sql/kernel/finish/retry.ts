@@ -27,7 +27,7 @@ export async function claimNext(queue: string): Promise<Run> {
   await makeDue(client, queue);
   await promote(client);
   const [run] = await claim(client, queue);
-  if (!run) throw new Error('The task did not come back.');
+  if (!run) throw new Error('The task was not ready for its next run.');
   return run;
 }
 

@@ -81,14 +81,16 @@ export async function segmentNumbers(client: Client): Promise<number[]> {
   );
   const torn = found.filter((one) => one.leaves !== 4);
   if (torn.length > 0)
-    throw new Error(`Segments without all their leaves: ${JSON.stringify(torn)}`);
+    throw new Error(`Segments without all their partitions: ${JSON.stringify(torn)}`);
   const known = await rows<{ number: number }>(
     client,
     'select number from tock.segments order by number',
   );
   const numbers = found.map((one) => one.number);
   if (numbers.join() !== known.map((one) => one.number).join()) {
-    throw new Error(`Leaves of ${numbers}, segments ${known.map((one) => one.number)}`);
+    throw new Error(
+      `Partitions of segments ${numbers}, but segments ${known.map((one) => one.number)}`,
+    );
   }
   return numbers;
 }
