@@ -147,7 +147,7 @@ test('all runs of a lease start again when the missed one is not known', async (
   expect((await task(client, ids[0] as string))?.runs).toHaveLength(2);
 });
 
-test('a canceled run that verification finds is not started', async () => {
+test('a cancelled run that verification finds is not started', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   const between = await drawn();
   await enqueue(client, 'q', numberedTasks(1, 1));
