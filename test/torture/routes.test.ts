@@ -9,7 +9,7 @@ const verbs = readFileSync(
   'utf8',
 );
 
-/** The paths of the HTTP driver, as written, without what comes after a question mark. */
+/** The paths in the HTTP driver's source, without query strings. */
 const asked = (verbs.match(/['`]\/v1\/[^'`]*['`]/g) ?? []).map((text) =>
   text
     .slice(1, -1)
@@ -22,7 +22,7 @@ const fits = (route: string, one: string) =>
   parts(route).length === parts(one).length &&
   parts(route).every((part, at) => /^\{/.test(part) || ['{}', part].includes(parts(one)[at] ?? ''));
 
-/** Pools are names without tasks; the others read, or change what the judge goes by. */
+/** Routes that the load leaves out. Pools have no tasks; the others only read, or change what the judge relies on. */
 const apart = [
   '/metrics',
   '/v1/archive',
@@ -44,7 +44,7 @@ const apart = [
   '/v1/tasks/{id}/payload',
 ];
 
-test('the load calls every route but those named here', async () => {
+test('the load calls every route except those listed here', async () => {
   const app = createApp(() => Promise.reject(new Error('no database')));
   const document = (await (await app.request('/openapi.json')).json()) as { paths: object };
   const left = Object.keys(document.paths).filter(
@@ -53,7 +53,10 @@ test('the load calls every route but those named here', async () => {
   expect(left.sort()).toEqual(apart);
 });
 
-/** Verbs of SQL that the load does not call: pools, the archive, settings, and those that others, and the HTTP API, are made of. */
+/**
+ * Verbs that the load leaves out: those of pools, the archive and settings, and those that other verbs and the
+ * HTTP API call.
+ */
 const apartInSql = `
   archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing archive_part
   archive_rewriting archive_rewritten archive_search record_archive_step archive_unwanted archived assign
@@ -64,7 +67,7 @@ const apartInSql = `
   reap_pools reset_concurrency_key reset_limits rest resume_schedule retain rotate rotate_push_secret run_maintenance
   schedule take tenants_of_key tick_by tidy unassign update_key enable_archive_by_default`;
 
-test('the load calls every verb of SQL but those named here', () => {
+test('the load calls every verb of SQL except those listed here', () => {
   const called = new Set(verbs.match(/(?<=tock\.|ofMany\(')\w+(?=\()/g));
   const left = [...new Set(grantedVerbs.tock_admin)].filter((verb) => !called.has(verb));
   expect(left.sort()).toEqual(apartInSql.trim().split(/\s+/));
