@@ -32,7 +32,7 @@ const maintenance_jobs = names(
   'run_maintenance promote fire_schedules reap reap_pools deactivate_streams create_segments verify_segments drop_expired_segments guard isolate_tenants prune collect_metrics',
 );
 
-const door = names(
+const edge = names(
   'authorize known_key whoami tenant_of_task queue_for_authorization http_enqueue with_trace http_complete http_task http_erase_archived',
 );
 
@@ -52,7 +52,7 @@ export const grantedVerbs: Record<string, string[]> = {
     ...maintenance_jobs,
     ...asking,
   ],
-  tock_edge: [...giving, ...doing, ...answered, ...governing, ...archive, ...door, ...asking],
+  tock_edge: [...giving, ...doing, ...answered, ...governing, ...archive, ...edge, ...asking],
   outsider: [],
 };
 
