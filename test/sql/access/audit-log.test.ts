@@ -182,9 +182,7 @@ const looks =
   );
 const clockwork =
   `tick run_maintenance promote fire_schedules reap reap_pools deactivate_streams create_segments verify_segments
-  drop_expired_segments guard isolate_tenants prune collect_metrics`.split(
-    /\s+/,
-  );
+  drop_expired_segments guard isolate_tenants prune collect_metrics`.split(/\s+/);
 
 const archiving =
   `archive enable_archive_by_default archived archive_part record_archive_step archive_search archive_unwanted archive_deleted

@@ -119,7 +119,13 @@ describe('the largest calls', () => {
     held.enqueue = await locksOf(on, () => enqueue(on, 'large', tasks));
     await enqueue(on, 'large', numberedTasks(2000, 0, { delay_seconds: 3600 }));
     held.claim = await locksOf(on, () => claim(on, 'large', { limit: 10_000 }));
-    for (const call of ['deactivate_streams()', 'queue_stats()', 'promote(10000, true)', 'create_segments()', 'tick()']) {
+    for (const call of [
+      'deactivate_streams()',
+      'queue_stats()',
+      'promote(10000, true)',
+      'create_segments()',
+      'tick()',
+    ]) {
       held[call] = await locksOf(on, () => on.query(`select tock.${call}`));
     }
     // A call locks the tables of its segments with their indexes, and up to 64 streams. A tick locks what its
