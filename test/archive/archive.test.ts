@@ -21,12 +21,12 @@ import { allTasks, passAllRetentions, secret, twoDays } from './two_days.ts';
 
 archivePerTest();
 
-test('what goes to the archive is dropped and reads as before, to the letter', async () => {
+test('archived tasks are dropped from the database and read exactly as before', async () => {
   const ids = await twoDays(tock.owner);
   const before = await answers(allTasks(ids));
   await passAllRetentions(tock.owner);
   await enableArchive();
-  // Nothing is dropped that isn't there.
+  // Segments that are not in the archive yet are not dropped.
   await dropExpiredSegments(tock.owner);
   expect(await segmentNumbers(tock.owner)).toContain(1);
   expect(await archiveState()).toMatchObject({ enabled: true, waiting: 2, files: 0 });
@@ -38,14 +38,14 @@ test('what goes to the archive is dropped and reads as before, to the letter', a
   expect(await answers(allTasks(ids))).toEqual(before);
   const { waiting, exported, files, rows: filed } = await archiveState();
   expect([waiting, exported, filed >= 60, files > 8]).toEqual([0, 2, true, true]);
-  // A run's id leads to its task, too.
+  // The id of each run also finds its task.
   const { runs: attempts } = JSON.parse(before.get(ids.retried as string) ?? '{}');
   expect(attempts).toHaveLength(3);
   for (const { id } of attempts) expect((await task(id)).body).toMatchObject({ id: ids.retried });
   expect((await task('999999999999')).status).toBe(404);
 });
 
-test('who waits for an archived task has it at once, and a wait is one request of a rate', async () => {
+test('a wait for an archived task ends at once, and counts as one request of a rate', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
@@ -64,7 +64,7 @@ test('who waits for an archived task has it at once, and a wait is one request o
   expect((await wait(open, 0)).status).toBe(429);
 });
 
-test('a look-up reads the end of a file and one group of it', async () => {
+test('a lookup reads the footer of a file and one row group', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
@@ -75,13 +75,13 @@ test('a look-up reads the end of a file and one group of it', async () => {
   expect(bucket.reads.length).toBeLessThanOrEqual(2);
 });
 
-test('tasks are found in the files, the newest segment first, part by part', async () => {
+test('tasks are listed from the files, the newest segment first, page by page', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
   await archive({ rows: 9 });
   const asked = 'GET /v1/archive/tasks?queue=many&limit=7';
-  // While the database has them they are found there.
+  // While a segment is in the database, the archive's list leaves its tasks out.
   expect((await tock.send(asked)).body).toMatchObject({ tasks: [], cursor: null });
   await dropExpiredSegments(tock.owner);
   const found: string[] = [];
@@ -102,7 +102,7 @@ test('tasks are found in the files, the newest segment first, part by part', asy
   expect(acme.body.tasks).toMatchObject([{ id: ids.done, state: 'done' }]);
   const late = await tock.send('GET /v1/archive/tasks?queue=shop&from=2099-01-01T00:00:00Z');
   expect(late.body.tasks).toEqual([]);
-  // To the microsecond, as in the database.
+  // Instants have microseconds, as in the database.
   const { created_at } = (await task(ids.done as string)).body;
   const at = encodeURIComponent(created_at);
   const next = encodeURIComponent(
@@ -124,7 +124,7 @@ test('tasks are found in the files, the newest segment first, part by part', asy
   const closed = encodeURIComponent(`the bank is closed ${secret}`);
   expect(await by('bills', `error=${closed}`)).toMatchObject([{ id: ids.dead }]);
   expect(await by('bills', 'error=closed')).toEqual([]);
-  // A task that went on has one row, by its last run.
+  // A task with several runs has one row, from its last run.
   const slow = await tock.send('GET /v1/archive/tasks?queue=slow');
   expect(slow.body.tasks.map(({ id }: { id: string }) => id).sort()).toEqual(
     [ids.retried, ids.waited].sort(),
@@ -163,7 +163,7 @@ test('an error reads in the archive as it does in the database', async () => {
   );
 });
 
-test('whose a task is, is judged in the archive as it was before', async () => {
+test('keys for some tenants or queues see the same tasks in the archive as before', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
@@ -179,19 +179,19 @@ test('whose a task is, is judged in the archive as it was before', async () => {
   expect((await tock.send(`GET /v1/tasks/${ids.retried}`, { key })).status).toBe(200);
   expect((await tock.send(`GET /v1/tasks/${ids.done}`, { key })).status).toBe(404);
   const listed = await tock.send('GET /v1/archive/tasks?queue=shop', { key });
-  // Nor how many others have.
+  // The answer must not show how many tasks other tenants have.
   expect(listed.body).toMatchObject({ tasks: [], scanned: 0 });
   const many = await tock.send('GET /v1/archive/tasks?queue=many&limit=1', { key: one });
   expect(many.body).toMatchObject({ tasks: [{}], scanned: 50 });
   expect((await tock.send('GET /v1/archive/tasks?queue=shop', { key: one })).status).toBe(403);
 });
 
-test('an erased task is empty at once, and gone from every file after a step', async () => {
+test('an erased task has no payload at once, and no file has it after a step', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
   await archive({ rows: 11 });
-  // Its segment is exported and still here: both are emptied.
+  // The task's segment is exported and still in the database, so both copies must be erased.
   expect((await tock.send(`DELETE /v1/tasks/${ids.dead}/payload`)).status).toBe(200);
   await dropExpiredSegments(tock.owner);
   expect(await everythingStored()).toContain(secret);
@@ -201,7 +201,7 @@ test('an erased task is empty at once, and gone from every file after a step', a
   expect((await task(ids.dead as string)).text).not.toContain(secret);
   const listed = await tock.send('GET /v1/archive/tasks?queue=bills');
   expect(listed.text).not.toContain(secret);
-  // By nothing that was in them.
+  // A search for its old error or unique key must not find it either.
   const closed = encodeURIComponent(`the bank is closed ${secret}`);
   expect((await tock.send(`GET /v1/archive/tasks?queue=bills&error=${closed}`)).body.tasks).toEqual(
     [],
@@ -211,7 +211,8 @@ test('an erased task is empty at once, and gone from every file after a step', a
     [],
   );
   expect(await archiveState()).toMatchObject({ erasures_pending: 3 });
-  // Nor where others that are to be erased are so many that they are not all named.
+  // With over 10,000 pending erasures the files' rows are hidden in another way: an answer shows nothing erased,
+  // or is a 503.
   await tock.owner.query(
     "insert into tock.archive_erasures (task_id, queue) select n, 'q' from generate_series(1, 10001) n",
   );
@@ -228,7 +229,7 @@ test('an erased task is empty at once, and gone from every file after a step', a
   expect((await tock.send('DELETE /v1/tasks/999999999999/payload')).status).toBe(404);
 });
 
-test('what is still in the database needs no store', async () => {
+test('tasks in the database are read without the store', async () => {
   await enableArchive();
   const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 1 }]);
   for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
@@ -244,7 +245,7 @@ test('a segment is ended on demand beside calls: exported, dropped and read as b
   expect((await end()).status).toBe(409);
   await enableArchive();
   const first = await enqueue(tock.owner, 'try', [{ payload: 'first' }]);
-  // Four ask at once, while tasks come in: one segment ends, and no position is given twice.
+  // Four calls end a segment concurrently, while tasks arrive. One segment ends, and no position is given twice.
   const enqueued = Array.from({ length: 40 }, () =>
     tock.send('POST /v1/queues/try/tasks', { body: { payload: 'beside' } }),
   );
@@ -260,9 +261,9 @@ test('a segment is ended on demand beside calls: exported, dropped and read as b
   const before = await answers(ids);
   await closeSegments(tock.owner);
   expect((await end()).body).toMatchObject({ segment: 1, why: null });
-  // Turned off before it was exported it is history like any other, with its retention.
+  // With the archive off, an ended segment is kept for its retention like any other.
   await tock.send('PUT /v1/archive', { body: { enabled: false } });
-  // Also where it had been chosen before.
+  // The drop checks this again for a segment that was chosen before the archive was turned off.
   expect(await value(tock.owner, 'select tock.may_be_dropped(1)')).toBe(false);
   await dropExpiredSegments(tock.owner);
   expect(await segmentNumbers(tock.owner)).toContain(1);
@@ -275,7 +276,7 @@ test('a segment is ended on demand beside calls: exported, dropped and read as b
   expect(await answers(ids)).toEqual(before);
 });
 
-test('while a transaction ends a segment another waits for it, and is told of the same', async () => {
+test('two calls that end a segment: the second gets 503, and after the first the same segment', async () => {
   await enableArchive();
   await enqueue(tock.owner, 'try', [{}]);
   const other = await tock.database.connect();
@@ -290,14 +291,14 @@ test('while a transaction ends a segment another waits for it, and is told of th
   expect(await end()).toMatchObject({ status: 200, body: { segment: 1 } });
 });
 
-test('a segment ended on demand is over though nothing comes after it, and stays while an older task waits for parents in it', async () => {
+test('a segment ended on demand closes without later tasks, and stays while a task waits for parents in it', async () => {
   await enableArchive();
   const [done, open] = await enqueue(tock.owner, 'try', [{}, { delay_seconds: 1000 }]);
   const [child] = await enqueue(tock.owner, 'try', [{ depends_on: [done, open] }]);
   for (const runs of await drain(tock.owner, 'try')) await complete(tock.owner, leaseOf(runs));
   const end = async () => (await tock.send('POST /v1/archive/end')).body;
   await end();
-  // Though nothing comes after it.
+  // No stream has entered the next segment, but this one can close.
   await closeSegments(tock.owner);
   expect(await end()).toMatchObject({ segment: 1, closed_at: expect.any(String), why: null });
   const gone = async () => {
@@ -312,7 +313,7 @@ test('a segment ended on demand is over though nothing comes after it, and stays
   expect(await gone()).toBe(true);
 });
 
-test('a segment that was ended on demand stays for a task that was enqueued later after one in it', async () => {
+test('a segment ended on demand stays for a later task that depends on one in it', async () => {
   await enableArchive();
   const [dead = ''] = await enqueue(tock.owner, 'q', [{ max_attempts: 1 }]);
   expect((await tock.send('POST /v1/archive/end')).status).toBe(200);

@@ -2,15 +2,15 @@ import type { Bucket } from '../../functions/env.ts';
 
 type Fault = 'refuse' | 'cut' | 'other' | 'swallow' | 'lost' | 'late';
 
-/** An R2 bucket in memory, whose next put goes wrong as it is told. */
+/** An R2 bucket in memory. `fault` says how its next put fails. */
 export class MemoryBucket implements Bucket {
   readonly objects = new Map<string, Uint8Array>();
   fault: Fault | null = null;
-  /** What was given up, and arrives when land() is called. */
+  /** Objects whose put timed out. They are stored when land() is called. */
   readonly #late = new Map<string, Uint8Array>();
-  /** Objects that are refused to be deleted or read. */
+  /** Objects that refuse reads and deletes. */
   readonly locked = new Set<string>();
-  /** Ranges and whole objects that were read. */
+  /** The ranges and objects that were read. */
   reads: string[] = [];
 
   async put(key: string, bytes: Uint8Array): Promise<void> {
@@ -23,7 +23,7 @@ export class MemoryBucket implements Bucket {
       throw new Error('R2 took over 30 s');
     }
     const kept = fault === 'cut' ? bytes.slice(0, bytes.length / 2) : bytes.slice();
-    // In the middle of what is compressed.
+    // This byte lies within compressed data.
     if (fault === 'other') kept.fill((kept[200] ?? 0) ^ 1, 200, 201);
     this.objects.set(key, kept);
     if (fault === 'lost') throw new Error('the connection broke');

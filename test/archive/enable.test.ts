@@ -18,7 +18,7 @@ import { passAllRetentions, twoDays } from './two_days.ts';
 
 archivePerTest();
 
-test('a cron trigger takes steps by itself, and says what went wrong', async () => {
+test('a cron trigger archives by itself, and reports what failed', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
@@ -33,7 +33,7 @@ test('a cron trigger takes steps by itself, and says what went wrong', async () 
   expect(await archiveState()).toMatchObject({ waiting: 0, exported: 2, failures: 0 });
 });
 
-test('a Worker with a store turns it on, and not where somebody turned it off', async () => {
+test('a Worker with a store enables the archive, unless it was disabled before', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   const worker = createWorker({ connect: tock.connect });
@@ -46,7 +46,7 @@ test('a Worker with a store turns it on, and not where somebody turned it off', 
   expect(await archiveState()).toMatchObject({ enabled: false });
 });
 
-test('a Worker whose archive is manual leaves it to be turned on', async () => {
+test('a Worker with a manual archive does not enable it', async () => {
   const worker = createWorker({ connect: tock.connect });
   const env = { ARCHIVE: bucket, TOCK_ARCHIVE: 'manual' };
   await worker.scheduled({}, env);
@@ -56,7 +56,7 @@ test('a Worker whose archive is manual leaves it to be turned on', async () => {
   expect(await archiveState()).toMatchObject({ enabled: true, last_step_at: expect.any(String) });
 });
 
-test('an alarm takes steps when it rings, and rings again for what failed', async () => {
+test('an alarm archives when it is due, and is set again after a failure', async () => {
   await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   const kept = new Map<string, unknown>();
@@ -83,7 +83,7 @@ test('an alarm takes steps when it rings, and rings again for what failed', asyn
   expect(await archiveState()).toMatchObject({ failures: 0, waiting: 0, exported: 2 });
 });
 
-test('turned off, history goes as before; turned on again it goes to the archive', async () => {
+test('with the archive disabled history is only dropped, and enabled again it is archived', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
@@ -93,12 +93,12 @@ test('turned off, history goes as before; turned on again it goes to the archive
   await dropExpiredSegments(tock.owner);
   expect(await segmentNumbers(tock.owner)).not.toContain(1);
   expect((await task(ids.plain as string)).status).toBe(404);
-  // What had been written of it is no file of the archive.
+  // The files that were already written do not belong to the archive any more, and are deleted.
   await archive();
   expect(bucket.objects.size).toBe(0);
 });
 
-test('without a store the archive is not turned on, and says what is missing', async () => {
+test('without a store enabling the archive is refused with a hint', async () => {
   const bare = await anotherWorker();
   const refused: Reply = await bare.send('PUT /v1/archive', { body: { enabled: true } });
   expect(refused).toMatchObject({

@@ -23,7 +23,7 @@ import { allTasks, passAllRetentions, secret, twoDays } from './two_days.ts';
 archivePerTest();
 
 test.each(['refuse', 'cut', 'other', 'swallow', 'lost', 'late'] as const)(
-  'a store that does wrong (%s) is found out, and nothing is dropped for it',
+  'a fault of the store (%s) is detected, and no segment is dropped',
   async (fault) => {
     const ids = await twoDays(tock.owner);
     const before = await answers(allTasks(ids));
@@ -42,7 +42,7 @@ test.each(['refuse', 'cut', 'other', 'swallow', 'lost', 'late'] as const)(
     await dropExpiredSegments(tock.owner);
     expect(await segmentNumbers(tock.owner)).not.toContain(1);
     expect(await answers(allTasks(ids))).toEqual(before);
-    // What nobody recorded is taken away.
+    // Objects without a record are deleted.
     await archive();
     expect(bucket.objects.size).toBe((await archiveState()).files);
   },
@@ -51,7 +51,7 @@ test.each(['refuse', 'cut', 'other', 'swallow', 'lost', 'late'] as const)(
 const anHourPasses = () =>
   tock.owner.query("update tock.archive_objects set noted_at = noted_at - interval '61 minutes'");
 
-test('a put that was given up and arrives all the same is taken away', async () => {
+test('an object that is stored after its put timed out is deleted', async () => {
   await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
@@ -69,11 +69,11 @@ test('a put that was given up and arrives all the same is taken away', async () 
   expect(await value(tock.owner, 'select count(*)::int from tock.archive_objects')).toBe(0);
 });
 
-test('what can be neither deleted nor erased keeps nothing else from its way', async () => {
+test('objects that cannot be deleted or erased do not block other work', async () => {
   const ids = await twoDays(tock.owner);
   await passAllRetentions(tock.owner);
   await enableArchive();
-  // A part of the first segment; its file is locked, and so is what is to be deleted.
+  // One file has a part of the first segment. It is locked, and so are the objects that must be deleted.
   expect((await step({ rows: 11 })).status).toBe(200);
   for (const path of bucket.objects.keys()) bucket.locked.add(path);
   await tock.owner.query(
@@ -122,7 +122,7 @@ test('a task with more files than a step rewrites is erased step by step', async
   expect(await everythingStored()).not.toContain(secret);
 });
 
-test('several who erase from a file at once harm nothing', async () => {
+test('concurrent steps that erase from one file lose nothing', async () => {
   const ids = await enqueue(
     tock.owner,
     'q',
@@ -154,7 +154,7 @@ test('several who erase from a file at once harm nothing', async () => {
   expect(bucket.objects.size).toBe((await archiveState()).files);
 });
 
-test('who is overtaken in a file that did not know of its task erases it again', async () => {
+test('an erasure that a concurrent step has overwritten stays pending and is made again', async () => {
   const ids = await enqueue(tock.owner, 'q', [{ payload: 'other' }, { payload: secret }]);
   for (const runs of await drain(tock.owner, 'q')) await complete(tock.owner, leaseOf(runs));
   await startNextSegment(tock.owner);
@@ -172,10 +172,10 @@ test('who is overtaken in a file that did not know of its task erases it again',
   const erase = async (n: number) => {
     await tock.send(`DELETE /v1/tasks/${ids[n]}/payload`);
     const done = step();
-    await waitUntil('it puts its file', async () => held.length > n);
+    await waitUntil('the step puts its file', async () => held.length > n);
     return { done, go: () => held[n]?.() };
   };
-  // Both have read the file as it was.
+  // Both steps have read the file before either writes it.
   const first = await erase(0);
   const second = await erase(1);
   for (const { done, go } of [first, second]) {
@@ -189,7 +189,7 @@ test('who is overtaken in a file that did not know of its task erases it again',
   expect(await everythingStored()).not.toContain(secret);
 });
 
-test('two who step at once archive each run once', async () => {
+test('two concurrent steps archive each run once', async () => {
   const ids = await twoDays(tock.owner);
   const before = await answers(allTasks(ids));
   await passAllRetentions(tock.owner);
@@ -214,9 +214,9 @@ test('two who step at once archive each run once', async () => {
   expect(bucket.objects.size).toBe((await archiveState()).files);
 });
 
-/** A statement of a step is done, and its answer lost: what comes after it isn't. */
+/** The statement succeeds, its answer is lost, and the rest of the step does not run. */
 test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'tock.archive_erased'])(
-  'an answer of %s that is lost harms nothing',
+  'a lost answer of %s does no harm',
   async (verb) => {
     const ids = await twoDays(tock.owner);
     await passAllRetentions(tock.owner);
@@ -236,7 +236,7 @@ test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'toc
     await archive();
     expect(await everythingStored()).not.toContain(secret);
     expect((await task(ids.retried as string)).body.runs).toHaveLength(3);
-    // What was left over in the middle is given up after an hour.
+    // Objects of the interrupted step are deleted after an hour.
     await tock.owner.query("update tock.archive_objects set noted_at = now() - interval '2 hours'");
     await archive();
     expect(bucket.objects.size).toBe((await archiveState()).files);

@@ -51,7 +51,7 @@ const states = async (id: string) =>
     note,
   ]);
 
-test('what was about to be dropped when the archive was turned on is whole there', async () => {
+test('a segment whose drop had begun before the archive was enabled is archived whole', async () => {
   const [id = ''] = await enqueue(tock.owner, 'q', [{ payload: 'needle' }]);
   await failLater('q', 'needle');
   await goesOn('q');
@@ -66,7 +66,7 @@ test('what was about to be dropped when the archive was turned on is whole there
     ['done', 'half'],
   ]);
   await passAllRetentions(tock.owner);
-  // Whoever reads keeps it from being dropped, after all that would have gone before it has.
+  // The open reader keeps the segment itself from being dropped, after the steps that prepare its drop.
   const reader = await tock.database.connect();
   await reader.query('begin');
   await reader.query('select from tock.runs');
@@ -84,7 +84,7 @@ test('what was about to be dropped when the archive was turned on is whole there
   expect(await everythingStored()).not.toContain('needle');
 });
 
-test('segments that are dropped in another order than they were made leave no gap', async () => {
+test('a task is whole when its segments are dropped in another order than they were created', async () => {
   await tock.owner.query(`select tock.put_queue('kept', '{"retention_seconds": 7776000}')`);
   const keep = async () => {
     await enqueue(tock.owner, 'kept', [{}]);
@@ -119,8 +119,8 @@ test('segments that are dropped in another order than they were made leave no ga
   expect(await answers([id])).toEqual(before);
 });
 
-test('a task that waited is found among the files of very many that did', async () => {
-  // They become ready in another order than they were made: each file's are far apart.
+test('a task that waited is found among 128 files of such tasks', async () => {
+  // The tasks become ready in another order than they were enqueued, so each file has distant ids.
   const delayed = Array.from({ length: 256 }, (_, n) => ({
     payload: n,
     delay_seconds: 1 + ((n * 101) % 256),
@@ -142,11 +142,11 @@ test('a task that waited is found among the files of very many that did', async 
     expect(await task(id)).toMatchObject({ status: 200, body: { id, state: 'done' } });
     reads.push(bucket.reads.length);
   }
-  // Of each file its end and a group; few were read in vain.
+  // For each file its footer and one row group are read, so few files were read in vain.
   expect(reads.reduce((sum, n) => sum + n)).toBeLessThan(ids.length * 2 * 1.5);
 });
 
-test('a look-up that would have to read too many files says so', async () => {
+test('a lookup that would have to read too many files is refused', async () => {
   const [id = ''] = await enqueue(tock.owner, 'q', [{ delay_seconds: 1 }]);
   await goesOn('q');
   await complete(tock.owner, await take('q'));
@@ -158,7 +158,7 @@ test('a look-up that would have to read too many files says so', async () => {
   await enableArchive();
   await archive({ rows: 1 });
   await dropExpiredSegments(tock.owner);
-  // As those are of which it is not known which tasks they have.
+  // A range from 0 makes each file a possible place of any task, as for files whose tasks are not known.
   await tock.owner.query('delete from tock.archived_tasks');
   await tock.owner.query(
     'insert into tock.archived_tasks select f.number, 0, 1000000000 from tock.archived_files f limit 100',

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { columns, type RunTexts } from '../../functions/archive/columns.ts';
 import { readRows, toParquet } from '../../functions/archive/parquet.ts';
 
-/** What PostgreSQL may have in a text: any Unicode but U+0000. */
+/** Any text that PostgreSQL can store: Unicode without U+0000. */
 const text = fc.oneof(
   fc.constantFrom('', '\ufeff', '\ufeffann', '\uffff', '\x1a', '\x1e\x1f', '\u{10ffff}', '\r\n'),
   fc.string({ unit: 'binary' }).map((any) => any.replaceAll('\0', '')),
@@ -18,7 +18,7 @@ const of: Record<string, fc.Arbitrary<string>> = {
   micros,
   text,
   flag: fc.boolean().map(String),
-  // as to_json() writes a double: what tells a progress from 0 to 100
+  // As to_json() writes a double: the progress of a run, from 0 to 100.
   real: fc.constantFrom('0', '100', '33.3333333', '1e-05', '99.99999999999999', '2.5e-300'),
 };
 
@@ -29,7 +29,7 @@ const row = fc.tuple(
   }),
 ) as fc.Arbitrary<RunTexts>;
 
-test('runs are read as they were written, whatever is in them', async () => {
+test('runs with any values are read as they were written', async () => {
   const rows = fc.uniqueArray(row, { minLength: 1, maxLength: 20, selector: ([id]) => id });
   await fc.assert(
     fc.asyncProperty(rows, async (given) => {

@@ -42,7 +42,7 @@ async function archive(): Promise<void> {
 
 const open = () => s3(store.settings.TOCK_ARCHIVE_URL, 'S3RVER', 'S3RVER', 'us-east-1');
 
-/** The files as they lie, in a folder. */
+/** Copies the archive's files into a folder. */
 async function fetched(): Promise<void> {
   const { rows } = await tock.owner.query('select path from tock.archived_files');
   for (const { path } of rows) {
@@ -52,7 +52,7 @@ async function fetched(): Promise<void> {
   }
 }
 
-/** The README's queries, on the folder instead of the bucket. */
+/** The README's queries, with the folder instead of the bucket. */
 function queries(): string[] {
   const [, section = ''] = readFileSync(join(checkout, 'README.md'), 'utf8').split('## Archive\n');
   const [part = ''] = section.split('\n## ');
@@ -61,7 +61,7 @@ function queries(): string[] {
   );
 }
 
-test('an S3-compatible server keeps the archive, and gives it back to the letter', async () => {
+test('an S3-compatible server stores the archive and returns it exactly', async () => {
   await tock.send('PUT /v1/archive', { body: { enabled: true } });
   await archive();
   await dropExpiredSegments(tock.owner);
@@ -73,7 +73,7 @@ test('an S3-compatible server keeps the archive, and gives it back to the letter
   expect(body.tasks).toHaveLength(50);
 });
 
-test('DuckDB reads the files as they lie, as the README has it', async () => {
+test("DuckDB reads the files with the README's queries", async () => {
   await fetched();
   const duck = await (await DuckDBInstance.create()).connect();
   const [counted = '', tasks = ''] = queries();
@@ -96,7 +96,7 @@ test('DuckDB reads the files as they lie, as the README has it', async () => {
   expect(row).toMatchObject({ payload: '7', type: 'TIMESTAMP WITH TIME ZONE' });
 });
 
-test('an erased task is gone from the server', async () => {
+test('an erased task is deleted from the server', async () => {
   for (const id of [ids.done, ids.dead]) {
     expect((await tock.send(`DELETE /v1/tasks/${id}/payload`)).status).toBe(200);
   }
@@ -110,7 +110,7 @@ test('an erased task is gone from the server', async () => {
   expect(found.getRowObjectsJson()).toEqual([{ n: '0' }]);
 });
 
-test('a wrong key, a bucket that is not there and a server that is gone say so', async () => {
+test('a wrong key, a missing bucket and a missing server are reported', async () => {
   const wrong = s3(store.settings.TOCK_ARCHIVE_URL, 'NOBODY', 'wrong', 'us-east-1');
   await expect(wrong.put('x', new Uint8Array([1]), 'a'.repeat(64))).rejects.toThrow(/answered 403/);
   const nowhere = s3(`${new URL(store.url).origin}/nowhere`, 'S3RVER', 'S3RVER', 'us-east-1');

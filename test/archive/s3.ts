@@ -8,7 +8,7 @@ import { ended, run } from '../../scripts/stack/run.ts';
 import { waitUntil } from '../sql/verbs.ts';
 
 export type S3 = {
-  /** With the bucket. */
+  /** The URL with the bucket. */
   url: string;
   settings: Record<'TOCK_ARCHIVE_URL' | 'TOCK_ARCHIVE_KEY_ID' | 'TOCK_ARCHIVE_SECRET', string>;
   stop(): Promise<void>;
@@ -16,7 +16,7 @@ export type S3 = {
 
 const source = join(checkout, 'test', 'archive', 's3rver');
 const place = join(checkout, '.tock', 's3rver');
-// The one key that s3rver knows.
+// The only key that s3rver accepts.
 const word = 'S3RVER';
 
 async function installed(): Promise<string> {
@@ -29,13 +29,13 @@ async function installed(): Promise<string> {
   await run([...npm, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], {
     cwd: fresh,
   });
-  // Somebody else may have been first.
+  // Another process may have installed it meanwhile.
   if (!existsSync(place)) cpSync(fresh, place, { recursive: true, verbatimSymlinks: true });
   rmSync(fresh, { recursive: true });
   return program;
 }
 
-/** An S3-compatible server with one bucket. */
+/** Starts an S3-compatible server with one bucket. */
 export async function startS3(): Promise<S3> {
   const program = await installed();
   const folder = mkdtempSync(join(tmpdir(), 'tock-s3-'));

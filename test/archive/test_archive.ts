@@ -3,12 +3,12 @@ import { readRows } from '../../functions/archive/parquet.ts';
 import { type Service, service } from '../http/service.ts';
 import { MemoryBucket } from './bucket.ts';
 
-/** Of the test that runs: a Tock of its own, whose Worker has a bucket. */
+/** The running test's Worker with a bucket, and its database. */
 export let tock: Service;
 export let bucket: MemoryBucket;
 const used: Service[] = [];
 
-/** Each test of a file has these. */
+/** Gives each test of a file a Worker, a database and a bucket. */
 export function archivePerTest(): void {
   beforeEach(async () => {
     bucket = new MemoryBucket();
@@ -28,23 +28,23 @@ export const step = (body = {}) => tock.send('POST /v1/archive/step', { body });
 export const task = (id: string) => tock.send(`GET /v1/tasks/${id}`);
 export const archiveState = async () => (await tock.send('GET /v1/archive')).body;
 
-/** Steps until nothing is left; what refused meanwhile is tried again. */
+/** Takes archive steps until nothing is left to do. */
 export async function archive(body = {}): Promise<void> {
   for (let n = 0; n < 500; n++) {
     const { status, body: said, text } = await step(body);
     expect(status, text).toBe(200);
     if (!said.more) return;
   }
-  throw new Error('It does not come to an end.');
+  throw new Error('The archive had more to do after 500 steps.');
 }
 
-/** All that can be read out of the bucket, as text: Parquet is compressed. */
+/** All rows in the bucket's files as text. The files themselves are compressed. */
 export async function everythingStored(): Promise<string> {
   const files = await Promise.all([...bucket.objects.values()].map(readRows));
   return JSON.stringify(files);
 }
 
-/** How tasks are answered, by id: with their text, as numbers of any size count. */
+/** The text of each task's answer by id; as text, because numbers may be larger than JavaScript's. */
 export async function answers(ids: string[]): Promise<Map<string, string>> {
   const all = new Map<string, string>();
   for (const id of ids) {

@@ -21,7 +21,7 @@ import {
 
 export const secret = 'needle-in-the-hay';
 
-/** Everything that may become of tasks, over two segments, in which all of it is over; ids by what became of them. */
+/** Tasks with every kind of history, over two segments, all ended. Returns their ids by the kind. */
 export async function twoDays(client: pg.Client): Promise<Record<string, string>> {
   const one = async (queue: string, task: object) =>
     (await enqueue(client, queue, [task]))[0] as string;
@@ -49,7 +49,7 @@ export async function twoDays(client: pg.Client): Promise<Record<string, string>
   await complete(client, await take('later'));
   ids.many = (await enqueue(client, 'many', numberedTasks(50)))[10] as string;
   for (const runs of await drain(client, 'many')) await complete(client, leaseOf(runs));
-  // Fails in the first segment, and goes on in the second.
+  // It fails in the first segment and is retried in the second.
   ids.retried = await one('slow', { payload: { big: 1 }, tenant: 'b' });
   await fail(client, await take('slow'), { error: 'first', retry_in_seconds: 3600 });
   ids.waited = await one('slow', { payload: 'waited', delay_seconds: 7200 });
@@ -75,7 +75,7 @@ export async function twoDays(client: pg.Client): Promise<Record<string, string>
   return ids;
 }
 
-/** All retentions are long over. */
+/** Makes all retentions end, and verifies the segments. */
 export async function passAllRetentions(client: pg.Client): Promise<void> {
   await ageClosedSegments(client, '60 days');
   await verifySegments(client);
@@ -83,7 +83,7 @@ export async function passAllRetentions(client: pg.Client): Promise<void> {
 
 export const allTasks = (ids: Record<string, string>) => [...new Set(Object.values(ids))];
 
-/** What a task reads as. On a loaded machine an answer may be 503, which is asked again. */
+/** The text of a task's answer. A busy machine may answer 503, so the call is repeated. */
 export async function taskText(
   send: (route: string) => Promise<{ status: number; text: string }>,
   id: string,

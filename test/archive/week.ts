@@ -1,5 +1,5 @@
-// A week of history goes to object storage and back: every run of it is compared, and some tasks as HTTP answers them.
-// usage: npm run archive:week [-- <tasks a day, 100000>]
+// Archives a week of history and reads it back. It compares every run, and some tasks as HTTP answers them.
+// Usage: npm run archive:week [-- <tasks a day, default 100000>]
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { readRows } from '../../functions/archive/parquet.ts';
@@ -57,7 +57,10 @@ async function send(route: string, body?: object): Promise<Response> {
   return app.request(path, { method, headers, body: body ? JSON.stringify(body) : null }, bindings);
 }
 
-/** A part of a day: most are done with a result, one in twenty fails once, one in a hundred dies, some wait first. */
+/**
+ * Enqueues and ends a part of a day: most tasks are done, one in 20 fails once, one in 100 dies, one in 100 is
+ * delayed.
+ */
 async function work(count: number, day: number): Promise<void> {
   await client.query(
     `select tock.enqueue('orders', (
@@ -101,7 +104,7 @@ async function work(count: number, day: number): Promise<void> {
   }
 }
 
-/** What there is to compare, told by the tables themselves and not by what the archive reads. */
+/** The rows to compare, read from the tables directly and not by the functions of the archive. */
 const told = `create table public.before as
   select r.position << 20 | r.stream as id, coalesce(r.task_id, r.position << 20 | r.stream) as task_id, r.payload::text as payload,
     e.result::text as result, r.tenant, r.attempt::int as attempt, (extract(epoch from r.created_at) * 1000000)::bigint as created_at

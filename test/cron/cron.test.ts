@@ -35,14 +35,17 @@ afterAll(() => db?.drop());
 type Job = { jobname: string; schedule: string; command: string; active: boolean };
 type Detail = { jobname: string; status: string; return_message: string };
 
-/** pg_cron knows schedules by seconds from 1.5 on; before, the job of every 5 seconds runs each minute. */
+/**
+ * True if pg_cron accepts schedules in seconds, from version 1.5 on. Before, jobs of every 5 seconds run once a
+ * minute.
+ */
 async function bySeconds(): Promise<boolean> {
   const version = "select extversion from pg_extension where extname = 'pg_cron'";
   const [major = 0, minor = 0] = (await value<string>(client, version)).split('.').map(Number);
   return major > 1 || minor >= 5;
 }
 
-test('the jobs of the files are scheduled, and no other of ours', async () => {
+test('exactly the jobs in sql/cron are scheduled', async () => {
   const folder = join(process.env.TOCK_SQL_DIRECTORY ?? join(checkout, 'sql'), 'cron');
   const text = readdirSync(folder).map((file) => readFileSync(join(folder, file), 'utf8'));
   const declared = [...text.join('').matchAll(/cron\.schedule\('(tock:\w+)'/g)].map(
@@ -56,7 +59,7 @@ test('the jobs of the files are scheduled, and no other of ours', async () => {
   }
 });
 
-test('a job of every few seconds has a schedule by seconds, or by minutes where pg_cron knows no other', async () => {
+test('a job of every few seconds has a schedule in seconds, or in minutes if pg_cron has no seconds', async () => {
   const often = await rows<Job>(
     client,
     "select * from cron.job where jobname in ('tock:tick', 'tock:reap') order by jobname",
@@ -73,13 +76,13 @@ test('a job of every few seconds has a schedule by seconds, or by minutes where 
   }
 });
 
-// By minutes there is one wait for the next: all is prepared first.
-test('with nothing else running, pg_cron promotes, reaps, rests, makes segments and tidies', async () => {
+// If pg_cron runs jobs by the minute, one wait must be enough for all. So the test prepares everything first.
+test('pg_cron alone promotes, reaps, puts streams to rest, creates segments and prunes', async () => {
   const admin = await db.connect(db.superUrl);
-  // Another session rests, and stays open: no second copy of that maintenance job may run meanwhile.
+  // This session runs deactivate_streams and stays open, so no second copy of that job may run meanwhile.
   const resting = await db.connect();
   await resting.query('begin');
-  await waitUntil('no other session rests', () =>
+  await waitUntil('no other session runs deactivate_streams', () =>
     value(resting, "select tock.run_maintenance('deactivate_streams') is not null"),
   );
   const rested = 'select last_ok_at from tock.maintenance_jobs where name = $1';
@@ -101,24 +104,21 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes segments 
          now() - age, now() - age
        from (values ('tock', interval '2 days'), ('tock', interval '1 hour'), ('postgres', interval '2 days')) v(name, age)`,
   );
-  // The next segment is due to be made.
+  // create_segments has to create the next segment soon.
   const segments = await value<number>(client, 'select max(number) from tock.segments');
   await client.query(
     `select setval('tock.positions', greatest(last_value, (select max(first_position) - 1 from tock.segments)))
        from tock.positions`,
   );
 
-  // Last, or a tick may come before there is anything for its maintenance jobs.
+  // This comes last: before, a tick could run the jobs while they have nothing to do.
   await makeMaintenanceDue(client);
 
-  const promoted = await waitUntil(
-    'the delayed task is ready and the lost ones are back',
-    async () => {
-      const found = await task(client, late as string);
-      const back = await task(client, ids[2] as string);
-      return found?.state === 'ready' && back?.state === 'ready' && found;
-    },
-  );
+  const promoted = await waitUntil('the delayed task and the lost ones are ready', async () => {
+    const found = await task(client, late as string);
+    const back = await task(client, ids[2] as string);
+    return found?.state === 'ready' && back?.state === 'ready' && found;
+  });
   expect(promoted.payload).toBe('late');
   expect(await task(client, ids[0] as string)).toMatchObject({
     lost: 1,
@@ -127,7 +127,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes segments 
   expect((await rows(client, 'select * from tock.complete($1)', [lease])).length).toBe(0);
 
   const done = await waitUntil(
-    'each maintenance job but the one at work elsewhere is recorded',
+    'each maintenance job except the one that runs elsewhere is recorded',
     async () => {
       const all = await rows<{ last_ok_at: Date | null; last_error: string | null }>(
         client,
@@ -153,7 +153,7 @@ test('with nothing else running, pg_cron promotes, reaps, rests, makes segments 
   const left = await rows(client, 'select request_id from tock.requests where queue = $1', [queue]);
   expect(left.map((row) => row.request_id)).not.toContain('old');
 
-  // By seconds, a first tick may have done all of it: the other job's turn comes too.
+  // A first tick may have done all of it, so the test also waits for the other job to run.
   const details = await waitUntil('the jobs of every few seconds have run', async () => {
     const all = await rows<Detail>(
       client,
@@ -174,7 +174,7 @@ test('tick runs as often as this pg_cron can', async () => {
       < 60 as close
     from cron.job_run_details d join cron.job j using (jobid)
     where j.jobname = 'tock:tick' and d.status = 'succeeded' order by 1 desc limit 1`;
-  // Four within a minute are by seconds; by minutes one is all to wait for.
+  // If pg_cron accepts seconds, four runs lie within a minute. Otherwise the test waits for one run only.
   const often = await bySeconds();
   await waitUntil('tick has run', async () =>
     (await rows(client, runs)).some((row) => row.close || !often),

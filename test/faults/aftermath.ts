@@ -17,7 +17,7 @@ export async function reachedPosition(client: pg.Client): Promise<number> {
   return Number(await value(client, 'select last_value from tock.positions'));
 }
 
-/** What the guard has found so far, but for the server that it first saw. */
+/** The guard's findings so far, without that of the first server. */
 export async function guardFindings(client: pg.Client): Promise<string[]> {
   const found = await rows<{ found: string }>(
     client,
@@ -27,17 +27,17 @@ export async function guardFindings(client: pg.Client): Promise<string[]> {
   return found.map((row) => row.found);
 }
 
-/** Load goes on until so many more tasks are completed. */
+/** Waits until the load has completed so many more tasks. */
 export async function completeMore(ledger: Ledger, count: number): Promise<void> {
   const goal = ledger.completed.size + count;
   await waitUntil(`${count} more tasks are completed`, async () => ledger.completed.size >= goal);
 }
 
 /**
- * What must hold of a database that goes on from an earlier state of another: load from the first
- * moment on, then every task to its end. `told` is all that clients of the other were told, `kept`
- * what must be here of it, `storedBefore` the newest position of that state where something was
- * written since. Returns what clients were told since.
+ * Checks a database that continues from an earlier state of another: under load from its first moment, and until
+ * every task has ended. `told` has all that the other acknowledged, and `kept` the part that must still exist.
+ * `storedBefore` is the newest position of the earlier state, if something has been written since. Returns what
+ * was acknowledged since.
  */
 export async function expectGoesOn(
   connect: () => Promise<pg.Client>,
@@ -51,7 +51,7 @@ export async function expectGoesOn(
   const load = startLoad(since, connect);
   await completeMore(since, 150);
   await load.stop();
-  // A call that comes while another one looks at the sequence is to come again.
+  // A call gets TK503 while another call checks the sequence.
   expect([...since.refused.keys()].filter((code) => code !== 'TK503')).toEqual([]);
   await expectInvariants(client);
 
@@ -60,7 +60,7 @@ export async function expectGoesOn(
   await expectNothingBetween(client, stored, told.newest);
   expect(await reachedPosition(client)).toBeGreaterThan(stored + 2 ** 20);
 
-  // Who was at work before goes on with a lease that was kept; the others are reaped.
+  // A worker from before can complete a lease that was kept. The other leases are reaped.
   const [held] = kept.held;
   if (held) expect(await complete(client, held[0])).toMatchObject({ completed: held[1].length });
   const again = await finishAll(client, 'load');

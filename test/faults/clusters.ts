@@ -8,14 +8,14 @@ import { makeCron, makeDatabase, makeOwner } from '../../scripts/stack/roles.ts'
 import { softly } from '../../scripts/stack/step_reporter.ts';
 import { prepare } from '../../scripts/stack/test_cluster.ts';
 
-/** One cluster of several, with the role tock and the database tock. */
+/** One of several clusters, with the role tock and the database tock. */
 export type ClusterMember = Pick<Cluster, 'kill9' | 'start' | 'stop'> & {
   folder: string;
-  /** As a superuser, in the database tock unless another is named. */
+  /** The URL of a superuser, by default of the database tock. */
   superUrl(database?: string): string;
-  /** As tock, its owner. */
+  /** The URL of tock, the owner, by default of the database tock. */
   url(database?: string): string;
-  /** A client as tock in the database tock, or to the URL given. */
+  /** A connection as tock to the database tock, or to the given URL. */
   connect(url?: string): Promise<pg.Client>;
 };
 
@@ -23,16 +23,16 @@ export type Settings = Record<string, string>;
 
 export type Clusters = {
   host: Host;
-  /** A new cluster with the role tock, migrated unless it is to be `bare`. */
+  /** Makes a cluster with the role tock, and migrates it unless `bare`. */
   make(settings?: Settings, bare?: boolean): Promise<ClusterMember>;
-  /** A stopped copy by pg_basebackup, with the options given, under settings of its own. */
+  /** Makes a stopped copy by pg_basebackup with these options. The copy has its own settings. */
   copy(of: ClusterMember, options: string[], settings?: Settings): Promise<ClusterMember>;
   close(): Promise<void>;
 };
 
 let fleets = 0;
 
-/** Room for `size` clusters on one host, each with pg_cron in its database tock if there is one. */
+/** Ports and a host for `size` clusters. Each has pg_cron in its database tock if that is installed. */
 export async function makeClusters(size: number): Promise<Clusters> {
   const ports: number[] = [];
   while (ports.length < size) ports.push(await anyPort());
@@ -66,7 +66,7 @@ export async function makeClusters(size: number): Promise<Clusters> {
       url,
       async connect(to = url()) {
         const client = new pg.Client({ connectionString: to });
-        // A killed server must fail the query at hand, not the whole test process.
+        // Without a listener the error of a killed server would end the test process.
         client.on('error', () => {});
         await client.connect();
         clients.push(client);

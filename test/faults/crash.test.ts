@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Runs until the server is gone. */
+/** Starts sessions that repeat a step until the server is gone. */
 async function untilGone(
   count: number,
   step: (on: pg.Client) => Promise<void>,
@@ -48,7 +48,7 @@ async function claimAlone(on: pg.Client, limit: number): Promise<{ lease: string
   );
 }
 
-/** Everything that the crash left: each id that is claimed now, completed. */
+/** Reaps and completes all tasks that the crash left. Returns the ids that were claimed. */
 async function rest(on: pg.Client): Promise<string[]> {
   await on.query(
     "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
@@ -95,7 +95,7 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
     expect(again).toHaveLength(new Set(again).size);
     expect(again.filter((id) => completed.has(id))).toEqual([]);
     for (const id of again) completed.add(id);
-    // A completion may have been made durable whose answer never came: of four runs for each worker.
+    // A completion may be durable although its answer was lost: four runs for each worker.
     const unanswered = [...accepted].filter((id) => !completed.has(id));
     expect(unanswered.length).toBeLessThanOrEqual(16);
     for (const id of unanswered) {
@@ -106,8 +106,8 @@ test('a server killed in mid-load, three times, loses no accepted task and repea
   }
 });
 
-test('a completion acknowledged just before a crash holds, with nothing else written since', async () => {
-  // What was committed asynchronously would be written within 0.2 s: here it would be lost for sure.
+test('a completion acknowledged just before a crash holds, also if nothing was written after it', async () => {
+  // The WAL writer flushes asynchronous commits within 0.2 s by default. With 10 s such a commit would be lost here.
   const admin = await db.connect(db.superUrl);
   await admin.query("alter system set wal_writer_delay = '10s'");
   await admin.query('select pg_reload_conf()');
@@ -134,11 +134,11 @@ test('a completion acknowledged just before a crash holds, with nothing else wri
   const client = await db.connect();
   const again = await rest(client);
   expect(again.filter((id) => completed.has(id))).toEqual([]);
-  // A completion may have been made durable whose answer never came.
+  // A completion may be durable although its answer was lost.
   expect(again.length + completed.size).toBeGreaterThanOrEqual(4000 - workers.length);
 });
 
-test('a limit holds after a crash: what was claimed just before keeps its places', async () => {
+test('limits hold after a crash: the runs claimed just before still count', async () => {
   const client = await db.connect();
   await client.query(
     `select tock.put_queue('few', '{"max_running": 3, "rate_limit": 4, "rate_seconds": 86400}')`,

@@ -17,14 +17,14 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** As an administrator may say it: this is not the server that was last seen here. */
+/** Records another server as the last one, as an administrator may do after a restore. */
 async function sayRestored(): Promise<void> {
   await client.query("select setval('tock.identity', 1)");
   await client.query("select tock.run_maintenance('guard')");
 }
 
-// A volume's snapshot that is started as it is looks like a crash: nothing gives it away.
-test('a copy that nothing gives away may be said to be one', async () => {
+// A snapshot of a volume that is started unchanged looks like a crash, so the guard cannot see it.
+test('an administrator can declare a copy that the guard cannot detect', async () => {
   const ids = await enqueue(client, 'load', numberedTasks(2));
   const stored = await newestStored(client);
   await sayRestored();
@@ -37,7 +37,7 @@ test('a copy that nothing gives away may be said to be one', async () => {
   await expectDone(client, ids);
 });
 
-test('a jump past the end of the last segment makes one for where it lands', async () => {
+test('a jump past the end of the last segment creates a segment for the new position', async () => {
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 100 from tock.segments))",
   );

@@ -3,17 +3,17 @@ import { expect } from 'vitest';
 import { brokenSentences } from '../sql/invariants.ts';
 import { claim, complete, leaseOf, makeDue, promote, rows, task, value } from '../sql/verbs.ts';
 
-/** What clients were told, whatever the database says later. */
+/** What the database acknowledged to clients. */
 export type Ledger = {
-  /** The number that each acknowledged task carries. */
+  /** The number in the payload of each acknowledged task. */
   accepted: Map<string, number>;
-  /** Tasks whose completion was acknowledged. */
+  /** The tasks whose completion was acknowledged. */
   completed: Set<string>;
-  /** Leases that somebody still works on, with their tasks. */
+  /** The leases of workers that have not ended them, with their tasks. */
   held: Map<string, string[]>;
-  /** The highest position that anybody may have been told. */
+  /** The highest position that a client may have received. */
   newest: number;
-  /** How often each SQLSTATE was met. */
+  /** How often each SQLSTATE occurred. */
   refused: Map<string, number>;
 };
 
@@ -27,7 +27,7 @@ export function openLedger(): Ledger {
   };
 }
 
-/** As it was at this moment: what was acknowledged by now. */
+/** A copy of what was acknowledged up to now. */
 export function copyLedger(ledger: Ledger): Ledger {
   const { accepted, completed, held, refused } = ledger;
   return {
@@ -41,7 +41,10 @@ export function copyLedger(ledger: Ledger): Ledger {
 
 export const positionOf = (id: string) => Number(BigInt(id) >> 20n);
 
-/** What the tasks carry that are there; read from the tables, as task() by the thousand takes long. */
+/**
+ * The numbers in the payloads of those tasks that exist. It reads the tables, because task() is slow for
+ * thousands.
+ */
 async function numbersOf(client: pg.Client, ids: Iterable<string>) {
   return rows<{ id: string; n: number }>(
     client,
@@ -56,13 +59,13 @@ async function numbersOf(client: pg.Client, ids: Iterable<string>) {
   );
 }
 
-/** A few of many, from all over. */
+/** About twenty items, spread evenly. */
 function some<T>(all: T[]): T[] {
   const step = Math.ceil(all.length / 20);
   return all.filter((_, n) => n % step === 0);
 }
 
-/** No id of the ledger, lost or kept, means somebody else's task. Returns those that are kept. */
+/** Checks that no id of the ledger names another task. Returns the ids that exist. */
 export async function expectOwnIds(client: pg.Client, ledger: Ledger): Promise<Set<string>> {
   const found = await numbersOf(client, ledger.accepted.keys());
   const strangers = found.filter(({ id, n }) => ledger.accepted.get(id) !== n);
@@ -73,7 +76,7 @@ export async function expectOwnIds(client: pg.Client, ledger: Ledger): Promise<S
   return known;
 }
 
-/** The newest position that anything stored has, whatever the sequence says. */
+/** The newest stored position, whatever the sequence says. */
 export async function newestStored(client: pg.Client): Promise<number> {
   const stored = await value<string>(
     client,
@@ -85,7 +88,7 @@ export async function newestStored(client: pg.Client): Promise<number> {
   return Number(stored);
 }
 
-/** Nothing was stored above one position and up to another: ids of there were given out before. */
+/** Expects no row between two positions, because ids of that range were given out before. */
 export async function expectNothingBetween(client: pg.Client, above: number, upTo: number) {
   const found = await rows(
     client,
@@ -99,14 +102,14 @@ export async function expectNothingBetween(client: pg.Client, above: number, upT
   expect(found).toEqual([]);
 }
 
-/** Takes back what is leased, makes due what waits and completes everything there is. */
+/** Reaps all leases, makes all waiting tasks due and completes everything. Returns the completed ids. */
 export async function finishAll(client: pg.Client, queue: string): Promise<string[]> {
   const done: string[] = [];
   for (let round = 0; round < 100; round++) {
     await client.query(
       "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
     );
-    // What was dated back lies below the deadline that reaping has come to.
+    // The changed deadlines lie below the deadline up to which reaping has read, so it must sweep.
     while ((await value<number>(client, 'select tock.reap(p_sweep => true)')) > 0);
     await makeDue(client, queue);
     while ((await promote(client)) > 0);
@@ -115,10 +118,10 @@ export async function finishAll(client: pg.Client, queue: string): Promise<strin
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
     done.push(...runs.map((run) => run.id));
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 100 rounds.');
 }
 
-/** After finish(): each of the tasks, kept as they were acknowledged, has come to its end. */
+/** Expects each of the tasks to exist and to be done, after finishAll(). */
 export async function expectDone(
   client: pg.Client,
   ids: Iterable<string>,
@@ -126,7 +129,7 @@ export async function expectDone(
 ): Promise<void> {
   const all = [...ids];
   expect(await numbersOf(client, all)).toHaveLength(all.length);
-  // With nothing left that goes on, each has ended once (brokenSentences); that is as done, unless it died.
+  // brokenSentences() shows that each task has ended once, and no task is open. So each is done if none is dead.
   const broken = Object.keys(await brokenSentences(client));
   expect(broken.filter((sentence) => !knownBroken.includes(sentence))).toEqual([]);
   const dead =

@@ -5,9 +5,9 @@ import { complete, enqueue, fail, release, rows, value } from '../sql/verbs.ts';
 import { type Ledger, positionOf } from './ledger.ts';
 
 export type RunningLoad = {
-  /** Lets everybody end what they are at. */
+  /** Stops the load after the steps in progress. */
   stop(): Promise<void>;
-  /** Settles when all have ended: stopped, or their server gone. */
+  /** Settles when all sessions have ended, because they were stopped or their server is gone. */
   ended: Promise<unknown>;
 };
 
@@ -87,13 +87,16 @@ const maintenance_job: Step = async (on, ledger, _queue, random) => {
   await sleep(random(40));
 };
 
-/** Whether the server went away, rather than refused something. */
+/** True if the error means that the server is gone, not that it refused a call. */
 function gone(error: unknown): boolean {
   const { code = '', message = '' } = error as { code?: string; message?: string };
   return /^(08|57P|E[A-Z])/.test(code) || /Connection terminated|not queryable/.test(message);
 }
 
-/** Writers, workers and maintenance jobs at one queue, until stopped or until their server is gone. */
+/**
+ * Starts writers, workers and maintenance jobs on one queue. They run until they are stopped or their server is
+ * gone.
+ */
 export function startLoad(
   ledger: Ledger,
   connect: () => Promise<pg.Client>,
@@ -106,7 +109,7 @@ export function startLoad(
     while (going) {
       try {
         await step(on, ledger, queue, random);
-        // A load, not a flood: what is piled up has to be judged afterwards.
+        // The pause keeps the number of tasks small, because all of them are checked afterwards.
         await sleep(random(8));
       } catch (error) {
         if (gone(error)) return;

@@ -26,15 +26,15 @@ let all: Clusters;
 let first: ClusterMember;
 let restored: ClusterMember;
 const settings: Settings = {};
-/** All that the first cluster acknowledged, and what it had acknowledged by the chosen time. */
+/** What the first cluster acknowledged in all, and up to the chosen time. */
 const ledger = openLedger();
 let kept: Ledger;
-/** Ready in the queue that pauses after a restore. */
+/** The ready tasks of the queue with pause_after_restore. */
 let careful: string[];
 /** The newest position that was restored. */
 let stored: number;
 
-// The first cluster works on all the while: what is restored is a branch of it.
+// The first cluster continues meanwhile, so the restored one is a branch of it.
 beforeAll(async () => {
   all = await makeClusters(2);
   const archive = `${all.host.folder}/archive`;
@@ -66,7 +66,7 @@ beforeAll(async () => {
   await all.host.write(`${restored.folder}/data/recovery.signal`, '');
   await restored.start();
   const watcher = await restored.connect(restored.superUrl());
-  await waitUntil('the restore is through', () =>
+  await waitUntil('the restore has ended', () =>
     value<boolean>(watcher, 'select not pg_is_in_recovery()'),
   );
   stored = await newestStored(watcher);
@@ -77,9 +77,9 @@ afterAll(() => all.close());
 const given = async (on: pg.Client, queue: string) =>
   (await claim(on, queue, { limit: 100 })).map((run) => run.id);
 
-test('a queue that pauses after a restore hands out nothing until it is resumed', async () => {
+test('claims of a queue with pause_after_restore return no runs after a restore until it is resumed', async () => {
   const on = await restored.connect();
-  // The very first call is undone, and what it noticed must not be forgotten.
+  // The first call of all detects the restore and is rolled back. The next call must detect it again.
   const undone = await restored.connect();
   await undone.query('begin');
   await enqueue(undone, 'careful', numberedTasks(1));
@@ -103,16 +103,16 @@ test('a queue that pauses after a restore hands out nothing until it is resumed'
   const after = await restored.connect();
   const rest = await given(after, 'careful');
   expect([...runs.map((run) => run.id), ...rest].sort()).toEqual([...careful].sort());
-  // Though the call that noticed it was undone.
+  // The restore is reported once, although the first call that detected it was rolled back.
   expect(await guardFindings(after)).toEqual(['restored']);
 });
 
-test('what was restored to a point in time keeps what was acknowledged by then, and gives no id again', async () => {
+test('a point-in-time restore has all that was acknowledged by then, and gives no id twice', async () => {
   expect(stored).toBeLessThan(ledger.newest - 100);
   await expectGoesOn(() => restored.connect(), ledger, kept, stored);
 });
 
-test('the cluster that a restore was made from notices nothing', async () => {
+test('the cluster that was restored elsewhere shows no finding', async () => {
   const client = await first.connect();
   await client.query('select tock.tick()');
   const newest = await newestStored(client);
@@ -124,7 +124,7 @@ test('the cluster that a restore was made from notices nothing', async () => {
   await expectDone(client, ledger.accepted.keys());
 });
 
-test("a branch of Neon's is another server, though system and timeline are the same", async () => {
+test('a branch of Neon is another server, although system and timeline are the same', async () => {
   const before = await restored.connect();
   await before.query(`select tock.put_queue('branched', '{"pause_after_restore": true}')`);
   const ids = await enqueue(before, 'branched', numberedTasks(2));
@@ -133,7 +133,7 @@ test("a branch of Neon's is another server, though system and timeline are the s
   settings['neon.timeline_id'] = 'another';
   await restored.start();
 
-  // The first call, a claim, notices it and stays open: nobody waits for that.
+  // The first call detects the branch and stays open. Other calls do not wait for it.
   const first = await restored.connect();
   await first.query('begin');
   expect(await given(first, 'branched')).toEqual([]);

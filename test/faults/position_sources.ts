@@ -11,10 +11,10 @@ import {
   release,
 } from '../sql/verbs.ts';
 
-/** A way for a position to be taken. */
+/** A call that takes a position from the sequence. */
 export type PositionSource = {
   name: string;
-  /** What the call needs, made while all is well; what it returns is given to the call. */
+  /** Prepares the call before the sequence is set back. The call gets what this returns. */
   before?: (on: pg.Client) => Promise<string>;
   call: (on: pg.Client, given: string) => Promise<unknown>;
 };

@@ -12,8 +12,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-// While its server runs, a prepared transaction is listed under its old virtual transaction; after a
-// restart it isn't.
+// Until a restart PostgreSQL lists a prepared transaction under its old virtual transaction id, afterwards not.
 test('a segment that ended before a crash waits for the task prepared in it', async () => {
   const writer = await db.connect();
   await writer.query('begin');

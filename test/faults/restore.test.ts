@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => all?.close());
 
-/** Dumps the source with a load going on before, meanwhile and after; what it had told before. */
+/** Dumps the source under load. Returns what it had acknowledged before the dump. */
 async function dumped(file: string, options: string[] = []): Promise<Ledger> {
   const load = startLoad(ledger, () => source.connect());
   await completeMore(ledger, 100);
@@ -40,7 +40,7 @@ async function restored(file: string, url: string, options: string[] = []): Prom
   await all.host.run([`${all.host.bin}/pg_restore`, ...to, file]);
 }
 
-/** A database with Tock in it but none of its rows. */
+/** A database with Tock's schema and without its rows. */
 async function emptied(database: string): Promise<pg.Client> {
   if (await makeDatabase(target.superUrl('postgres'), database)) {
     await prepare(target.url(database), 'unused');
@@ -55,8 +55,8 @@ async function emptied(database: string): Promise<pg.Client> {
 }
 
 /**
- * A first call at a sequence that is behind is refused or comes after a jump; the tick mends it. Returns
- * the newest position of before.
+ * Expects a first call with a sequence that is behind to be refused or to follow a jump, and the tick to repair
+ * the sequence. Returns the newest position before.
  */
 async function expectMended(database: string): Promise<number> {
   const client = await target.connect(target.url(database));
@@ -74,8 +74,9 @@ async function expectMended(database: string): Promise<number> {
   return stored;
 }
 
-test('a dump taken under load and restored into another cluster goes on above all that was given out', async () => {
-  // A dump holds no roles. The owner makes them: from PostgreSQL 16 on it may change only its own.
+test('a dump taken under load and restored into another cluster continues above all ids that were given out', async () => {
+  // A dump has no roles. The owner creates them, because from PostgreSQL 16 on a role may alter only those that
+  // it made.
   const owner = await target.connect();
   const client = await source.connect();
   const roles = await rows<{ name: string }>(
@@ -89,7 +90,7 @@ test('a dump taken under load and restored into another cluster goes on above al
   await expectGoesOn(() => target.connect(), copyLedger(ledger), { ...kept, held: new Map() });
 });
 
-test('a dump restored into another database of its own cluster is told apart too', async () => {
+test('a dump restored into another database of its own cluster is detected as another one too', async () => {
   const file = `${all.host.folder}/beside.dump`;
   const kept = await dumped(file, ['--schema=tock']);
   await makeDatabase(source.superUrl('postgres'), 'beside');
@@ -98,7 +99,7 @@ test('a dump restored into another database of its own cluster is told apart too
   await expectGoesOn(connect, copyLedger(ledger), { ...kept, held: new Map() });
 });
 
-test('rows restored without the sequence are never met by a new task below a cursor', async () => {
+test('after a restore of rows without the sequence no new task lies below a cursor', async () => {
   const file = `${all.host.folder}/data.dump`;
   const sequences = ['positions', 'identity', 'stream_numbers'];
   const without = sequences.flatMap((name) => ['--exclude-table', `tock.${name}`]);
@@ -110,7 +111,7 @@ test('rows restored without the sequence are never met by a new task below a cur
   await expectGoesOn(connect, copyLedger(ledger), { ...kept, held: new Map() }, stored);
 });
 
-test('a database taken over by logical replication goes on above its rows', async () => {
+test('a database filled by logical replication continues above its rows', async () => {
   const admin = await emptied('replica');
   const publisher = await source.connect(source.superUrl());
   await publisher.query('create publication everything for tables in schema tock');
@@ -121,7 +122,7 @@ test('a database taken over by logical replication goes on above its rows', asyn
   await completeMore(ledger, 150);
   await load.stop();
   const written = await value(publisher, 'select pg_current_wal_lsn()');
-  await waitUntil('the replica has it all', () =>
+  await waitUntil('the replica has received everything', () =>
     value<boolean>(
       admin,
       `select bool_and(latest_end_lsn >= $1) and not exists (

@@ -20,7 +20,7 @@ afterAll(() => cluster?.drop());
 
 const upTo = (last: number) => Array.from({ length: last + 1 }, (_, n) => n);
 
-/** In hours after the last fire before the stop: what was fired, and what else there is of it. */
+/** The outcomes of each schedule's fires, in hours after the last fire before the stop. */
 const wanted: Record<string, { fired: number[]; missed?: number[]; overlapped?: number[] }> = {
   skip: { fired: [0, 19, 20], missed: [1] },
   one: { fired: [0, 20], missed: [1] },
@@ -31,7 +31,7 @@ const wanted: Record<string, { fired: number[]; missed?: number[]; overlapped?: 
 };
 const names = Object.keys(wanted);
 
-/** Each hour: none of them comes while the test runs. */
+/** Creates hourly schedules. Their minute is half an hour away, so none fires during the test. */
 async function make(client: pg.Client): Promise<void> {
   const each = { every_seconds: 3600, missed_after_seconds: 7200 };
   const minute = (new Date().getUTCMinutes() + 30) % 60;
@@ -47,7 +47,7 @@ async function make(client: pg.Client): Promise<void> {
   });
 }
 
-test('a database that was stopped over twenty fires catches up by the rules, with ticks alone and nothing twice', async () => {
+test('after a stop of twenty fires ticks alone catch up by the missed rules, and fire nothing twice', async () => {
   const client = await cluster.connect();
   if (await value(client, "select to_regclass('cron.job') is not null")) {
     await client.query('select cron.unschedule(jobname) from cron.job');
@@ -62,7 +62,7 @@ test('a database that was stopped over twenty fires catches up by the rules, wit
   const clients = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(() => cluster.connect()));
   const [one] = clients as [pg.Client];
   expect(await value<Date>(one, 'select tock.next_wake_at()')).toEqual(wake);
-  // As if it had been stopped for twenty hours.
+  // Moves the history and the next fires back by twenty hours.
   await one.query(
     "update tock.schedule_history set fire_at = fire_at - interval '20 hours', due_at = due_at - interval '20 hours'",
   );

@@ -43,7 +43,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 const setBack = (to: number) => client.query("select setval('tock.positions', $1)", [to]);
 
-/** A history: runs that were completed and waiting entries that were promoted, all in one queue. */
+/** Creates completed runs and promoted waiting entries in one queue. */
 async function history(): Promise<string[]> {
   const ids = await enqueue(client, 'door', numberedTasks(10, 0, { delay_seconds: 60 }));
   await makeDue(client, 'door');
@@ -53,7 +53,7 @@ async function history(): Promise<string[]> {
   return ids;
 }
 
-/** What a call gave, undefined when it was refused as it should be. */
+/** The answer of a call, or undefined if it was refused with TK503 and a hint. */
 async function tried<T>(call: Promise<T>): Promise<T | undefined> {
   try {
     return await call;
@@ -68,7 +68,7 @@ async function doctor(): Promise<string> {
   return found.map((row) => Object.values(row).join(' ')).join('\n');
 }
 
-/** Every position that is stored, and what takes it. */
+/** Every stored position, with its kind. */
 const taken = async () =>
   (
     await rows<{ id: string }>(
@@ -79,7 +79,7 @@ const taken = async () =>
     )
   ).map(({ id }) => id);
 
-/** After the tick calls go through, and what they give comes to its end. */
+/** Expects calls to succeed after the guard has run, and all their tasks to end. */
 async function expectMended(found: string | null = 'behind'): Promise<void> {
   const stored = await newestStored(client);
   await client.query("select tock.run_maintenance('guard')");
@@ -105,7 +105,7 @@ test.each(positionSources)(
     await expectInvariants(client);
     const now = await taken();
     expect(now).toHaveLength(new Set(now).size);
-    // Waiting entries share one row of ids: none of them may come again.
+    // Ids of waiting entries are positions alone, without a stream, so none may be used again.
     const again = now.filter((id) => !before.has(id) && Number(id.split(' ')[1]) <= stored);
     expect(again.filter((id) => id.startsWith('waiting'))).toEqual([]);
     await expectMended();
@@ -127,13 +127,13 @@ test('a sequence set back to just below what is stored accepts nothing below a c
       }
     }
     await expectInvariants(client);
-    // The first calls may have brought it above everything by themselves.
+    // The first calls may already have moved the sequence above all stored positions.
     await expectMended(null);
     await expectDone(client, ids);
   }
 });
 
-test('a sequence behind streams that sleep is mended too', async () => {
+test('a sequence behind streams at rest is repaired too', async () => {
   await history();
   await client.query('select tock.deactivate_streams()');
   expect(await value(client, 'select bool_or(awake) from tock.streams')).toBe(false);
@@ -155,7 +155,7 @@ test('a sequence set back into a segment that is over accepts nothing there', as
     await value(client, 'select closed_at from tock.segments where number = 1'),
   ).not.toBeNull();
   await setBack(5000);
-  // A new queue's stream has nothing of its own to compare with.
+  // The stream of a new queue has no runs whose positions could be compared with the sequence.
   const ids = (await tried(enqueue(client, 'new', numberedTasks(3)))) ?? [];
   const later = numberedTasks(3, 0, { delay_seconds: 3600 });
   ids.push(...((await tried(enqueue(client, 'new', later))) ?? []));
@@ -164,7 +164,7 @@ test('a sequence set back into a segment that is over accepts nothing there', as
   await expectDone(client, ids);
 });
 
-test('a sequence that caches positions accepts nothing below a cursor, and is mended', async () => {
+test('a sequence that caches positions accepts nothing below a cursor, and is repaired', async () => {
   const ids = await history();
   await client.query('alter sequence tock.positions cache 50');
   expect(await doctor()).toMatch(/cache/);
@@ -192,7 +192,7 @@ test('a sequence set back and caught up within a call gives no task the id of an
   await makeDue(client, 'door');
   await promote(client);
   await finishAll(client, 'door');
-  // An entry that somebody else is adding has the second of the two positions, so that the call waits for it.
+  // Another transaction is adding an entry at the second of the two positions, so the call waits for it.
   const holder = await db.connect();
   const writer = await db.connect();
   await holder.query('begin');
@@ -213,7 +213,7 @@ test('a sequence set back and caught up within a call gives no task the id of an
   await expectDone(client, ids);
 });
 
-test('doctor says that a sequence is behind, and no more once it is mended', async () => {
+test('doctor() names a sequence that is behind, until it is repaired', async () => {
   await history();
   expect(await doctor()).not.toMatch(/positions/);
   await setBack(1);
@@ -226,7 +226,7 @@ test.each([
   "select setval('tock.positions', 1)",
   'alter sequence tock.positions cache 50',
   "select setval('tock.positions', last_value - 50) from tock.positions",
-])('after %s a load costs no task, before the guard has come and after it', async (tampering) => {
+])('after %s a load loses no task, before and after the guard has run', async (tampering) => {
   const ledger = openLedger();
   await client.query(`select tock.put_queue('load', '{"max_attempts": 1000, "max_lost": 1000}')`);
   const load = () => startLoad(ledger, () => db.connect());
@@ -235,14 +235,14 @@ test.each([
   await first.stop();
   await client.query(tampering);
   const second = load();
-  // A tick of the load may be at it, whose look came before.
-  await waitUntil('the guard has come', async () => {
+  // A tick of the load may be running the guard already. Then run_maintenance() returns null.
+  await waitUntil('the guard has run', async () => {
     return (await value(client, "select tock.run_maintenance('guard')")) !== null;
   });
   await completeMore(ledger, 60);
   await second.stop();
-  // Who reads the sequence while the guard alters it may find its old file gone: PostgreSQL writes it anew, and
-  // doesn't lock out readers (XX001, 'could not read block 0').
+  // A session that reads the sequence while the guard alters it may find the old file gone (XX001). PostgreSQL
+  // writes a new file for ALTER SEQUENCE without locking out readers.
   const refusals = ['TK503', 'XX001'];
   expect([...ledger.refused.keys()].filter((code) => !refusals.includes(code))).toEqual([]);
   await finishAll(client, 'load');

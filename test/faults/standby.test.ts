@@ -7,7 +7,7 @@ import { copyLedger, finishAll, type Ledger, newestStored, openLedger } from './
 import { startLoad } from './load.ts';
 
 let all: Clusters;
-/** The cluster in use: each test ends on another. */
+/** The primary now. Each test ends with another one. */
 let primary: ClusterMember;
 const ledger = openLedger();
 let changes = 0;
@@ -21,14 +21,14 @@ beforeAll(async () => {
 
 afterAll(() => all.close());
 
-/** A standby that streams from the primary through a slot, running. */
+/** Starts a standby that streams from the primary through a slot. */
 async function standbyOf(of: ClusterMember, slot: string): Promise<ClusterMember> {
   const standby = await all.copy(of, ['--write-recovery-conf', '--create-slot', '--slot', slot]);
   await standby.start();
   return standby;
 }
 
-/** The standby is the primary now. */
+/** Makes the standby the primary, and checks what it has. */
 async function takeOver(standby: ClusterMember, kept: Ledger): Promise<void> {
   primary = standby;
   const since = await expectGoesOn(() => standby.connect(), ledger, kept);
@@ -54,7 +54,7 @@ test('a server killed and started again is the same one: no jump, no pause, no r
   await Promise.all([completeMore(ledger, 100), completeMore(careful, 50)]);
   await Promise.all([going.stop(), carefully.stop()]);
   await client.query('select tock.tick()');
-  // A crash alone skips up to 32 positions: that is how PostgreSQL logs a sequence.
+  // A crash skips up to 32 positions, because PostgreSQL logs a sequence 32 values ahead.
   expect(await reachedPosition(client)).toBeLessThan(100_000);
   expect(await guardFindings(client)).toEqual([]);
   await finishAll(client, 'careful');
@@ -78,11 +78,11 @@ test('with a synchronous standby nothing acknowledged is lost when the primary d
   await load.ended;
   const client = await standby.connect(standby.superUrl());
   expect(await value(client, 'select pg_promote()')).toBe(true);
-  // A claim is not acknowledged work: it commits asynchronously, and one lost makes its tasks ready.
+  // Claims commit asynchronously, so the standby may not have the last ones. Their tasks are ready again there.
   await takeOver(standby, { ...copyLedger(ledger), held: new Map() });
 });
 
-test('a promoted standby gives out no id that the old primary gave, though the tail is lost', async () => {
+test('a promoted standby without the last changes gives no id that the old primary gave', async () => {
   ledger.completed.clear();
   ledger.held.clear();
   const standby = await standbyOf(primary, 'second');
@@ -93,10 +93,10 @@ test('a promoted standby gives out no id that the old primary gave, though the t
   const kept = copyLedger(ledger);
   const old = await primary.connect();
   const written = await value(old, 'select pg_current_wal_insert_lsn()');
-  await waitUntil('the standby has it all', () =>
+  await waitUntil('the standby has received everything', () =>
     value<boolean>(client, 'select pg_last_wal_replay_lsn() >= $1', [written]),
   );
-  // Meanwhile the standby may be read from.
+  // The standby can be read meanwhile.
   for (const id of [...kept.accepted.keys()].slice(-3)) {
     expect(await task(client, id)).toMatchObject({ queue: 'load' });
   }
@@ -109,7 +109,7 @@ test('a promoted standby gives out no id that the old primary gave, though the t
   await primary.kill9();
   await load.ended;
   expect(await value(client, 'select pg_promote()')).toBe(true);
-  // More is lost than the 32 positions that the log of a sequence runs ahead.
+  // The lost positions are more than the 32 by which the log of a sequence is ahead.
   expect(await newestStored(client)).toBeLessThan(ledger.newest - 100);
   await takeOver(standby, kept);
 });

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { plantNames } from '../../scripts/chaos/drivers/planted_faults.ts';
 import { type Options, run } from '../../scripts/chaos/harness.ts';
 
-/** For what hangs. On a machine where many others compute, a run takes as many times as long. */
+/** Only against a hang: on a busy machine a run takes many times as long. */
 const timeout = 3_600_000;
 const seed = Number(process.env.TOCK_TORTURE_SEED ?? 1);
 
@@ -13,24 +13,24 @@ async function ran(options: Omit<Options, 'print' | 'seed'>) {
   return { text: said.join('\n'), found: found.join('\n'), differences };
 }
 
-// The short form of `npm run torture`: every kind of fault once, and every task accounted for.
+// A short `npm run torture`: every kind of fault once, and every task accounted for.
 test.each([
   ['a while over HTTP', 'http'],
   ['a while in SQL', 'sql'],
 ] as const)(
-  '%s, with everything killed, torn and held up, loses and doubles nothing',
+  '%s, with killed processes, broken connections and held locks, loses and doubles no task',
   { timeout },
   async (_, driver) => {
     const { text, found } = await ran({ driver, seconds: 6 });
     expect(found).toBe('');
-    // A kind of fault that had no effect would be a difference.
+    // The run itself reports a kind of fault that had no effect, so two lines are enough here.
     expect(text).toContain('fault kill -9 of server');
     expect(text).toContain('complete: 200');
   },
 );
 
-// The short form of `npm run soak`.
-test('a while in SQL without kills, while segments end, loses and doubles nothing', {
+// A short `npm run soak`.
+test('a while in SQL without kills, while segments end, loses and doubles no task', {
   timeout,
 }, async () => {
   const { text, found } = await ran({ driver: 'sql', seconds: 6, soak: 6 });

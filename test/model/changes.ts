@@ -34,7 +34,7 @@ export async function doChange(
   step: Of<'change'>,
 ): Promise<void> {
   const tasks = someTasks(model, step.some);
-  // what a stage was given is another's in the next
+  // The model leaves payloads in pipelines unchanged: a changed payload holds for one stage only.
   const payload = tasks.some((task) => task.pipeline) ? null : step.payload;
   const changes = {
     ...(payload !== null && { payload }),
@@ -60,7 +60,7 @@ export async function doChange(
   expect(answer.sort(byId)).toEqual(expected.sort(byId));
 }
 
-/** A new task with what the ended one had at last. */
+/** Adds a rerun to the model: a new task with the last payload and options of an ended one. */
 function anew(model: Model, of: Task, id: string): void {
   expect(model.tasks.has(id), `${id} is new`).toBe(false);
   const { queue, payload, priority, maxAttempts, concurrency_key, pipeline } = of;
@@ -83,7 +83,7 @@ export async function doRerun(
   ]);
   const expected = tasks.map(({ id, state }) => ({ id, state }));
   expect(answer.map(({ id, state }) => ({ id, state })).sort(byId)).toEqual(expected.sort(byId));
-  // in the order in which they were made
+  // In the order of the new ids, which is the order in which the reruns were made.
   const made = answer.filter((row) => row.rerun_id);
   for (const row of made.sort((a, b) =>
     Number(BigInt(a.rerun_id ?? 0) - BigInt(b.rerun_id ?? 0)),
@@ -186,7 +186,7 @@ export async function doLimit(
   model.limits.set(`${queue} ${step.concurrency_key}`, step.limit);
 }
 
-/** The next few positions are the last of their segment. */
+/** Leaves four positions of the current segment, so that the next steps cross into another one. */
 export async function doSegment({ client }: ModelDatabase): Promise<void> {
   await client.query(
     `select setval('tock.positions', greatest(s.last_value, e.end_position - 4))

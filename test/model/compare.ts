@@ -23,7 +23,7 @@ const expected = (task: Task) => ({
   runs: task.runs,
 });
 
-// Whether what expired was made ready before is no matter: it is passed over, or never comes.
+// An expired task may or may not have been promoted before, so its runs are not compared.
 const told = (task: ReturnType<typeof expected>) =>
   task.state === 'expired' ? { ...task, runs: [] } : task;
 
@@ -63,7 +63,7 @@ async function agreeOnQueue(model: Model, real: ModelDatabase, queue: string): P
     'select paused, ready::int, running::int, waiting::int, dead::int from tock.queue_stats($1)',
     [queue],
   );
-  // what has expired is counted until a claim has passed over it
+  // queue_stats counts an expired run until a claim has skipped it.
   const over = count('expired');
   const { ready, waiting, ...others } = stats ?? {};
   expect(others, `queue_stats of ${queue}`).toEqual({
@@ -80,14 +80,14 @@ async function agreeOnQueue(model: Model, real: ModelDatabase, queue: string): P
   }
 }
 
-/** What the verbs show of every task and queue is what the model says. */
+/** Compares every task and queue, as the verbs show them, with the model. */
 export async function compareWithModel(model: Model, real: ModelDatabase): Promise<void> {
   await agreeOnTasks(model, real);
   await agreeOnLists(model, real);
   for (const queue of model.queues) await agreeOnQueue(model, real, queue);
 }
 
-/** Results that no end of a run comes to: the tables can't afford to refuse them. */
+/** Results that no outcome can have. Constraints for them would cost too much on each insert. */
 const strange = `
   select e.* from tock.results e where case e.state
     when 'done' then e.error is not null
@@ -101,7 +101,10 @@ export async function expectConsistent({ client }: ModelDatabase): Promise<void>
   expect(await rows(client, strange)).toEqual([]);
 }
 
-/** The queues of a run: what is put off stays so until the test lets its time come. */
+/**
+ * Sets the policies of the queues. Backoff and leases last an hour, so nothing falls due before a step moves the
+ * time.
+ */
 export async function settings({ client }: ModelDatabase, queues: string[]): Promise<void> {
   const backoff = { backoff_kind: 'fixed', backoff_base_seconds: 3600, backoff_jitter: 0 };
   for (const queue of queues) {

@@ -14,7 +14,7 @@ let actors: pg.Client[];
 beforeAll(async () => {
   db = await freshDatabase();
   client = await db.connect();
-  // small segments, so that an edge passes now and then
+  // Small segments, so that the positions cross a boundary now and then.
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 100 from tock.segments))",
   );
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** What one does after another: alone, or several steps in a transaction. */
+/** Steps of one session: each on its own, or all in one transaction. */
 type Act = { steps: Step[]; held: 'commit' | 'rollback' | null };
 
 const act: fc.Arbitrary<Act> = fc.record({
@@ -32,7 +32,7 @@ const act: fc.Arbitrary<Act> = fc.record({
   held: fc.constantFrom(null, null, 'commit', 'rollback'),
 });
 
-// Whoever is in somebody's way, or has an old snapshot, is told to try again, and nothing was done.
+// A session that loses a conflict, or has an old snapshot, gets one of these errors. Its call has changed nothing.
 const passing = ['40001', '40P01', '55P03', 'TK503', 'TK409'];
 
 async function perform(on: pg.Client, shared: Shared, { steps, held }: Act): Promise<void> {
@@ -53,7 +53,7 @@ async function perform(on: pg.Client, shared: Shared, { steps, held }: Act): Pro
   }
 }
 
-/** Everything comes to its end: nothing stays open, put off, paused or behind a concurrency key. */
+/** Ends all leases and promotes all tasks, until only tasks that wait for good are left. */
 async function finish(shared: Shared): Promise<void> {
   for (let round = 0; round < 100; round++) {
     await client.query(
@@ -74,14 +74,14 @@ async function finish(shared: Shared): Promise<void> {
       'select count(*)::int from tock.waiting where queue = any ($1) and due_after_parents is null';
     if (claimed === 0 && (await sql.value(client, left, [shared.queues])) === 0) return;
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 100 rounds.');
 }
 
 let round = 0;
 
 type Ended = { id: string; state: string; waits: boolean; staged: boolean; depends_on: string[] };
 
-/** It waits until a task that didn't end well is run again, or for one that does. */
+/** True if a task waits for a parent that has ended badly and was not rerun, directly or through its parents. */
 const waitsForEver = (all: Map<string, Ended>, { state, waits, depends_on }: Ended): boolean =>
   state === 'waiting' &&
   (waits || depends_on.some((id) => waitsForEver(all, all.get(id) as Ended)));
@@ -112,8 +112,8 @@ async function together(acts: Act[]): Promise<void> {
   const open = states.filter(
     (task) => ['ready', 'running', 'waiting'].includes(task.state) && !waitsForEver(all, task),
   );
-  expect(open, 'have not come to an end').toEqual([]);
-  // done once, where it ended with that; a pipeline's stages are done one by one
+  expect(open, 'tasks that have not ended').toEqual([]);
+  // A done task was completed once, and other tasks not at all. Each stage of a pipeline has a completion of its own.
   for (const { id, state, staged } of states) {
     const times = shared.times.get(id) ?? 0;
     if (!staged)
@@ -126,13 +126,13 @@ const given = process.env.TOCK_MODEL_SEED;
 const seeds = given ? [Number(given)] : [1, Date.now() % 1_000_000];
 
 test.each(seeds)(
-  'whatever three do at once, no task is lost or ends twice (seed %i)',
+  'with random steps of three sessions no task is lost or ends twice (seed %i)',
   async (seed) => {
     const property = fc.asyncProperty(
       fc.array(act, { minLength: 20, maxLength: 60, size: 'max' }),
       together,
     );
-    // what happens at once is not the same again: less of it says no more
+    // Concurrent steps do not repeat exactly, so fast-check must not search for a smaller failing example.
     await fc.assert(property, { seed, numRuns: runs, endOnFailure: true });
     console.log(`seed ${seed}: ${runs} runs`);
   },

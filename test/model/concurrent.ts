@@ -4,7 +4,7 @@ import { sqlOptions } from './enqueues.ts';
 import { newModel } from './model.ts';
 import type { Step } from './steps.ts';
 
-/** What several who work at once know of each other's tasks. */
+/** The tasks and leases that the concurrent sessions share. */
 export type Shared = {
   queues: string[];
   accepted: string[];
@@ -23,7 +23,7 @@ const nothing = () => {};
 const pick = <T>(from: T[], n: number) => from[n % from.length];
 
 function idsFrom({ accepted }: Shared, some: number[]): string[] {
-  // of the newest, so that several have to do with the same ones
+  // Only the newest tasks, so that several sessions act on the same ones.
   const last = accepted.slice(-12);
   return last.length === 0 ? [] : [...new Set(some.map((n) => pick(last, n) as string))];
 }
@@ -49,7 +49,7 @@ async function claim(on: pg.Client, shared: Shared, step: Extract<Step, { do: 'c
     : nothing;
 }
 
-/** Verbs of a lease, whoever else has it in hand. */
+/** Ends or extends a lease, which other sessions may also use. */
 async function endLease(on: pg.Client, shared: Shared, step: Extract<Step, { lease: number }>) {
   const lease = pick(shared.leases, step.lease);
   if (!lease) return nothing;
@@ -97,7 +97,7 @@ async function endLease(on: pg.Client, shared: Shared, step: Extract<Step, { lea
   }
 }
 
-/** Does a step; what it returns is to be called when that is committed. */
+/** Makes a step. The caller calls the returned function when the step is committed. */
 export async function takeStep(on: pg.Client, shared: Shared, step: Step): Promise<() => void> {
   if (step.do === 'enqueue') return enqueue(on, shared, step);
   if (step.do === 'claim') return claim(on, shared, step);

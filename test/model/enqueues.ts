@@ -9,7 +9,7 @@ const picked = (model: Model, numbers: number[]) => {
   return ids.length === 0 ? [] : [...new Set(numbers.map((n) => ids[n % ids.length] as string))];
 };
 
-/** The same as SQL takes it. */
+/** The options of a task as enqueue() takes them. */
 export function sqlOptions(
   model: Model,
   asked: StepOptions,
@@ -44,7 +44,7 @@ export function sqlOptions(
 
 type Given = ReturnType<typeof sqlOptions>;
 
-/** A new task of the model, with what it was enqueued with. */
+/** Adds a task to the model, with the options of its enqueue. */
 export function newTask(model: Model, id: string, queue: string, task: Given): Task {
   expect(model.tasks.has(id), `${id} is new`).toBe(false);
   const after = (task.depends_on ?? []) as string[];
@@ -82,7 +82,7 @@ function merged(holder: Task, task: Given): unknown {
   return both ? [...(before as unknown[]), ...(task.payload as unknown[])] : task.payload;
 }
 
-/** What becomes of a task whose key another may have: the id is of who stands for it now. */
+/** Applies on_conflict in the model. `id` is the id that enqueue() returned for the key. */
 function keyed(model: Model, id: string, queue: string, task: Given): void {
   const key = `${queue} ${task.unique_key}`;
   const holder = model.tasks.get(model.keys.get(key) ?? '');
@@ -101,7 +101,7 @@ function keyed(model: Model, id: string, queue: string, task: Given): void {
       change(holder, { ...brought, ...late });
       return;
     }
-    // it could start at this moment: another stands in its place
+    // With the policy pending the holder may start at any moment, so SQL cancels it and adds a new task.
     const delayed = 'later' in late;
     cancel(holder);
     const { delay_seconds: _, ...plain } = task;
@@ -132,7 +132,7 @@ export async function doEnqueue(
   }
 }
 
-/** Tasks to do something to, those that have not ended twice as often. */
+/** Picks tasks by numbers; unfinished ones with twice the probability. */
 export function someTasks(model: Model, numbers: number[]): Task[] {
   const all = tasksOf(model);
   const from = [...all, ...all.filter(isUnended)];

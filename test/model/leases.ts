@@ -34,7 +34,7 @@ export async function doClaim(
   expect(runs.length, 'claimed').toBeGreaterThan(0);
   expect(runs.length, 'claimed').toBeLessThanOrEqual(step.limit);
   const token = sql.leaseOf(runs);
-  expect(model.leases.has(token), 'an old token').toBe(false);
+  expect(model.leases.has(token), 'the token of an earlier lease').toBe(false);
   for (const run of runs) {
     const task = model.tasks.get(run.id);
     expect(task?.state, `claimed ${run.id}`).toBe('ready');
@@ -50,7 +50,7 @@ export async function doClaim(
     task.lease = token;
     (task.runs.at(-1) as { state: string }).state = 'running';
   }
-  // the first of those that are ready goes before all of a later priority
+  // A claim begins with the first priority that has ready tasks.
   const first = Math.min(...ready.map(({ priority }) => priority));
   expect(runs[0]?.priority, 'the priority that comes first').toBe(first);
   model.leases.set(token, { queue, ids: runs.map(({ id }) => id), touched: false, lost: false });
@@ -70,11 +70,11 @@ export function pickLease(model: Model, n: number): Picked | undefined {
   return { token, lease: model.leases.get(token) as Lease, running: runningIn(model, token) };
 }
 
-/** Some of a lease's running tasks; null: all that are left, without saying which. */
+/** Picks some of a lease's running tasks. null stands for all that are left, without ids. */
 const parts = (running: Task[], some: number[] | null) =>
   some && [...new Set(some.map((n) => running[n % running.length] as Task))];
 
-/** A task that the lease doesn't have. */
+/** A task that is not in the lease. */
 const strangerTo = (model: Model, { ids }: Lease) =>
   tasksOf(model).find(({ id }) => !ids.includes(id))?.id;
 
@@ -121,7 +121,7 @@ export async function doComplete(
   if (spawned) await meet(model, client, other, spawned);
 }
 
-/** The one task that was added with this payload, whose id nobody is told. */
+/** Adds the spawned task to the model. The completion does not return its id, so its payload finds it. */
 async function meet(model: Model, client: ModelDatabase['client'], queue: string, payload: object) {
   const ids = await sql.value<string[]>(
     client,
@@ -171,7 +171,8 @@ export async function doLease(
       [token],
     );
     const cancelled = running.filter(({ pending }) => pending.cancelled).map(({ id }) => id);
-    // Of a part that ended, those that it was claimed with are counted until all have.
+    // After a partial end extend() may still count the ended runs of a stream, until all runs of that stream
+    // have ended.
     expect(answer?.runs).toBeGreaterThanOrEqual(running.length);
     if (!lease.touched) expect(answer?.runs).toBe(running.length);
     expect([...(answer?.cancel ?? [])].sort()).toEqual(cancelled.sort());
@@ -181,7 +182,6 @@ export async function doLease(
     "update tock.leases set leased_until = now() - interval '1 minute' where token = $1 and closed_at is null",
     [token],
   );
-  // one of a single run lies by its token
   const { rowCount } = await client.query(
     `update tock.leases l set leased_until = now() - interval '1 minute' from tock.streams s
      where l.closed_at is null and s.number = l.stream and s.queue = $1 and l.token = $2`,
@@ -193,7 +193,7 @@ export async function doLease(
   lease.lost = true;
 }
 
-/** Whoever comes with a lease that was taken back gets nothing and changes nothing. */
+/** Completes, fails, releases and extends a lost lease. Each call must answer nothing and change nothing. */
 export async function doStale(
   model: Model,
   { client }: ModelDatabase,

@@ -57,7 +57,7 @@ async function take(model: Model, step: Step): Promise<void> {
   }
 }
 
-/** Whether there is something for it to be done to. */
+/** True if the model has what the step acts on. */
 function applies(model: Readonly<Model>, step: Step): boolean {
   if (step.do === 'stale') return lostLeases(model).length > 0;
   if ('lease' in step) return pickLease(model, step.lease) !== undefined;
@@ -75,7 +75,7 @@ const command = (step: Step): fc.AsyncCommand<Model, ModelDatabase> => ({
   toString: () => JSON.stringify(step),
 });
 
-/** So that the next run finds no more segments to look into than it makes. */
+/** Ends and purges all tasks, so that their segments can close. Otherwise each run would slow down the next one. */
 async function leaveNothing(queues: string[]): Promise<void> {
   const { client } = real;
   await client.query(
@@ -90,7 +90,7 @@ async function leaveNothing(queues: string[]): Promise<void> {
 let round = 0;
 let followed = 0;
 let failing = false;
-/** No run begins after that. */
+/** The time after which no run begins. */
 let end = 0;
 
 async function follow(commands: Iterable<fc.AsyncCommand<Model, ModelDatabase>>): Promise<void> {
@@ -104,7 +104,7 @@ async function follow(commands: Iterable<fc.AsyncCommand<Model, ModelDatabase>>)
     await compareWithModel(model, real);
     await expectConsistent(real);
   } catch (error) {
-    // a smaller one that fails is looked for for a while
+    // fast-check has ten seconds to find a smaller failing example.
     if (!failing) end = Math.min(end, Date.now() + 10_000);
     failing = true;
     throw error;
@@ -121,9 +121,9 @@ const path = process.env.TOCK_MODEL_PATH;
 const replayPath = process.env.TOCK_MODEL_REPLAY;
 
 test.each(seeds)(
-  'whatever is done to tasks, they stand as the model says (seed %i)',
+  'after random steps all tasks agree with the model (seed %i)',
   async (seed) => {
-    // Biased, the first runs would be the shortest.
+    // fast-check's bias would make the first runs the shortest.
     const commands = fc.noBias(
       fc.commands([steps.map(command)], {
         size: 'max',

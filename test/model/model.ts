@@ -1,12 +1,15 @@
 /**
- * What SQL's verbs are checked against: tasks as plain objects, without streams, leases of ranges, marks or time.
- * A time is either now or later; later becomes now when the test says so.
+ * The model with which SQL's verbs are compared. It has tasks as plain objects, without streams, ranges of leases
+ * or overrides. A time is either now or later, and a step of the test makes later become now.
  */
 export type Task = {
   id: string;
   queue: string;
   state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
-  /** What a waiting task waits for first. A concurrency key is stood at once the time has come. */
+  /**
+   * The first thing that a waiting task waits for. When the time comes, a task with a concurrency key joins its
+   * wait list.
+   */
   waits: 'parents' | 'time' | 'concurrency_key' | null;
   priority: number;
   payload: unknown;
@@ -17,18 +20,18 @@ export type Task = {
   runs: { queue: string; attempt: number; state: string }[];
   concurrency_key: string | null;
   admitted: boolean;
-  /** The place in the concurrency key's line, where that is known. */
+  /** The place in the key's wait list, if it is known. */
   ticket: number | null;
   expires: boolean;
-  /** Its time to start is over. */
+  /** True once the time before which the task must start has passed. */
   late: boolean;
   depends_on: string[];
-  /** How many of the parents, from the first on, have not been seen to be over. */
+  /** The number of parents, from the first on, that a check may still find unfinished. */
   upto: number;
   onFailure: 'cancel' | 'run' | 'wait';
   delayed: boolean;
   pipeline: string[] | null;
-  /** What was wished for the next attempt. */
+  /** The pending changes for the next attempt. */
   pending: { cancelled: boolean; payload?: unknown; priority?: number; later: boolean };
   lease: string | null;
   reruns: string[];
@@ -47,7 +50,7 @@ export type Model = {
   steps: number;
 };
 
-/** In the second queue whoever is lost is dead. */
+/** In the second queue one lost run makes a task dead. */
 export const policyOf = (queue: string) => ({
   max_attempts: 2,
   max_lost: queue.endsWith('-1') ? 1 : 2,
@@ -71,7 +74,7 @@ export const runningIn = (model: Model, token: string) =>
   tasksOf(model).filter((task) => task.lease === token);
 export const isUnended = ({ state }: Task) => ['waiting', 'ready', 'running'].includes(state);
 
-/** A task that was just made, before it is known what it waits for. */
+/** A new task, before the model knows what it waits for. */
 export function fresh(id: string, queue: string): Task {
   return {
     id,
@@ -116,7 +119,7 @@ export function ready(task: Task): void {
   task.runs.push({ queue: task.queue, attempt: task.attempt, state: 'ready' });
 }
 
-/** Where a task goes on that has its parents behind it. */
+/** Moves on a task whose parents have ended: to waiting or to ready. */
 export function come(model: Model, task: Task): void {
   task.state = 'waiting';
   if (task.delayed) task.waits = 'time';
@@ -133,7 +136,7 @@ export function end(task: Task, state: 'done' | 'dead' | 'cancelled' | 'expired'
   task.lease = null;
 }
 
-/** A run ended and the task goes on, unless somebody wanted otherwise. */
+/** Ends a run whose task gets another one, unless the task has a pending cancel. */
 export function goOn(task: Task, ended: string, later: boolean, counts: Partial<Task>): void {
   if (task.pending.cancelled) {
     endRun(task, 'cancelled');
@@ -180,7 +183,7 @@ export function complete(task: Task, result: unknown): void {
   }
 }
 
-/** Whether this changed anything. */
+/** Cancels a task. Returns true if this changed anything. */
 export function cancel(task: Task): boolean {
   if (task.state === 'running') {
     const first = !task.pending.cancelled;

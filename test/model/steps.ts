@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 
-/** What a step does, with numbers that pick among what is there then. */
+/**
+ * The options of one task in an enqueue step. The numbers in `parents` select among the tasks that exist at that
+ * step.
+ */
 export type StepOptions = {
   payload: number;
   priority: number | null;
@@ -34,7 +37,7 @@ export type Step =
       lease: number;
       some: number[] | null;
       result: boolean;
-      /** The first of the runs that are named adds a task of this payload. */
+      /** If set, the first named run spawns a task with this payload. */
       spawn: number | null;
       stranger: boolean;
     }
@@ -110,7 +113,7 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
       tasks: fc.array(asked, { minLength: 1, maxLength: 4, size: 'max' }),
     }),
   ],
-  // mostly where there is something
+  // In three of four steps this number selects a queue with ready tasks.
   [10, fc.record({ do: done('claim'), queue: number, limit: fc.integer({ min: 1, max: 4 }) })],
   [
     5,

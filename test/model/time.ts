@@ -3,7 +3,7 @@ import { rows, value } from '../sql/verbs.ts';
 import { cancel, come, end, type Model, ready, type Task, tasksOf } from './model.ts';
 import type { ModelDatabase } from './real.ts';
 
-/** What a task was run again as stands for it, where it didn't end well. */
+/** The task that counts as parent: of a task that did not end as done, its last rerun. */
 function standing(model: Model, id: string): Task {
   const task = model.tasks.get(id) as Task;
   const last = task.reruns.at(-1);
@@ -12,7 +12,7 @@ function standing(model: Model, id: string): Task {
     : task;
 }
 
-/** Whether the child has come to its turn or its end. */
+/** Checks a child's parents. Returns true if the child became ready, waits for something else, or was cancelled. */
 function checkParents(model: Model, child: Task): boolean {
   for (; child.upto > 0; child.upto--) {
     const { state } = standing(model, child.depends_on[child.upto - 1] as string);
@@ -33,7 +33,10 @@ function lookAtAllParents(model: Model): void {
 
 const concurrencyKeyOf = (task: Task) => `${task.queue} ${task.concurrency_key}`;
 
-/** Who comes in is the concurrency key's choice: no more than it lets in, the first in the line, and somebody where there is room. */
+/**
+ * Takes over which waiters SQL has admitted, and checks two rules: no more holders than the limit, and no waiters
+ * below the limit.
+ */
 async function lookAtConcurrencyKeys(model: Model, { client }: ModelDatabase): Promise<void> {
   const line = tasksOf(model).filter((task) => task.waits === 'concurrency_key');
   if (line.length === 0) return;
@@ -52,15 +55,16 @@ async function lookAtConcurrencyKeys(model: Model, { client }: ModelDatabase): P
       (task) => task.admitted && concurrencyKeyOf(task) === concurrency_key,
     ).length;
     const limit = model.limits.get(concurrency_key) ?? 1;
-    if (came.length > 0) expect(holders, `inside ${concurrency_key}`).toBeLessThanOrEqual(limit);
+    if (came.length > 0)
+      expect(holders, `holders of ${concurrency_key}`).toBeLessThanOrEqual(limit);
     if (left.length > 0)
-      expect(holders, `inside ${concurrency_key}, with others in its line`).toBeGreaterThanOrEqual(
+      expect(holders, `holders of ${concurrency_key}, while others wait`).toBeGreaterThanOrEqual(
         limit,
       );
   }
 }
 
-/** Children look at their parents, also at those whose end nobody told them. */
+/** Makes the check of parents due for all children, also for those without a notification. */
 async function look(model: Model, { client }: ModelDatabase): Promise<void> {
   await client.query(
     `update tock.waiting set due_at = now() - interval '1 second'
@@ -69,11 +73,11 @@ async function look(model: Model, { client }: ModelDatabase): Promise<void> {
   );
 }
 
-/** Time passes for nothing but what is due: children look at their parents, what is due is promoted. */
+/** Checks parents and promotes due tasks until nothing changes. No other time passes. */
 export async function settleDue(model: Model, real: ModelDatabase): Promise<void> {
   const { client } = real;
   for (let promoted = 1, round = 0; promoted > 0; round++) {
-    if (round > 50) throw new Error('There is no end of promoting.');
+    if (round > 50) throw new Error('Promotion found due tasks in 50 rounds.');
     if (tasksOf(model).some((task) => task.waits === 'parents')) await look(model, real);
     promoted = await value<number>(client, 'select tock.promote(p_limit => 1000, p_sweep => true)');
   }
@@ -81,7 +85,7 @@ export async function settleDue(model: Model, real: ModelDatabase): Promise<void
   await lookAtConcurrencyKeys(model, real);
 }
 
-/** The time of all that waits has come. */
+/** Makes all delayed tasks of a queue due. */
 export function timePasses(model: Model, queue: string): void {
   for (const task of tasksOf(model)) {
     if (task.queue !== queue) continue;

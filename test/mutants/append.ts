@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** What is appended: slots, positions, the payload that is taken. */
+/** Enqueue: slots, positions and payloads. */
 export const append: Mutant[] = [
   {
     name: 'a writer takes no slot lock',
@@ -9,7 +9,7 @@ export const append: Mutant[] = [
     replace: 'true',
     caught: [
       'sql/kernel/enqueue/open-transactions.test.ts',
-      'a task in an open transaction holds up nobody',
+      'a task in an open transaction delays no other task',
     ],
   },
   {
@@ -60,7 +60,7 @@ export const append: Mutant[] = [
     replace: "('push_url', 'url', null, null, null), ('planted', 'text', 1, 9, null)",
     caught: [
       'sql/kernel/enqueue/options.test.ts',
-      'an option of tasks is stored with their runs, or named as used up by the enqueue',
+      'each option of a task is stored with its runs, or is listed as needed only by the enqueue',
     ],
   },
 ];

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Rerun, redrive, move, purge, erase. */
+/** Rerun, redrive, move, purge and erase. */
 export const bulkChanges: Mutant[] = [
   {
     name: 'each redrive of a dead task makes another task',
@@ -18,7 +18,7 @@ export const bulkChanges: Mutant[] = [
     in: 'tock.run_again',
     find: 'where r.bytes >= 0',
     replace: '',
-    caught: ['sql/features/reruns/rerun.test.ts', 'an erased task is not run again'],
+    caught: ['sql/features/reruns/rerun.test.ts', 'an erased task is not rerun'],
   },
   {
     name: 'a dead task that was run again is redriven again',
@@ -34,7 +34,7 @@ export const bulkChanges: Mutant[] = [
     replace: 'if false then',
     caught: [
       'sql/features/bulk_changes/purge.test.ts',
-      'a stream that is being claimed from is left',
+      'a purge skips and counts a stream with an open claim',
     ],
   },
   {

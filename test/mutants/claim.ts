@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Claims: the lock, the cursor, the fence, and what a claim promises. */
+/** Claims: the stream lock, the cursor, the leases' primary key, and what a claim answers. */
 export const claim: Mutant[] = [
   {
     name: 'a claim takes no stream lock',
@@ -139,6 +139,6 @@ export const claim: Mutant[] = [
     in: 'tock.pass_overridden',
     find: 'exit when v_taken > 0 and v_run.timeout_seconds is distinct from v_passed.timeout_seconds;',
     replace: '',
-    caught: ['sql/kernel/claim/time-limits.test.ts', 'of one length is leased by itself'],
+    caught: ['sql/kernel/claim/time-limits.test.ts', 'is shared by all runs of a lease'],
   },
 ];

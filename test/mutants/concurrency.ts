@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Concurrency keys: who holds one, who waits, who is let in. */
+/** Concurrency keys: holders, waiters and admissions. */
 export const concurrency: Mutant[] = [
   {
     name: 'a key ignores its holders',
@@ -9,7 +9,7 @@ export const concurrency: Mutant[] = [
     replace: 'v_policy.concurrency_limit) end;',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
-      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
+      'with eight workers no more tasks of a key run than its limit, and all tasks end',
     ],
   },
   {
@@ -19,7 +19,7 @@ export const concurrency: Mutant[] = [
     replace: 'order by g.queue, g.concurrency_key);',
     caught: [
       'sql/features/concurrency/concurrency-load.test.ts',
-      'no more tasks of a key than its limit run, whatever eight workers do, and all tasks end',
+      'with eight workers no more tasks of a key run than its limit, and all tasks end',
     ],
   },
   {

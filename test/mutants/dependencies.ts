@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Tasks that wait for others. */
+/** Tasks that wait for parents. */
 export const dependencies: Mutant[] = [
   {
     name: 'the completion of one run tells no child',
@@ -61,7 +61,10 @@ export const dependencies: Mutant[] = [
     in: 'tock.begin_wait',
     find: 'due_after_parents = greatest(pg_catalog.clock_timestamp(), v_run_at),',
     replace: 'due_after_parents = null, due_at = pg_catalog.clock_timestamp(),',
-    caught: ['sql/features/dependencies/spawn.test.ts', 'a task waits for what it spawned'],
+    caught: [
+      'sql/features/dependencies/spawn.test.ts',
+      'a task waits for its children and continues',
+    ],
   },
   {
     name: 'a task waits for itself',

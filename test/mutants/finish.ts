@@ -150,7 +150,7 @@ export const finish: Mutant[] = [
     in: 'tock.release',
     find: "not in ('superseded', 'cancelled') or v_run.error is not null;",
     replace: "not in ('superseded', 'cancelled');",
-    caught: ['sql/kernel/finish/reap.test.ts', 'a stale lease that was wanted cancelled'],
+    caught: ['sql/kernel/finish/reap.test.ts', 'a stale lease of a task with a pending cancel'],
   },
   {
     name: 'a release counts as an attempt',

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** What the HTTP server takes, from whom, how much and how long. */
+/** The HTTP server: authorization, limits of size, and time limits. */
 export const http: Mutant[] = [
   {
     name: 'a body is read before its key is checked',

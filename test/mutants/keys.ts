@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Who may call: the life of an API key, its scopes, queues and rate. */
+/** API keys: their life, scopes, queues and rates. */
 export const keys: Mutant[] = [
   {
     name: 'a revoked key is accepted',

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Maintenance jobs: one at a time, on record, bounded. */
+/** Maintenance jobs: one at a time, recorded and bounded. */
 export const maintenance: Mutant[] = [
   {
     name: 'a job runs twice at once',
@@ -17,7 +17,7 @@ export const maintenance: Mutant[] = [
     in: 'tock.run_maintenance',
     find: 'for update skip locked) is null',
     replace: ') is null',
-    caught: ['sql/operations/piggyback.test.ts', 'whose rows a transaction'],
+    caught: ['sql/operations/piggyback.test.ts', 'whose rows an open transaction'],
   },
   {
     name: "a failing job's error is not recorded",
@@ -34,6 +34,6 @@ export const maintenance: Mutant[] = [
     in: 'tock.run_maintenance',
     find: "if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then",
     replace: 'if false then',
-    caught: ['sql/operations/piggyback.test.ts', 'a cancel ends the claim'],
+    caught: ['sql/operations/piggyback.test.ts', 'a query cancel ends the claim'],
   },
 ];

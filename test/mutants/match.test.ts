@@ -48,13 +48,13 @@ test('every place in the function that it names is replaced', () => {
   expect(mutated(text, repeat).match(/if false then/g)).toHaveLength(2);
 });
 
-test('a renamed variable is found, and called so in what is put in', () => {
+test('a renamed variable is found, and the replacement uses its new name', () => {
   const text = claim.replaceAll('v_seen', 'v_earlier');
   const swapped = { ...repeat, replace: 'if v_seen.token is null then' };
   expect(mutated(text, swapped)).toContain('if v_earlier.token is null then');
 });
 
-test('a name that stands twice has to be the same twice, and two names are not one', () => {
+test('a name that occurs twice must match one name, and two names must match two', () => {
   const twice = { in: 'tock.claim', find: 'l set closed_at = now() where l.token', replace: '' };
   const renamed = claim.replaceAll(' l ', ' held ').replaceAll('l.token', 'held.token');
   expect(mutated(renamed, twice)).not.toContain('closed_at = now()');
@@ -65,7 +65,7 @@ test('a name that stands twice has to be the same twice, and two names are not o
   expect(() => mutated(claim.replace('return;', 'return v_x - v_x;'), two)).toThrow('no places');
 });
 
-test('keywords and what is of PostgreSQL are no names', () => {
+test('keywords and names of PostgreSQL match only themselves', () => {
   const text = claim.replace('return;', 'perform pg_catalog.pg_sleep(v_pause);');
   const ofTheirs = (find: string) => () => mutated(text, { in: 'tock.claim', find, replace: '' });
   expect(ofTheirs('perform pg_catalog.now(v_pause)')).toThrow('no places');
@@ -73,7 +73,7 @@ test('keywords and what is of PostgreSQL are no names', () => {
   expect(ofTheirs('perform pg_catalog.pg_sleep(v_wait)')).not.toThrow();
 });
 
-test('a dotted name and a placeholder in a name may be others', () => {
+test('a dotted name and a placeholder in a name may have changed', () => {
   const closed = {
     in: 'tock.claim',
     find: 'update tock.leases_%1$s l set closed_at = now()',
@@ -85,7 +85,7 @@ test('a dotted name and a placeholder in a name may be others', () => {
   );
 });
 
-test('a function that is renamed, or split, is found by what is in it', () => {
+test('a function that was renamed or split is found by its code', () => {
   expect(mutated(claim.replaceAll('tock.claim', 'tock.take_task'), repeat)).toContain(
     'if false then',
   );
@@ -94,7 +94,7 @@ test('a function that is renamed, or split, is found by what is in it', () => {
   expect(mutated(rest + split, repeat)).toContain('if false then');
 });
 
-test('a place among several alike, or none, is an error', () => {
+test('several equal places, or none, are an error', () => {
   const unlocked = { in: 'tock.gone', find: 'for update skip locked', replace: '' };
   expect(() => mutated(claim, unlocked)).toThrow('tock.gone has 2 places for: for update');
   const alike = claim.replace(
@@ -105,7 +105,7 @@ test('a place among several alike, or none, is an error', () => {
   expect(() => mutated(claim, { ...repeat, find: 'return 7' })).toThrow('no places');
 });
 
-test('a gap stands for any tokens, in what is put in for those it was', () => {
+test('a gap matches any tokens, and in the replacement it stands for the same tokens', () => {
   const gap = {
     in: 'tock.claim',
     find: 'set … where l.token',

@@ -1,8 +1,10 @@
-/** A file of the source. */
 export type Source = { path: string; text: string };
-/** Where it is looked for first, and what. `…` is any tokens, as few as possible, in `replace` those it was. */
+/**
+ * `in` is the function, table or folder to search first. In `find`, `…` stands for any tokens, as few as possible;
+ * in `replace` it stands for the same tokens.
+ */
 export type Pattern = { in: string; find: string; replace: string };
-/** What of a file is replaced, and by what. */
+/** The part of a file that a mutant replaces, and its new text. */
 export type Edit = { path: string; from: number; to: number; text: string };
 
 type Part = Source & { at: number };
@@ -22,7 +24,10 @@ const keywords = new Set(
 );
 const cache = new Map<string, { tokens: Token[]; words: Set<string> }>();
 
-/** Words, and all else character by character, without space and comments. Doubled quotes are as one. */
+/**
+ * The tokens of a source without space and comments: words, and other characters one by one. Doubled quotes are
+ * one token.
+ */
 function read({ path, text }: Source) {
   const known = cache.get(text);
   if (known) return known;
@@ -41,7 +46,7 @@ function read({ path, text }: Source) {
   return once;
 }
 
-/** How the pattern fits the code from `at` on; a name stands for one name throughout, and no two for the same. */
+/** Matches the pattern with the code from `at` on. A name of the pattern always matches the same name of the code. */
 function match(
   code: Token[],
   at: number,
@@ -69,7 +74,7 @@ function match(
   return { end: here, names, gap: [0, 0] };
 }
 
-/** The parts of these files that define a function or table, or the template of one. */
+/** The parts of the sources that define a function or table, or its template. */
 function definitions(sources: Source[], name: string): Part[] {
   const start = `^create\\b[^;(]*\\b${name.replace('.', '\\.')}(?:_\\{(?:suffix|segment)\\})?(?!\\w)`;
   const one = new RegExp(`${start}[^]*?(?=^create\\b|^comment\\b|(?![^]))`, 'gm');
@@ -78,7 +83,7 @@ function definitions(sources: Source[], name: string): Part[] {
   );
 }
 
-/** Each place that the pattern fits. */
+/** Each place where the pattern matches. */
 function search(parts: Part[], { find, replace }: Pattern, free: Set<string>): Edit[] {
   const edits: Edit[] = [];
   for (const part of parts) {
@@ -103,8 +108,8 @@ function search(parts: Part[], { find, replace }: Pattern, free: Set<string>): E
 }
 
 /**
- * Where a mutant replaces what: each such place in the function that it names, else the only one anywhere. Names that
- * are no longer there may have become others; if that doesn't help, all names may. Then there must be one place only.
+ * The places of a mutant: all in the function that it names, or the only one anywhere. If none matches, names that
+ * no longer occur may match others; then all names may. From then on there must be exactly one place.
  */
 export function placesOf(sources: Source[], pattern: Pattern): Edit[] {
   const everywhere = sources.map((source) => ({ ...source, at: 0 }));

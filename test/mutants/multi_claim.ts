@@ -1,13 +1,16 @@
 import type { Mutant } from './mutants.ts';
 
-/** Claims from several queues, and those that answer a worker with what it has. */
+/** Claims from several queues, and claim_for_worker(). */
 export const multiClaim: Mutant[] = [
   {
     name: 'each queue gives as much as the limit',
     in: 'tock.claim_any',
     find: 'p_limit => v_left',
     replace: 'p_limit => p_limit',
-    caught: ['sql/features/multi_claim/claim-any.test.ts', 'the first queue gives what it has'],
+    caught: [
+      'sql/features/multi_claim/claim-any.test.ts',
+      'a claim takes all tasks of the first queue',
+    ],
   },
   {
     name: 'a worker that has a lease is given another',

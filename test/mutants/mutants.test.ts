@@ -12,18 +12,18 @@ const sources = Object.fromEntries(
 const ofSql = mutants.filter((mutant) => folderOf(mutant) === 'sql');
 const sql = sources.sql ?? [];
 
-/** The files that a mutant changes, as they are with it. */
+/** The files that a mutant changes, with its change. */
 const mutated = (from: Source[], mutant: Mutant) => {
   const edits = placesOf(from, mutant);
   const changed = from.filter(({ path }) => edits.some((edit) => edit.path === path));
   return changed.map((source) => ({ path: source.path, text: edited(source, edits) }));
 };
 
-// Whether each mutant is caught takes hours: test/mutants/run.ts. This keeps the list true meanwhile.
+// test/mutants/run.ts checks that each mutant is caught, which takes hours. This test keeps the list valid meanwhile.
 test.each(mutants)('the mutant "$name" has its place, and its test', (mutant) => {
   const from = sources[folderOf(mutant)] ?? [];
   expect(mutated(from, mutant)).not.toEqual([]);
-  // Else it would be lost when its function is renamed.
+  // A mutant with only one place in all files is still found after its function is renamed.
   if (mutant.in !== 'sql')
     expect(placesOf(from, { ...mutant, in: folderOf(mutant) })).toHaveLength(1);
   const [file, name] = mutant.caught;

@@ -29,16 +29,16 @@ import { streams } from './streams.ts';
 import { tenants } from './tenants.ts';
 import { uniqueKeys } from './unique_keys.ts';
 
-/** A mistake that is put into the source, and the test that must fail with it. */
+/** A planted bug, and the test that must fail because of it. */
 export type Mutant = {
   name: string;
-  /** A function or table of SQL with its schema; or a folder: sql, client, functions, examples. */
+  /** A function or table of SQL with its schema, or a folder: sql, client, functions or examples. */
   in: string;
-  /** Tokens, compared without space and comments; … stands for any. See match.ts. */
+  /** The code to find, compared token by token. See match.ts. */
   find: string;
-  /** … is what it stood for in 'find'. */
+  /** The code that replaces it. */
   replace: string;
-  /** Below test/, and the test's name or a part of it. */
+  /** A file below test/, and the name of the test or a part of it. */
   caught: [file: string, test: string];
 };
 

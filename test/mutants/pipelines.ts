@@ -9,7 +9,7 @@ export const pipelines: Mutant[] = [
     replace: 'if false and exists ( select from tock.leases_{segment} l',
     caught: [
       'sql/features/pipelines/pipelines.test.ts',
-      'a payload without a result is passed on unchanged, and a result of null counts as none',
+      'a whole lease is completed without results',
     ],
   },
   {
@@ -20,7 +20,7 @@ export const pipelines: Mutant[] = [
       "row(v_run.stream, v_run.position, 'done', v_result, null, case when v_next.waits then 'infinity' when v_next.queue is not null then '-infinity'::timestamptz end, v_run.attempt, v_run.lost,",
     caught: [
       'sql/features/pipelines/pipelines.test.ts',
-      'a lease that the reaper took back moves nothing',
+      'a completion of a reaped lease moves no task to the next stage',
     ],
   },
   {
@@ -28,9 +28,6 @@ export const pipelines: Mutant[] = [
     in: 'tock.was_ended_so',
     find: "coalesce(tock.next_queue_of(p_run.next_id), '') = coalesce(p_stage, '')",
     replace: 'true',
-    caught: [
-      'sql/features/pipelines/pipelines.test.ts',
-      'a completion that is made again answers the same',
-    ],
+    caught: ['sql/features/pipelines/pipelines.test.ts', 'a repeated completion answers the same'],
   },
 ];

@@ -4,20 +4,20 @@ import { checkout } from '../../scripts/stack/paths.ts';
 import { edited, placesOf, type Source } from './match.ts';
 import type { Mutant } from './mutants.ts';
 
-/** What a folder's files import from beside it. */
+/** What a folder's files import from outside of the folder. */
 const beside: Record<string, string[]> = { functions: ['client', 'node_modules'] };
 
-/** The folder that is copied as a whole. */
+/** The folder that is copied for a mutant. */
 export const folderOf = (mutant: Mutant) => (mutant.in.includes('.') ? 'sql' : mutant.in);
 
-/** The files of a folder that a mutant may change; sql/schema.sql says only what the others make. */
+/** The files of a folder that a mutant may change, without sql/schema.sql, which is generated. */
 export function sourcesOf(folder: string): Source[] {
   const exclude = ['**/node_modules/**', '**/schema.sql'];
   const files = globSync(`${folder}/**/*.{sql,ts,mjs,sh}`, { cwd: checkout, exclude });
   return files.map((path) => ({ path, text: readFileSync(join(checkout, path), 'utf8') }));
 }
 
-/** Copies the mutant's folder, with the mutant in it; the environment in which tests take it from there. */
+/** Copies the mutant's folder with the mutant in it. Returns the environment that makes tests use the copy. */
 export function plant(mutant: Mutant, to: string): Record<string, string> {
   const folder = folderOf(mutant);
   const sources = sourcesOf(folder);

@@ -36,7 +36,7 @@ export const promote: Mutant[] = [
     replace: 'p.tenant, p.created_at, p.bytes, p.payload, null from placed p',
     caught: [
       'sql/kernel/finish/lost-runs.test.ts',
-      'a task keeps its backoff through all that happens to it',
+      'a task keeps its own backoff through losses, releases and changes',
     ],
   },
   {
@@ -44,6 +44,6 @@ export const promote: Mutant[] = [
     in: 'tock.sweep_may_be_late',
     find: 'not p_writers <@ tock.writers_of_waiting()',
     replace: 'false',
-    caught: ['sql/kernel/delay/next-wake.test.ts', 'what is committed long after a sweep'],
+    caught: ['sql/kernel/delay/next-wake.test.ts', 'long after a sweep wakes at once'],
   },
 ];

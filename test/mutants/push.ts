@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Push: where to, with which signature. */
+/** Push: allowed endpoints and signatures. */
 export const push: Mutant[] = [
   {
     name: 'private addresses are allowed',

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** What is counted, listed and explained. */
+/** Metrics, lists and explanations. */
 export const read: Mutant[] = [
   {
     name: 'runs that were counted are counted again',
@@ -17,7 +17,7 @@ export const read: Mutant[] = [
     in: 'tock.running',
     find: 'and (select e.position from tock.results_%1$s e where e.stream = r.stream and e.position = r.position) is null order by',
     replace: 'order by',
-    caught: ['sql/read/leases.test.ts', 'open leases say who runs what'],
+    caught: ['sql/read/leases.test.ts', 'running() shows each open lease'],
   },
   {
     name: 'the doctor fails where a part of it does',

@@ -22,7 +22,7 @@ export const reap: Mutant[] = [
     find: "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end; v_reached",
     replace:
       "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_job.reached_at, '-infinity'); v_reached",
-    caught: ['sql/kernel/finish/reap.test.ts', 'a claim that commits after its deadline'],
+    caught: ['sql/kernel/finish/reap.test.ts', 'a claim that commits after its own deadline'],
   },
   {
     name: 'a lease is taken back before its time',
@@ -43,7 +43,7 @@ export const reap: Mutant[] = [
     in: 'tock.reap_segment',
     find: 'case when t.up then r.lost else r.lost + 1 end, null, null)',
     replace: 'r.lost + 1, null, null)',
-    caught: ['sql/kernel/finish/lost-runs.test.ts', 'a run whose time is up has failed'],
+    caught: ['sql/kernel/finish/lost-runs.test.ts', 'a run that exceeds its time limit has failed'],
   },
   {
     name: 'the reaper waits for concurrency keys',

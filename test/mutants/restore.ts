@@ -14,7 +14,7 @@ export const restore: Mutant[] = [
     in: 'tock.guard',
     find: 'if v_highest > v_reached or (v_seen <> v_identity and v_seen <> 0) then',
     replace: 'if v_seen <> v_identity and v_seen <> 0 then',
-    caught: ['faults/sequence.test.ts', 'a sequence behind streams that sleep'],
+    caught: ['faults/sequence.test.ts', 'a sequence behind streams at rest'],
   },
   {
     name: 'a segment that is over takes tasks again',
@@ -29,21 +29,21 @@ export const restore: Mutant[] = [
     find: 'if tock.current_segment() is null then perform tock.guard_before_use(); perform tock.create_next_segment(); end if; for v_step in 0',
     replace:
       'if tock.current_segment() is null then perform tock.create_next_segment(); end if; for v_step in 0',
-    caught: ['faults/standby.test.ts', 'a promoted standby gives out no id'],
+    caught: ['faults/standby.test.ts', 'a promoted standby without the last changes gives no id'],
   },
   {
     name: 'the sequence jumps just above what is stored',
     in: 'tock.guard',
     find: 'greatest(v_reached, v_highest) + 1048576',
     replace: 'greatest(v_reached, v_highest) + 1',
-    caught: ['faults/standby.test.ts', 'a promoted standby gives out no id'],
+    caught: ['faults/standby.test.ts', 'a promoted standby without the last changes gives no id'],
   },
   {
     name: 'a queue that pauses after a restore gives tasks',
     in: 'tock.begin_claim',
     find: 'if tock.is_paused(v_policy) then v_claim.allowed := 0;',
     replace: 'if v_policy.paused then v_claim.allowed := 0;',
-    caught: ['faults/point-in-time.test.ts', 'a queue that pauses after a restore'],
+    caught: ['faults/point-in-time.test.ts', 'claims of a queue with pause_after_restore'],
   },
   {
     name: 'a part is recorded that has changed meanwhile',
@@ -57,13 +57,13 @@ export const restore: Mutant[] = [
     in: 'functions',
     find: 'for (const column of emptied) one[resolveCursor(column)] = null;',
     replace: '',
-    caught: ['archive/archive.test.ts', 'gone from every file after a step'],
+    caught: ['archive/archive.test.ts', 'no file has it after a step'],
   },
   {
     name: 'an erased task is shown until its file is rewritten',
     in: 'tock.archived_run',
     find: 'v_run.payload := null;',
     replace: '',
-    caught: ['archive/archive.test.ts', 'an erased task is empty at once'],
+    caught: ['archive/archive.test.ts', 'an erased task has no payload at once'],
   },
 ];

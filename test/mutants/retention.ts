@@ -24,7 +24,10 @@ export const retention: Mutant[] = [
     in: 'tock.is_past_retention',
     find: "interval '1 second' * coalesce((select max((tock.policy(q)).retention_seconds)",
     replace: "interval '1 second' * coalesce((select min((tock.policy(q)).retention_seconds)",
-    caught: ['sql/kernel/retention/expiry.test.ts', 'a queue hides what ended'],
+    caught: [
+      'sql/kernel/retention/expiry.test.ts',
+      'tasks that ended longer ago than the retention',
+    ],
   },
   {
     name: 'a drop does not back off',
@@ -45,7 +48,7 @@ export const retention: Mutant[] = [
     in: 'tock.may_be_dropped',
     find: "where a.segment = p_segment and a.state = 'verified')",
     replace: 'where a.segment = p_segment)',
-    caught: ['archive/faults.test.ts', 'is found out, and nothing is dropped for it'],
+    caught: ['archive/faults.test.ts', 'is detected, and no segment is dropped'],
   },
   {
     name: 'a segment is dropped that was not counted',

@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** When a failed or lost run is tried again. */
+/** Backoff, attempts and lost runs. */
 export const retry: Mutant[] = [
   {
     name: 'a fatal failure is tried again',

@@ -1,20 +1,20 @@
 import type { Mutant } from './mutants.ts';
 
-/** Privileges, settings of roles, and what becomes part of a statement. */
+/** Privileges, settings of roles, and SQL injection. */
 export const roles: Mutant[] = [
   {
     name: 'new functions are executable by PUBLIC',
     in: 'sql',
     find: 'revoke all on all routines in schema tock from public … cascade;',
     replace: '',
-    caught: ['sql/conventions.test.ts', 'nothing is executable or readable by everybody'],
+    caught: ['sql/conventions.test.ts', 'PUBLIC can execute no routine and read no table'],
   },
   {
     name: 'the role of the HTTP server may leave a transaction open',
     in: 'sql',
     find: "alter role tock_edge set idle_in_transaction_session_timeout = '60s';",
     replace: '',
-    caught: ['sql/roles-cluster.test.ts', 'where a dump came without its roles'],
+    caught: ['sql/roles-cluster.test.ts', 'after a restore without the roles'],
   },
   {
     name: 'the doctor shows the values of a statement',

@@ -1,5 +1,5 @@
-// Puts one mutant after another into a copy of sql/, client/, functions/ or examples/, and says whether its test fails.
-// usage: node test/mutants/run.ts [part of a mutant's name or of its test's file] ...
+// Plants one mutant after another in a copy of its folder, and prints whether the mutant's test fails. Usage:
+// node test/mutants/run.ts [part of a mutant's name or of its test's file] ...
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ type Report = {
   }[];
 };
 
-/** How the named test failed, in one line; null when it passed. */
+/** The failure of the mutant's test in one line; null if the test passed. */
 async function failure(mutant: Mutant, folder: string, place: object): Promise<string | null> {
   const report = join(folder, 'report.json');
   const [file, name] = mutant.caught;
@@ -23,7 +23,7 @@ async function failure(mutant: Mutant, folder: string, place: object): Promise<s
   const out = ['--reporter=json', `--outputFile.json=${report}`];
   const child = spawn('vitest', ['run', join('test', file), '-t', pattern, ...out], {
     cwd: checkout,
-    // Most mutants are something that never comes.
+    // With most mutants a test waits for something that never comes, so its patience is short.
     env: { ...process.env, TOCK_TEST_PATIENCE: '20', ...place },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -39,7 +39,7 @@ async function failure(mutant: Mutant, folder: string, place: object): Promise<s
   const failed = ran.find((one) => one.status === 'failed');
   if (!failed) return null;
   const [message = ''] = failed.failureMessages;
-  // Then the mutant itself is wrong, and any test would have failed.
+  // With such an error the mutant itself is wrong: any test would have failed.
   if (/syntax error|does not exist/.test(message)) throw new Error(message.split('\n')[0]);
   return (message.split('\n')[0] ?? '')
     .replace('Error: STACK_TRACE_ERROR', 'timed out')

@@ -25,21 +25,30 @@ export const schedules: Mutant[] = [
     find: 'when v_after < p_schedule.anchor_at then p_schedule.anchor_at else p_schedule.anchor_at + interval',
     replace:
       'when v_after < p_schedule.anchor_at then p_schedule.anchor_at else v_after + 0 * interval',
-    caught: ['sql/features/schedules/missed-fires.test.ts', 'a period keeps its beat'],
+    caught: [
+      'sql/features/schedules/missed-fires.test.ts',
+      'a schedule with a period keeps its phase',
+    ],
   },
   {
     name: 'of missed fires the first is made up for, not the last',
     in: 'tock.plan_firing',
     find: "array[tock.last_fire(p_schedule, v_fire, p_now - interval '1 second' * p_schedule.jitter_seconds)]",
     replace: 'array[v_fire]',
-    caught: ['sql/features/schedules/missed-fires.test.ts', 'of twenty missed fires, one'],
+    caught: [
+      'sql/features/schedules/missed-fires.test.ts',
+      'with missed one, the last of twenty missed fires',
+    ],
   },
   {
     name: 'a fire that is late by a little is missed',
     in: 'tock.plan_firing',
     find: "p_now - interval '1 second' * (p_schedule.missed_after_seconds + p_schedule.jitter_seconds)",
     replace: 'p_now',
-    caught: ['sql/features/schedules/missed-fires.test.ts', 'a late tick misses nothing'],
+    caught: [
+      'sql/features/schedules/missed-fires.test.ts',
+      'fires that are less than a minute late',
+    ],
   },
   {
     name: 'a schedule that is put while it fires has two next fires',
@@ -56,7 +65,7 @@ export const schedules: Mutant[] = [
     in: 'tock.fire_schedules',
     find: 'limit least(50, p_limit - v_count) for update skip locked',
     replace: 'limit least(50, p_limit - v_count)',
-    caught: ['sql/features/schedules/schedules-races.test.ts', 'of eight who fire two hundred'],
+    caught: ['sql/features/schedules/schedules-races.test.ts', 'eight sessions fire two hundred'],
   },
   {
     name: 'a running task is no overlap',

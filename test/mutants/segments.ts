@@ -1,6 +1,6 @@
 import type { Mutant } from './mutants.ts';
 
-/** Segments: made ahead, crossed, settled. */
+/** Segments: created ahead, crossed by claims, closed. */
 export const segments: Mutant[] = [
   {
     name: 'two transactions make the same segment',
@@ -17,7 +17,7 @@ export const segments: Mutant[] = [
     in: 'tock.create_segments',
     find: 'coalesce(least(p_width, 1073741824),',
     replace: 'coalesce(p_width,',
-    caught: ['sql/kernel/log/lease-tokens.test.ts', 'a segment is never wider'],
+    caught: ['sql/kernel/log/lease-tokens.test.ts', 'a segment is at most as wide'],
   },
   {
     name: 'a claim crosses into the next segment without a lease for the gap',
@@ -56,7 +56,7 @@ export const segments: Mutant[] = [
     replace: '',
     caught: [
       'sql/kernel/segment/close.test.ts',
-      'a segment is not settled while one of its writers is open',
+      'a segment is not closed while a transaction that wrote to it is open',
     ],
   },
   {
@@ -64,7 +64,7 @@ export const segments: Mutant[] = [
     in: 'tock.close_segments',
     find: 'or exists (select from tock.leases_%1$s l where l.closed_at is null)',
     replace: '',
-    caught: ['sql/kernel/segment/close.test.ts', 'a segment with runs still to claim'],
+    caught: ['sql/kernel/segment/close.test.ts', 'a segment with unclaimed runs'],
   },
   {
     name: 'a segment is settled over a stream that has not yet come to it',
@@ -81,13 +81,16 @@ export const segments: Mutant[] = [
     in: 'tock.close_segments',
     find: "v_settled integer := 0; begin if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then return 0;",
     replace: 'v_settled integer := 0; begin if false then return 0;',
-    caught: ['sql/kernel/segment/close.test.ts', 'nor is one settled under a snapshot from before'],
+    caught: [
+      'sql/kernel/segment/close.test.ts',
+      'a snapshot older than the last task of a segment',
+    ],
   },
   {
     name: 'two transactions end a segment at once',
     in: 'tock.end_segment',
     find: "elsif not tock.wait_for_lock(tock.named_key('maintenance_job', 'create_segments')) then",
     replace: 'elsif false then',
-    caught: ['archive/archive.test.ts', 'while a transaction ends a segment another waits for it'],
+    caught: ['archive/archive.test.ts', 'two calls that end a segment'],
   },
 ];

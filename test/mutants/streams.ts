@@ -1,20 +1,23 @@
 import type { Mutant } from './mutants.ts';
 
-/** Streams that fall asleep and wake. */
+/** Streams that are put to rest and wake. */
 export const streams: Mutant[] = [
   {
     name: 'a writer with an old snapshot misses that its stream fell asleep',
     in: 'tock.open_stream',
     find: 's.number = v_number for share',
     replace: 's.number = v_number',
-    caught: ['sql/kernel/log/idle-streams.test.ts', 'a task from a snapshot older than the sleep'],
+    caught: [
+      'sql/kernel/log/idle-streams.test.ts',
+      "a task from a snapshot older than its stream's rest",
+    ],
   },
   {
     name: 'a writer does not wake its stream',
     in: 'tock.open_stream',
     find: 'if not v_awake then',
     replace: 'if false then',
-    caught: ['sql/kernel/log/idle-streams.test.ts', 'a sleeping stream wakes with the next task'],
+    caught: ['sql/kernel/log/idle-streams.test.ts', 'a stream at rest wakes with the next task'],
   },
   {
     name: 'the append of one task goes to a sleeping stream',
@@ -35,6 +38,6 @@ export const streams: Mutant[] = [
     in: 'tock.deactivate_streams',
     find: 'awake = false, start_after = greatest(s.start_after, coalesce((select l.last_position … limit 1), 0)) where s.number = any',
     replace: 'awake = false where s.number = any',
-    caught: ['faults/sequence.test.ts', 'a sequence behind streams that sleep'],
+    caught: ['faults/sequence.test.ts', 'a sequence behind streams at rest'],
   },
 ];

@@ -9,7 +9,7 @@ export const uniqueKeys: Mutant[] = [
     replace: 'false',
     caught: [
       'sql/features/unique_keys/unique-keys-races.test.ts',
-      'of eight callers with one key one adds a task',
+      'eight callers with one key add one task',
     ],
   },
   {
@@ -19,7 +19,7 @@ export const uniqueKeys: Mutant[] = [
     replace: 'and k.number = v_number;',
     caught: [
       'sql/features/unique_keys/unique-keys-races.test.ts',
-      'of eight callers with one key one adds a task',
+      'eight callers with one key add one task',
     ],
   },
   {
@@ -29,7 +29,7 @@ export const uniqueKeys: Mutant[] = [
     replace: '',
     caught: [
       'sql/features/unique_keys/unique-keys.test.ts',
-      'the first task of a key stands for those that come',
+      'a key returns its first task until that task ends',
     ],
   },
   {
@@ -44,7 +44,10 @@ export const uniqueKeys: Mutant[] = [
     in: 'tock.append_round',
     find: 'v_older := coalesce(v_changed_at <= v_key.changed_at, false);',
     replace: 'v_older := false;',
-    caught: ['sql/features/unique_keys/newest-payload.test.ts', 'is done once more when it ends'],
+    caught: [
+      'sql/features/unique_keys/newest-payload.test.ts',
+      'runs once more after its end, with the newest payload',
+    ],
   },
   {
     name: 'keys are locked in the order of the call',
@@ -53,7 +56,7 @@ export const uniqueKeys: Mutant[] = [
     replace: 'pg_catalog.array_agg(r.task order by r.n)',
     caught: [
       'sql/features/unique_keys/unique-keys-races.test.ts',
-      'callers with many keys each, in any order, wait for each other',
+      'calls with many keys each, in any order, do not deadlock',
     ],
   },
   {
@@ -63,7 +66,7 @@ export const uniqueKeys: Mutant[] = [
     replace: 'if v_ns <>',
     caught: [
       'sql/features/unique_keys/unique-keys-races.test.ts',
-      'of eight callers who replace a ready task',
+      'eight callers that replace a ready task',
     ],
   },
   {

@@ -18,7 +18,10 @@ let verbs: Verb[];
 let ids: string[];
 let lease: string;
 
-/** What nobody else's calls may touch: tasks of a queue, a key, and a table outside of Tock. */
+/**
+ * Other owners' data, which no call may change: the tasks of a queue, a key, a table outside of Tock, and the
+ * schema.
+ */
 const apart = `select (select string_agg(t::text, ' ' order by t.id) from tock.tasks(p_filter => '{"queue": "apart"}') l
     cross join lateral jsonb_array_elements(l.tasks) j cross join lateral tock.task((j ->> 'id')::bigint) t) as tasks,
   (select string_agg(k::text, ' ') from tock.keys_list() k where k.name = 'apart') as keys,
@@ -42,7 +45,7 @@ beforeAll(async () => {
     ...numberedTasks(3, 20, { delay_seconds: 900 }),
   ]);
   lease = leaseOf(await claim(owner, 'a', { limit: 5 }));
-  // Or the names of its own types would stand without their schema.
+  // With tock on the search path, format_type() would print Tock's types without their schema.
   await owner.query('set search_path = pg_catalog');
   verbs = await rows<Verb>(
     owner,
@@ -64,7 +67,7 @@ const text = fc.oneof(
   fc.constantFrom(...injections, ...dates),
 );
 const whole = fc.constantFrom('0', '1', '-1', '2', '10000', '2147483647', '-2147483648');
-// Each makes as many partitions.
+// Small counts and wide segments: create_segments() makes partitions for each segment.
 const width = fc.constantFrom(null, '-1', '0', '100000', '9223372036854775807');
 const ahead = fc.constantFrom('-1', '0', '3', '1001', '2147483647');
 const id = () =>
@@ -109,7 +112,10 @@ const keys = fc.constantFrom(
   '__proto__',
 );
 
-/** JSON that may be what a verb wants, with anything in it. NUL and half characters are no jsonb: the cast is the caller's. */
+/**
+ * JSON that a verb may expect, with any value in it. It has no NUL and no lone surrogate: the cast to jsonb
+ * rejects them.
+ */
 const json = () => {
   const leaf = fc.oneof(
     text.map((one) => JSON.stringify(one.toWellFormed())),
@@ -187,7 +193,7 @@ const callOf = ({ name, arguments: all }: Verb): fc.Arbitrary<Called> =>
       values,
     }));
 
-test('whatever a verb is called with, it answers, or refuses in its own words, and touches nothing else', async () => {
+test('with any arguments a verb answers or raises a TK error, and changes no other data', async () => {
   const before = [await describeSchema(owner), await rows(owner, apart)];
   const calling = members.filter(({ role }) => ['tock_admin', 'tock_edge'].includes(role));
   const clients = new Map(
@@ -199,12 +205,12 @@ test('whatever a verb is called with, it answers, or refuses in its own words, a
       () => answered.add(verb) && null,
       (refused: pg.DatabaseError) => refused,
     );
-    // A maintenance job may have to give way to autovacuum.
+    // A maintenance job may give up its lock (55P03) when autovacuum holds it.
     if (error && !/^(TK|55P03)/.test(error.code ?? ''))
       throw new Error(`${verb}: ${error.code} ${error.message} in ${error.where}`);
   };
   for (const seed of seeds) {
-    // One that ends the segment in use writes functions anew, as it must; its test is test/archive/archive.
+    // end_segment() replaces functions when it ends the current segment. test/archive/archive.test.ts covers it.
     const calls = fc.oneof(...verbs.filter(({ name }) => name !== 'end_segment').map(callOf));
     await fc.assert(fc.asyncProperty(calls, hold), { seed, numRuns: 3 * runs });
   }

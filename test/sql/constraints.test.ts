@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Which constraint refuses a row, as the tables' owner; undefined when it is taken. Nothing is kept. */
+/** Returns the constraint that refuses the row for the tables' owner, or undefined. The insert is rolled back. */
 async function refusedBy(table: string, row: object): Promise<string | undefined> {
   await client.query('begin');
   try {
@@ -32,7 +32,7 @@ async function refusedBy(table: string, row: object): Promise<string | undefined
 }
 
 for (const { table, row, broken } of constraintViolations) {
-  test(`rows of ${table} that can't be are refused, whoever writes them`, async () => {
+  test(`each constraint of ${table} refuses a row, also from the tables' owner`, async () => {
     expect(await refusedBy(table, row)).toBeUndefined();
     for (const [constraint, change] of Object.entries(broken)) {
       expect(await refusedBy(table, { ...row, ...change })).toBe(constraint);

@@ -1,4 +1,4 @@
-/** A row of each table that may be, and for each constraint what makes one of it that can't. */
+/** For each table: a valid row, and for each constraint the changes that make the row break it. */
 export type ConstraintViolation = { table: string; row: object; broken: Record<string, object> };
 
 const at = '2030-01-01T00:00:00Z';

@@ -28,7 +28,7 @@ const others = `
   select format('sequence tock.%I %s to %s cache %s%s', s.sequencename, s.min_value, s.max_value, s.cache_size,
       case when $1 then format(' start %s increment %s cycle %s as %s', s.start_value, s.increment_by, s.cycle, s.data_type)
         else '' end) as text
-    -- each key has its own
+    -- without the sequences that each key has
     from pg_sequences s where s.schemaname = 'tock' and s.sequencename !~ '^(uses|rate)_[0-9a-f]{8}$'
   union all
   select format('type tock.%I (%s)', t.typname, (
@@ -53,7 +53,7 @@ const routines = `
   where p.pronamespace = 'tock'::regnamespace and ($1 or p.proname !~ '_[0-9]+$' or p.proname ~ '_1$')
   order by p.proname, p.pronargs, pg_get_function_identity_arguments(p.oid) collate "C"`;
 
-// Of functions above; of what is made between two deploys here too. The owner's own rights say nothing.
+// Rights on functions stand with the functions. Here also default privileges; the owner's own rights are left out.
 const rights = `
   select format('%s for %s: %s', o.name, coalesce(r.rolname, 'everybody'),
     string_agg(a.privilege_type || case when a.is_grantable then ' and to grant it' else '' end, ', ' order by a.privilege_type)) as text
@@ -73,8 +73,8 @@ const rights = `
   group by o.name, r.rolname order by 1`;
 
 /**
- * The schema as text, the same on every supported PostgreSQL; `whole` adds what a reader can do without:
- * definitions, partitions, comments of tables, rights on what isn't a function.
+ * The schema as text, equal on every supported PostgreSQL. `whole` adds function bodies, partitions, the comments
+ * of tables and the rights on all but functions.
  */
 export async function describeSchema(client: pg.Client, whole = false): Promise<string> {
   const parts = [

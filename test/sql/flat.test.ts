@@ -4,8 +4,8 @@ import { type Database, freshDatabase } from '../database.ts';
 import { expectInvariants } from './invariants.ts';
 import { claim, complete, drain, enqueue, fail, leaseOf, numberedTasks, value } from './verbs.ts';
 
-// Under a transaction held open nothing is cleaned up: what reads from a fixed end wades through ever
-// more dead entries. Pages read are counted, no time: the last calls against the first (finding H2).
+// An open transaction keeps dead rows from being removed. A read from a fixed end then passes more of them each
+// time. The tests compare the pages that the last and the first calls read; times would depend on the machine.
 let db: Database;
 let client: pg.Client;
 let holder: pg.Client;
@@ -25,7 +25,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
-/** How many pages a call touches, with all that it calls. */
+/** The number of pages that a call and all functions in it read. */
 async function pages(call: string): Promise<number> {
   const [{ Plan: plan }] = await value<[{ Plan: Plan }]>(
     client,
@@ -34,15 +34,18 @@ async function pages(call: string): Promise<number> {
   return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
 }
 
-// A session reads the catalog anew whenever it is told that it has missed changes, in any database: so
-// the median of several calls, or the cheapest of three.
+// A session reads the catalog again after changes in any database. The median of many calls, or the least of
+// three, leaves these reads out.
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
 async function fewest(call: string): Promise<number> {
   return Math.min(await pages(call), await pages(call), await pages(call));
 }
 
-/** The last tenth of the calls reads little more than the first tenth, whose very first call plans. */
+/**
+ * Expects the last tenth of the calls to read little more than the first tenth, without the first call, which
+ * plans.
+ */
 function expectFlat(what: string, counts: number[]): void {
   const tenth = Math.ceil(counts.length / 10);
   const first = median(counts.slice(1, 1 + tenth));
@@ -50,7 +53,7 @@ function expectFlat(what: string, counts: number[]): void {
   expect([what, last, first, last < first * 1.3 + 20]).toEqual([what, last, first, true]);
 }
 
-/** Tasks of the queue q that are due already, one millisecond apart, the earliest a minute ago. */
+/** Adds due tasks to the queue q, one millisecond apart, the earliest due five minutes ago. */
 async function due(count: number): Promise<void> {
   await client.query(
     `insert into tock.waiting (position, due_at, queue, priority, lane, bytes, payload)
@@ -70,7 +73,7 @@ test('promotions, and the due check of every claim, cost the same for the last o
   for (let call = 0; call < 100; call++) {
     await client.query('select tock.promote(499)');
     promoting.push(await pages('tock.promote(1)'));
-    // reads what promotion reads, and promotes nothing: another queue, not alone
+    // This claim checks for due tasks without promoting any: it has another queue, and no p_own_transaction.
     looking.push(await pages("tock.claim('other')"));
     waking.push(await pages('tock.next_wake_at()'));
     asking.push(await pages("tock.claim_state('{q}')"));
@@ -81,7 +84,7 @@ test('promotions, and the due check of every claim, cost the same for the last o
     expectFlat(what, counts);
     expect(median(counts)).toBeLessThan(100);
   }
-  // a claim that rides along, now that the sweep isn't late
+  // With p_own_transaction a claim also promotes and reaps. No maintenance job is late now.
   await client.query(
     "update tock.maintenance_jobs set last_started_at = clock_timestamp() + interval '1 hour'",
   );
@@ -96,7 +99,7 @@ test('admissions, and the sweep for late tasks, cost the same for the last of 6,
   for (let call = 0; call < 120; call++) {
     await enqueue(client, 'q', numberedTasks(50, 0, { concurrency_key: 'k' }));
     await client.query('select tock.promote()');
-    // the first calls still come to read as many as the others
+    // The first calls read fewer pages, because few tasks wait yet.
     if (call < 15) continue;
     promoting.push(await pages('tock.promote()'));
     looking.push(await pages("tock.claim('other', p_own_transaction => true)"));
@@ -129,9 +132,9 @@ test('a task fails, waits and is retried at the same cost for the hundredth time
   await expectInvariants(client);
 });
 
-test('the reaper resumes where it stopped, and finished leases cause no wake-up', async () => {
+test('the reaper resumes where it stopped, and closed leases cause no wake-up', async () => {
   await enqueue(client, 'q', numberedTasks(3000));
-  // a lease a run, as 3,000 claims would make them, a second apart and in no order of the table
+  // One lease for each run, as 3,000 claims would make, with deadlines in another order than the rows.
   await client.query(
     `insert into tock.leases (stream, after_position, last_position, runs, token, leased_until)
      select r.stream, r.position - 1, r.position, 1, tock.new_token(1, r.position - 1),
@@ -187,7 +190,7 @@ test('a claim at a limit costs the same for the three hundredth time', async () 
   );
   await enqueue(client, 'q', numberedTasks(700));
   await claim(client, 'q', { limit: 1 });
-  // from the next claim on what is open is on record
+  // The next claim counts the open leases and stores the number.
   await client.query("update tock.queue_limiter_state set seen_at = seen_at - interval '1 minute'");
   const claiming: number[] = [];
   const limited: number[] = [];
@@ -196,7 +199,7 @@ test('a claim at a limit costs the same for the three hundredth time', async () 
     limited.push(await pages("tock.claim('q')"));
     const lease = '(select token from tock.leases where closed_at is null and runs = 2)';
     await client.query(`select tock.complete(${lease})`);
-    // undone ones leave their rows behind as well
+    // A claim that is rolled back leaves dead rows too.
     await client.query("begin; select tock.claim('q', p_limit => 2); rollback");
   }
   expectFlat('claim at a limit', claiming);
@@ -204,7 +207,7 @@ test('a claim at a limit costs the same for the three hundredth time', async () 
   await expectInvariants(client);
 });
 
-test('empty streams of tasks with options cost a claim what empty plain ones do', async () => {
+test('empty streams of tasks with options cost a claim as little as empty plain ones', async () => {
   for (const [queue, options] of Object.entries({ plain: {}, asks: { timeout_seconds: 60 } })) {
     await client.query(`select tock.put_queue($1, '{"lanes": 64}')`, [queue]);
     const tasks = numberedTasks(300).map((task, n) => ({

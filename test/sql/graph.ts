@@ -1,4 +1,4 @@
-/** The groups of nodes that reach each other, largest first; a node alone is no group. */
+/** The groups of nodes that reach each other, largest first. A single node is no group. */
 export function cycles(edges: Map<string, Set<string>>): string[][] {
   const index = new Map<string, number>();
   const low = new Map<string, number>();
@@ -22,7 +22,7 @@ export function cycles(edges: Map<string, Set<string>>): string[][] {
   return found.sort((a, b) => b.length - a.length);
 }
 
-/** How many nodes one reaches, itself included, not going on from those that are named. */
+/** The number of nodes that can be reached from one, itself included, without following the edges of `ends`. */
 export function reachable(edges: Map<string, string[]>, from: string, ends: string[]): number {
   const seen = new Set([from]);
   for (const node of seen) {

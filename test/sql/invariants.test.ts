@@ -27,7 +27,7 @@ const first = '(select min(after_position) from tock.leases)';
 
 test.each([
   [
-    'a lease that never was',
+    'a deleted lease',
     `delete from tock.leases where after_position = ${first}`,
     'a run below its cursor lies in no lease',
   ],
@@ -42,12 +42,12 @@ test.each([
     'a lease holds another number of runs than its range',
   ],
   [
-    'a lease closed as lost with nothing requeued',
+    'a lease closed as lost without results',
     `update tock.leases set outcome = 'lost' where after_position = ${first}`,
     'a run in a lost lease has no result',
   ],
   [
-    'a stream asleep with a backlog',
+    'a stream at rest with a backlog',
     'update tock.streams set awake = false',
     'a stream sleeps with runs above its cursor',
   ],
@@ -56,14 +56,14 @@ test.each([
     'update tock.streams set start_after = (select last_value from tock.positions)',
     'a run below its cursor lies in no lease',
   ],
-  ['a retry that vanished', 'delete from tock.waiting', 'a next run is missing'],
+  ['a deleted retry', 'delete from tock.waiting', 'a next run is missing'],
   [
-    'a task done that goes on',
+    'a done task with a further run',
     "update tock.results set state = 'done', next_id = null where state = 'failed'",
     'a task ended twice, or goes on after its end',
   ],
   [
-    'a segment settled too early',
+    'a segment closed too early',
     "update tock.segments set closed_at = now(), writers_at_end = '{}' where number = 1",
     'a settled segment holds something unread or running',
   ],

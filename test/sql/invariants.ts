@@ -4,7 +4,7 @@ import { brokenSentences } from '../../scripts/chaos/checker/invariants.ts';
 
 export { brokenSentences };
 
-/** Fails, naming them, when runs or tasks were lost, doubled or passed over. */
+/** Fails with the broken invariants if runs or tasks were lost, doubled or skipped. */
 export async function expectInvariants(client: pg.ClientBase): Promise<void> {
   expect(await brokenSentences(client)).toEqual({});
 }

@@ -5,7 +5,7 @@ import { rerun } from './features/bulk_changes/bulk_changes.ts';
 import { change } from './kernel/change/changes.ts';
 import { claim, enqueue, makeDue, numberedTasks, promote, reap, refusal, rows } from './verbs.ts';
 
-// More payload than one value of PostgreSQL can be: 1 GB.
+// The payloads together exceed 1 GB, the maximum of one value in PostgreSQL.
 let db: Database;
 let client: pg.Client;
 const tasks = 270;
@@ -15,7 +15,7 @@ beforeAll(async () => {
   client = await db.connect();
   await client.query(`select tock.put_queue('q', '{"max_payload_bytes": 4194304}')`);
   await enqueue(client, 'q', numberedTasks(tasks));
-  // by way of the table: the verb would take a minute to read it all as JSON
+  // Written to the table: enqueue() would take a minute to parse the JSON.
   await client.query(
     `update tock.runs set payload = to_jsonb(repeat('x', 4194000)), bytes = 4194002`,
   );
@@ -68,7 +68,7 @@ test('leases over more than 1 GB of payloads are reaped, and their tasks changed
 });
 
 test('as many payloads are rerun in one call', async () => {
-  // All but the one that the test above has claimed.
+  // Completes all runs except the one that the test above has claimed.
   await client.query(
     `do $$ declare v_lease uuid; begin
        loop

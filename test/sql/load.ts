@@ -14,14 +14,14 @@ import {
 
 export type Load = {
   queue: string;
-  /** A whole number from 0 below the one given. */
+  /** Returns a whole number from 0 up to `below` - 1. */
   random: (below: number) => number;
   going: boolean;
-  /** Ids whose enqueue was committed. */
+  /** The ids whose enqueue was committed. */
   accepted: Set<string>;
-  /** How often each SQLSTATE was met. */
+  /** How often each SQLSTATE occurred. */
   refused: Map<string, number>;
-  /** Told each id whose completion was committed. */
+  /** Called with each id whose completion was committed. */
   complete: (id: string) => void;
   connect: () => Promise<pg.Client>;
 };
@@ -38,7 +38,9 @@ type Step = (on: pg.Client, load: Load) => Promise<void>;
 
 const moment = (load: Load, below: number) => sleep(load.random(below));
 
-/** One task in three has options: a concurrency key among a few, a key that is often taken, limits that no test reaches. */
+/**
+ * Options for one task in three: a concurrency key among five, a unique key among 40, limits that no test reaches.
+ */
 function asked(load: Load, keys: boolean): object {
   if (load.random(3) > 0) return {};
   const concurrency_key = { concurrency_key: `g${load.random(5)}` };
@@ -89,7 +91,7 @@ async function oldWriter(on: pg.Client, load: Load): Promise<void> {
   await on.query('begin isolation level repeatable read');
   await on.query('select count(*) from tock.streams');
   await moment(load, 150);
-  // Keys are refused there.
+  // enqueue() refuses unique keys under repeatable read.
   const ids = await enqueue(on, load.queue, tasks(load, 5, {}, false));
   await moment(load, 150);
   await on.query('commit');
@@ -106,7 +108,7 @@ async function worked(on: pg.Client, load: Load): Promise<void> {
   else await moment(load, 20);
 }
 
-/** A part done, a part failed, a part given back, and the rest lost. */
+/** Completes, fails and releases a part of a lease each, and loses the rest. */
 async function torn(on: pg.Client, load: Load): Promise<void> {
   const runs = await claim(on, load.queue, { limit: 12 });
   if (runs.length === 0) return;
@@ -150,7 +152,7 @@ async function going(load: Load, steps: [share: number, step: Step][]): Promise<
   }
 }
 
-/** Lets the parts of a load go on until they have done enough, or one of them has failed. */
+/** Runs the parts of a load until `enough` is true or one of them fails. */
 export async function retryTransient(
   load: { going: boolean },
   parts: Promise<void>[],

@@ -26,7 +26,7 @@ let owner: pg.Client;
 /** A session whose plans were made while the tables were nearly empty. */
 let old: pg.Client;
 
-// 100,000 runs of which 30,000 are done, 10,000 waiting tasks, 500 open leases, 2,000 request ids.
+// 100,000 runs with 30,000 of them completed, 10,000 waiting tasks, 500 open leases, 2,000 request ids.
 beforeAll(async () => {
   db = await freshDatabase();
   owner = await db.connect();
@@ -64,7 +64,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Each verb once, as a worker's day goes. */
+/** Calls each verb once, in the order of a worker's day. */
 async function day(on: pg.Client): Promise<void> {
   await enqueue(on, 'hot', numberedTasks(1, 0, { priority: 0 }));
   const request = `day-${await value(on, "select nextval('tock.positions')")}`;
@@ -124,7 +124,7 @@ async function day(on: pg.Client): Promise<void> {
     'update tock.leases set leased_until = now() where token = $1 and closed_at is null',
     [lost],
   );
-  // on a slow machine leases of the history made before run out as well
+  // On a slow machine older leases of the history expire too.
   expect(await reap(on)).toBeGreaterThanOrEqual(20);
   await enqueue(on, 'due', numberedTasks(5, 0, { delay_seconds: 1000 }));
   await makeDue(on, 'due');
@@ -133,7 +133,7 @@ async function day(on: pg.Client): Promise<void> {
   await on.query("select tock.claim_state('{hot,due}'), tock.next_wake_at()");
 }
 
-/** What a test of its own does and no verb: back-dating. */
+/** The statements with which a test dates rows back; no verb runs them. */
 const own = /update tock\.(leases|waiting|queue_limiter_state) set (leased_until|due_at|seen_at)/;
 
 const bounds = {
@@ -162,7 +162,7 @@ describe.each(plannerStatistics)('with 110,000 rows and %s statistics', (_, stat
     'every statement of a verb finds its rows by an index, plans being %s',
     async (mode) => {
       const on = await sessionWithPlans(db, statements, mode);
-      // Seven times: from the sixth on, 'auto' may go over to a generic plan.
+      // Seven times: after five executions, 'auto' may change to a generic plan.
       expect(await bad(on, mode === 'auto' ? 7 : 2)).toEqual([]);
     },
   );

@@ -6,7 +6,7 @@ import { rows } from './verbs.ts';
 type Scan = {
   node: string;
   table: string;
-  /** Rows read: those passed on and those filtered away, over all loops. */
+  /** Rows that the scan read over all loops, with those that its filter removed. */
   rows: number;
   query: string;
 };
@@ -39,7 +39,7 @@ function scansOf(node: Node, query: string): Scan[] {
   return [...own, ...(node.Plans ?? []).flatMap((child) => scansOf(child, query))];
 }
 
-/** Has a superuser's session tell the plan of every statement, those inside functions too. */
+/** Makes a superuser's session report the plan of every statement, also inside functions. */
 export async function watchPlans(client: pg.Client) {
   const seen: Scan[] = [];
   const listen = (notice: { message?: string }) => {
@@ -63,7 +63,7 @@ export async function watchPlans(client: pg.Client) {
   };
 }
 
-/** States of the planner's knowledge, each with the statements that bring it about. */
+/** What the planner knows of the tables' sizes, with the statements that bring it about. */
 export const plannerStatistics: [string, string[]][] = [
   ['no', []],
   [
@@ -76,7 +76,7 @@ export const plannerStatistics: [string, string[]][] = [
   ['fresh', ['analyze']],
 ];
 
-/** Statistics must be those that a test wants, not those of a passing autovacuum. */
+/** Keeps autovacuum from changing the statistics that a test has set. */
 export async function stopAutovacuum(owner: pg.Client): Promise<void> {
   for (const { name } of await rows<{ name: string }>(
     owner,
@@ -86,7 +86,7 @@ export async function stopAutovacuum(owner: pg.Client): Promise<void> {
   }
 }
 
-/** A superuser's session, after these statements, with plans of one kind. */
+/** A superuser's session that has run the statements and uses one plan_cache_mode. */
 export async function sessionWithPlans(db: Database, statements: string[], mode: string) {
   const on = await db.connect(db.superUrl);
   for (const statement of statements) await on.query(statement);
@@ -96,15 +96,15 @@ export async function sessionWithPlans(db: Database, statements: string[], mode:
 
 type Bounds = {
   tables: RegExp;
-  /** As many may one scan read. */
+  /** The most rows that one scan may read. */
   most: number;
-  /** So many scans there are, or they weren't seen. */
+  /** The least number of scans to expect; with fewer, the plans were not seen. */
   least: number;
-  /** What a test does and no verb. */
+  /** Statements of the test itself, which are left out. */
   own?: RegExp;
 };
 
-/** What some work read by a sequential scan, or in many more rows than it has tasks. */
+/** The sequential scans of some work, and the scans that read more rows than `most`. */
 export async function badScans(
   on: pg.Client,
   work: () => Promise<void>,

@@ -6,7 +6,7 @@ import { type TestCluster, testCluster } from '../../scripts/stack/test_cluster.
 
 const migrate = (url: string) => migrateBy(url, { directory: process.env.TOCK_SQL_DIRECTORY });
 
-// Roles belong to the cluster: here it is one that has none of Tock's yet.
+// Roles belong to the cluster, so these tests use a cluster without Tock's roles.
 let made: TestCluster;
 beforeAll(async () => {
   made = await testCluster('tock_roles', softly);
@@ -67,7 +67,7 @@ test('two databases of a new cluster are migrated at once, and share the roles',
     const granted = await mayCall(urls[0] as string);
     expect(granted).toContainEqual({ may: 'claim tock_admin tock_edge tock_worker' });
     expect(await mayCall(urls[1] as string)).toEqual(granted);
-    // As before an upgrade: nothing older makes one wait for the other.
+    // Without roles, as before an upgrade to the version that added them: two migrations run at once again.
     await loseRoles(['one', 'two'], ['tock_producer', 'tock_worker', 'tock_admin']);
     await Promise.all(urls.map((url) => migrate(url)));
     expect(await Promise.all(urls.map(mayCall))).toEqual([granted, granted]);
@@ -75,7 +75,7 @@ test('two databases of a new cluster are migrated at once, and share the roles',
   }
 });
 
-test('who may not create roles is told what an administrator has to run, all of it at once', async () => {
+test('a deploy without the right to create roles prints every statement that an administrator must run', async () => {
   const url = await database('three');
   await asSuper('alter role tock nocreaterole');
   const refused = await migrate(url).catch((error: Error) => error.message);
@@ -99,7 +99,7 @@ const bounded = {
   ],
 };
 
-test('where a dump came without its roles, the next deploy makes and grants them', async () => {
+test('after a restore without the roles, the next deploy creates and grants them', async () => {
   const url = await database('four');
   await migrate(url);
   const before = await mayCall(url);

@@ -35,7 +35,7 @@ afterAll(async () => {
 
 const memberOf = (role: string) => members.find((one) => one.role === role)?.client as pg.Client;
 
-/** All that a role may do with tasks, and the owner the rest. */
+/** A task's life by the verbs that the role may call; the owner calls the other verbs. */
 async function life(client: pg.Client, role: string, queue: string): Promise<void> {
   const may = (verb: string) => grantedVerbs[role]?.includes(verb);
   const source = may('enqueue') ? client : owner;
@@ -86,7 +86,7 @@ async function life(client: pg.Client, role: string, queue: string): Promise<voi
   }
 }
 
-/** Temporary things with the names of all that is used inside; each would say that it was reached. */
+/** Temporary functions, tables and types with the names that verbs use. Each raises an error when it is used. */
 const traps = `
   set search_path = pg_catalog, pg_temp;
   create function pg_temp.sprung(anyelement) returns boolean language plpgsql as $f$
@@ -119,7 +119,7 @@ const traps = `
   create operator pg_temp.= (leftarg = pg_catalog.text, rightarg = pg_catalog.text, function = pg_catalog.textne);
   set search_path = pg_temp, tock, pg_catalog`;
 
-test("what a caller puts in its own temporary schema is reached by nobody's verb", async () => {
+test("no verb uses objects of the caller's temporary schema", async () => {
   for (const { role } of members.slice(0, 4)) {
     const client = memberOf(role);
     await client.query('begin');
@@ -136,8 +136,8 @@ test("what a caller puts in its own temporary schema is reached by nobody's verb
   }
 });
 
-// What one session has set must not stay in what everybody runs.
-test("a caller's settings change nothing, for itself or for those after it", async () => {
+// The settings of one session must not stay in functions that all sessions call.
+test("a session's settings change no result, in that session or in later ones", async () => {
   const client = memberOf('tock_admin');
   await client.query(`
     set standard_conforming_strings = off; set escape_string_warning = off; set backslash_quote = off;
@@ -155,7 +155,7 @@ test("a caller's settings change nothing, for itself or for those after it", asy
   await enqueue(owner, 'crossing', numberedTasks(10));
   await client.query('select tock.create_segments(p_width => 1000)');
   await client.query('select tock.create_segments()');
-  // Backslashes in the verbs' own patterns: whoever sets this finds its instants refused, no more.
+  // The verbs' patterns contain backslashes, so with standard_conforming_strings off a verb refuses valid instants.
   await client.query('set standard_conforming_strings = on');
   await life(client, 'tock_admin', 'odd');
   await life(owner, 'tock_admin', 'even');
@@ -175,10 +175,10 @@ const open = `
   select distinct 'table ' || c.oid::regclass from pg_class c
   cross join lateral aclexplode(c.relacl) a left join pg_roles r on r.oid = a.grantee
   where c.relnamespace = 'tock'::regnamespace and (a.grantee = 0 or r.rolname like 'tock\\_%')
-    -- the one view: doctor.test.ts
+    -- tock_admin may read this view: doctor.test.ts
     and (c.relname = 'findings' and r.rolname = 'tock_admin' and a.privilege_type = 'SELECT') is not true`;
 
-test('what is made between two deploys is as closed as what a deploy made', async () => {
+test('objects made between two deploys grant no more rights than those of a deploy', async () => {
   await owner.query(`
     alter default privileges in schema tock grant select on tables to public;
     alter default privileges in schema tock grant all on tables to tock_producer, tock_worker, tock_admin, tock_edge;
@@ -189,7 +189,7 @@ test('what is made between two deploys is as closed as what a deploy made', asyn
      where p.pronamespace = 'tock'::regnamespace and p.proname like '%\\_current' and p.proname <> 'compile_current'`,
   );
   expect(hot.length).toBeGreaterThan(3);
-  // A new function is open to PUBLIC; one that is replaced keeps its rights.
+  // A new function would be executable by PUBLIC; a replaced one would keep its rights.
   for (const { drop } of hot) await owner.query(drop);
   const newest = 'select max(number) from tock.segments';
   const before = await value<number>(owner, newest);
@@ -200,7 +200,7 @@ test('what is made between two deploys is as closed as what a deploy made', asyn
   expect(await rows(owner, open)).toEqual([]);
 });
 
-test("a lease is whose token it is; nobody's guess is a token", async () => {
+test('a lease is open only to a caller with its token, and a guessed token does not work', async () => {
   const worker = memberOf('tock_worker');
   await enqueue(owner, 'leased', numberedTasks(2));
   const lease = leaseOf(await claim(owner, 'leased', { limit: 2 }));

@@ -47,7 +47,7 @@ test('each role may call its verbs and no other routine, by the catalog', async 
   }
 });
 
-test('each role tries every routine: its verbs let it in, all else is refused', async () => {
+test('each role calls every routine: its verbs run, all others are refused', async () => {
   const all = await routines(owner);
   expect(all.length).toBeGreaterThan(60);
   for (const { role, client } of members) {
@@ -55,7 +55,7 @@ test('each role tries every routine: its verbs let it in, all else is refused', 
       client,
       all.map((one) => one.call),
     );
-    // Another code of this class would mean that the call was never made.
+    // Another code of class 42 would mean that the call itself was wrong, so nothing was tested.
     expect(codes.filter((code) => code?.startsWith('42') && code !== '42501')).toEqual([]);
     expect(all.filter((_, n) => codes[n] === '57014')).toEqual([]);
     const letIn = all.filter((_, n) => codes[n] !== '42501').map((one) => one.name);
@@ -63,7 +63,7 @@ test('each role tries every routine: its verbs let it in, all else is refused', 
   }
 });
 
-test('no role gets at a table or sequence in any way', async () => {
+test('no role can read, write or lock a table or sequence', async () => {
   await owner.query('select tock.create_segments(p_ahead => 4, p_width => 1000)');
   const found = await rows<{ name: string; kind: string; column: string }>(
     owner,
@@ -132,7 +132,7 @@ test('no role makes, changes or drops anything in the schema', async () => {
   for (const { role, client } of members) {
     const codes = await outcomes(client, ways);
     const went = ways.filter((_, n) => codes[n] !== '42501');
-    // Default privileges are one's own: these open nothing but what oneself could make in the schema.
+    // A role may alter its own default privileges. They matter only for objects that it could create here.
     expect(
       went.filter((way) => !way.startsWith('alter default')),
       role,
@@ -140,7 +140,7 @@ test('no role makes, changes or drops anything in the schema', async () => {
   }
 });
 
-test('a task goes through three hands, each with its own role', async () => {
+test('a producer enqueues a task, a worker completes it and an admin reads it', async () => {
   const [producer, worker, admin] = members.map((one) => one.client) as [
     pg.Client,
     pg.Client,
@@ -156,14 +156,14 @@ test('a task goes through three hands, each with its own role', async () => {
   await admin.query('select tock.tick()');
 });
 
-test('a task goes through by the edge alone', async () => {
+test('tock_edge alone can enqueue, claim and complete a task', async () => {
   const [id] = await enqueue(edge, 'edge', numberedTasks(1), 'r');
   const lease = leaseOf(await claim(edge, 'edge', { request_id: 'c' }));
   expect(await complete(edge, lease, [{ id, result: 1 }])).toMatchObject({ completed: 1 });
   await edge.query('select tock.tick()');
 });
 
-test('a task goes through a transaction pooler', async () => {
+test('a task can be enqueued, claimed and completed through a transaction pooler', async () => {
   if (!db.poolUrl) return;
   const pooled = await Promise.all(Array.from({ length: 6 }, () => db.connect(db.poolUrl)));
   await Promise.all(pooled.map((one, n) => enqueue(one, 'pooled', numberedTasks(20, n * 20))));

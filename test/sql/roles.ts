@@ -18,7 +18,7 @@ const governing = names(
    create_key keys_list revoke_key rotate_key update_key audit_log tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );
-/** Of a key what it hides, of no key nothing. */
+/** With an API key these functions hide what the key may not see; without one they hide nothing. */
 const ofNoKey = names(
   'visible_task readable readable_links own_tenant own_request_id tenants_of_key queues_of_key',
 );
@@ -32,14 +32,14 @@ const maintenance_jobs = names(
   'run_maintenance promote fire_schedules reap reap_pools deactivate_streams create_segments verify_segments drop_expired_segments guard isolate_tenants prune collect_metrics',
 );
 
-const door = names(
+const edge = names(
   'authorize known_key whoami tenant_of_task queue_for_authorization http_enqueue with_trace http_complete http_task http_erase_archived',
 );
 
-/** Whoever gives work or does it. */
+/** Verbs of producers and of workers. */
 const asking = ['task', 'parents', 'pool', 'unassign_task', ...ofNoKey];
 
-/** Role by role, every function it may call. `outsider` is whoever has none of the roles: PUBLIC. */
+/** For each role, every function that it may call. `outsider` has none of the roles, so it has PUBLIC's rights. */
 export const grantedVerbs: Record<string, string[]> = {
   tock_producer: [...giving, ...asking],
   tock_worker: [...doing, ...answered, ...asking],
@@ -52,16 +52,16 @@ export const grantedVerbs: Record<string, string[]> = {
     ...maintenance_jobs,
     ...asking,
   ],
-  tock_edge: [...giving, ...doing, ...answered, ...governing, ...archive, ...door, ...asking],
+  tock_edge: [...giving, ...doing, ...answered, ...governing, ...archive, ...edge, ...asking],
   outsider: [],
 };
 
-/** Verbs that are not security definer: they read a setting, or put another verb's arguments or answer in order. */
+/** Verbs that are not security definer: they read a setting, or rearrange another verb's arguments or answer. */
 export const plainVerbs = names('enqueue_task reprioritize reschedule http_claim http_claim_any');
 
 export type Member = { role: string; name: string; client: pg.Client };
 
-/** A role of each kind that can log in and is a member of that role alone, connected. */
+/** For each role a login role that is a member of it alone, with a connection. */
 export async function makeMembers(db: Database): Promise<Member[]> {
   const tag = randomBytes(4).toString('hex');
   const members: Member[] = [];
@@ -69,7 +69,7 @@ export async function makeMembers(db: Database): Promise<Member[]> {
     const name = `test_${tag}_${role}`;
     await withClient(db.superUrl, async (client) => {
       await client.query(`create role ${name} login password '${tag}'`);
-      // What an operator would do to let somebody see what there is.
+      // An operator may grant this so that the role can list the schema.
       if (role === 'outsider') await client.query(`grant usage on schema tock to ${name}`);
       else await client.query(`grant ${role} to ${name}`);
     });
@@ -81,7 +81,7 @@ export async function makeMembers(db: Database): Promise<Member[]> {
   return members;
 }
 
-/** To be called once their database is dropped, as nothing holds on to them then. */
+/** Call it after the database is dropped: until then rights in it keep the roles from being dropped. */
 export async function dropMembers(superUrl: string, members: Member[]): Promise<void> {
   const url = new URL(superUrl);
   url.pathname = '/postgres';
@@ -90,7 +90,7 @@ export async function dropMembers(superUrl: string, members: Member[]): Promise<
   });
 }
 
-/** Runs statements that change nothing in the end; gives the SQLSTATE of each, null when it went through. */
+/** Runs statements and rolls all back. Returns the SQLSTATE of each, null if it succeeded. */
 export async function outcomes(client: pg.Client, statements: string[]) {
   const codes: (string | null)[] = [];
   await client.query(`begin; set local statement_timeout = ${conditionTimeout}`);
@@ -109,9 +109,12 @@ export async function outcomes(client: pg.Client, statements: string[]) {
 
 export type Routine = { name: string; call: string };
 
-/** Every routine of the schema with a call that gives it nulls, which no planner can answer for it. */
+/**
+ * Every routine of the schema, with a call whose arguments are nulls. The planner can't evaluate the call in
+ * advance.
+ */
 export async function routines(client: pg.Client): Promise<Routine[]> {
-  // The role tock would find the schema tock by its own name, and leave it out of types' names.
+  // The role tock has the schema tock on its default search path, and types would be printed without it.
   await client.query('set search_path = pg_catalog');
   return rows<Routine>(
     client,

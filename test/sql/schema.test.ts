@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-test('sql/schema.sql is what the migrations and routines come to', async () => {
+test('sql/schema.sql equals the schema of a fresh database', async () => {
   const schema = await describeSchema(await db.connect());
   await expect(schema).toMatchFileSnapshot('../../sql/schema.sql');
 });

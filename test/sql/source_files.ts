@@ -4,17 +4,17 @@ export type SqlFunction = { name: string; file: string; text: string; code: stri
 
 const { functions: plain, templates } = readSql();
 
-/** Files of functions, templates included. */
+/** The files that define functions, with the templates. */
 export const files = [...plain, ...templates];
 
-/** Without comments, descriptions, and strings that stand within a line: text, nothing that is called. */
+/** SQL without comments, descriptions and one-line strings, which call nothing. */
 const codeOf = (sql: string) =>
   sql
     .replace(/--[^\n]*/g, '')
     .replace(/^comment on [^;]*?;$/gms, '')
     .replace(/(?<![\w$])'(?:[^'\n]|'')*'/g, "''");
 
-/** A template's functions are one, with a star in place of the segment. */
+/** The functions of a template are the same in every segment: a star replaces the segment. */
 const nameOf = (written: string) => written.replace(/_\{(suffix|segment)\}$/, '*');
 
 function inFile(file: string, sql: string): SqlFunction[] {
@@ -31,7 +31,7 @@ export const functions = new Map(
   files.flatMap(({ name, sql }) => inFile(name, sql)).map((one) => [one.name, one]),
 );
 
-/** The functions that one calls. Those of a segment are called by name_current(), or by name_%s() in a string. */
+/** The functions that one calls. Functions of a segment are called by name_current(), or by name_%s() in a string. */
 export function dependencies(one: SqlFunction): SqlFunction[] {
   const direct = one.code.matchAll(/tock\.(\w+?)(_current|_\{(?:suffix|segment)\})?\(/g);
   const dynamic = one.text.matchAll(/tock\.(\w+)(_%s)\(/g);
@@ -43,7 +43,7 @@ export function dependencies(one: SqlFunction): SqlFunction[] {
 
 const strings = /--[^\n]*|'((?:[^']|'')*)'|(\$\w*\$)([\s\S]*?)\2/g;
 
-/** The SQL that stands in strings within the bodies of functions. */
+/** The SQL in string literals within function bodies. */
 export function literals(sql: string): string[] {
   return [...sql.matchAll(strings)].flatMap(([, , , body]) =>
     [...(body ?? '').matchAll(strings)].flatMap(([, quoted, , text]) => {

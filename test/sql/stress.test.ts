@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Ends everything still open, so that each task must have come to its end. */
+/** Ends all open leases and promotes all waiting tasks, until every task has ended. */
 async function finish(load: Load): Promise<void> {
   await client.query(`select tock.put_queue('stress', '{"concurrency_limit": 1000}')`);
   for (let round = 0; round < 200; round++) {
@@ -37,10 +37,10 @@ async function finish(load: Load): Promise<void> {
     await complete(client, leaseOf(runs));
     for (const run of runs) load.complete(run.id);
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 200 rounds.');
 }
 
-test('whatever writers, claimers and maintenance jobs do at once, each task ends exactly once', async () => {
+test('each task ends exactly once beside concurrent writers, claimers and maintenance jobs', async () => {
   const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
   const completed = new Map<string, number>();
   const load: Load = {
@@ -54,7 +54,7 @@ test('whatever writers, claimers and maintenance jobs do at once, each task ends
   };
   await client.query(`select tock.put_queue('stress', '{"max_attempts": 1000, "max_lost": 1000,
     "backoff_base_seconds": 0.05, "backoff_cap_seconds": 0.3, "lanes": 3}')`);
-  // Small segments, so that an edge passes every second or so.
+  // Small segments, so that the positions cross into the next one about every second.
   await enqueue(client, 'other', [{}]);
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 2000 from tock.segments))",
@@ -71,8 +71,8 @@ test('whatever writers, claimers and maintenance jobs do at once, each task ends
   await finish(load);
   await expectInvariants(client);
 
-  // A claim or a task from an old snapshot may have been refused. Who takes unique keys in several calls of one
-  // transaction may meet another who took them in another order: PostgreSQL undoes one of the two as a whole.
+  // A claim with an old snapshot may be refused (40001). Two transactions that take unique keys in several
+  // calls, in another order, deadlock: PostgreSQL rolls one of them back (40P01).
   const refusals = ['40001', '40P01'];
   expect([...load.refused.keys()].filter((code) => !refusals.includes(code))).toEqual([]);
   const known = await rows<{ task: string }>(

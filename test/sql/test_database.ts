@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 
-/** Of the file whose tests run: one database, or another for each test, with its owner's session. */
+/** The database of the running test, with a session of its owner. */
 export let db: Database;
 export let client: pg.Client;
 
@@ -16,13 +16,11 @@ async function open(): Promise<void> {
 
 const drop = () => Promise.all(used.map((one) => one.drop()));
 
-/** All tests of a file share a database. */
 export function databasePerFile(): void {
   beforeAll(open);
   afterAll(drop);
 }
 
-/** Each test of a file has a database to itself. */
 export function databasePerTest(): void {
   beforeEach(open);
   afterAll(drop);

@@ -26,7 +26,6 @@ export type Refusal = { code: string; message: string; detail: string; hint: str
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-/** The rows of one statement. */
 export async function rows<T extends object = Record<string, unknown>>(
   client: Client,
   sql: string,
@@ -35,15 +34,15 @@ export async function rows<T extends object = Record<string, unknown>>(
   return (await client.query(sql, values)).rows as T[];
 }
 
-/** The one value of one statement. */
+/** The first column of a statement's first row. */
 export async function value<T = unknown>(client: Client, sql: string, values: unknown[] = []) {
   const [row] = await rows<Record<string, unknown>>(client, sql, values);
   return (row ? Object.values(row)[0] : undefined) as T;
 }
 
 /**
- * Makes all maintenance jobs due but `rest`, one after another: a tick beside it holds them in an order of its own, and a
- * statement for all would meet it in a deadlock.
+ * Makes all maintenance jobs except deactivate_streams due, in one statement for each. One statement for all could
+ * deadlock with a tick, which locks them in another order.
  */
 export async function makeMaintenanceDue(client: Client): Promise<void> {
   const maintenance_jobs =
@@ -69,7 +68,6 @@ export async function enqueue(
   );
 }
 
-/** Tasks whose payloads are numbers from `from` on. */
 export function numberedTasks(count: number, from = 0, options: object = {}) {
   return Array.from({ length: count }, (_, n) => ({ payload: from + n, ...options }));
 }
@@ -89,7 +87,7 @@ export async function claim(client: Client, queue: string, options: ClaimOptions
   );
 }
 
-/** Claims until nothing is ready; one array of runs a claim. */
+/** Claims until no run is ready; one array of runs for each claim. */
 export async function drain(client: Client, queue: string, options: ClaimOptions = {}) {
   const claims: Run[][] = [];
   for (;;) {
@@ -101,7 +99,7 @@ export async function drain(client: Client, queue: string, options: ClaimOptions
 
 export function leaseOf(runs: Run[]): string {
   const [first] = runs;
-  if (!first) throw new Error('The claim gave nothing.');
+  if (!first) throw new Error('The claim returned no run.');
   return first.lease;
 }
 
@@ -122,7 +120,7 @@ function json(content: unknown): string | null {
   return content === undefined || content === null ? null : JSON.stringify(content);
 }
 
-/** undefined when the lease isn't the caller's any more. */
+/** undefined if the lease is no longer the caller's. */
 export async function complete(client: Client, lease: string, results?: unknown) {
   return (await rows<Completed>(client, verbs.complete, [lease, json(results)]))[0];
 }
@@ -139,7 +137,7 @@ export async function extend(client: Client, lease: string, seconds: number | nu
   return (await rows<Extended>(client, verbs.extend, [lease, seconds]))[0];
 }
 
-/** Extends a lease and says how far its runs are. */
+/** Extends a lease and reports the progress of its runs. */
 export async function extendWithProgress(client: Client, lease: string, progress: unknown) {
   const told = [lease, json(progress)];
   return (await rows<{ runs: number; refused: string[] }>(client, verbs.tell, told))[0];
@@ -183,7 +181,7 @@ export async function task(client: Client, id: string): Promise<TaskRow | undefi
   return (await rows<TaskRow>(client, 'select * from tock.task(p_id => $1)', [id]))[0];
 }
 
-/** Time moves by back-dating: the lease's deadline is a minute ago. */
+/** Moves the lease's deadline to a minute ago. */
 export async function expire(client: Client, lease: string): Promise<void> {
   await client.query(
     "update tock.leases set leased_until = now() - interval '1 minute' where token = $1",
@@ -191,7 +189,7 @@ export async function expire(client: Client, lease: string): Promise<void> {
   );
 }
 
-/** The time until which a task was to start, if it has one, is a minute ago. */
+/** Moves the time before which a task had to start, if it has one, to a minute ago. */
 export async function expireTask(client: Client, id: string): Promise<void> {
   for (const table of ['runs', 'waiting'])
     await client.query(
@@ -201,7 +199,7 @@ export async function expireTask(client: Client, id: string): Promise<void> {
     );
 }
 
-/** What waits in a queue has been due for a second. */
+/** Makes all waiting tasks of a queue due a second ago. */
 export async function makeDue(client: Client, queue: string): Promise<void> {
   await client.query(
     `update tock.waiting set due_at = now() - interval '1 second'
@@ -214,12 +212,12 @@ export async function reap(client: Client): Promise<number> {
   return value(client, 'select tock.reap(p_sweep => true)');
 }
 
-/** From the bottom, as the maintenance job does. */
+/** Promotes with a sweep, as the maintenance job does. */
 export async function promote(client: Client): Promise<number> {
   return value(client, 'select tock.promote(p_limit => 10000, p_sweep => true)');
 }
 
-/** How a statement was refused; fails when it wasn't. */
+/** The error with which a statement was refused; throws if it succeeded. */
 export async function refusal(promise: Promise<unknown>): Promise<Refusal> {
   try {
     await promise;
@@ -227,12 +225,12 @@ export async function refusal(promise: Promise<unknown>): Promise<Refusal> {
     const { code, message, detail = '', hint = '' } = error as Refusal;
     return { code, message, detail, hint };
   }
-  throw new Error('The call was meant to be refused, and was not.');
+  throw new Error('The call should have been refused, but succeeded.');
 }
 
 type Found<T> = Exclude<T, false | null | undefined>;
 
-/** Waits until the condition gives something true. */
+/** Waits until the condition returns a true value. */
 export async function waitUntil<T>(what: string, condition: () => Promise<T>) {
   const end = Date.now() + conditionTimeout;
   for (;;) {
@@ -244,7 +242,10 @@ export async function waitUntil<T>(what: string, condition: () => Promise<T>) {
   }
 }
 
-/** Promotes until a task is in a state; without the sweep, which finds what was missed, as a claim does. */
+/**
+ * Promotes until a task is in a state. Without `sweep`, promotion does not look for late commits, as a claim's
+ * does not.
+ */
 export async function waitForState(client: Client, id: string, state: string, sweep = true) {
   await waitUntil(`task ${id} is ${state}`, async () => {
     await client.query('select tock.promote(p_limit => 10000, p_sweep => $1)', [sweep]);
@@ -252,7 +253,7 @@ export async function waitForState(client: Client, id: string, state: string, sw
   });
 }
 
-/** Waits until a backend stands in front of a lock; where it need not come to that, until its statement is through. */
+/** Waits until a backend waits for a lock, or until its statement ends if that is given. */
 export async function waitUntilBlocked(watcher: Client, pid: number, statement?: Promise<unknown>) {
   let through = false;
   const end = () => {

@@ -10,7 +10,7 @@ import {
   type TaskRequest,
 } from '../../scripts/chaos/journal.ts';
 
-// What the judge finds, in journals and states made up for each kind of loss.
+// The journals and stored states here are made up, one for each kind of loss.
 
 const kinds = (found: { kind: string }[]) => [...new Set(found.map(({ kind }) => kind))];
 
@@ -41,7 +41,7 @@ const claim = (sent: number, lease: string, ids: string[], more: Partial<Claim> 
   ...more,
 });
 
-/** So many tasks, accepted one by one, claimed and completed in order, a second apart. */
+/** A journal of tasks that were enqueued one by one, and claimed and completed in order, a second apart. */
 function worked(many: number): { journal: Journal; stored: Stored[] } {
   const journal = openJournal();
   const stored: Stored[] = [];
@@ -63,12 +63,12 @@ const bounds = { limits: { three: 3 }, caps: { few: 1 }, rates: { slow: { burst:
 const judged = (journal: Journal, stored: Stored[] = []) =>
   kinds([...checkClaims(journal, bounds), ...(stored.length ? checkStored(journal, stored) : [])]);
 
-test('all is well where every task was done once', () => {
+test('no difference is found if every task was done once', () => {
   const { journal, stored } = worked(3);
   expect(judged(journal, stored)).toEqual([]);
 });
 
-test('a run that is handed out in two leases is found, unless a crash lay between', () => {
+test('a run that is leased twice is found, unless a crash lies between', () => {
   const journal = openJournal();
   journal.claimed(claim(1000, 'one', ['7']));
   journal.claimed(claim(3000, 'two', ['7']));
@@ -77,26 +77,26 @@ test('a run that is handed out in two leases is found, unless a crash lay betwee
   expect(judged(journal)).toEqual([]);
 });
 
-test('a run of the same lease, heard of twice, is one', () => {
+test('a run that is reported twice with the same lease is no difference', () => {
   const journal = openJournal();
   journal.claimed(claim(1000, 'one', ['7']));
   journal.claimed(claim(3000, 'one', ['7']));
   expect(judged(journal)).toEqual([]);
 });
 
-test('a task that comes again after its completion is found', () => {
+test('a task that is leased after its completion is found', () => {
   const { journal } = worked(1);
   journal.claimed(claim(9000, 'late', [], { runs: [run('1', { name: '99' })] }));
   expect(judged(journal)).toEqual(['leased after its completion']);
 });
 
-test('a task that comes again before its completion was answered is none', () => {
+test('a task that is leased before its completion was answered is no difference', () => {
   const { journal } = worked(1);
   journal.claimed(claim(1105, 'between', [], { runs: [run('1', { name: '99' })] }));
   expect(judged(journal)).toEqual([]);
 });
 
-test('a lost task, one stored twice and one that nobody asked for are found', () => {
+test('a lost task, one stored twice and one stored without a request are found', () => {
   const { journal, stored } = worked(3);
   const [one, two] = stored as [Stored, Stored];
   expect(judged(journal, [one, two])).toEqual(['lost']);
@@ -106,7 +106,7 @@ test('a lost task, one stored twice and one that nobody asked for are found', ()
   );
 });
 
-test('an enqueue whose answer was lost is there whole or not at all', () => {
+test('an enqueue whose answer was lost must be stored whole or not at all', () => {
   const { journal, stored } = worked(1);
   for (const n of [11, 12, 13]) journal.requested(request(n, { call: 'lost' }));
   expect(judged(journal, stored)).toEqual([]);
@@ -118,7 +118,7 @@ test('an enqueue whose answer was lost is there whole or not at all', () => {
   expect(kinds(ofCall(2))).toContain('half a call');
 });
 
-test('what was rolled back and is there is found', () => {
+test('a rolled-back task that is stored is found', () => {
   const { journal, stored } = worked(1);
   journal.requested(request(2));
   journal.settled(5, [2], 'none');
@@ -128,7 +128,7 @@ test('what was rolled back and is there is found', () => {
   );
 });
 
-test('a completion that was acknowledged and undone is found, and one that nobody made', () => {
+test('a lost acknowledged completion is found, and a completion without a request', () => {
   const { journal, stored } = worked(2);
   const dead = stored.map((task) => ({ ...task, state: 'dead' }));
   expect(judged(journal, dead)).toEqual(['a completion was undone']);
@@ -140,7 +140,7 @@ test('a completion that was acknowledged and undone is found, and one that nobod
   expect(judged(journal, third('running'))).toEqual(['not ended']);
 });
 
-test('a concurrency key of three that lets in a fourth is found, and one whose lease had ended is none', () => {
+test('a fourth holder of a concurrency key of three is found, and a holder whose lease had ended does not count', () => {
   const journal = openJournal();
   for (let n = 1; n <= 4; n++) {
     journal.requested(request(n, { queue: 'three', concurrency_key: 'a' }));
@@ -152,7 +152,7 @@ test('a concurrency key of three that lets in a fourth is found, and one whose l
   expect(judged(journal)).toEqual([]);
 });
 
-test('one claim that brings too many of a concurrency key is found', () => {
+test('one claim with too many tasks of a concurrency key is found', () => {
   const journal = openJournal();
   for (const n of [1, 2]) {
     journal.requested(request(n, { queue: 'one', concurrency_key: 'a' }));
@@ -162,7 +162,7 @@ test('one claim that brings too many of a concurrency key is found', () => {
   expect(judged(journal)).toEqual(['a concurrency limit was exceeded']);
 });
 
-test('what comes too early, too late, before its parent or after its cancel is found', () => {
+test('a task that is leased too early, too late, before its parent ended or after its cancel is found', () => {
   const early: [Partial<TaskRequest>, string][] = [
     [{ due: 2000 }, 'leased before its time'],
     [{ expires: 900 }, 'leased after it expired'],
@@ -181,14 +181,14 @@ test('what comes too early, too late, before its parent or after its cancel is f
   expect(judged(journal)).toEqual(['leased after it was cancelled']);
 });
 
-test('a change that the next claim does not know is found', () => {
+test('a change that the next claim lacks is found', () => {
   const journal = openJournal();
   journal.changed({ id: '1', sent: 10, acknowledged: 20, version: 2 });
   journal.claimed(claim(1000, 'lease', [], { runs: [run('1', { version: 1 })] }));
   expect(judged(journal)).toEqual(['a change was lost']);
 });
 
-test('two tasks of one key at once are found', () => {
+test('two tasks of one unique key at once are found', () => {
   const journal = openJournal();
   journal.requested(request(1, { unique: 'k' }));
   journal.settled(5, [1], 'sure', ['1']);
@@ -199,7 +199,7 @@ test('two tasks of one key at once are found', () => {
   expect(judged(journal)).toEqual(['two tasks of one key']);
 });
 
-test('a rerun that is lost, and one that nobody was told of, are found', () => {
+test('a lost rerun, and one that was never answered, are found', () => {
   const { journal, stored } = worked(1);
   journal.rerun({ of: '1', id: '8' });
   journal.ending({ verb: 'complete', lease: 'x', sent: 1, runs: [run('8'), run('9')], final: [] });
@@ -211,7 +211,7 @@ test('a rerun that is lost, and one that nobody was told of, are found', () => {
   ]);
 });
 
-test('a task that two leases finish, and a run that ends in two ways, are found', () => {
+test('a task that two leases complete, and a run with two outcomes, are found', () => {
   const { journal } = worked(1);
   journal.ending({ verb: 'complete', lease: 'stale', sent: 1120, runs: [run('1')], final: ['1'] });
   journal.ended('stale', 1120, 1130, []);
@@ -222,7 +222,7 @@ test('a task that two leases finish, and a run that ends in two ways, are found'
   expect(judged(both)).toEqual(['ended in two ways']);
 });
 
-test('a task that is taken back while its lease goes on is found, unless its worker let go or a crash lay between', () => {
+test('a task that is leased again during its lease is found, unless its worker ended the lease or a crash lies between', () => {
   const journal = openJournal();
   journal.claimed(claim(1000, 'one', ['7']));
   const second = run('7', { name: String(8 << 20) });
@@ -230,14 +230,14 @@ test('a task that is taken back while its lease goes on is found, unless its wor
   expect(judged(journal)).toEqual(['leased again before its time']);
   journal.crashed(2000);
   expect(judged(journal)).toEqual([]);
-  // What was sent first and held up on its way came second: its run says so.
+  // The run shows that the claim sent first was delayed and executed second.
   const slow = openJournal();
   slow.claimed(claim(1000, 'two', [], { answered: 9000, until: 10_000, runs: [second] }));
   slow.claimed(claim(2000, 'one', ['7'], { until: 4000 }));
   expect(judged(slow)).toEqual([]);
 });
 
-test('a claim from a paused queue, and more than a cap or a rate allows, are found', () => {
+test('a claim from a paused queue, and one above max_running or a rate, are found', () => {
   const paused = openJournal();
   paused.paused({ queue: 'plain', acknowledged: 900, until: 2000 });
   paused.claimed(claim(1000, 'one', ['7']));
@@ -254,7 +254,7 @@ test('a claim from a paused queue, and more than a cap or a rate allows, are fou
   expect(judged(paced)).toEqual(['a rate was exceeded']);
 });
 
-test('the newest of a key is given to somebody, unless one of unknown fate may have come after it', () => {
+test('a newest payload of a key that is never leased is found, unless a call with an unknown outcome may follow it', () => {
   const journal = openJournal();
   for (const n of [1, 2]) {
     journal.requested(request(n, { unique: 'k', replaced: true, sent: n * 100 }));
@@ -265,7 +265,7 @@ test('the newest of a key is given to somebody, unless one of unknown fate may h
   expect(judged(journal)).toEqual([]);
 });
 
-test('a child that is cancelled though all its parents ended well is found', () => {
+test('a child that is cancelled although all its parents are done is found', () => {
   const { journal, stored } = worked(1);
   journal.requested(request(2, { parents: [1] }));
   journal.settled(5, [2], 'sure', ['2']);
@@ -274,7 +274,7 @@ test('a child that is cancelled though all its parents ended well is found', () 
   ).toEqual(['cancelled, without a request for it']);
 });
 
-test('a claim that is repeated and gives other runs is found, unless a crash lay between', () => {
+test('a repeated claim with other runs is found, unless a crash lies between', () => {
   const journal = openJournal();
   const repeat = { sent: 1000, answered: 1020, until: 4000, first: 'one 7', second: 'two 8' };
   journal.repeated({ ...repeat, second: 'one 7' });
@@ -286,7 +286,7 @@ test('a claim that is repeated and gives other runs is found, unless a crash lay
   expect(judged(journal)).toEqual([]);
 });
 
-test('a fire that came twice, one that is missing, and one without its task are found', () => {
+test('a double fire, a missing fire and a fire without its task are found', () => {
   const at = (second: number) => ({
     schedule: 'each',
     fire_at: second * 1000,
@@ -317,7 +317,7 @@ test('a fire that came twice, one that is missing, and one without its task are 
 test('a resource that grows under the same load is found', () => {
   const samples = (mb: (at: number) => number) =>
     Array.from({ length: 30 }, (_, at) => ({ mb: mb(at) }));
-  // It warms up, then wavers.
+  // It rises at first, and then varies around one value.
   expect(checkResources(samples((at) => Math.min(200, at * 30) + (at % 5) * 10))).toEqual([]);
   expect(kinds(checkResources(samples((at) => 20 * at)))).toEqual(['a resource grows']);
 });

@@ -24,7 +24,7 @@ test('faults come in order, within the time', () => {
   expect(times.at(-1)).toBeLessThan(600_000);
 });
 
-test('SQL clients meet each kind of fault but those of workerd', () => {
+test('SQL clients meet each kind of fault except those of workerd', () => {
   const sql = names(1, 60, { driver: 'sql' });
   expect(sql.filter((name) => /client and workerd|of workerd/.test(name))).toEqual([]);
   const kinds = (all: string[]) => [...new Set(all.map((name) => name.replace(/ between .*/, '')))];
@@ -32,7 +32,7 @@ test('SQL clients meet each kind of fault but those of workerd', () => {
   expect(kinds(sql).sort()).toEqual(others.sort());
 });
 
-test('a soak kills, tears and locks nothing, and has each of its faults once a round', () => {
+test('a soak has no kills, broken connections or locks, and each of its own faults once a round', () => {
   const soak = names(1, 600, { soak: 60 });
   expect(soak.filter((name) => /kill|answers|refused|locked|deadlock|stopped/.test(name))).toEqual(
     [],
@@ -40,7 +40,7 @@ test('a soak kills, tears and locks nothing, and has each of its faults once a r
   expect(soak.filter((name) => name === 'segment ended')).toHaveLength(10);
 });
 
-test('a kind of fault that did nothing to anybody is named', () => {
+test('a kind of fault without any effect is named', () => {
   const plan = [
     { name: 'pool filled' },
     { name: 'answers lost between pooler and server' },

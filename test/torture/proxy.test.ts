@@ -29,12 +29,12 @@ const ask = () =>
     );
 const askOften = () => Promise.all(Array.from({ length: 20 }, ask));
 
-test('left alone it passes everything', async () => {
+test('without faults the proxy passes everything', async () => {
   expect(await askOften()).toEqual(Array.from({ length: 20 }, () => 1000));
 });
 
 test.each(['answers lost', 'answers cut'] as const)(
-  'some are %s after the server had the request',
+  'some connections are %s after the server has the request',
   async (way) => {
     const before = heard;
     proxy.tear(way);

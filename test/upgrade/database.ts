@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { migrate } from '../../migrate/migrate.ts';
 import { freshDatabase } from '../database.ts';
 
-// test/mutants/run.ts changes a copy of sql/.
+// test/mutants/run.ts sets this to a changed copy of sql/.
 export const source = process.env.TOCK_SQL_DIRECTORY ?? join(import.meta.dirname, '../../sql');
 
-/** A database with nothing of Tock's in it. */
+/** A database without Tock. */
 export const bareDatabase = () => freshDatabase('template0');
 
-/** Uses a copy of sql/ with these files written to it, by their paths in it; `wanted` leaves others out. */
+/** Makes a copy of sql/ with these files added, by their paths in it. `wanted` selects the files to copy. */
 export async function withCopy<T>(
   files: Record<string, string>,
   use: (directory: string) => Promise<T>,
@@ -29,6 +29,5 @@ export async function withCopy<T>(
 
 type Options = Parameters<typeof migrate>[1];
 
-/** Brings a database to this version. */
 export const upgrade = (url: string, options: Options = {}) =>
   migrate(url, { directory: source, ...options });

@@ -2,16 +2,16 @@ import type pg from 'pg';
 import { statusOf } from '../../functions/database/errors.ts';
 import { sleep } from '../sleep.ts';
 
-/** Calls that go on whatever happens beside them, as the HTTP door makes them, and what came of them. */
+/** Calls that continue during a migration, as the HTTP API makes them, and their outcomes. */
 export type Load = {
   going: boolean;
-  /** Ids whose enqueue was answered, and how often each was handed out and its completion answered. */
+  /** The acknowledged ids. How often each was claimed, and how often its completion was acknowledged. */
   accepted: Set<string>;
   handed: Map<string, number>;
   completed: Map<string, number>;
-  /** Leases whose completion was answered with fewer runs than were claimed. */
+  /** The leases whose completion counted fewer runs than were claimed. */
   short: string[];
-  /** How often each SQLSTATE was met, by verb. */
+  /** How often each SQLSTATE occurred, by verb. */
   errors: Map<string, number>;
   calls: number;
 };
@@ -28,14 +28,14 @@ export const newLoad = (): Load => ({
 
 const add = (to: Map<string, number>, key: string) => to.set(key, (to.get(key) ?? 0) + 1);
 
-/** The errors that a caller is told to repeat the call for (503), and the others. */
+/** The errors after which a caller must repeat the call (503), and the others. */
 export function errorsByKind(load: Load) {
   const all = [...load.errors].map(([what, times]) => `${what} × ${times}`);
   const passing = (what: string) => statusOf(what.split(' ')[1]) === 503;
   return { passing: all.filter(passing), other: all.filter((what) => !passing(what)) };
 }
 
-/** One call, made again until it is answered. A statement that failed has done nothing. */
+/** Repeats a call until it succeeds. A statement that fails has changed nothing. */
 async function call<T>(load: Load, verb: string, query: () => Promise<T>): Promise<T> {
   for (;;) {
     load.calls++;
@@ -69,7 +69,7 @@ const claimed = `select c.lease, c.leased_until, c.id::text as id, c.run_id::tex
 
 type Ended = { rows: { count: number }[] };
 
-/** Ends what was claimed in turn as a whole, one by one, and after giving it back or failing it once. */
+/** Ends claimed leases in turn: as a whole, run by run, after a release, after a failure. */
 async function doing(on: pg.Client, load: Load, queue: string): Promise<void> {
   for (let n = 0; load.going; n++) {
     const { rows } = await call(load, 'claim', () => on.query(claimed, [queue, 'w', 4, 600, null]));
@@ -108,7 +108,7 @@ async function doing(on: pg.Client, load: Load, queue: string): Promise<void> {
   }
 }
 
-/** As pg_cron does it. */
+/** Ticks, and runs the maintenance of segments and streams, as pg_cron does. */
 async function clock(on: pg.Client, load: Load): Promise<void> {
   while (load.going) {
     await call(load, 'tick', () => on.query('select tock.tick()'));
@@ -123,7 +123,7 @@ async function clock(on: pg.Client, load: Load): Promise<void> {
 
 type Connect = () => Promise<pg.Client>;
 
-/** Starts givers, doers and a clock; resolves when they have stopped after `going` was set to false. */
+/** Starts writers, workers and ticks. Resolves when all have stopped after `going` became false. */
 export async function startLoad(load: Load, edge: Connect, owner: Connect, pairs = 4) {
   const clients = await Promise.all(Array.from({ length: 2 * pairs }, edge));
   const all = clients.map((on, n) => (n < pairs ? giving : doing)(on, load, `load-${n % 2}`));

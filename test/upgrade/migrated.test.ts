@@ -11,11 +11,11 @@ import { bareDatabase, source, upgrade, withCopy } from './database.ts';
 
 const { migrations, functions } = readSql(source);
 
-// Segments that were made ahead before a migration have to be like those that are made after it.
+// Segments that were created before a migration must equal those that are created after it.
 const makeAhead = (client: pg.Client) =>
   client.query('select tock.create_segments(p_ahead => 4, p_width => 5000)');
 
-// A leaf's CHECK only spares a scan when it is attached, and a fillfactor of 100 is the default.
+// The CHECK of a partition only avoids a scan when it is attached. A fillfactor of 100 is the default.
 const inUse = (text: string) =>
   text.replace(/\n {2}(constraint \w+_\d+_segment CHECK .*|with \(fillfactor=100\))/g, '');
 
@@ -40,12 +40,12 @@ for (const [index, { name }] of migrations.entries()) {
   });
 }
 
-test('migrated again it stays as it is', async () => {
+test('a second migration changes nothing', async () => {
   expect((await upgrade(fresh.url)).applied).toEqual([]);
   expect(await describeSchema(await fresh.connect(), true)).toBe(schema);
 });
 
-// The next migration, and a function that changes with it.
+// The next migration, together with a function that changes.
 const next = String((migrations.at(-1)?.number ?? 0) + 1).padStart(4, '0');
 const widens = `
   alter table tock.leases add column planted text not null default 'x';
@@ -54,7 +54,7 @@ const widens = `
     add constraint planted_is_small check (planted < 1000);`;
 const dropsSignature = 'drop function if exists tock.planted(integer);';
 
-/** The files of a version with a function of that signature, and with a migration where it has one. */
+/** The files of a version that has a function with this signature, and perhaps a migration. */
 function version(signature: string, migration?: string): Record<string, string> {
   const file = functions[0]?.name as string;
   const made = `create or replace function tock.${signature} returns integer language sql as $$ select p_one $$;
@@ -65,7 +65,7 @@ function version(signature: string, migration?: string): Record<string, string> 
   };
 }
 
-/** What databases of the version come to, one migrated from the version before and one fresh, with segments ahead. */
+/** The schemas of two databases with segments ahead: one migrated from the version before, and a fresh one. */
 async function both(now: Record<string, string>): Promise<[migrated: string, made: string]> {
   const [old, made] = [await bareDatabase(), await bareDatabase()];
   await withCopy(version('planted(p_one integer)'), (directory) => upgrade(old.url, { directory }));
@@ -87,7 +87,7 @@ async function both(now: Record<string, string>): Promise<[migrated: string, mad
   return [one, two];
 }
 
-test('so does one that the next migration comes to, with its segments', async () => {
+test('a database migrated to the next version equals a fresh one, also in its segments', async () => {
   const [migrated, made] = await both(
     version('planted(p_one integer, p_two text default null)', `${widens}\n${dropsSignature}`),
   );
@@ -96,7 +96,7 @@ test('so does one that the next migration comes to, with its segments', async ()
   expect(migrated).toBe(made);
 });
 
-test('one that keeps a function of the version before is told from a fresh one', async () => {
+test('a database that keeps a function of the version before differs from a fresh one', async () => {
   const [migrated, made] = await both(version('renamed(p_one integer)', widens));
   expect(made).not.toContain('function tock.planted');
   expect(migrated).not.toBe(made);

@@ -20,7 +20,7 @@ const used: Database[] = [];
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-// What a migration does that changes what running calls rely on: it takes all tables that they read.
+// The migration locks all tables that running calls read, and changes some of them.
 const number = String((readSql(source).migrations.at(-1)?.number ?? 0) + 1).padStart(4, '0');
 const next = {
   [`migrations/${number}_planted.sql`]: `
@@ -31,7 +31,7 @@ const next = {
     create index leases_by_planted on tock.leases (planted) where closed_at is null;`,
 };
 
-/** Migrates to a version with that migration. */
+/** Migrates to the version with that migration. */
 const toNext = (db: Database, options: Parameters<typeof upgrade>[1]) =>
   withCopy(next, (directory) => upgrade(db.url, { directory, ...options }));
 
@@ -50,10 +50,10 @@ const start = (db: Database, load: Load) =>
 
 const goesOn = async (load: Load) => {
   const before = load.completed.size;
-  await waitUntil('work goes on', async () => load.completed.size > before + 100);
+  await waitUntil('the load continues', async () => load.completed.size > before + 100);
 };
 
-/** Whatever was accepted has been or is handed out once, and is done. */
+/** Expects every accepted task to be claimed exactly once, and to be done. */
 async function settle(owner: pg.Client, load: Load): Promise<void> {
   for (const queue of ['load-0', 'load-1']) {
     for (const runs of await drain(owner, queue)) {
@@ -80,7 +80,7 @@ async function settle(owner: pg.Client, load: Load): Promise<void> {
   ).toEqual([]);
 }
 
-test('work goes on while it migrates, over the edges of small segments, also when that has to wait', async () => {
+test('work continues during a migration that waits for a lock, across the boundaries of small segments', async () => {
   const { db, owner } = await working();
   const nearEnd = 'select max(end_position) - 200 from tock.segments';
   await owner.query(`select setval('tock.positions', (${nearEnd}))`);
@@ -92,15 +92,17 @@ test('work goes on while it migrates, over the edges of small segments, also whe
   await reader.query('begin; select count(*) from tock.leases');
   const lines: string[] = [];
   const migrated = toNext(db, { lockSeconds: 60, log: (line) => lines.push(line) });
-  await waitUntil('it waits', async () => lines.some((line) => line.startsWith('Waiting for')));
+  await waitUntil('the migration waits', async () =>
+    lines.some((line) => line.startsWith('Waiting for')),
+  );
   await goesOn(load);
   await reader.query('commit');
   await migrated;
   await goesOn(load);
   load.going = false;
   await stopped;
-  // Each connection may be at a call that waits meanwhile, and is told to come again: 40001 once, or
-  // 55P03 where the edge's lock_timeout is over first.
+  // Each connection may have one call that waited during the migration. The call gets 40001, or 55P03 if the
+  // edge's lock_timeout ends first.
   const { passing, other } = errorsByKind(load);
   expect(other).toEqual([]);
   expect(passing.filter((what) => !/ (40001|55P03) /.test(what))).toEqual([]);
@@ -128,8 +130,8 @@ const inTheWay: [string, (other: pg.Client) => Promise<unknown>][] = [
 ];
 
 for (const [who, does] of inTheWay) {
-  // Together, as each mostly waits.
-  test.concurrent(`beside ${who} it gives up, says who it is, and can be repeated`, async () => {
+  // The tests run together, because each of them mostly waits.
+  test.concurrent(`beside ${who} a migration gives up, names the blocker, and can be repeated`, async () => {
     const { db, owner } = await working();
     const load = newLoad();
     const stopped = start(db, load);

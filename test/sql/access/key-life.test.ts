@@ -29,7 +29,7 @@ const may = (key: string, on = client) =>
   value<boolean>(on, "select tock.authorize(p_key => $1, p_scope => 'read')", [key]);
 const enqueue = (key: string) =>
   value(client, "select tock.http_enqueue($1, 'q', '{}', null)", [key]);
-/** Time moves by back-dating. */
+/** Makes a key expire a second ago. */
 const end = (prefix: string) =>
   client.query("update tock.keys set expires_at = now() - interval '1 s' where prefix = $1", [
     prefix,
@@ -126,7 +126,7 @@ test('a rotated key works beside its replacement until the overlap is over', asy
   const left = Number(was.expires_at) - Date.now();
   expect(left).toBeGreaterThan(0);
   expect(left).toBeLessThan(700_000);
-  // It lasts as long as the first was made for, not for what was left of that.
+  // The new key lasts as long as the old one did at first, not as long as what was left of it.
   expect(Number(next.expires_at) - Date.now()).toBeGreaterThan(800_000_000);
   await end(old.prefix);
   expect((await refusal(may(old.key))).code).toBe('TK401');
@@ -221,7 +221,7 @@ test('a key works without its counter, as after a restore, and the maintenance j
   await note();
   await enqueue(key);
   await note();
-  // The first use, and the one after it was made anew: as after a crash, which sets it back.
+  // The use before the drop and the one after the new counter count. The use without a counter is lost.
   expect(await listed(prefix)).toMatchObject({ uses: '2' });
 });
 

@@ -15,7 +15,7 @@ afterAll(() => db.drop());
 
 type Key = { key: string; prefix: string };
 
-// Of a day: a test is within one window, but at midnight.
+// The window is a day, so a test stays within one, except at midnight.
 const make = async (limit: number, seconds = 86_400) =>
   (
     await rows<Key>(
@@ -29,7 +29,7 @@ const enqueue = (key: string, on: pg.Client = client) =>
 const counter = ({ prefix }: Key) => `tock.rate_${prefix.slice(5)}`;
 const count = (key: Key) =>
   value<number>(client, `select (last_value & 1048575)::int from ${counter(key)}`);
-/** The window that it was counted in is over. */
+/** Makes the key's counter belong to the window before. */
 const turn = (key: Key) =>
   client.query(
     `select setval($1, ((last_value >> 20) - 1) << 20 | last_value & 1048575) from ${counter(key)}`,
@@ -37,7 +37,7 @@ const turn = (key: Key) =>
   );
 const crowd = (size: number) => Promise.all(Array.from({ length: size }, () => db.connect()));
 
-/** How many of their calls went through; each of the others was refused with 429. */
+/** The number of calls that succeeded. The others must all be refused with TK429. */
 async function passed(clients: pg.Client[], calls: number, key: string): Promise<number> {
   let through = 0;
   const codes = new Set<string>();
@@ -92,7 +92,7 @@ test('a transaction that stays open after a call blocks neither its window nor t
   await enqueue(key.key, holder);
   await enqueue(key.key);
   await turn(key);
-  // The lock of today's window is the holder's, who has turned it: so another one is wanted.
+  // The holder began the current window, and keeps its lock. With another length the next call needs another lock.
   await client.query('select tock.update_key($1, \'{"rate_seconds": 43200}\')', [key.prefix]);
   await enqueue(key.key);
   await enqueue(key.key);

@@ -69,7 +69,7 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
   });
 
   test.each(works.slice(1))(
-    '%s is a 40001 when the lease was changed meanwhile',
+    '%s gets 40001 if another session has changed the lease meanwhile',
     async (_, call) => {
       await enqueue(client, 'works', [{}]);
       const lease = leaseOf(await claim(client, 'works', { limit: 9 }));

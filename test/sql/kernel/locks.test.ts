@@ -15,7 +15,7 @@ import {
   waitUntilBlocked,
 } from '../verbs.ts';
 
-// Advisory keys are open to anyone: a stranger may hold them, and a pooler may leak them (finding M1).
+// Any session may take an advisory lock with Tock's keys, and a pooler may leave one behind.
 let db: Database;
 let client: pg.Client;
 let stranger: pg.Client;
@@ -76,7 +76,7 @@ test('a foreign lock in an open transaction looks like a claim: busy, not empty'
   expect(await answered(client)).toEqual({ ids, answer: 'found' });
 });
 
-test('two claims that meet when a foreign lock has ended double nothing', async () => {
+test('two claims of one stream, after a foreign lock on it has ended, lease no run twice', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   await session(stranger, streamOf(ids[0] as string));
   const beside = await db.connect();
@@ -84,7 +84,7 @@ test('two claims that meet when a foreign lock has ended double nothing', async 
   const first = await claim(beside, 'q');
   await release(stranger);
   const pid = await pidOf(client);
-  // this one has the first key; its lease starts where the open one does
+  // The foreign lock is gone, so this claim gets the stream's lock. Its lease would begin where the open one does.
   const second = claim(client, 'q').then(
     (runs) => runs,
     (error) => {

@@ -85,7 +85,7 @@ test('a call is the same call from a session with another time zone and another 
   expect(await call(["datestyle = 'SQL, DMY'", 'extra_float_digits = 3'])).toEqual(first);
 });
 
-test('a call whose trace alone differs is the same call, and one with another task is not', async () => {
+test('a call that differs only in its trace is the same call, and one with another task is not', async () => {
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const call = (headers: unknown, payload: number) =>
     enqueue(client, 'traced', [{ payload: 1, headers }, { payload }], 'r');
@@ -105,7 +105,7 @@ test('a request id that was rolled back may be used again', async () => {
   expect((await claim(client, 'undone', { limit: 10 })).map((run) => run.id)).toEqual([id]);
 });
 
-test('a request id is of its queue and its verb', async () => {
+test('a request id belongs to its queue and its verb', async () => {
   const one = await enqueue(client, 'one', numberedTasks(1), 'shared');
   const other = await enqueue(client, 'other', numberedTasks(1), 'shared');
   expect(one).not.toEqual(other);
@@ -143,7 +143,7 @@ test('a repeated claim over several priorities gives the runs in the same order'
   expect(again.map((run) => run.priority)).toEqual(first.map((run) => run.priority));
 });
 
-test('a claim repeated after its lease has ended is told so', async () => {
+test('a claim repeated after its lease has ended is refused with that reason', async () => {
   await enqueue(client, 'ended', numberedTasks(2));
   const done = await claim(client, 'ended', { request_id: 'done' });
   await complete(client, leaseOf(done));

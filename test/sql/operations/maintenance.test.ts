@@ -72,7 +72,7 @@ test('a maintenance job that is not due is skipped', async () => {
   await tick();
   const before = await maintenance_jobs();
   await tick();
-  // Schedules are looked for by every tick: the one that next_wake_at() asked for must find them.
+  // Every tick runs fire_schedules, because next_wake_at() may have named a fire.
   const others = async () =>
     [...(await maintenance_jobs()).values()].filter((d) => d.name !== 'fire_schedules');
   expect(await others()).toEqual([...before.values()].filter((d) => d.name !== 'fire_schedules'));
@@ -86,7 +86,7 @@ test('a maintenance job that is not due is skipped', async () => {
   expect((await maintenance_jobs()).get('prune')).toEqual(before.get('prune'));
 });
 
-test('a maintenance job that read long and found nothing pauses for a minute at most', async () => {
+test('a maintenance job that reads for long and finds nothing pauses for at most a minute', async () => {
   const looked = (ago: string) =>
     client.query(
       `update tock.maintenance_jobs set last_started_at = now() - $1::interval, last_ok_at = now() - $1::interval,
@@ -172,7 +172,7 @@ test('the next wake is when the next task is due or the next lease ends', async 
   expect(await tick()).toEqual(due);
 });
 
-test('request ids are kept for a day, and then forgotten in bounded steps', async () => {
+test('request ids are kept for a day, and then deleted in bounded steps', async () => {
   for (let n = 0; n < 5; n++) await enqueue(client, 'q', [{}], `old-${n}`);
   const [first] = await enqueue(client, 'q', [{}], 'young');
   await client.query(

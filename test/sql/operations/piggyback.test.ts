@@ -5,7 +5,7 @@ import { enqueue, pidOf, rows, value, waitUntil } from '../verbs.ts';
 
 databasePerTest();
 
-/** A task that is ready, and one that is due, so that a claim of two promotes on its way; all that it promotes fails so. */
+/** A ready and a due task, so that a claim of two also promotes. Every promotion executes `body`. */
 async function ridesAlong(body: string): Promise<void> {
   await enqueue(client, 'q', [{ payload: 'ready' }]);
   await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
@@ -27,7 +27,7 @@ async function claimed(session: pg.Client): Promise<string[]> {
   return runs.map((run) => run.payload);
 }
 
-test('a claim passes by late maintenance jobs whose rows a transaction that stays open has', async () => {
+test('a claim skips late maintenance jobs whose rows an open transaction has locked', async () => {
   await enqueue(client, 'q', [{ payload: 'ready' }]);
   await client.query('update tock.maintenance_jobs set last_started_at = null');
   const other = await db.connect();
@@ -48,20 +48,20 @@ describe.each([
       ),
   ],
 ])('while a claim does %s on the way', (_, late) => {
-  test('its statement_timeout ends that and not the claim', async () => {
+  test('its statement_timeout ends the maintenance and not the claim', async () => {
     await ridesAlong('perform pg_sleep(20)');
     await late();
     await client.query("set statement_timeout = '2s'");
     expect(await claimed(client)).toEqual(['ready']);
   });
 
-  test('a cancel ends the claim, which hands out nothing', async () => {
+  test('a query cancel ends the claim, which leases nothing', async () => {
     await ridesAlong('perform pg_sleep(20)');
     await late();
     const other = await db.connect();
     const pid = await pidOf(other);
     const outcome = claimed(other).catch((error: { code: string }) => error.code);
-    await waitUntil('the claim sleeps on the way', () =>
+    await waitUntil('the claim sleeps in its maintenance', () =>
       value<boolean>(client, "select wait_event = 'PgSleep' from pg_stat_activity where pid = $1", [
         pid,
       ]),

@@ -33,7 +33,7 @@ beforeEach(async () => {
   );
 });
 
-/** What a run must look like; null where it was never claimed. */
+/** How task() must show a run. worker is null if the run was never claimed. */
 type Attempt = {
   id: string;
   attempt: number;
@@ -48,7 +48,7 @@ type Chain = { id: string; attempt: number; told: Attempt[] };
 
 const look = async (id: string) => (await task(client, id)) as TaskRow;
 
-/** The task's next run, by a worker of its own. */
+/** Claims the task's next run with a new worker. */
 async function next(chain: Chain): Promise<Run> {
   await makeDue(client, 'q');
   await promote(client);
@@ -57,12 +57,12 @@ async function next(chain: Chain): Promise<Run> {
   return run as Run;
 }
 
-/** One attempt that ends in some way, and how it must be told. */
+/** Makes one attempt that ends in the given way, and adds how it must be shown. */
 async function attempt(chain: Chain, how: string): Promise<void> {
   const { told } = chain;
   const plain = { progress: null, note: null, error: null };
   if (how === 'changed') {
-    // While it is ready: the run is never claimed, and another stands for it.
+    // The task is changed while it is ready: its run is never claimed, and another replaces it.
     await makeDue(client, 'q');
     await promote(client);
     const newest =
@@ -113,7 +113,7 @@ async function begin(options: object = {}): Promise<Chain> {
   return { id, attempt: 1, told: [] };
 }
 
-/** What is told of the runs is what happened, in order, with times that follow each other. */
+/** Expects the shown runs to be those that happened, in their order and with increasing times. */
 function expectTold(found: TaskRow, told: Attempt[]): void {
   const { runs } = found;
   expect(runs).toHaveLength(told.length);
@@ -132,7 +132,7 @@ function expectTold(found: TaskRow, told: Attempt[]): void {
 
 const ways = ['failed', 'lost', 'changed', 'superseded', 'failed', 'changed', 'lost', 'failed'];
 
-test('100 attempts are listed one by one, in order, whatever segments they lie in', async () => {
+test('100 attempts over many segments are listed one by one, in order', async () => {
   const chain = await begin({ delay_seconds: 100 });
   for (let n = 0; n < 99; n++) {
     await attempt(chain, ways[n % ways.length] as string);
@@ -146,7 +146,7 @@ test('100 attempts are listed one by one, in order, whatever segments they lie i
   const counted = (state: string) => chain.told.filter((one) => one.state === state).length;
   expect(found.lost).toBe(counted('lost'));
   expect((await segmentNumbers(client)).length).toBeGreaterThan(10);
-  // By whichever of its ids, it is the same task.
+  // Each id of its runs shows the same task.
   for (const n of [0, 1, 28, 60, 99]) {
     expect(await look(chain.told[n]?.id as string)).toEqual(found);
   }
@@ -188,7 +188,7 @@ test('a task whose first segments are dropped lists its other attempts, by each 
     await dropExpiredSegments(client);
     expect(await segmentNumbers(client)).not.toContain(number);
   };
-  // What is lost is ready again at once: the fourth run lies with the first three.
+  // A lost run is retried at once, so the fourth run lies in the segment of the first three.
   for (const [dropped, rest] of [
     [1, 4],
     [2, 7],

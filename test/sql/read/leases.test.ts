@@ -16,7 +16,7 @@ import { leasesPart } from './search.ts';
 
 databasePerFile();
 
-test('open leases say who runs what and how much of it is left, and nobody their token', async () => {
+test('running() shows each open lease with its worker, its runs and how many are left, and never its token', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(30));
   const first = await claim(client, 'q', { limit: 12, worker: 'one', lease_seconds: 60 });
   const second = await claim(client, 'q', { limit: 3, worker: 'two', lease_seconds: 30 });
@@ -56,7 +56,7 @@ test('open leases say who runs what and how much of it is left, and nobody their
   expect((await leasesPart(client, { worker: 'two' })).leases).toEqual([]);
 });
 
-test('who stands behind two thousand others is found, part by part', async () => {
+test('a lease behind two thousand others is found, page by page', async () => {
   await enqueue(client, 'many', numberedTasks(2100));
   await client.query(
     "select count(*) from generate_series(1, 2050) n, tock.claim('many', case n when 2045 then 'last' else 'w' end, 1, 60 + n)",
@@ -76,7 +76,7 @@ test('who stands behind two thousand others is found, part by part', async () =>
   expect((await leasesPart(client, { limit: 1000 })).leases).toHaveLength(1000);
 });
 
-test('what is no queue, cursor or limit is refused by its name', async () => {
+test('an invalid queue, cursor or limit is refused by its name', async () => {
   const named = async (...values: unknown[]) =>
     (await refusal(client.query('select * from tock.running($1, null, $2, $3)', values))).detail;
   const hex = (text: string) => Buffer.from(text).toString('hex');

@@ -25,7 +25,7 @@ import {
 
 databasePerTest();
 
-/** Counted run by run, in another way. */
+/** The same counts, from each single run. */
 const plainly = `
   select q.name as queue,
     count(r.position) filter (where l.stream is null and not r.marked)::int as ready,
@@ -61,7 +61,7 @@ async function agree(when: string, on = client): Promise<void> {
   if (one) expect(numbersOf(one), when).toEqual(numbersOf(stats[0] as Stats));
 }
 
-/** A few hundred random steps, after each of which the counts are compared. */
+/** Takes random steps, and compares the counts after each. */
 async function walk(seed: number, steps: number): Promise<void> {
   const roll = seededRandom(seed);
   const queue = () => (roll(2) ? 'a' : 'b');
@@ -132,11 +132,11 @@ async function walk(seed: number, steps: number): Promise<void> {
   }
 }
 
-test('the counts are those of a plain count, whatever happened and whenever it was counted', async () => {
+test('the counts equal those of a plain query after any steps, whenever metrics were collected', async () => {
   await walk(Number(process.env.TOCK_STATS_SEED ?? 5), 50);
 });
 
-test('what was counted is known to be gone when its segment is closed before the next round', async () => {
+test('the counts are right if a segment is closed between two rounds of collect_metrics', async () => {
   await enqueueAndComplete(client, 'other', 1);
   await enqueue(client, 'a', numberedTasks(5));
   await client.query('select tock.collect_metrics()');
@@ -149,7 +149,7 @@ test('what was counted is known to be gone when its segment is closed before the
   await agree('counted');
 });
 
-test('a transaction sees its own, others what is committed', async () => {
+test('a transaction counts its own changes, and other sessions count committed ones', async () => {
   await enqueue(client, 'a', numberedTasks(3));
   await client.query('select tock.collect_metrics()');
   const other = await db.connect();
@@ -170,7 +170,7 @@ test('a transaction sees its own, others what is committed', async () => {
   await agree('done');
 });
 
-test('a task that goes on while it is counted is in one of the counts', async () => {
+test('a task that changes its state during queue_stats is in exactly one of the counts', async () => {
   const [id = ''] = await enqueue(client, 'a', numberedTasks(1));
   const other = await db.connect();
   let ended = false;

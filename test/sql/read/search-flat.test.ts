@@ -8,7 +8,7 @@ databasePerFile();
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
-/** How many pages a call touches, with all that it calls: the fewest of three times. */
+/** The pages that a call and all functions in it read: the least of three calls. */
 async function pages(call: string, on = client): Promise<number> {
   const touched: number[] = [];
   for (let n = 0; n < 3; n++) {
@@ -23,7 +23,7 @@ async function pages(call: string, on = client): Promise<number> {
 
 const streams = 2000;
 
-/** So many runs more, of all streams in turn, or of the first one alone; `closed` those of ended leases. */
+/** Adds runs to the first `of` streams in turn. With `closed` they are in ended leases. */
 async function more(count: number, of: number, closed: boolean): Promise<void> {
   const from = await value<string>(client, 'select last_value from tock.positions');
   await client.query(
@@ -42,7 +42,7 @@ async function more(count: number, of: number, closed: boolean): Promise<void> {
   await client.query("select setval('tock.positions', $1::bigint + $2::integer)", [from, count]);
 }
 
-/** Calls, and how many pages each may touch at 2,000 streams, whatever lies in them. */
+/** Calls, and the most pages that each may read with 2,000 streams of any length. */
 const calls: [string, number][] = [
   [`tock.tasks('{}')`, 30_000],
   [`tock.tasks('{"queue": "q7"}')`, 12_000],
@@ -55,7 +55,7 @@ const calls: [string, number][] = [
   [`tock.why('q0')`, 20_000],
 ];
 
-// The bounds hold with TOCK_FLAT_RUNS=1000000, too, which takes a minute.
+// The bounds also hold with TOCK_FLAT_RUNS=1000000, which takes a minute.
 const many = Number(process.env.TOCK_FLAT_RUNS ?? 40_000);
 
 beforeAll(async () => {
@@ -67,7 +67,7 @@ beforeAll(async () => {
   );
 });
 
-test('search stays cheap beside history, a backlog and an open transaction', async () => {
+test('searches read a bounded number of pages beside history, a backlog and an open transaction', async () => {
   await more(20_000, streams, true);
   await client.query('analyze');
   const holder = await db.connect();
@@ -95,7 +95,7 @@ test('one stream that is busier than two thousand others is read in few steps', 
   }
   const last = BigInt(await value<string>(client, 'select last_value from tock.positions'));
   expect(Number(last - BigInt(`0x${cursor}`))).toBeGreaterThan(20_000);
-  // All that there is, one position after the other, also where the others begin.
+  // The listed positions must have no gap, also where the other streams begin.
   const places: number[] = [];
   cursor = (last - 19_000n).toString(16).padStart(12, '0');
   for (let n = 0; n < 4; n++) {

@@ -27,7 +27,7 @@ databasePerFile();
 const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
 const filters = 'ready waiting running done dead cancelled expired'.split(' ');
 
-/** What task() says of each, as a search would show it. */
+/** The state that task() shows for each id. */
 async function told(ids: string[]): Promise<Map<string, string>> {
   const known = await rows<{ id: string; state: string }>(
     client,
@@ -37,7 +37,7 @@ async function told(ids: string[]): Promise<Map<string, string>> {
   return new Map(known.map(({ id, state }) => [id, state]));
 }
 
-/** Some of every state, retried, moved, replaced and changed in time and too late. */
+/** Tasks in every state: retried, moved, replaced, and changed in time or too late. */
 async function life(q: string, seed: number): Promise<string[]> {
   const options = (n: number) => ({ priority: n % 3, tenant: `t${n % 3}` });
   const ids = await enqueue(
@@ -59,7 +59,7 @@ async function life(q: string, seed: number): Promise<string[]> {
   await cancel(client, [ids[3], ids[25]] as string[]);
   const runs = await claim(client, q, { limit: 8, worker: `w${seed % 2}` });
   const [a, b, c, d] = runs.map(({ id }) => id) as [string, string, string, string];
-  // These come too late for what runs, and in time for the others.
+  // For running tasks these changes come too late; for the others they come in time.
   await change(client, ids.slice(5, 12), { priority: 9 });
   await change(client, ids.slice(12, 14), { delay_seconds: 900 });
   await change(client, ids.slice(26, 27), { delay_seconds: 0 });
@@ -250,9 +250,9 @@ test('a task that is promoted during a search is listed once', async () => {
   await other.query('begin');
   await other.query('lock table tock.waiting in access exclusive mode');
   await makeDue(other, 'turn');
-  // Tasks of the tests above may have become due as well.
+  // Tasks of earlier tests may also be due.
   expect(await promote(other)).toBeGreaterThanOrEqual(30);
-  // It has begun when it comes to the line, and goes on when that has become runs.
+  // The search waits for the lock on waiting. It continues when these tasks have become runs.
   const pid = await pidOf(client);
   const looking = search(client, { queue: 'turn' });
   await waitUntilBlocked(other, pid);

@@ -14,7 +14,7 @@ export type ListedTask = {
   created_at: string;
 };
 
-/** One part of a search. */
+/** One page of a search. */
 export async function searchPart(
   client: Client,
   filter: unknown,
@@ -27,11 +27,11 @@ export async function searchPart(
     'select * from tock.tasks(p_filter => $1, p_cursor => $2, p_limit => $3)',
     [JSON.stringify(filter), cursor, limit],
   );
-  if (!part) throw new Error('A search gave no row.');
+  if (!part) throw new Error('The search returned no row.');
   return part;
 }
 
-/** All parts of a search, with something done after each. */
+/** All pages of a search. `between` is called after each page. */
 export async function search(
   client: Client,
   filter: object,
@@ -47,7 +47,7 @@ export async function search(
     if (!cursor) return all;
     await between();
   }
-  throw new Error('A search has no end.');
+  throw new Error('The search had more pages after 1,000 calls.');
 }
 
 export const idsOf = (found: { id: string }[]) => found.map(({ id }) => id);
@@ -62,7 +62,7 @@ export type Lease = {
   leased_until: string;
 };
 
-/** One part of what runs. */
+/** One page of running(). */
 export async function leasesPart(
   client: Client,
   of: { queue?: string; worker?: string; cursor?: string | null; limit?: number } = {},
@@ -72,6 +72,6 @@ export async function leasesPart(
     'select * from tock.running(p_queue => $1, p_worker => $2, p_cursor => $3, p_limit => $4)',
     [of.queue ?? null, of.worker ?? null, of.cursor ?? null, of.limit ?? 100],
   );
-  if (!part) throw new Error('A look at what runs gave no row.');
+  if (!part) throw new Error('running() returned no row.');
   return part;
 }

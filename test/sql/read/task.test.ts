@@ -70,7 +70,7 @@ test("a task is found by each of its runs' ids, and always shows its own", async
     if (run?.run_id !== id) ids.push(run?.run_id as string);
     for (const one of ids) expect(await look(one)).toMatchObject({ id });
   }
-  // Waiting after its runs: still the same task by whatever name.
+  // The task waits for its next attempt. Each id of its runs still shows the same task.
   for (const one of ids)
     expect(await look(one)).toMatchObject({ id, state: 'waiting', attempt: 3 });
   await makeDue(client, 'chain');

@@ -20,7 +20,7 @@ let count = 0;
 
 const queue = () => `l${++count}`;
 
-/** Some of every state in one queue, with a few changes of mind; id by id the state that task() tells. */
+/** Tasks in every state in one queue, some of them changed. Returns the state that task() shows for each id. */
 async function mixed(q: string): Promise<Map<string, string>> {
   const ids = await enqueue(
     client,
@@ -70,7 +70,7 @@ test('each state is listed as task() tells it, page by page and none twice', asy
   expect(some).toHaveLength(10);
 });
 
-test('a listed task says what is asked of a list', async () => {
+test('a listed task has its worker, error, times and other fields of a list', async () => {
   const q = queue();
   await taskInState(client, q, 'waiting');
   const [, id] = (await enqueue(client, q, [{ priority: 1 }, { tenant: 't', priority: 0 }])) as [
@@ -92,7 +92,7 @@ test('a listed task says what is asked of a list', async () => {
   expect(Date.parse(waits?.run_at as string)).toBeGreaterThan(Date.now());
 });
 
-test('a call looks at so many rows, and goes on from there', async () => {
+test('a call reads a bounded number of rows, and the next continues there', async () => {
   const q = queue();
   const [id] = (await enqueue(client, q, [{ tenant: 'one', priority: 6 }])) as [string];
   await enqueue(client, q, numberedTasks(12_000, 0, { tenant: 'many' }));
@@ -104,7 +104,7 @@ test('a call looks at so many rows, and goes on from there', async () => {
   expect(next).toMatchObject({ tasks: [{ id }], cursor: null });
 });
 
-test('a list goes on over segments, the newest first', async () => {
+test('a list spans segments, the newest task first', async () => {
   const q = queue();
   const old = await enqueue(client, q, numberedTasks(3));
   await client.query(

@@ -11,7 +11,7 @@ let owner: pg.Client;
 let old: pg.Client;
 let days = 0;
 
-/** Each verb that looks for tasks by what they are, or runs them again, about 20 tasks at a time. */
+/** Calls each verb that finds tasks by a filter or runs them again, for about 20 tasks each. */
 async function day(on: pg.Client): Promise<void> {
   const q = `small${++days}`;
   const ids = await die(on, q, Array(20).fill('x'));
@@ -39,7 +39,7 @@ async function day(on: pg.Client): Promise<void> {
 const done: string[] = [];
 const someDone = async () => done.splice(0, 20);
 
-// 60,000 runs of which 30,000 are done and 20,000 dead, 10,000 waiting, 300 open leases.
+// 60,000 runs with 30,000 completed and 20,000 dead, 10,000 waiting tasks, 300 open leases.
 beforeAll(async () => {
   db = await freshDatabase();
   owner = await db.connect();

@@ -124,11 +124,11 @@ test('two callers that rerun one task concurrently get a task each', async () =>
   await a.query('commit');
   expect((await second)[0]?.rerun_id).not.toBe(first[0]?.rerun_id);
   expect((await drain(client, q)).flat()).toHaveLength(2);
-  // Who redrives meanwhile finds that it is seen to.
+  // Redrive skips the task, because it has already been rerun.
   expect(await redrive(client, q)).toMatchObject({ redriven: 0 });
 });
 
-/** What callers saw of each task: how often it was claimed and completed, and in which queue. */
+/** How often callers claimed and completed a task. */
 type Seen = { claimed: number; done: number };
 
 test('purges beside claims and enqueues lose no task and run none twice', async () => {

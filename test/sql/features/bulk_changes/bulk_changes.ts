@@ -87,7 +87,7 @@ export async function list(
   return (await rows<Page>(client, sql, [JSON.stringify(filter), cursor, limit]))[0] as Page;
 }
 
-/** Page after page. */
+/** Lists all tasks, page by page. */
 export async function listAll(client: Client, filter: object, limit = 100): Promise<Listed[]> {
   const all: Listed[] = [];
   let cursor: string | null = null;
@@ -137,7 +137,7 @@ export function move(client: Client, ids: string[], queue: string) {
   );
 }
 
-/** Tasks that died of these errors, one each, with payloads in their order; their ids. */
+/** Creates one dead task for each error, with numbers as payloads. Returns the ids. */
 export async function die(
   client: Client,
   queue: string,

@@ -65,7 +65,7 @@ async function through(part: (cursor: string | null) => Promise<Part>): Promise<
   return [changed, calls];
 }
 
-test("a tenant's tasks are cancelled in parts, and nobody else's", async () => {
+test("a tenant's tasks are cancelled in parts, and no other tenant's", async () => {
   const q = queue();
   await enqueue(
     client,
@@ -86,7 +86,7 @@ test("a tenant's tasks are cancelled in parts, and nobody else's", async () => {
   await expectInvariants(client);
 });
 
-test('running tasks are asked to stop only when told so', async () => {
+test('running tasks are cancelled only with the filter state running', async () => {
   const q = queue();
   await enqueue(client, q, numberedTasks(3));
   const runs = await claim(client, q, { limit: 2 });
@@ -97,7 +97,7 @@ test('running tasks are asked to stop only when told so', async () => {
   await complete(client, leaseOf(runs));
 });
 
-test('tasks are given another priority in parts, each once', async () => {
+test('tasks get another priority in parts, each once', async () => {
   const q = queue();
   await enqueue(
     client,
@@ -139,7 +139,7 @@ test.each(['ready', 'waiting', 'running'])(
   },
 );
 
-test('what waited at the first part of a cancel and is ready at the next is cancelled', async () => {
+test('tasks that become ready between two parts of a cancel are cancelled', async () => {
   const q = queue();
   const ids = await enqueue(client, q, numberedTasks(8, 0, { delay_seconds: 50 }));
   const first = await cancelWhere(q, {}, 3);
@@ -164,7 +164,7 @@ test('strict priority starves: a task of priority 9 runs when no other is left',
   expect(await claim(client, q)).toMatchObject([{ id: last, priority: 9 }]);
 });
 
-test('what cannot be is refused with its field', async () => {
+test('an invalid argument of a bulk change is refused with its field', async () => {
   const fields = async (promise: Promise<unknown>) => {
     const { code, detail } = await refusal(promise);
     return [code, detail];

@@ -105,7 +105,7 @@ test("each id of a task's runs shows the task's current queue", async () => {
     await promote(client);
     const [run] = await claim(client, here);
     await fail(client, run?.lease as string, { retry_in_seconds: 100 });
-    // of the run, and of what waits for its next attempt
+    // The ids of the run and of the entry that waits for the next attempt.
     const current = 'select w.current_id from tock.resolve_tasks(array[$1::bigint]) w';
     ids.push(run?.run_id as string, await value(client, current, [id]));
   }

@@ -5,7 +5,7 @@ import { purge } from './bulk_changes.ts';
 
 databasePerFile();
 
-test('200,000 ready tasks are purged by a row a stream', async () => {
+test('200,000 ready tasks are purged with one row for each stream', async () => {
   const before = await value<number>(client, 'select count(*)::int from tock.leases');
   await client.query(
     `select tock.enqueue($1, (select jsonb_agg(jsonb_build_object('payload', n)) from generate_series(1, 50000) n))

@@ -24,7 +24,7 @@ let count = 0;
 
 const queue = () => `p${++count}`;
 
-test('a purge cancels what is ready and waits, and leaves what runs and has ended', async () => {
+test('a purge cancels ready and waiting tasks, and leaves running and ended ones', async () => {
   const q = queue();
   const ids = await enqueue(
     client,
@@ -56,7 +56,7 @@ test('a purge cancels what is ready and waits, and leaves what runs and has ende
   expect((await drain(client, q)).flat()).toHaveLength(3);
 });
 
-test('only what is ready, or only what waits, is purged when told so', async () => {
+test('a purge can be limited to ready or to waiting tasks', async () => {
   const q = queue();
   await enqueue(client, q, numberedTasks(3));
   await enqueue(client, q, numberedTasks(2, 3, { delay_seconds: 100 }));
@@ -88,7 +88,7 @@ test('a purge over tasks that were changed and cancelled before ends them all', 
   await expectInvariants(client);
 });
 
-test('a purge is bounded, and says that there is more', async () => {
+test('a purge is bounded, and its answer says that more is left', async () => {
   const q = queue();
   await enqueue(client, q, numberedTasks(30));
   await enqueue(client, q, numberedTasks(15, 0, { delay_seconds: 50 }));
@@ -101,7 +101,7 @@ test('a purge is bounded, and says that there is more', async () => {
   await expectInvariants(client);
 });
 
-test('a stream that is being claimed from is left and said, and nothing waits for it', async () => {
+test('a purge skips and counts a stream with an open claim, without waiting for it', async () => {
   const q = queue();
   const other = await db.connect();
   await enqueue(client, q, numberedTasks(5));
@@ -115,7 +115,7 @@ test('a stream that is being claimed from is left and said, and nothing waits fo
   await expectInvariants(client);
 });
 
-test('what an open transaction enqueues is not purged, and not lost', async () => {
+test('tasks in an open transaction are not purged and not lost', async () => {
   const q = queue();
   const other = await db.connect();
   await enqueue(client, q, numberedTasks(2));
@@ -129,7 +129,7 @@ test('what an open transaction enqueues is not purged, and not lost', async () =
   await expectInvariants(client);
 });
 
-test('a purge reaches over segments, and the audit finds each run', async () => {
+test('a purge covers several segments, and verification finds each run', async () => {
   const q = queue();
   await enqueue(client, q, numberedTasks(7));
   await client.query(
@@ -161,7 +161,7 @@ test('a purge reaches over segments, and the audit finds each run', async () => 
   await expectInvariants(client);
 });
 
-test('what cannot be purged is refused with its field', async () => {
+test('an invalid purge is refused with its field', async () => {
   const fields = async (promise: Promise<unknown>) => {
     const { code, detail } = await refusal(promise);
     return [code, detail];
@@ -174,7 +174,7 @@ test('what cannot be purged is refused with its field', async () => {
   expect(await fields(purge(other, 'q'))).toEqual(['TK409', '']);
 });
 
-test('a purge of what is ready opens its concurrency keys for who stands there', async () => {
+test('a purge of ready tasks admits the waiters of their concurrency keys', async () => {
   const q = queue();
   const limited = ['a', 'b', 'a', 'b', 'b'].map((concurrency_key, n) => ({
     payload: n,
@@ -193,7 +193,7 @@ test('a purge of what is ready opens its concurrency keys for who stands there',
   await expectInvariants(client);
 });
 
-test('a purge opens no concurrency key for more than it holds, nor one that is paused', async () => {
+test('a purge admits no waiters above the limit of a concurrency key, and none at a paused key', async () => {
   const q = queue();
   const limited = (concurrency_key: string, n: number) => numberedTasks(n, 0, { concurrency_key });
   await enqueue(client, q, [...limited('running', 3), ...limited('paused', 3)]);
@@ -210,9 +210,9 @@ test('a purge opens no concurrency key for more than it holds, nor one that is p
   await expectInvariants(client);
 });
 
-test('what is enqueued while a queue is purged is no reason to go on', async () => {
+test('tasks that are enqueued during a purge do not count as more to purge', async () => {
   const q = queue();
-  // Somebody who enqueues at the very moment of each purge.
+  // The trigger enqueues two more tasks during each purge.
   await client.query(`
     create function pg_temp.more() returns trigger language plpgsql as $f$
     begin
@@ -236,7 +236,7 @@ test('what is enqueued while a queue is purged is no reason to go on', async () 
 const drop = (q: string, force = false) =>
   rows(client, 'select dropped, ready, running, waiting from tock.drop_queue($1, $2)', [q, force]);
 
-test('a queue is dropped when it is paused and nothing in it is unfinished', async () => {
+test('a queue is dropped when it is paused and has no unfinished task', async () => {
   const q = queue();
   const [id] = await enqueue(client, q, numberedTasks(3));
   const runs = await claim(client, q);
@@ -255,7 +255,7 @@ test('a queue is dropped when it is paused and nothing in it is unfinished', asy
   await expectInvariants(client);
 });
 
-test('a queue that is dropped leaves no concurrency keys and keys behind', async () => {
+test('a dropped queue leaves no concurrency keys and unique keys behind', async () => {
   const q = 'left-behind';
   await enqueue(client, q, [{ concurrency_key: 'g', unique_key: 'k' }, { concurrency_key: 'g' }]);
   await client.query(`select tock.put_queue($1, '{"max_running": 5}')`, [q]);
@@ -274,7 +274,7 @@ test('a queue that is dropped leaves no concurrency keys and keys behind', async
   }
 });
 
-test('what an open transaction enqueued to a queue that is dropped is claimed all the same', async () => {
+test('tasks in an open transaction are claimed after it commits, also if their queue was dropped meanwhile', async () => {
   const q = queue();
   await enqueue(client, q, [{}]);
   const other = await db.connect();
@@ -288,7 +288,7 @@ test('what an open transaction enqueued to a queue that is dropped is claimed al
   await expectInvariants(client);
 });
 
-test('what expired while it waited stays so when its queue is purged', async () => {
+test('tasks that expired while waiting stay expired when their queue is purged', async () => {
   const q = queue();
   const tasks = numberedTasks(2, 0, { concurrency_key: 'g', expires_in_seconds: 0.05 });
   const ids = await enqueue(client, q, tasks);

@@ -132,7 +132,7 @@ describe('the next task is admitted when a task', () => {
   });
 });
 
-test('a retry keeps its admission, and gives it up where the queue says so', async () => {
+test('a retry keeps its admission, or gives it up with concurrency_retry yield', async () => {
   await putQueue(client, 'keeps', { backoff_base_seconds: 0, backoff_jitter: 0 });
   await putQueue(client, 'yields', {
     backoff_base_seconds: 0,
@@ -229,7 +229,7 @@ test('a key with a rate admits a burst, and then one by one as time passes', asy
   const minutes = `select round(extract(epoch from min(due_at) - now()) / 60)::int from tock.waiting
     where queue = 'rated' and due_at < 'infinity'`;
   expect(await value(client, minutes)).toBe(60);
-  // two hours later
+  // Moves the admissions and the waiters back by two hours.
   await client.query(
     "update tock.concurrency_admissions set admitted_at = admitted_at - interval '2 hours' where queue = 'rated'",
   );
@@ -294,7 +294,7 @@ test('an old snapshot admits no task, and its settings are refused', async () =>
   expect(payloadsOf(await promoteAndClaim(client, 'snapshot'))).toEqual([2]);
 });
 
-test('an alarm follows the current rate', async () => {
+test("a waiter's due time follows the current rate", async () => {
   await putQueue(client, 'alarm', {
     concurrency_limit: 9,
     concurrency_rate_limit: 1,
@@ -323,7 +323,7 @@ test('a claim of a task with a key commits synchronously', async () => {
   expect(claimed).toMatchObject([{ setting: 'on' }]);
 });
 
-test('a task that was delayed while it was to wake its key is admitted at its time, also after a reset', async () => {
+test('a waiter with a due time that is rescheduled is admitted at its new time, also after a reset', async () => {
   await putQueue(client, 'woken', {
     concurrency_limit: 100,
     concurrency_rate_limit: 1,

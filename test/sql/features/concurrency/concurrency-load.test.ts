@@ -59,7 +59,7 @@ test('an admission costs the same with a long wait list, many keys and an open t
     ]);
     return (plan[0]?.Plan['Shared Hit Blocks'] ?? 0) + (plan[0]?.Plan['Shared Read Blocks'] ?? 0);
   };
-  /** The one inside is gone, and the next comes in. */
+  /** Removes the holder, and returns the pages that the next admission reads. */
   const pages = async (concurrency_key: string) => {
     await client.query(
       `insert into tock.concurrency_admissions (number, last_ticket, scanned, queue, concurrency_key, holders)
@@ -84,7 +84,7 @@ test('an admission costs the same with a long wait list, many keys and an open t
   expect(await middle('long')).toBeLessThan(few * 1.5);
 });
 
-test('no more tasks of a key than its limit run, whatever eight workers do, and all tasks end', async () => {
+test('with eight workers no more tasks of a key run than its limit, and all tasks end', async () => {
   const limits: Record<string, number> = { a: 1, b: 1, c: 3, d: 2, e: 1 };
   await putQueue(client, 'hammered', {
     backoff_base_seconds: 0,
@@ -125,7 +125,7 @@ test('no more tasks of a key than its limit run, whatever eight workers do, and 
         const concurrency_key = payload as string;
         running[concurrency_key] = (running[concurrency_key] ?? 0) + 1;
         if (running[concurrency_key] > (limits[concurrency_key] as number))
-          throw new Error(`${concurrency_key} is overrun`);
+          throw new Error(`${concurrency_key} has more holders than its limit`);
       }
       if (runs.length === 0) continue;
       const lease = leaseOf(runs);

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { claim, value } from '../../verbs.ts';
 
-/** Tasks of one concurrency key, with payloads from a number on or all the same. */
+/** Tasks of one concurrency key. Their payloads count up from a number, or are all the same text. */
 export const tasksWithKey = (
   concurrency_key: string,
   from: number | string = 0,
@@ -14,10 +14,10 @@ export const tasksWithKey = (
     ...options,
   }));
 
-/** As a claim that is alone does: without a sweep. */
+/** Promotes without a sweep, as a claim in its own transaction does. */
 export const promoteDue = (on: pg.Client): Promise<number> => value(on, 'select tock.promote()');
 
-/** What a claim that is alone does: promotes what is due, then claims. */
+/** Promotes due tasks and then claims, as a claim in its own transaction does. */
 export async function promoteAndClaim(on: pg.Client, queue: string, limit = 10) {
   while ((await promoteDue(on)) > 0);
   return claim(on, queue, { limit });

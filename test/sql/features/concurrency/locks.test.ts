@@ -17,7 +17,8 @@ import {
 } from '../../verbs.ts';
 import { payloadsOf, promoteAndClaim, promoteDue, tasksWithKey } from './concurrency_keys.ts';
 
-// Who has the row of a concurrency key keeps others from coming in: so nobody locks one that it doesn't open.
+// A lock on a concurrency key's row keeps all others from admitting there. So a call locks only keys at which it
+// admits.
 let db: Database;
 let client: pg.Client;
 let other: pg.Client;
@@ -30,7 +31,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** The concurrency keys of a queue whose rows nobody has. */
+/** The concurrency keys of a queue whose rows are not locked. */
 const free = async (queue: string) =>
   (
     await rows<{ concurrency_key: string }>(
@@ -67,7 +68,7 @@ describe('a partial end of a lease admits only behind the ended runs, when it is
 });
 
 describe('concurrency keys that are unused for long', () => {
-  /** Two concurrency keys that a task went through two days ago. */
+  /** Two concurrency keys that were last used two days ago. */
   const unused = async (queue: string) => {
     await enqueue(client, queue, [...tasksWithKey('a', 1), ...tasksWithKey('b', 2)]);
     await complete(client, leaseOf(await promoteAndClaim(client, queue)));

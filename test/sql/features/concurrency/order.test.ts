@@ -13,10 +13,10 @@ import {
 } from '../../verbs.ts';
 import { payloadsOf, promoteAndClaim, promoteDue, tasksWithKey } from './concurrency_keys.ts';
 
-// Tasks of one concurrency key start in the order in which they were enqueued, whoever promotes them.
+// Tasks of one concurrency key start in the order of their enqueue, whichever session promotes them.
 databasePerFile();
 
-/** The payloads of a queue's tasks as they start, one after the other. */
+/** The payloads of a queue's tasks, in the order in which they start. */
 async function started(queue: string, count: number): Promise<unknown[]> {
   const seen: unknown[] = [];
   await waitUntil(`${count} tasks of ${queue} started`, async () => {
@@ -29,7 +29,7 @@ async function started(queue: string, count: number): Promise<unknown[]> {
 }
 
 for (const end of ['rollback', 'commit']) {
-  test(`nobody comes to a concurrency key before one that an open promotion has, which ends with ${end}`, async () => {
+  test(`no task overtakes another at a concurrency key during an open promotion that ends with ${end}`, async () => {
     const first = await db.connect();
     const queue = `open-${end}`;
     await enqueue(client, queue, tasksWithKey('g', 'A'));

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Two tasks of one key of a queue, the first of them inside. */
+/** Two tasks of one concurrency key; the first is its holder. */
 async function pair(queue: string): Promise<[string, string]> {
   const options = { concurrency_key: 'k' };
   const ids = (await enqueue(client, queue, [options, options])) as [string, string];

@@ -28,7 +28,7 @@ afterAll(() => db.drop());
 const put = (queue: string, settings: object) =>
   client.query('select tock.put_concurrency_key($1, $2, $3)', [queue, 'k', settings]);
 
-/** What waits in a queue and isn't in a line has been due for a second. */
+/** Makes the waiting tasks of a queue due, except those in a wait list, and promotes. */
 async function due(queue: string): Promise<void> {
   await client.query(
     `update tock.waiting set due_at = now() - interval '1 second' where queue = $1 and due_at < 'infinity'`,
@@ -99,7 +99,7 @@ describe('a retry that is delayed gives up its admission', () => {
     await end(leaseOf(first), id);
     const next = await promoteAndClaim(client, queue);
     expect(payloadsOf(next)).toEqual([1]);
-    // its time has come: to the end of the line, as somebody else is inside
+    // The delayed task is due now. It goes to the end of the wait list, because another task holds the key.
     await due(queue);
     expect(await promoteAndClaim(client, queue)).toEqual([]);
     await fail(client, leaseOf(next), { fatal: true });
@@ -112,7 +112,7 @@ describe('a retry that is delayed gives up its admission', () => {
     await expectInvariants(client);
   });
 
-  test('and backs off as a holder when it fails again', async () => {
+  test('and holds the key again during its backoff when it fails once more', async () => {
     const [id = ''] = await enqueue(client, 'again', tasksWithKey('k', 0, 2));
     await fail(client, leaseOf(await promoteAndClaim(client, 'again')));
     await put('again', { paused: true });

@@ -60,7 +60,7 @@ test('ten thousand parents of one child are checked a few at a time', async () =
   expect((await written()) - before).toBeLessThan(50);
 });
 
-test('each of many concurrent batches has one callback, after all of its tasks', async () => {
+test('the callback of each of many concurrent batches runs once, after all tasks of its batch', async () => {
   const batches = 60;
   const size = 8;
   for (let n = 0; n < batches; n++) {
@@ -87,7 +87,7 @@ test('each of many concurrent batches has one callback, after all of its tasks',
         for (const { payload } of runs as { payload: { of?: number } }[])
           if (payload.of !== undefined) done[payload.of] = (done[payload.of] ?? 0) + 1;
       };
-      // counted before the answer comes: somebody else may have the callback by then
+      // Counted before the call's answer: another worker may get the callback before it arrives.
       count();
       if (how === 1) {
         await complete(worker, leaseOf(runs));

@@ -8,7 +8,7 @@ let db: Database;
 /** A session whose plans were made while the tables were nearly empty. */
 let old: pg.Client;
 
-// 10,000 tasks that wait, each for a task of its own.
+// 10,000 waiting children, each with its own parent.
 beforeAll(async () => {
   db = await freshDatabase();
   const owner = await db.connect();
@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Parents that end in each way, and what comes after them. */
+/** Ends parents in each way, and claims or cancels their children. */
 async function day(on: pg.Client): Promise<void> {
   const queue = 'family';
   const ids = await enqueue(on, queue, [

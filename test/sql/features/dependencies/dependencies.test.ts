@@ -26,7 +26,7 @@ async function states(ids: string[]): Promise<(string | undefined)[]> {
   return all;
 }
 
-/** Promotes until a task is in a state: what is seen late is seen within a second. */
+/** Promotes until a task is in a state: a child that missed its parent's end is found by the next sweep. */
 async function becomes(id: string, state: string): Promise<void> {
   const look = async () => {
     await promote(client);
@@ -35,7 +35,7 @@ async function becomes(id: string, state: string): Promise<void> {
   await expect.poll(look).toBe(state);
 }
 
-/** Claims the one task that is ready. */
+/** Claims ready tasks, one by default. */
 async function take(queue: string, limit = 1) {
   return claim(client, queue, { limit });
 }
@@ -153,7 +153,7 @@ for (const [bad, message, field] of [
   });
 }
 
-test('a task that waits for a dead task becomes ready when that was redriven and is done', async () => {
+test('a child of a dead task becomes ready when the redriven task is done', async () => {
   const queue = newQueue();
   const [parent = ''] = await enqueue(client, queue, [{}]);
   const [child = ''] = await enqueue(client, queue, [
@@ -214,7 +214,7 @@ describe('a child waits for a parent that', () => {
       },
     ],
     [
-      'is given back',
+      'is released',
       {},
       async (queue) => client.query('select tock.release($1)', [leaseOf(await take(queue))]),
     ],
@@ -223,11 +223,7 @@ describe('a child waits for a parent that', () => {
       {},
       async (_, id) => client.query('select tock.reprioritize(array[$1::bigint], 1)', [id]),
     ],
-    [
-      'stands at a concurrency key',
-      { concurrency_key: 'g' },
-      async (_, id) => becomes(id, 'ready'),
-    ],
+    ['waits at a concurrency key', { concurrency_key: 'g' }, async (_, id) => becomes(id, 'ready')],
   ];
   for (const [what, options, detour] of detours) {
     test(what, async () => {

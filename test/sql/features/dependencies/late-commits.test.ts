@@ -19,7 +19,7 @@ let queues = 0;
 const newQueue = () => `q${++queues}`;
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
-/** Claims the one task that is ready. */
+/** Claims ready tasks, one by default. */
 async function take(queue: string, limit = 1) {
   return claim(client, queue, { limit });
 }
@@ -79,7 +79,7 @@ test('a child waits for a cancelled parent that is being claimed', async () => {
       'select due_at > clock_timestamp() from tock.waiting where position = $1::bigint >> 20',
       [child],
     );
-  // it is looked at for a while, and found to be open each time
+  // Promotion checks the child several times, and finds the parent unfinished each time.
   for (let n = 0; n < 3; n++) {
     await expect.poll(looked).toBe(false);
     await promote(client);
@@ -130,7 +130,7 @@ describe('a child is released soon, however long it has waited, when its parent'
   });
 });
 
-/** When a child that has watched its parent for so long looks again, once it has looked now: seconds from now. */
+/** Makes the child due, as one that has waited for `watched`. Returns the seconds from its check to the next one. */
 async function looksIn(child: string, watched: string): Promise<number> {
   const row = 'where position = $1::bigint >> 20';
   await client.query(
@@ -178,7 +178,7 @@ test('a child of a parent that has started in time does not check its expiry', a
   expect(await looksIn(child, '20 minutes')).toBeGreaterThan(1000);
 });
 
-test('a child checks its parent soon after that becomes ready, and so may expire from then on', async () => {
+test('a child checks its parent soon after the parent becomes ready, because from then on the parent may expire', async () => {
   const queue = newQueue();
   await client.query('select tock.put_queue($1, $2)', [queue, { max_wait_seconds: 300 }]);
   const first = newQueue();

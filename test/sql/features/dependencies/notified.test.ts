@@ -25,7 +25,7 @@ databasePerTest();
 const stateOf = async (id: string) => (await task(client, id))?.state;
 const dependency_waits = () =>
   value<number>(client, 'select count(*)::integer from tock.dependency_waits');
-/** As if children had watched for a time, and had just looked. */
+/** Makes all children look as if they had waited for `interval` and had just been checked. */
 async function watchedFor(interval: string): Promise<void> {
   await client.query('update tock.dependency_waits set waiting_since = now() - $1::interval', [
     interval,
@@ -121,7 +121,7 @@ describe('lost notifications', () => {
     ],
   ] as const) {
     for (const options of [{}, { delay_seconds: 1000 }])
-      test(`${how} of a ${'delay_seconds' in options ? 'waiting' : 'ready'} parent that was watched for long`, async () => {
+      test(`${how} of a ${'delay_seconds' in options ? 'waiting' : 'ready'} parent whose child has waited for long`, async () => {
         const [parent = ''] = await enqueue(client, 'p', [options]);
         const [child = ''] = await enqueue(client, 'q', [
           { depends_on: [parent], on_parent_failure: 'run' },

@@ -28,7 +28,7 @@ import {
 databasePerTest();
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
-test('a parent that was done long ago counts as done, though its history is deleted', async () => {
+test('a parent that was done long ago counts as done after its history is deleted', async () => {
   await client.query(`select tock.put_queue('*', '{"retention_seconds": 60}')`);
   const [a = ''] = await enqueue(client, 'a', [{}]);
   const [b = ''] = await enqueue(client, 'b', [{ delay_seconds: 86_400 }]);
@@ -66,7 +66,7 @@ describe('a chain of three, completed in a transaction that is open', () => {
     const { other } = await chain();
     await client.query(`set statement_timeout = ${conditionTimeout}`);
     try {
-      // one in sixteen claims promotes, and each one that finds nothing
+      // A claim promotes if it finds no run, and one in sixteen others does too. The second claim finds none.
       await rows(client, "select * from tock.claim(p_queue => 'z', p_own_transaction => true)");
       await rows(client, "select * from tock.claim(p_queue => 'z', p_own_transaction => true)");
     } finally {
@@ -155,7 +155,7 @@ test('results of 256 MiB in all do not stop completion, the reaper, promotion an
       (e) => `${e.code} ${e.message}`,
     );
   codes.complete = await code(finish(last));
-  // who can't complete is lost in the end: that is one reaper for all queues
+  // A worker whose completion fails loses its lease. The reaper must then get past it to other queues' leases.
   await client.query(`select tock.put_queue('big', '{"max_lost": 1}')`);
   await expire(client, last);
   await enqueue(client, 'other', [{}]);
@@ -164,7 +164,7 @@ test('results of 256 MiB in all do not stop completion, the reaper, promotion an
   codes.reap = await code(reap(client));
   codes.maintenance_job = await value(client, "select tock.run_maintenance('reap', 0)");
   codes.other = await stateOf(lost?.id as string);
-  // or it is completed at a moment when somebody has the child
+  // In the other case the completion succeeds while another transaction holds the child.
   await client.query(
     "update tock.leases set leased_until = now() + interval '1 hour' where token = $1",
     [last],

@@ -7,7 +7,7 @@ databasePerTest();
 
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
-/** Pages that are touched by a look of a child at its parents. */
+/** The pages that one check of a child's parents reads. */
 async function pages(child: string): Promise<number> {
   const [plan] = await rows<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
     client,
@@ -24,7 +24,7 @@ test('a check of a parent reads as little after 200 runs as after 20', async () 
   for (let n = 0; n < 10; n++) {
     for (let jump = 0; jump < 20; jump++)
       await completeRun(await claimNext('fetch'), { stage: 'fetch' });
-    // An autovacuum that is under way keeps what is dead: that is not what is counted here.
+    // A running autovacuum may leave dead rows behind, and the test does not count these.
     await client.query('vacuum tock.waiting, tock.dependency_waits');
     await pages(child);
     counts.push(await pages(child));

@@ -14,12 +14,12 @@ import {
 
 databasePerTest();
 
-/** Promotes as a claim does, not by the sweep, which finds what was missed. */
+/** Promotes as a claim does, without the sweep, which would find a child that missed its parent's end. */
 const becomesReady = (id: string) => waitForState(client, id, 'ready', false);
 const childOf = async (parent: string) =>
   (await enqueue(client, 'q', [{ depends_on: [parent] }]))[0] ?? '';
 
-/** As if all children had watched for 50 minutes, and were due for a look, or had just had one. */
+/** Makes all children look as if they had waited for 50 minutes. Their next check is due now, or in 50 minutes. */
 async function watchedFor50Minutes(due: 'now' | 'later'): Promise<void> {
   await client.query(
     "update tock.dependency_waits set waiting_since = now() - interval '50 minutes'",
@@ -30,7 +30,7 @@ async function watchedFor50Minutes(due: 'now' | 'later'): Promise<void> {
   );
 }
 
-/** In how many seconds a child looks at its parents again by itself. */
+/** The seconds until the child's next check of its parents. */
 const looksIn = (child: string) =>
   value<number>(
     client,
@@ -38,7 +38,7 @@ const looksIn = (child: string) =>
     [child],
   );
 
-/** Promotes by the sweep, which reads from the bottom. */
+/** Promotes with a sweep, which reads from the lowest due time. */
 const sweep = () => client.query('select tock.promote(1000, true)');
 
 describe('a child becomes ready when its parent is done, though', () => {
@@ -100,7 +100,7 @@ describe('a child becomes ready when its parent is done, though', () => {
     ['changed', 'tock.reprioritize(array[$1::bigint], 1)', 'q'],
     ['cancelled', 'tock.cancel(array[$1::bigint])', null],
   ] as const)
-    test(`it was ${how} in a transaction that is open while the child begins to wait`, async () => {
+    test(`it was ${how} by a transaction that commits only after the child has begun to wait`, async () => {
       const other = await db.connect();
       const [parent = ''] = await enqueue(client, 'q', [{}]);
       await other.query('begin');
@@ -179,7 +179,7 @@ test('promotion skips rechecks that it handled before, beside an open transactio
       "select idx_tup_read::integer from pg_stat_user_indexes where indexrelname = 'dependency_rechecks_pkey'",
     );
   };
-  // Their sweeps read more.
+  // Without this change the sweeps of these calls would be due, and sweeps read more.
   await client.query('update tock.maintenance_jobs set last_started_at = now()');
   const before = await read();
   for (const verb of ['tock.promote()', 'tock.next_wake_at()', 'tock.run_late_maintenance()'])
@@ -206,7 +206,7 @@ test('a child of an abandoned parent checks it less and less often', async () =>
   expect(await looksIn(child)).toBeGreaterThan(1800);
 });
 
-/** How often the tables of who waits for whom have been looked up in. */
+/** The number of index scans of dependency_waits and waiting. */
 async function lookups(): Promise<number> {
   await client.query('select pg_stat_force_next_flush()');
   return value<number>(
@@ -229,13 +229,13 @@ test('checks of a chain of tasks grow in proportion to its length', async () => 
   expect((await task(client, ids.at(-1) ?? ''))?.state).toBe('waiting');
 });
 
-/** Whoever makes tasks ready does this first. */
+/** Makes every promotion execute `what` first. */
 async function onTheWay(what: string): Promise<void> {
   await client.query(
     `create function public.on_the_way() returns trigger language plpgsql as $$ begin ${what}; return null; end $$;
      create trigger on_the_way before insert on tock.promotions execute function public.on_the_way()`,
   );
-  // The sweep is a maintenance job, which may fail and take as long as it likes.
+  // No sweep may run here. It is a maintenance job, which may fail and has no time limit.
   await client.query(
     "update tock.maintenance_jobs set last_started_at = now() + interval '1 hour'",
   );
@@ -260,7 +260,7 @@ test('maintenance in a claim cannot fail the claim', async () => {
 test('maintenance in a claim stops when its time is over: the next claim does the rest', async () => {
   await enqueue(client, 'q', numberedTasks(1000, 0, { delay_seconds: 1000 }));
   await client.query('update tock.waiting set due_at = now()');
-  // Longer than the twentieth of a second that a claim has for others.
+  // A claim spends up to 50 ms on maintenance; each batch now takes longer.
   await onTheWay('perform pg_sleep(0.06)');
   const left = () => value<number>(client, 'select count(*)::int from tock.waiting');
   expect(await claimAlone()).toHaveLength(1);

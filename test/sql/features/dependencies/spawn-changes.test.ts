@@ -26,7 +26,7 @@ databasePerFile();
 
 const cancel = (id: string) => client.query('select tock.cancel(array[$1::bigint])', [id]);
 
-/** A completion that spawns and waits, in a transaction that somebody does something beside. */
+/** Calls `meanwhile` while a completion that spawns and waits is uncommitted. */
 async function beside(
   queue: string,
   children: string,
@@ -44,7 +44,7 @@ async function beside(
   return id;
 }
 
-test('a task that is cancelled while its completion is being written does not go on', async () => {
+test('a task that is cancelled during its uncommitted completion does not continue after its children', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const id = await beside(queue, children, cancel);
   await completeAll(children);
@@ -52,7 +52,7 @@ test('a task that is cancelled while its completion is being written does not go
   expect(await claim(client, queue)).toEqual([]);
 });
 
-test('and is seen to be cancelled before its children have ended', async () => {
+test('a task that is cancelled during its uncommitted completion shows as cancelled before its children end', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const id = await beside(queue, children, cancel);
   await waitForState(client, id, 'cancelled');
@@ -62,7 +62,7 @@ test('and is seen to be cancelled before its children have ended', async () => {
   await waitForState(client, after, 'ready');
 });
 
-test('the time that was asked for while it ran holds for what comes after its children', async () => {
+test('a run_at that was set while a task ran holds for its run after the children', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const [id = ''] = await enqueue(client, queue, [{}]);
   const lease = leaseOf(await claim(client, queue));
@@ -93,7 +93,7 @@ test('a task that has started doesn’t expire while its children run, nor after
 });
 
 test.each(['yield', 'keep'])(
-  'with concurrency_retry %s a task that waits keeps its place in its concurrency_key',
+  'with concurrency_retry %s a task that waits for its children stays the holder of its key',
   async (retry) => {
     const [queue, children] = [newQueue(), newQueue()];
     await client.query('select tock.put_queue($1, $2)', [
@@ -115,14 +115,14 @@ test.each(['yield', 'keep'])(
     await completeAll(children);
     await sweep();
     expect([await stateOf(first), await stateOf(second)]).toEqual(['ready', 'waiting']);
-    // one that fails afterwards has failed, and yields
+    // A failure after the wait counts as a failure, so the task gives up its admission with concurrency_retry yield.
     await fail(client, leaseOf(await claim(client, queue)), { retry_in_seconds: 1000 });
     await sweep();
     expect(await stateOf(second)).toBe(retry === 'yield' ? 'ready' : 'waiting');
   },
 );
 
-test('a change under way when its children end is not lost', async () => {
+test('a change that is uncommitted when the children end is not lost', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
   const other = await db.connect();
@@ -135,7 +135,7 @@ test('a change under way when its children end is not lost', async () => {
   expect(await payloadOf(queue)).toMatchObject({ payload: 'new', result: 'r' });
 });
 
-test('a keyed child that ends while the completion that waits for it is open', async () => {
+test('a child with a unique key may end before the completion that waits for it commits', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const [kid = ''] = await enqueue(client, children, [{ unique_key: 'k' }]);
   const child = leaseOf(await claim(client, children));
@@ -152,7 +152,7 @@ test('a keyed child that ends while the completion that waits for it is open', a
   expect((await payloadOf(queue)).children).toMatchObject([{ id: kid, result: 'k' }]);
 });
 
-test('a task that waits for its children and is a parent itself has those after it wait', async () => {
+test('children of a task that waits for its own children wait too', async () => {
   const [queue, children, later] = [newQueue(), newQueue(), newQueue()];
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
   const [after = ''] = await enqueue(client, later, [{ depends_on: [id], include_results: true }]);

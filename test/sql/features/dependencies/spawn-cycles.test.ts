@@ -15,7 +15,7 @@ import { completeAll, makeRechecksDue, payloadOf, spawnAndWait, stateOf } from '
 
 databasePerTest();
 
-/** Completes a task so that it waits for these; the error that this gives. */
+/** Completes a task so that it waits for `tasks`, and returns the error of this call. */
 async function refused(queue: string, id: string, children: string, tasks: object[]) {
   const lease = leaseOf(await claim(client, queue));
   const spawn = { queue: children, tasks, wait: true };
@@ -37,7 +37,7 @@ describe('a completion is refused whose task would wait', () => {
     ]);
   });
 
-  test('for a task that comes after it', async () => {
+  test('for a task that depends on it', async () => {
     const [id = ''] = await enqueue(client, 'q', [{}]);
     expect(await refused('q', id, 'c', [{}, { depends_on: [id] }, {}])).toEqual([
       'TK422',
@@ -46,7 +46,7 @@ describe('a completion is refused whose task would wait', () => {
     ]);
   });
 
-  test('for a task after another after it', async () => {
+  test('for a task that depends on it indirectly', async () => {
     const [id = ''] = await enqueue(client, 'q', [{}]);
     const [later = ''] = await enqueue(client, 'later', [{ depends_on: [id] }]);
     const [code, field] = await refused('q', id, 'c', [{ depends_on: [later] }, {}]);
@@ -54,7 +54,7 @@ describe('a completion is refused whose task would wait', () => {
     await waitForState(client, later, 'ready');
   });
 
-  test('for a task that waits for it, by that one’s key', async () => {
+  test('for a task that waits for it, named by its unique key', async () => {
     const [two = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
     const key = { unique_key: 'a' };
     const { id: one } = await spawnAndWait('a', { queue: 'b', tasks: [{ unique_key: 'b' }] }, key);
@@ -64,7 +64,7 @@ describe('a completion is refused whose task would wait', () => {
   });
 
   test.each([1, 2])(
-    'for a task at its concurrency key, which lets in %d',
+    'for a task at its concurrency key with a limit of %d',
     async (concurrency_limit) => {
       await client.query('select tock.put_queue($1, $2)', [
         'q',
@@ -77,7 +77,7 @@ describe('a completion is refused whose task would wait', () => {
     },
   );
 
-  test('for a task at the concurrency key of its own key', async () => {
+  test('for a task that waits for admission at its own concurrency key', async () => {
     const keyed = { unique_key: 'k', on_conflict: 'rerun' };
     const [id = ''] = await enqueue(client, 'q', [keyed]);
     await promote(client);
@@ -85,7 +85,7 @@ describe('a completion is refused whose task would wait', () => {
     expect([code, field]).toEqual(['TK422', 'results[0].spawn.tasks[0].concurrency_key']);
   });
 
-  test('for a task at the concurrency key of one that waits for it', async () => {
+  test('for a task that waits for admission at the concurrency key of a task that waits for it', async () => {
     const [top = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
     await promote(client);
     const lease = leaseOf(await claim(client, 'q'));
@@ -99,7 +99,7 @@ describe('a completion is refused whose task would wait', () => {
   });
 });
 
-test('a task at a concurrency key with room is waited for, whoever is inside', async () => {
+test('a completion may wait for a task at a concurrency key with free places, whichever tasks hold it', async () => {
   await client.query('select tock.put_queue($1, $2)', ['q', '{"concurrency_limit": 2}']);
   const [top = ''] = await enqueue(client, 'q', [{ concurrency_key: 'g' }]);
   await promote(client);
@@ -114,7 +114,7 @@ test('a task at a concurrency key with room is waited for, whoever is inside', a
   await waitForState(client, top, 'ready');
 });
 
-test('a key that a newer task may take is no reason to refuse', async () => {
+test('a completion is accepted if its child is a newer task than the one that holds the unique key', async () => {
   const keyed = { unique_key: 'k', on_conflict: 'replace' };
   const [id = ''] = await enqueue(client, 'q', [keyed]);
   const lease = leaseOf(await claim(client, 'q'));
@@ -125,7 +125,7 @@ test('a key that a newer task may take is no reason to refuse', async () => {
   expect(await payloadOf('q')).toMatchObject({ result: 'r', children: [{ id: child?.id }] });
 });
 
-/** Two tasks that came to wait for each other in transactions open at the same moment. */
+/** Two tasks that wait for each other. Their transactions were open at once, so neither call could see the cycle. */
 async function unseen() {
   const [one = ''] = await enqueue(client, 'a', [{ unique_key: 'a' }]);
   const [two = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
@@ -140,7 +140,7 @@ async function unseen() {
   return [one, two] as const;
 }
 
-test('of two that wait for each other, unseen by both, the younger is cancelled and the other goes on', async () => {
+test('of two tasks in an undetected cycle one is cancelled and the other continues', async () => {
   const [one, two] = await unseen();
   await makeRechecksDue();
   await makeRechecksDue();
@@ -155,7 +155,7 @@ test('of two that wait for each other, unseen by both, the younger is cancelled 
   });
 });
 
-test('nobody has to tell: promotion finds a cycle by itself', async () => {
+test('promotion finds a cycle without a notification', async () => {
   const [one, two] = await unseen();
   const states = async () => {
     await promote(client);
@@ -164,7 +164,7 @@ test('nobody has to tell: promotion finds a cycle by itself', async () => {
   await expect.poll(states).toEqual(['cancelled', 'ready']);
 });
 
-test('a long chain is no cycle, however long it waits', async () => {
+test('a long chain of waiting tasks is not taken for a cycle', async () => {
   const [id = ''] = await enqueue(client, 'q', [{}]);
   let last = id;
   const chain = [];

@@ -5,7 +5,7 @@ import { completeAll, newQueue, payloadOf, spawnAndWait, stateOf } from './spawn
 
 databasePerFile();
 
-test('what comes for the key of a task that has started and waits is a task of its own', async () => {
+test('a task with the unique key of one that has started and waits for children is a new task', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const keyed = { unique_key: 'doc', on_conflict: 'replace' };
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, keyed, 'of p');
@@ -22,7 +22,7 @@ test('what comes for the key of a task that has started and waits is a task of i
   expect(second).not.toBe(id);
 });
 
-test('what is to run after a task that waits for its children does', async () => {
+test('a rerun with the key of a task that waits for its children runs after that task', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const keyed = { unique_key: 'doc', on_conflict: 'rerun' };
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, keyed);
@@ -39,7 +39,7 @@ test('what is to run after a task that waits for its children does', async () =>
   ]);
 });
 
-test('as long as it is unfinished a task keeps its key through its children', async () => {
+test('with the policy unfinished a task keeps its key while it waits for its children', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] }, { unique_key: 'k' });
   expect(await enqueue(client, queue, [{ unique_key: 'k' }])).toEqual([id]);
@@ -118,7 +118,7 @@ test('completions whose spawns name keys in opposite order do not deadlock', asy
   for (const other of others) await other.end();
 });
 
-test('many runs of a call may leave behind one task, and each has it for its child', async () => {
+test('several runs of one completion may spawn the same keyed task, and each has it as its child', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const n = 250;
   await enqueue(client, queue, Array(n).fill({}));
@@ -143,7 +143,7 @@ test('many runs of a call may leave behind one task, and each has it for its chi
   }
 });
 
-test('tasks that name each other have no keys, in a spawn either', async () => {
+test('tasks that name each other may not have unique keys, in a spawn too', async () => {
   const queue = newQueue();
   const [id = ''] = await enqueue(client, queue, [{}]);
   const lease = leaseOf(await claim(client, queue));
@@ -156,7 +156,7 @@ test('tasks that name each other have no keys, in a spawn either', async () => {
   }
 });
 
-test('of several runs the refusal says where it stands', async () => {
+test('a refused spawn among several runs is named by its index', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const ids = await enqueue(client, queue, [{}, {}, {}]);
   const lease = leaseOf(await claim(client, queue, { limit: 3 }));

@@ -5,7 +5,7 @@ import { newQueue, spawnAndWait } from './spawns.ts';
 
 databasePerFile();
 
-/** Milliseconds that a child's result takes at the turn of a task with so many. */
+/** Milliseconds for each child that include_results() takes for a task with n children. */
 async function perChild(n: number): Promise<number> {
   const tasks = numberedTasks(n).map((one, k) => ({ ...one, name: `the child with number ${k}` }));
   const { id } = await spawnAndWait(newQueue(), { queue: newQueue(), tasks });
@@ -22,9 +22,9 @@ async function perChild(n: number): Promise<number> {
   return Math.min(...times) / n;
 }
 
-test('what a child costs at its parent’s turn is the same for few and for many', async () => {
+test('the cost of a child’s result does not grow with the number of children', async () => {
   await perChild(10);
-  // Ten times as much where it grows with their number; a machine that does something else at one of them is asked again.
+  // Quadratic growth would give 10. The poll repeats the measurement if other load has disturbed it.
   const growth = async () => (await perChild(6000)) / (await perChild(600));
   await expect.poll(growth).toBeLessThan(2.5);
 });

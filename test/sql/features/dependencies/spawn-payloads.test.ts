@@ -26,7 +26,7 @@ import {
 
 databasePerFile();
 
-/** A task that went on after its children and ended, and was run again. */
+/** Reruns a task that has waited for its children, continued and ended. */
 async function ranAgain(queue: string, children: string, dead = false) {
   const { id } = await spawnAndWait(queue, { queue: children, tasks: [{}] });
   await completeAll(children);
@@ -35,7 +35,7 @@ async function ranAgain(queue: string, children: string, dead = false) {
   return rerun(id);
 }
 
-describe('a task that is run again, and changed, may spawn and wait: its payload is under payload', () => {
+describe('a task that is rerun and changed may spawn and wait: its payload is in the field payload', () => {
   const payloads = [null, 5, 'a text', ['children', 'a'], { a: 1 }, { payload: 1 }, []];
   test.each(payloads)('%j', async (payload) => {
     const [queue, children] = [newQueue(), newQueue()];
@@ -49,7 +49,7 @@ describe('a task that is run again, and changed, may spawn and wait: its payload
   });
 });
 
-test('a task that died after its children goes on from there when it is run again', async () => {
+test('a rerun of a task that died after its children continues after the children', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   await ranAgain(queue, children, true);
   const run = await waitAgain(queue, children, 2);
@@ -62,7 +62,7 @@ test('a task that died after its children goes on from there when it is run agai
   });
 });
 
-test('a task that was given its parents’ results keeps them when it is run again and changed', async () => {
+test('a task with its parents’ results keeps them when it is rerun and changed', async () => {
   const [queue, parents] = [newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
   const [id = ''] = await enqueue(client, queue, [
@@ -77,7 +77,7 @@ test('a task that was given its parents’ results keeps them when it is run aga
   });
 });
 
-describe('whatever a waiting task’s payload has become, it goes on, and so do all others', () => {
+describe('a waiting task with any payload in its row continues after its children, and so do all others', () => {
   const payloads = ['null', '5', '[1]', '{}', '{"result": 1}'];
   test.each([...payloads, undefined])('%s', async (text) => {
     const [queue, children, others] = [newQueue(), newQueue(), newQueue()];
@@ -93,7 +93,7 @@ describe('whatever a waiting task’s payload has become, it goes on, and so do 
   });
 });
 
-test('a gathered task in a pipeline spawns in each stage', async () => {
+test('a task with its parents’ results spawns in each stage of its pipeline', async () => {
   const [parents, a, b, children] = [newQueue(), newQueue(), newQueue(), newQueue()];
   const [parent = ''] = await enqueue(client, parents, [{}]);
   const options = { pipeline: [a, b], depends_on: [parent], include_results: true };
@@ -121,7 +121,7 @@ describe('sizes', () => {
       [id],
     );
 
-  test('results of a second round are there if they fit, whatever the first gave', async () => {
+  test('results of a second wait are included if they fit, whatever the size of the first', async () => {
     const [queue, children] = [newQueue(), newQueue()];
     await spawnAndWait(queue, { queue: children, tasks: [{}] });
     await completeAll(children, 'x'.repeat(150_000));
@@ -131,7 +131,7 @@ describe('sizes', () => {
     expect((await payloadOf(queue)).children[0]?.result).toHaveLength(150_000);
   });
 
-  test('many small results are there, as they fit', async () => {
+  test('many small results are included, because they fit', async () => {
     const [queue, children] = [newQueue(), newQueue()];
     await client.query('select tock.put_queue($1, $2)', [queue, '{"max_payload_bytes": 17000}']);
     await spawnAndWait(queue, { queue: children, tasks: Array(100).fill({}) });
@@ -157,7 +157,7 @@ describe('sizes', () => {
     expect(JSON.stringify(await payloadOf(queue)).length).toBeLessThan(262_144);
   });
 
-  test('bytes are those of the whole, changed or not, while it waits and afterwards', async () => {
+  test('bytes count the whole payload, changed or not, while the task waits and afterwards', async () => {
     const [queue, children] = [newQueue(), newQueue()];
     const { id } = await spawnAndWait(
       queue,
@@ -181,7 +181,7 @@ describe('sizes', () => {
     expect((await task(client, id))?.payload).toMatchObject({ payload: 'and again' });
   });
 
-  test('a claim of many is bounded by the bytes that they have, changed or not', async () => {
+  test('a claim of many such tasks is bounded by their bytes, changed or not', async () => {
     const [queue, parents] = [newQueue(), newQueue()];
     const [parent = ''] = await enqueue(client, parents, [{}]);
     const tasks = Array(60).fill({ payload: 1, depends_on: [parent], include_results: true });
@@ -205,14 +205,14 @@ test('children have their names', async () => {
   expect(whole.children.map((one) => one.name)).toEqual(['left', 'right', undefined]);
 });
 
-test('two tasks that are one by their key are one child', async () => {
+test('two spawned tasks with one unique key are one child', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   await spawnAndWait(queue, { queue: children, tasks: [{ unique_key: 'u' }, { unique_key: 'u' }] });
   await completeAll(children);
   expect((await payloadOf(queue)).children.length).toBe(1);
 });
 
-test('a child’s parent is the task, by whichever id it was named, or what it says itself', async () => {
+test('a child’s parent is the spawning task, under any of its ids, or the parent that the child names', async () => {
   const [queue, children] = [newQueue(), newQueue()];
   const [id = ''] = await enqueue(client, queue, [{}]);
   await fail(client, leaseOf(await claim(client, queue)), { retry_in_seconds: 0 });

@@ -69,7 +69,7 @@ test('a lease that was reaped spawns nothing', async () => {
   expect(await claim(client, 'c')).toEqual([]);
 });
 
-test('after request ids are gone a repeat is refused, and spawns nothing', async () => {
+test('a repeat after the request ids are pruned is refused, and spawns nothing', async () => {
   const { id, lease, results } = await spawnAndWait('q', { queue: 'c', tasks: [{}] });
   await client.query("update tock.requests set created_at = now() - interval '2 days'");
   await client.query('select tock.prune()');
@@ -78,7 +78,7 @@ test('after request ids are gone a repeat is refused, and spawns nothing', async
   expect(await stateOf(id)).toBe('waiting');
 });
 
-test('the rest of a lease ends as one after a run of it has spawned', async () => {
+test('the rest of a lease can be completed as a whole after one of its runs has spawned', async () => {
   const ids = await enqueue(client, 'q', [{}, {}, {}]);
   const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
   const spawn = { queue: 'c', tasks: [{}], wait: true };

@@ -5,10 +5,10 @@ import { claim, complete, enqueue, leaseOf, refusal, value } from '../../verbs.t
 
 databasePerTest();
 
-/** Of this file's run, as roles are the cluster's. */
+/** Roles belong to the cluster, so each run of this file has its own names. */
 const tag = Math.random().toString(36).slice(2, 8);
 
-/** A session of a login that has these roles by way of another, with one of them set. */
+/** A session whose login has the roles through another role, with one of them set. */
 async function sessionAs(inherit: string, roles: string[], set: string) {
   const [app, login] = [`app_${tag}_${inherit}`, `login_${tag}_${inherit}`];
   await withClient(db.superUrl, async (su) => {
@@ -25,7 +25,7 @@ async function sessionAs(inherit: string, roles: string[], set: string) {
   return session;
 }
 
-test('a role that was set and may enqueue may spawn, whatever the login may', async () => {
+test('a set role that may enqueue may spawn, whatever the rights of the login', async () => {
   const session = await sessionAs('noinherit', ['tock_worker', 'tock_producer'], 'app');
   const [id = ''] = await enqueue(session, 'q', [{}]);
   const lease = leaseOf(await claim(session, 'q'));
@@ -34,7 +34,7 @@ test('a role that was set and may enqueue may spawn, whatever the login may', as
   await session.end();
 });
 
-test('a role that was set and may not enqueue may not spawn, whatever the login may', async () => {
+test('a set role that may not enqueue may not spawn, whatever the rights of the login', async () => {
   const [id = ''] = await enqueue(client, 'q', [{}]);
   const session = await sessionAs('inherit', ['tock_worker', 'tock_producer'], 'tock_worker');
   expect((await refusal(enqueue(session, 'c', [{}]))).code).toBe('42501');
@@ -44,7 +44,7 @@ test('a role that was set and may not enqueue may not spawn, whatever the login 
   await session.end();
 });
 
-/** A key for some queues completes a run of one of them, and spawns. */
+/** Completes a run with a spawn, by an API key that is limited to these queues. */
 async function withKey(queues: string[], spawn: object) {
   for (const queue of queues) await client.query('select tock.put_queue($1)', [queue]);
   const made = 'select key from tock.create_key($1, $2, $3)';
@@ -55,13 +55,13 @@ async function withKey(queues: string[], spawn: object) {
   return client.query('select tock.http_complete($1, $2, $3)', [key, lease, body]);
 }
 
-test('a key for some queues spawns into no other by way of a pipeline', async () => {
+test('a key for some queues cannot spawn into another queue through a pipeline', async () => {
   const spawn = { tasks: [{}, { payload: 'forged', pipeline: ['mine', 'theirs'] }] };
   expect((await refusal(withKey(['mine'], spawn))).code).toBe('TK403');
   expect((await withKey(['mine', 'theirs'], spawn)).rowCount).toBe(1);
 });
 
-test('a key for some queues reads no other’s results by way of a task that it spawns', async () => {
+test('a key for some queues cannot read another queue’s results through a task that it spawns', async () => {
   const [secret] = await enqueue(client, 'theirs', [{}]);
   await complete(client, leaseOf(await claim(client, 'theirs')), [{ id: secret, result: 's' }]);
   const spawn = { tasks: [{ depends_on: [secret], include_results: true }] };

@@ -27,7 +27,7 @@ const ready = (queue: string) =>
     [queue],
   );
 
-test('a task waits for what it spawned and goes on with the results, under its id', async () => {
+test('a task waits for its children and continues under its id with their results', async () => {
   const queue = newQueue();
   const parts = newQueue();
   const [id = ''] = await enqueue(client, queue, [{ payload: { pages: 3 } }]);
@@ -66,7 +66,7 @@ test('a task waits for what it spawned and goes on with the results, under its i
   expect((await task(client, id))?.runs.map((run) => run.state)).toEqual(['done', 'done']);
 });
 
-test('a task may spawn again and again, and its payload stays flat', async () => {
+test('a task may spawn several times, and its payload is not nested', async () => {
   const queue = newQueue();
   const [id = ''] = await enqueue(client, queue, [{ payload: 0 }]);
   for (let round = 1; round <= 3; round++) {
@@ -86,7 +86,7 @@ test('a task may spawn again and again, and its payload stays flat', async () =>
   }
 });
 
-test('what a task leaves behind without waiting is there when it is done, and only then', async () => {
+test('tasks spawned without waiting exist once the completion commits, and not before', async () => {
   const queue = newQueue();
   const other = await db.connect();
   const [id = ''] = await enqueue(client, queue, [{}]);
@@ -121,7 +121,7 @@ for (const wait of [false, true]) {
   });
 }
 
-test('a payload that is changed on the way is that of the whole, and comes once', async () => {
+test('a payload changed while the task waits replaces its whole payload, once', async () => {
   const queue = newQueue();
   const [id = ''] = await enqueue(client, queue, [{ payload: 1 }]);
   const change = (payload: unknown) =>
@@ -140,7 +140,7 @@ test('a payload that is changed on the way is that of the whole, and comes once'
   expect((await claim(client, queue))[0]?.payload).toMatchObject(whole);
 });
 
-test('a run that another call ends meanwhile spawns nothing', async () => {
+test('a completion of a run that another call has ended meanwhile spawns nothing', async () => {
   const queue = newQueue();
   const children = newQueue();
   const [id = '', second = ''] = await enqueue(client, queue, [{}, {}]);
@@ -162,7 +162,7 @@ test('a run that another call ends meanwhile spawns nothing', async () => {
   await other.end();
 });
 
-test('a task that somebody wants cancelled spawns nothing to wait for', async () => {
+test('a task with a pending cancel spawns no children', async () => {
   const queue = newQueue();
   const children = newQueue();
   const [id = ''] = await enqueue(client, queue, [{}]);
@@ -173,7 +173,7 @@ test('a task that somebody wants cancelled spawns nothing to wait for', async ()
   expect(await ready(children)).toBe(0);
 });
 
-test('a task that waits for its children stays inside its concurrency key', async () => {
+test('a task that waits for its children stays a holder of its concurrency key', async () => {
   const queue = newQueue();
   const children = newQueue();
   const [first = '', second = ''] = await enqueue(client, queue, [
@@ -193,7 +193,7 @@ test('a task that waits for its children stays inside its concurrency key', asyn
   expect([await stateOf(first), await stateOf(second)]).toEqual(['done', 'ready']);
 });
 
-test('a stage of a pipeline may wait for its children, and then goes on', async () => {
+test('a stage of a pipeline may wait for its children, and then the task continues', async () => {
   const [a, b, children] = [newQueue(), newQueue(), newQueue()];
   const [id = ''] = await enqueue(client, a, [{ payload: 1, pipeline: [a, b] }]);
   const lease = leaseOf(await claim(client, a));

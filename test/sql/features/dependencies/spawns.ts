@@ -12,7 +12,7 @@ import {
   value,
 } from '../../verbs.ts';
 
-/** What a task goes on with that has waited for its children. */
+/** The payload of a task's next run after its children have ended. */
 export type ResumedPayload = {
   payload: unknown;
   result: unknown;
@@ -21,7 +21,7 @@ export type ResumedPayload = {
 
 let queues = 0;
 
-/** A queue's name that no other test of the file has. */
+/** A queue name that no other test of the file uses. */
 export const newQueue = () => `q${++queues}`;
 
 export const stateOf = async (id: string) => (await task(client, id))?.state;
@@ -32,7 +32,7 @@ export const change = (id: string, changes: object) =>
 export const rerun = (id: string) =>
   value<string>(client, 'select rerun_id from tock.rerun(array[$1::bigint])', [id]);
 
-/** Claims what is ready, up to a hundred, and completes each with this result. */
+/** Claims up to a hundred ready runs, and completes each with this result. */
 export async function completeAll(queue: string, result: unknown = null): Promise<Run[]> {
   const runs = await claim(client, queue, { limit: 100 });
   const results = runs.map((run) => ({ id: run.id, result }));
@@ -40,7 +40,7 @@ export async function completeAll(queue: string, result: unknown = null): Promis
   return runs;
 }
 
-/** A task that was completed and waits for what it spawned, with the call that did so. */
+/** A task whose completion spawned children for which it waits, with the completing call. */
 export async function spawnAndWait(
   queue: string,
   spawn: object,
@@ -55,7 +55,7 @@ export async function spawnAndWait(
   return { id, lease, results };
 }
 
-/** Completes the one run that is ready in a queue so that it waits for one child in another. */
+/** Completes the one ready run of a queue, so that its task waits for one child in another queue. */
 export async function waitAgain(queue: string, children: string, result: unknown = 'again') {
   const [run] = await claim(client, queue);
   const spawn = { queue: children, tasks: [{}], wait: true };
@@ -63,11 +63,11 @@ export async function waitAgain(queue: string, children: string, result: unknown
   return run;
 }
 
-/** The payload of the one run that is ready. */
+/** Claims the one ready run, and returns its payload. */
 export const payloadOf = async (queue: string) =>
   (await claim(client, queue))[0]?.payload as ResumedPayload;
 
-/** What waits has done so for a while, and promotion looks at it. */
+/** Makes the checks of all waiting tasks due, and promotes. */
 export async function makeRechecksDue() {
   await rows(
     client,

@@ -38,11 +38,11 @@ test('a claim from several queues repeated with its request id gives the same ru
   }
   const turned = await refusal(claimAny(client, ['a', 'b', 'empty'], options));
   expect(turned).toMatchObject({ code: 'TK422', detail: 'request_id' });
-  // Its own kind of call: a claim from one of them is another.
+  // claim() and claim_any() are different calls, so the request id means another claim here.
   expect(await claim(client, 'empty', { request_id: 'r' })).toHaveLength(1);
 });
 
-test('a repeated weighted claim gives the same runs, whatever order a new draw would have', async () => {
+test('a repeated weighted claim gives the same runs, without a new draw', async () => {
   for (const queue of ['a', 'b', 'c']) await enqueue(client, queue, numberedTasks(30));
   for (let n = 0; n < 20; n++) {
     const options = { weights: [1, 1, 1], request_id: `r${n}`, limit: 1 };
@@ -52,7 +52,7 @@ test('a repeated weighted claim gives the same runs, whatever order a new draw w
   expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(20);
 });
 
-test('concurrent calls with one request id hold the same runs, in whatever order they name queues', async () => {
+test('concurrent calls with one request id hold the same runs, with the queues in any order', async () => {
   await enqueue(client, 'a', numberedTasks(10));
   await enqueue(client, 'b', numberedTasks(10));
   const holder = await db.connect();

@@ -20,7 +20,7 @@ import { claimAny, queuesAndPayloads } from './claim_any.ts';
 
 databasePerTest();
 
-test('the first queue gives what it has, the next fills the rest of the limit', async () => {
+test('a claim takes all tasks of the first queue, and fills its limit from the next', async () => {
   await enqueue(client, 'b', numberedTasks(5));
   expect(queuesAndPayloads(await claimAny(client, ['a', 'b'], { limit: 2 }))).toEqual(['b0', 'b1']);
   await enqueue(client, 'a', numberedTasks(3));
@@ -58,13 +58,13 @@ test('shares follow the weights while all queues have tasks, and an empty queue 
     }
     return queues.map((queue) => got.get(queue) ?? 0);
   };
-  // 300, 75 and 25 of 400, and six standard deviations.
+  // The expected shares are 300, 75 and 25 of 400. The bounds are six standard deviations.
   const [a = 0, b = 0, c = 0] = await shares(400, ['a', 'b', 'c'], [12, 3, 1]);
   expect(a + b + c).toBe(400);
   expect(Math.abs(a - 300)).toBeLessThan(52);
   expect(Math.abs(b - 75)).toBeLessThan(47);
   expect(Math.abs(c - 25)).toBeLessThan(25);
-  // 50 of 100 each, though by far the heaviest has nothing.
+  // The shares are 50 of 100 each, although the queue with the largest weight is empty.
   const [none, d = 0, e = 0] = await shares(100, ['empty', 'b', 'c'], [1000, 1, 1]);
   expect([none, d + e]).toEqual([0, 100]);
   expect(Math.abs(d - 50)).toBeLessThan(30);

@@ -39,7 +39,7 @@ test('a worker that claims one at a time gets its own task again instead of a se
   expect(await value(client, "select (tock.claim_state('{own}')).state")).toBe('empty');
 });
 
-/** A call that has waited for its turn for too long is made again, as a worker does. */
+/** Repeats a call that has waited too long for a lock, as a worker does. */
 const ownAgain = (
   on: Parameters<typeof own>[0],
   queue: string,
@@ -71,7 +71,7 @@ test('a lost lease no longer belongs to the worker', async () => {
   expect(await own(client, 'lost', 'a')).toEqual([]);
 });
 
-/** Time moves by back-dating: what is known of them is three days old. */
+/** Moves the claims of a queue's workers back by three days. */
 const days = (queue: string) =>
   client.query(
     "update tock.worker_leases set claimed_at = now() - interval '3 days' where queue = $1",
@@ -117,7 +117,7 @@ test('a worker that is pruned while it claims has one task', async () => {
   const [first] = await own(client, 'forgotten', 'a');
   await complete(client, first?.lease as string);
   await days('forgotten');
-  // Between the two statements of which one puts down the worker, and the other locks it.
+  // Stops the claim after it has inserted the worker's row and before it locks this row.
   await client.query(`create function public.pause() returns trigger language plpgsql
       as 'begin perform pg_advisory_xact_lock_shared(4711); return null; end';
     create trigger pause after insert on tock.worker_leases execute function public.pause()`);

@@ -3,7 +3,6 @@ import { type ClaimOptions, type Run, rows } from '../../verbs.ts';
 
 type Any = ClaimOptions & { weights?: number[]; alone?: boolean };
 
-/** A claim from several queues. */
 export const claimAny = (on: pg.Client, queues: string[], options: Any = {}) =>
   rows<Run & { queue: string }>(
     on,
@@ -20,6 +19,6 @@ export const claimAny = (on: pg.Client, queues: string[], options: Any = {}) =>
     ],
   );
 
-/** Each run as its queue and payload: mail7. */
+/** Each run as its queue and payload, for example mail7. */
 export const queuesAndPayloads = (runs: { queue: string; payload: unknown }[]) =>
   runs.map((run) => `${run.queue}${run.payload}`);

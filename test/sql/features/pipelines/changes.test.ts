@@ -154,7 +154,7 @@ test('a changed payload is passed on where the stage has no result', async () =>
   expect(await claimNext('parse')).toMatchObject({ id, payload: 'changed' });
 });
 
-test('a payload that is changed while the task is ready in a stage is what that stage gets', async () => {
+test('a payload that is changed while the task is ready in a stage is the payload of that stage', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 1 });
   await change(id, { payload: 'mine' });
@@ -190,7 +190,7 @@ test('a key that counts until the start is free from the second stage on', async
 const back = { stage: 'fetch', result: 'back' };
 
 for (const on_conflict of ['replace', 'merge', 'debounce']) {
-  test(`what was sent back to its first stage has started, and stays beside a newer task of its key: ${on_conflict}`, async () => {
+  test(`a task that was sent back to its first stage stays beside a newer task of its key: ${on_conflict}`, async () => {
     for (const waits of [false, true]) {
       const key = { unique_key: `k ${waits}`, on_conflict };
       const id = await enqueueThroughStages(key);

@@ -24,7 +24,7 @@ import { stages } from './pipelines.ts';
 
 databasePerTest();
 
-/** A way to end a claim's runs, as workers do that lose answers, leases and transactions. */
+/** Ends the runs of a claim as workers do, including workers that lose answers, leases or transactions. */
 type End = (on: pg.Client, runs: Run[]) => Promise<unknown>;
 
 const asResults = (runs: Run[]) =>
@@ -32,7 +32,7 @@ const asResults = (runs: Run[]) =>
 
 const ways: End[] = [
   (on, runs) => complete(on, leaseOf(runs), asResults(runs)),
-  // Its answer is lost, so it is made again.
+  // A worker that has lost the answer repeats the call.
   async (on, runs) => {
     const first = await complete(on, leaseOf(runs), asResults(runs));
     expect(await complete(on, leaseOf(runs), asResults(runs))).toEqual(first);
@@ -59,7 +59,7 @@ const ways: End[] = [
   },
 ];
 
-/** The same, of whole leases. */
+/** The same for whole leases, without results. */
 const whole: End[] = [
   (on, runs) => complete(on, leaseOf(runs)),
   async (on, runs) => {

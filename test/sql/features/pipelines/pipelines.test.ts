@@ -29,7 +29,7 @@ databasePerTest();
 
 beforeEach(slowRetries);
 
-test('the payload of a task and the results of its stages are erased in all of its runs', async () => {
+test('a task passes through its stages, each result the next payload, under one id', async () => {
   const id = await enqueueThroughStages({ tenant: 'a', priority: 3 });
   for (const [n, queue] of stages.entries()) {
     const run = await claimNext(queue);
@@ -65,14 +65,14 @@ test('the payload of a task and the results of its stages are erased in all of i
   await expectInvariants(client);
 });
 
-test('a task passes through its stages, each result the next payload, under one id', async () => {
+test('a payload without a result is passed on unchanged, and a result of null counts as none', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'));
   await completeRun(await claimNext('parse'), { result: null });
   expect(await claimNext('index')).toMatchObject({ id, payload: 'begun' });
 });
 
-test('a payload without a result is passed on unchanged, and a result of null counts as none', async () => {
+test('a whole lease is completed without results: tasks with a next stage move on, the others are done', async () => {
   const [a, b] = (await enqueue(client, 'fetch', [
     { payload: 1, pipeline: stages },
     { payload: 2, expires_in_seconds: 3600 },
@@ -110,7 +110,7 @@ test('a whole lease of an earlier segment moves its tasks on, too', async () => 
   await expectInvariants(client);
 });
 
-test('of a lease a part of which has ended the rest is completed, and all count', async () => {
+test('the rest of a lease with ended runs is completed, and the answer counts all completed runs', async () => {
   const ids = await enqueue(
     client,
     'fetch',
@@ -128,7 +128,7 @@ test('of a lease a part of which has ended the rest is completed, and all count'
   }
 });
 
-test('a lease that the reaper took back moves nothing', async () => {
+test('a completion of a reaped lease moves no task to the next stage', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await expire(client, run.lease);
@@ -137,11 +137,11 @@ test('a lease that the reaper took back moves nothing', async () => {
   expect(await completeRun(run, { result: 1 })).toBeUndefined();
   expect(await taskById(id)).toMatchObject({ state: 'ready', queue: 'fetch', attempt: 2, lost: 1 });
   await completeRun(await claimNext('fetch'));
-  // Attempts and losses are counted by stage.
+  // Each stage counts its own attempts and lost runs.
   expect(await taskById(id)).toMatchObject({ queue: 'parse', attempt: 1, lost: 0 });
 });
 
-test('the lease of a stage before can do nothing to the next', async () => {
+test('the lease of an earlier stage cannot end the run of the next one', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await completeRun(run, { result: 1 });
@@ -152,7 +152,7 @@ test('the lease of a stage before can do nothing to the next', async () => {
   expect(await completeRun(parse, { result: 3 })).toEqual({ completed: 1, refused: [] });
 });
 
-test('a completion that is made again answers the same, and moves the task once', async () => {
+test('a repeated completion answers the same, and moves the task once', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   const said = { result: 'x', stage: 'index' };
@@ -171,7 +171,7 @@ test('a completion that is made again answers the same, and moves the task once'
   });
 });
 
-test('two who complete one run at the same time move it once', async () => {
+test('two concurrent completions of one run move its task once', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   const other = await db.connect();
@@ -185,7 +185,7 @@ test('two who complete one run at the same time move it once', async () => {
   expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
 });
 
-test('what is rolled back has moved nothing, and can be done again', async () => {
+test('a completion that is rolled back moves no task, and can be repeated', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   await client.query('begin');
@@ -197,7 +197,7 @@ test('what is rolled back has moved nothing, and can be done again', async () =>
   expect(await claimNext('parse')).toMatchObject({ payload: 2 });
 });
 
-test('under an old snapshot a run that another has completed meanwhile is a 40001', async () => {
+test('a completion with an old snapshot gets 40001 if another session has completed the run', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
   const other = await db.connect();
@@ -208,7 +208,7 @@ test('under an old snapshot a run that another has completed meanwhile is a 4000
   expect(await claim(client, 'parse', { limit: 10 })).toHaveLength(1);
 });
 
-test('a result may name the stage that comes next, before or after, or end the task', async () => {
+test('a result may name any stage as the next one, or end the task', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { stage: 'index', result: 1 });
   await completeRun(await claimNext('index'), { stage: 'fetch', result: 2 });
@@ -232,14 +232,14 @@ test('a task begins in the stage where it is enqueued', async () => {
   expect(await claimNext('index')).toMatchObject({ id, payload: 'parsed' });
 });
 
-test('a given-back run is ready in its stage', async () => {
+test('a released run is ready in its stage', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 1 });
   await release(client, (await claimNext('parse')).lease);
   expect(await claimNext('parse')).toMatchObject({ id, payload: 1, attempt: 1 });
 });
 
-test('five thousand tasks of one lease go on together', async () => {
+test('five thousand tasks of one lease move to the next stage in one call', async () => {
   const tasks = Array.from({ length: 5000 }, (_, payload) => ({ payload, pipeline: stages }));
   await enqueue(client, 'fetch', tasks);
   const runs = await claim(client, 'fetch', { limit: 5000 });

@@ -6,23 +6,21 @@ import { putQueue } from '../concurrency/concurrency_keys.ts';
 
 export const stages = ['fetch', 'parse', 'index'];
 
-/** Failed runs are tried again after a minute. */
+/** Retries failed runs after a minute. */
 export const slowRetries = () =>
   putQueue(client, '*', { backoff_jitter: 0, backoff_base_seconds: 60 });
 
-/** A task with a pipeline. */
 export const enqueueThroughStages = async (options: object = {}, queue = 'fetch') =>
   (await enqueue(client, queue, [{ payload: 'begun', pipeline: stages, ...options }]))[0] as string;
 
 export const taskById = async (id: string) => (await task(client, id)) as TaskRow;
 
-/** Claims one run of a stage. */
 export async function claimNext(queue: string): Promise<Run> {
   const [run] = await claim(client, queue, { worker: `w of ${queue}` });
   expect(run, `something in ${queue}`).toBeDefined();
   return run as Run;
 }
 
-/** Completes one run, with a result and a stage if those are given. */
+/** Completes one run. `said` may have a result and a stage. */
 export const completeRun = (run: Run, said: object = {}, on: pg.Client = client) =>
   complete(on, run.lease, [{ id: run.id, ...said }]);

@@ -21,7 +21,7 @@ for (const [what, item, pipeline] of [
   ['a stage of a task without a pipeline', { stage: 'parse' }, false],
   ['an end of a task without a pipeline', { stage: null }, false],
 ] as const) {
-  test(`a stage is refused that is ${what}, and nothing is done`, async () => {
+  test(`a completion with a stage that is ${what} is refused, and changes nothing`, async () => {
     const good = await enqueueThroughStages();
     const bad = pipeline
       ? await enqueueThroughStages()
@@ -107,7 +107,7 @@ for (const [what, pipeline, field] of [
   ['with a stage twice', ['fetch', 'parse', 'fetch'], 'pipeline[2]'],
   ['of other queues', ['parse', 'index'], 'pipeline'],
 ] as const) {
-  test(`a pipeline is refused that is ${what}`, async () => {
+  test(`a pipeline that is ${what} is refused`, async () => {
     const given = (more = {}) => enqueue(client, 'fetch', [{}, { pipeline, ...more }]);
     const refused = { code: 'TK422', detail: `tasks[1].${field}` };
     expect(await refusal(given())).toMatchObject(refused);
@@ -116,7 +116,7 @@ for (const [what, pipeline, field] of [
   });
 }
 
-test('a pipeline is refused beside a key that reruns, as its concurrency key is one queue’s', async () => {
+test('a pipeline is refused with on_conflict rerun, whose concurrency key belongs to one queue', async () => {
   expect(
     await refusal(enqueueThroughStages({ unique_key: 'k', on_conflict: 'rerun' })),
   ).toMatchObject({

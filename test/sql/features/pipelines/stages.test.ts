@@ -135,7 +135,7 @@ test('a task with a pipeline is not moved to another queue', async () => {
   expect(await taskById(id)).toMatchObject({ queue: 'fetch' });
 });
 
-test('a queue without keep_results hands its result on and keeps it not', async () => {
+test('a queue without keep_results passes its result on and does not store it', async () => {
   await putQueue(client, 'fetch', { keep_results: false });
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
@@ -146,13 +146,13 @@ test('a queue without keep_results hands its result on and keeps it not', async 
   expect((await taskById(id)).runs[0]).toMatchObject({ result: null });
 });
 
-test('a queue without keep_results passes its result on and does not store it', async () => {
+test('a large result of a stage is truncated in the list of runs', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 'x'.repeat(5000) });
   expect((await taskById(id)).runs[0]).toMatchObject({ result: { shortened: true } });
 });
 
-test('a large result of a stage is truncated in the list of runs', async () => {
+test('a task waits at its concurrency key in each stage, by that queue’s settings', async () => {
   await putQueue(client, 'parse', { concurrency_limit: 2 });
   const ids = await enqueue(
     client,
@@ -175,7 +175,7 @@ test('a large result of a stage is truncated in the list of runs', async () => {
   await expectInvariants(client);
 });
 
-test('a task waits at its concurrency key in each stage, by that queue’s settings', async () => {
+test('the segment of the first stage may be dropped while the task is in a later one', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'), { result: 1 });
   await startNextSegment(client);
@@ -190,7 +190,7 @@ test('a task waits at its concurrency key in each stage, by that queue’s setti
   expect(await taskById(id)).toMatchObject({ id, state: 'cancelled' });
 });
 
-test('the segment of the first stage may be dropped while the task is in a later one', async () => {
+test('a task that advanced is listed in its queue, and each stage counts its own runs', async () => {
   const id = await enqueueThroughStages();
   await completeRun(await claimNext('fetch'));
   const listed = async (queue: string) =>
@@ -208,7 +208,7 @@ test('the segment of the first stage may be dropped while the task is in a later
   }
 });
 
-test('a task that advanced is listed in its queue, and each stage counts its own runs', async () => {
+test('erase deletes the payload of a task and the results of all its stages', async () => {
   const id = await enqueueThroughStages({ payload: 'secret 1' });
   await completeRun(await claimNext('fetch'), { result: 'secret 2' });
   await completeRun(await claimNext('parse'), { result: 'secret 3', stage: null });

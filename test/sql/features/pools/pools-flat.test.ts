@@ -13,7 +13,7 @@ databasePerFile();
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
-/** How many pages a call touches; the fewest of three, as a session may have to read the catalog anew. */
+/** The pages that a call reads: the least of three calls, because a session may have to read the catalog again. */
 async function pages(call: (n: number) => string): Promise<number> {
   const counts: number[] = [];
   for (let n = 0; n < 3; n++) {
@@ -50,7 +50,7 @@ test('beside an open transaction the last of 10,000 elections reads as much as t
     taking.push(await pages((n) => `tock.take_task('p', 'y${part}-${n}')`));
   }
   await holder.query('rollback');
-  // The first come to where the line has no marks yet.
+  // The very first calls read less, because the wait lists have no cursors yet.
   const [, firstAssign = 0] = assigning;
   const [, firstTake = 0] = taking;
   expect([assigning, (assigning.at(-1) ?? 0) < firstAssign * 1.3 + 40]).toEqual([assigning, true]);

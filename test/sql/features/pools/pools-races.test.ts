@@ -21,7 +21,7 @@ databasePerFile();
 const connections = (count: number) =>
   Promise.all(Array.from({ length: count }, () => db.connect()));
 
-/** Joins so many workers w0, w1, … */
+/** Lets workers w0, w1, … join. */
 const fill = (pool: string, count: number) =>
   client.query(
     "select tock.join_pool($1, 'w' || n, 600) from generate_series(0, $2::int - 1) n order by n",
@@ -31,7 +31,7 @@ const fill = (pool: string, count: number) =>
 const places = (pool: string) =>
   value<number>(client, 'select count(*)::int from tock.pool_members where pool = $1', [pool]);
 
-test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two workers', async () => {
+test('sixteen sessions assign, unassign, send heartbeats and leave: no worker has two tasks, no task two workers', async () => {
   await fill('load', 60);
   const workers = new Map<string, string>();
   const tasks = new Map<string, string>();
@@ -52,7 +52,7 @@ test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two
         task,
         fencing_token,
       });
-      // From here on others may have either.
+      // Now other sessions may assign this worker and this task.
       workers.delete(worker);
       tasks.delete(task);
       if (random(4) > 0) expect(await unassignTask(on, 'load', task, { fencing_token })).toBe(true);
@@ -67,7 +67,7 @@ test('sixteen who assign, end, beat and leave: nobody has two tasks, no task two
   expect(await places('load')).toBe(stand.length);
 });
 
-test('of 800 unknown workers that come at once to 300 tasks each task has one', async () => {
+test('800 new workers that take concurrently from 300 tasks get each task once', async () => {
   await addTasks(
     client,
     'come',
@@ -93,7 +93,7 @@ test('of 800 unknown workers that come at once to 300 tasks each task has one', 
   expect(held.sort()).toEqual(taken.map(([worker, task]) => `${worker} ${task}`).sort());
 });
 
-test('sixteen calls of one worker at once take one task', async () => {
+test('sixteen concurrent calls of one worker take one task', async () => {
   await addTasks(
     client,
     'same',
@@ -111,7 +111,7 @@ test('sixteen calls of one worker at once take one task', async () => {
   expect(await places('same')).toBe(10);
 });
 
-test('sixteen who assign one task at once elect one worker, and the others stay free', async () => {
+test('sixteen concurrent assigns of one task elect one worker, and the others stay free', async () => {
   await fill('elect', 20);
   const all = await connections(16);
   for (let round = 0; round < 10; round++) {
@@ -125,7 +125,7 @@ test('sixteen who assign one task at once elect one worker, and the others stay 
   expect(free).toHaveLength(10);
 });
 
-test('sixteen who assign the same many tasks at once give each one worker', async () => {
+test('sixteen concurrent assigns of the same tasks give each task one worker', async () => {
   await fill('lists', 260);
   const tasks = Array.from({ length: 200 }, (_, n) => `t${(n * 37) % 200}`);
   const all = await connections(16);
@@ -142,7 +142,7 @@ test('sixteen who assign the same many tasks at once give each one worker', asyn
   expect(await places('lists')).toBe(260);
 });
 
-test('pairs of which both sides are wanted by many: who was first on both has it', async () => {
+test('concurrent assigns of named pairs: only the first for both its task and its worker is assigned', async () => {
   const pairs = new Map<string, string>();
   const one = async (on: pg.Client, n: number) => {
     const random = seededRandom(n + 1);
@@ -160,14 +160,14 @@ test('pairs of which both sides are wanted by many: who was first on both has it
   expect(new Map(held as [string, string][])).toEqual(pairs);
 });
 
-test('an election in an open transaction holds up nobody but who wants the same task', async () => {
+test('an assign in an open transaction blocks only calls for the same task', async () => {
   await fill('open', 3);
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   await open.query('begin');
   expect(await assignTask(open, 'open', 't1')).toMatchObject({ state: 'assigned', worker: 'w0' });
   const first = await assignTask(client, 'open', 't2');
   expect(first).toMatchObject({ state: 'assigned', worker: 'w1' });
-  // Its own end isn't moved meanwhile, and it isn't told of what may never be.
+  // The uncommitted assignment neither changes the worker's row nor shows in its answers.
   expect(await joinPool(client, 'open', 'w0')).toMatchObject({ state: 'free', task: null });
   expect(await takeTask(client, 'open', 'w0')).toMatchObject({ state: 'busy', task: null });
   const pid = await pidOf(other);
@@ -175,11 +175,11 @@ test('an election in an open transaction holds up nobody but who wants the same 
   await waitUntilBlocked(client, pid);
   await open.query('commit');
   expect(await same).toMatchObject({ state: 'held', worker: 'w0' });
-  // Whom the other had locked in vain is free.
+  // The other session had locked w2 as a candidate. That worker is still free.
   expect(await assignTask(client, 'open', 't3')).toMatchObject({ state: 'assigned', worker: 'w2' });
 });
 
-test('a worker that was given a task in vain is free again, and in its turn', async () => {
+test('a worker whose assignment is rolled back is free again, at its old place in the wait list', async () => {
   await fill('vain', 3);
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(other);
@@ -192,7 +192,7 @@ test('a worker that was given a task in vain is free again, and in its turn', as
   expect(await assignTask(client, 'vain', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
 });
 
-test('what was rolled back, or killed in the middle, leaves worker and task free', async () => {
+test('an assignment that is rolled back or killed leaves its worker and task free', async () => {
   await fill('undone', 1);
   await addTasks(client, 'undone', ['o']);
   const open = await db.connect();
@@ -217,7 +217,7 @@ test('what was rolled back, or killed in the middle, leaves worker and task free
   });
 });
 
-test('who joined in a transaction that was open for long is found though the line has gone on', async () => {
+test('workers and tasks of a long transaction are found below the cursor of their wait list', async () => {
   const open = await db.connect();
   await open.query('begin');
   await joinPool(open, 'late', 'late', { seconds: 600 });
@@ -241,7 +241,7 @@ test('who joined in a transaction that was open for long is found though the lin
   expect(await takeTask(client, 'late', 'y')).toMatchObject({ state: 'taken', task: 'late' });
 });
 
-test('a heartbeat that comes while it is reaped either keeps all or has lost it', async () => {
+test('a heartbeat during a reap either keeps the assignment or answers lost', async () => {
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   await joinPool(client, 'reap', 'a');
   const { fencing_token } = await assignTask(client, 'reap', 't');
@@ -258,7 +258,7 @@ test('a heartbeat that comes while it is reaped either keeps all or has lost it'
   expect(await poolState(client, 'reap')).toEqual([]);
 });
 
-test('a call under an old snapshot is told to come again', async () => {
+test('a call with an old snapshot gets 40001', async () => {
   await fill('old', 2);
   const old = await db.connect();
   await old.query('begin isolation level repeatable read; select 1');
@@ -267,7 +267,7 @@ test('a call under an old snapshot is told to come again', async () => {
   await old.query('rollback');
 });
 
-test('a worker that joined takes past what another has taken in an open transaction', async () => {
+test('a joined worker takes the next task when an open transaction has taken the first', async () => {
   await addTasks(client, 'past', ['o1', 'o2']);
   await joinPool(client, 'past', 'w');
   const open = await db.connect();
@@ -277,7 +277,7 @@ test('a worker that joined takes past what another has taken in an open transact
   await open.query('rollback');
 });
 
-test('a worker that was to have a task which is offered meanwhile stays one that has joined', async () => {
+test('a worker is free again after a task that was added during its assign', async () => {
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(other);
   await joinPool(client, 'stays', 'w');

@@ -18,7 +18,7 @@ databasePerFile();
 
 const nobody = { worker: null, fencing_token: null, leased_until: null };
 
-test('a task elects one worker, and the same one for as long as that holds it', async () => {
+test('a task elects one worker, and keeps it while its lease lasts', async () => {
   for (const worker of ['a', 'b']) await joinPool(client, 'elect', worker);
   const first = await assignTask(client, 'elect', 't1');
   expect(first).toMatchObject({ state: 'assigned', worker: 'a' });
@@ -33,7 +33,7 @@ test('a task elects one worker, and the same one for as long as that holds it', 
   ]);
 });
 
-test('who has been free for longest is elected', async () => {
+test('the worker that has been free for longest is elected', async () => {
   for (const worker of ['a', 'b', 'c']) await joinPool(client, 'turns', worker);
   const elected: unknown[] = [];
   for (let n = 0; n < 7; n++) {
@@ -43,7 +43,7 @@ test('who has been free for longest is elected', async () => {
   expect(elected).toEqual(['a', 'b', 'c', 'a', 'b', 'c', 'a']);
 });
 
-test('a worker that takes gets the oldest task, and its own again before a second one', async () => {
+test('take_task gives a worker the oldest task, and its own again instead of a second one', async () => {
   expect(await addTasks(client, 'take', ['t1', 't2', 't3', 't1'])).toBe(3);
   expect(await addTasks(client, 'take', ['t3', 't4'])).toBe(1);
   const first = await takeTask(client, 'take', 'w1');
@@ -55,7 +55,7 @@ test('a worker that takes gets the oldest task, and its own again before a secon
   expect(await unassignTask(client, 'take', 't1', { fencing_token: first.fencing_token })).toBe(
     true,
   );
-  // It hadn't joined, so it is nowhere now.
+  // w1 never joined, so it has no row without its task.
   expect(await poolState(client, 'take')).toEqual([
     ['w2', 't2', 'held'],
     [null, 't3', 'waiting'],
@@ -69,7 +69,7 @@ test('a worker that takes gets the oldest task, and its own again before a secon
   });
 });
 
-test('where neither is known beforehand, who is first on both sides has it', async () => {
+test('a named pair of a new task and a new worker is assigned to the first caller', async () => {
   const first = await assignTask(client, 'both', 't1', { worker: 'a' });
   expect(first).toMatchObject({ state: 'assigned', worker: 'a' });
   expect(await assignTask(client, 'both', 't1', { worker: 'b' })).toEqual({
@@ -101,7 +101,7 @@ test('a task can wait for a worker', async () => {
   expect(await unassignTask(client, 'wait', 't1')).toBe(false);
 });
 
-test('a heartbeat says what the worker holds, and that it has lost it', async () => {
+test("a heartbeat returns the worker's task, or that it has lost it", async () => {
   expect(await joinPool(client, 'beat', 'a')).toMatchObject({
     state: 'free',
     task: null,
@@ -120,7 +120,7 @@ test('a heartbeat says what the worker holds, and that it has lost it', async ()
   expect(await joinPool(client, 'beat', 'a', { fencing_token })).toEqual(lost);
   expect(await unassignTask(client, 'beat', 't1', { fencing_token })).toBe(false);
   expect(await joinPool(client, 'beat', 'a')).toMatchObject({ state: 'free', task: null });
-  // As often as it likes: it is free now.
+  // This worker is free now, and each heartbeat with the old fencing token still answers lost.
   expect(await joinPool(client, 'beat', 'a', { fencing_token })).toEqual(lost);
   const next = await assignTask(client, 'beat', 't1');
   expect(next).toMatchObject({ state: 'assigned', worker: 'a' });
@@ -129,7 +129,7 @@ test('a heartbeat says what the worker holds, and that it has lost it', async ()
   expect(await joinPool(client, 'beat', 'a', { fencing_token })).toEqual(lost);
 });
 
-test('of three that want to lead one does, and another when it dies', async () => {
+test('one of three candidates is elected leader, and another after its death', async () => {
   for (const one of ['x', 'y', 'z']) await joinPool(client, 'shard-7', one);
   const answers = await Promise.all(
     ['x', 'y', 'z'].map(async () => assignTask(await db.connect(), 'shard-7', 'leader')),
@@ -150,7 +150,7 @@ test('of three that want to lead one does, and another when it dies', async () =
   expect(late.state).toBe('lost');
 });
 
-test('a leader is elected by those who take, too', async () => {
+test('take_task elects a leader too', async () => {
   await addTasks(client, 'lead', ['leader']);
   const answers = await Promise.all(
     ['x', 'y', 'z'].map(async (one) => takeTask(await db.connect(), 'lead', one)),
@@ -163,7 +163,7 @@ test('a leader is elected by those who take, too', async () => {
   expect(await takeTask(client, 'lead', leader)).toMatchObject({ state: 'empty' });
 });
 
-test('where nobody ticks, who comes next takes over, however long ago the last one vanished', async () => {
+test('without ticks the next caller takes over from a worker that expired at any time', async () => {
   await client.query(
     "select tock.join_pool('asleep', 'free ' || n, 60) from generate_series(1, 200) n",
   );
@@ -188,7 +188,7 @@ test('where nobody ticks, who comes next takes over, however long ago the last o
   expect(await takeTask(client, 'asleep', 'e')).toMatchObject({ state: 'empty' });
 });
 
-test('many tasks are assigned in one call, each to a worker of its own', async () => {
+test('one call assigns many tasks, each to its own worker', async () => {
   for (let n = 0; n < 6; n++) await joinPool(client, 'all', `w${n}`);
   const first = await assignTask(client, 'all', 'a');
   await assignTask(client, 'all', 'b');
@@ -214,13 +214,13 @@ test('many tasks are assigned in one call, each to a worker of its own', async (
   ]);
 });
 
-test('workers that vanish are let go: what was offered waits again, the rest is over', async () => {
+test('expired workers are removed: added tasks wait again, other assignments end', async () => {
   await addTasks(client, 'gone', ['offered']);
   await takeTask(client, 'gone', 'a');
   for (const worker of ['b', 'c', 'd', 'e']) await joinPool(client, 'gone', worker);
   expect(await assignTask(client, 'gone', 'given')).toMatchObject({ worker: 'b' });
   for (const worker of ['a', 'b', 'c']) await expireWorker(client, 'gone', worker);
-  // Nobody has to have reaped for it: the one that is free but gone isn't elected.
+  // Without a reap, an expired free worker is already left out of the election.
   expect(await assignTask(client, 'gone', 'other')).toMatchObject({ worker: 'd' });
   expect(await reapPools(client)).toBeGreaterThan(0);
   expect(await poolState(client, 'gone')).toEqual([
@@ -233,7 +233,7 @@ test('workers that vanish are let go: what was offered waits again, the rest is 
   ).toBe(3);
 });
 
-test('a worker with heartbeats stays, however often it is looked at', async () => {
+test('a worker with heartbeats survives reaping, and then expires', async () => {
   await joinPool(client, 'alive', 'a');
   const { fencing_token } = await assignTask(client, 'alive', 't');
   await client.query(
@@ -253,7 +253,7 @@ test('a worker with heartbeats stays, however often it is looked at', async () =
   expect(await poolState(client, 'alive')).toEqual([]);
 });
 
-test('a worker that leaves takes what it holds with it, unless that was offered', async () => {
+test('the assignment of a worker that leaves ends, and an added task waits again', async () => {
   await addTasks(client, 'leave', ['o']);
   await takeTask(client, 'leave', 'a');
   await joinPool(client, 'leave', 'b');
@@ -264,7 +264,7 @@ test('a worker that leaves takes what it holds with it, unless that was offered'
   expect(await poolState(client, 'leave')).toEqual([[null, 'o', 'waiting']]);
 });
 
-test('after a restore fences go on far above those that may have been given out', async () => {
+test('after a restore fencing tokens continue far above all that were given out', async () => {
   await joinPool(client, 'restored', 'a');
   const { fencing_token } = await assignTask(client, 'restored', 't');
   await client.query("select tock.guard(), setval('tock.identity', 7), tock.guard()");
@@ -273,7 +273,7 @@ test('after a restore fences go on far above those that may have been given out'
   expect(Number(later) - Number(fencing_token)).toBeGreaterThan(1_000_000);
 });
 
-test('pools are apart, and counted', async () => {
+test('pools are independent, and each is counted', async () => {
   await joinPool(client, 'one.pool', 'a');
   await joinPool(client, 'other.pool', 'a');
   await addTasks(client, 'other.pool', ['t']);
@@ -309,7 +309,7 @@ test.each([
   ['lease_seconds', () => joinPool(client, 'bad', 'a', { seconds: 0 })],
   ['lease_seconds', () => takeTask(client, 'bad', 'a', 86_401)],
   ['lease_seconds', () => assignTask(client, 'bad', 't', { seconds: -1 })],
-])('%s is refused where it can not be, and nothing is done (%#)', async (field, call) => {
+])('an invalid %s is refused, and changes nothing (%#)', async (field, call) => {
   expect(await refusal(call())).toMatchObject({ code: 'TK422', detail: field });
   expect(await poolState(client, 'bad')).toEqual([]);
 });

@@ -73,7 +73,7 @@ export const unassignTask = (
     [pool, task, fencing_token, again],
   );
 
-/** Who is where: worker, task and state of each, workers first. */
+/** The members of a pool as worker, task and state; workers first. */
 export async function poolState(client: Client, pool: string): Promise<(string | null)[][]> {
   const found = await rows<{ worker: string; task: string; state: string }>(
     client,
@@ -84,7 +84,7 @@ export async function poolState(client: Client, pool: string): Promise<(string |
   return found.map(({ worker, task, state }) => [worker, task, state]);
 }
 
-/** Time moves by back-dating: the worker's end was a second ago. */
+/** Moves the end of the worker's lease to a second ago. */
 export async function expireWorker(client: Client, pool: string, worker: string): Promise<void> {
   await client.query(
     `update tock.pool_members set leased_until = clock_timestamp() - interval '1 second',
@@ -97,7 +97,7 @@ export async function expireWorker(client: Client, pool: string, worker: string)
 export const reapPools = (client: Client) =>
   value<number>(client, 'select tock.reap_pools(p_sweep => true)');
 
-/** As assign(), for many: the answers in order. */
+/** Assigns many tasks in one call. Returns the answers in the order of the tasks. */
 export const assignAll = (client: Client, pool: string, tasks: unknown) =>
   rows<PoolAnswer>(client, 'select * from tock.assign_tasks(p_pool => $1, p_tasks => $2)', [
     pool,

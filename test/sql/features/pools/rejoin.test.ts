@@ -20,7 +20,7 @@ databasePerFile();
 const connections = (count: number) =>
   Promise.all(Array.from({ length: count }, () => db.connect()));
 
-test('a worker that comes anew by all doors at once has one place, and nobody an error', async () => {
+test('a new worker that joins, takes and is assigned concurrently has one row, and no call fails', async () => {
   const tasks = Array.from({ length: 400 }, (_, n) => `t${n}`);
   await addTasks(client, 'doors', tasks);
   const all = await connections(12);
@@ -45,7 +45,7 @@ test('a worker that comes anew by all doors at once has one place, and nobody an
   expect([await waiting(), await own()]).toEqual([400, 0]);
 });
 
-test('a task that is offered and assigned at once has one worker', async () => {
+test('a task that is added and assigned concurrently has one worker', async () => {
   await joinPool(client, 'both', 'w0');
   await joinPool(client, 'both', 'w1');
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
@@ -60,12 +60,12 @@ test('a task that is offered and assigned at once has one worker', async () => {
     ['w0', 't', 'held'],
     ['w1', null, 'free'],
   ]);
-  // It had been offered: without its worker it waits again.
+  // The task was added, so it waits again when its worker leaves.
   await leavePool(client, 'both', 'w0');
   expect(await poolState(client, 'both')).toContainEqual([null, 't', 'waiting']);
 });
 
-test('the free worker that vanished first is passed over, and gone', async () => {
+test('an expired free worker is not elected, and is removed', async () => {
   for (const worker of ['a', 'b', 'c']) await joinPool(client, 'gone', worker);
   await expireWorker(client, 'gone', 'a');
   expect(await assignTask(client, 'gone', 't')).toMatchObject({ state: 'assigned', worker: 'b' });
@@ -75,7 +75,7 @@ test('the free worker that vanished first is passed over, and gone', async () =>
   ]);
 });
 
-test('who is free again stands at the end, keeps its length of lease, and gets a higher fence', async () => {
+test('a worker that is free again is last in the wait list, keeps its lease length, and gets a higher fencing token', async () => {
   await joinPool(client, 'again', 'a', { seconds: 900 });
   await joinPool(client, 'again', 'b', { seconds: 900 });
   const first = await assignTask(client, 'again', 't');
@@ -97,7 +97,7 @@ test('who is free again stands at the end, keeps its length of lease, and gets a
   expect(Math.abs(seconds - 900)).toBeLessThan(30);
 });
 
-test('what is ended past its lease is not free', async () => {
+test('unassign after the lease has expired does not free the worker', async () => {
   await joinPool(client, 'past', 'a');
   await assignTask(client, 'past', 't');
   await expireWorker(client, 'past', 'a');
@@ -105,7 +105,7 @@ test('what is ended past its lease is not free', async () => {
   expect(await poolState(client, 'past')).toEqual([]);
 });
 
-test('a worker takes under repeatable read, too, or is told to come again', async () => {
+test('take_task under repeatable read takes a task or gets 40001', async () => {
   await addTasks(client, 'old', ['t1', 't2', 't3']);
   const old = await db.connect();
   await old.query('begin isolation level repeatable read; select 1');
@@ -115,7 +115,7 @@ test('a worker takes under repeatable read, too, or is told to come again', asyn
   await old.query('rollback');
 });
 
-test('the fencing_token of a task grows, also where an assign waited for the worker', async () => {
+test('the fencing token of a task grows, also if an assign has waited for its worker', async () => {
   const [open, slow] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(slow);
   await open.query('begin');
@@ -134,13 +134,14 @@ test('the fencing_token of a task grows, also where an assign waited for the wor
   expect(Number(second.fencing_token)).toBeGreaterThan(Number(first.fencing_token));
 });
 
-test('a worker that was taken out while it joined comes anew alone', async () => {
+test('an expired worker that joins waits for the lock of its pairing', async () => {
   await joinPool(client, 'out', 'w');
   await assignTask(client, 'out', 't');
   await expireWorker(client, 'out', 'w');
   const [open, other] = (await connections(2)) as [pg.Client, pg.Client];
   const pid = await pidOf(other);
-  // Who has its lock may be making it a place in one statement.
+  // A call that holds the worker's pairing lock may be about to insert the worker's row. So a join waits for
+  // that lock.
   await open.query("begin; select tock.lock_pairing('out', 'worker', 'w')");
   const joined = joinPool(other, 'out', 'w');
   await waitUntilBlocked(client, pid);
@@ -152,16 +153,19 @@ test.each([
   ['take', (pool: string) => takeTask(client, pool, 'me')],
   ['assign', (pool: string) => assignTask(client, pool, 'new')],
   ['assign_all', async (pool: string) => (await assignAll(client, pool, ['new']))[0] as PoolAnswer],
-])('after a restore no fence is given twice, %s being the first verb', async (verb, call) => {
-  const pool = `restored-${verb}`;
-  await joinPool(client, pool, 'w');
-  await addTasks(client, pool, ['t']);
-  const before = await value<string>(client, 'select last_value from tock.pool_member_numbers');
-  // As another server: current_segment() vouches for the one it was written on alone.
-  await client.query(`select tock.guard(), setval('tock.identity', 7);
+])(
+  'after a restore no fencing token is given twice, with %s as the first verb',
+  async (verb, call) => {
+    const pool = `restored-${verb}`;
+    await joinPool(client, pool, 'w');
+    await addTasks(client, pool, ['t']);
+    const before = await value<string>(client, 'select last_value from tock.pool_member_numbers');
+    // Simulates another server: there current_segment() returns null until it is compiled again.
+    await client.query(`select tock.guard(), setval('tock.identity', 7);
     create or replace function tock.current_segment() returns integer language plpgsql stable as 'begin return null; end'`);
-  const { fencing_token } = await call(pool);
-  await client.query('select tock.compile_current()');
-  expect(Number(fencing_token)).toBeGreaterThan(Number(before) + 1_000_000);
-  expect(await value(client, 'select tock.current_segment() is not null')).toBe(true);
-});
+    const { fencing_token } = await call(pool);
+    await client.query('select tock.compile_current()');
+    expect(Number(fencing_token)).toBeGreaterThan(Number(before) + 1_000_000);
+    expect(await value(client, 'select tock.current_segment() is not null')).toBe(true);
+  },
+);

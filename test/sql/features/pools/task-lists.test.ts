@@ -17,7 +17,7 @@ const fill = (pool: string, count: number) =>
 
 const two = async () => (await Promise.all([db.connect(), db.connect()])) as [pg.Client, pg.Client];
 
-test('two that offer the same tasks in different orders both succeed, and the first order holds', async () => {
+test('two sessions add the same tasks in different orders, and the first order holds', async () => {
   const [a, b] = await two();
   const tasks = names('t', 10_000);
   const added = await Promise.all([
@@ -29,7 +29,7 @@ test('two that offer the same tasks in different orders both succeed, and the fi
   expect(['t1', 't10000']).toContain(task);
 });
 
-test('a list leaves out what is given away in an open transaction, and nobody waits', async () => {
+test('assign_tasks answers busy for a task that an open transaction assigns, without waiting', async () => {
   const [open, list] = await two();
   await fill('listed', 10);
   await addTasks(client, 'listed', names('m', 40));
@@ -48,7 +48,7 @@ test('a list leaves out what is given away in an open transaction, and nobody wa
   expect(again.map(({ state }) => state)).toEqual(['assigned', 'assigned', 'held']);
 });
 
-test('a list leaves out what an offer, or another list, in an open transaction has', async () => {
+test('assign_tasks answers busy for tasks that an open transaction adds or assigns in a list', async () => {
   const [open, list] = await two();
   await fill('offered', 20);
   await open.query('begin');
@@ -64,7 +64,7 @@ test('a list leaves out what an offer, or another list, in an open transaction h
   expect(free).toHaveLength(13);
 });
 
-test('two lists of tasks that wait for the one and were new to the other do not stop each other', async () => {
+test('two assign_tasks calls do not deadlock over tasks that are waiting for one and new to the other', async () => {
   await addTasks(client, 'inverse', ['a', 'm', 'z']);
   await fill('inverse', 10);
   const [one, other] = await two();
@@ -80,7 +80,7 @@ test('two lists of tasks that wait for the one and were new to the other do not 
   await one.query('commit');
 });
 
-test('a long list of tasks that wait keeps few locks', async () => {
+test('assign_tasks of many waiting tasks holds few locks', async () => {
   await addTasks(client, 'many', names('t', 3000));
   await fill('many', 2000);
   const open = await db.connect();
@@ -91,6 +91,6 @@ test('a long list of tasks that wait keeps few locks', async () => {
   const [{ pid }] = (await rows(open, 'select pg_backend_pid() as pid')) as [{ pid: number }];
   expect(await value(client, locks, [pid])).toBeLessThan(100);
   await open.query('commit');
-  // Those that no worker was left for are still in line, and as they were.
+  // The tasks without a worker keep their places in the wait list.
   expect(await takeTask(client, 'many', 'me')).toMatchObject({ state: 'taken', task: 't2001' });
 });

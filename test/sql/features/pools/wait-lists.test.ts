@@ -16,14 +16,14 @@ databasePerFile();
 const names = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, n) => `${prefix}${n + 1}`);
 
-/** Joins so many workers w1, w2, … */
+/** Lets workers w1, w2, … join. */
 const fill = (pool: string, count: number) =>
   client.query(
     "select tock.join_pool($1, 'w' || n, 600) from generate_series(1, $2::int) n order by n",
     [pool, count],
   );
 
-/** As a line that has gone on since: it is read from above everybody who is in it. */
+/** Moves the cursor of a wait list above all its present members. */
 const goneOn = (pool: string, line: string) =>
   client.query('select tock.save_wait_list_cursor($1, $2, nextval($3), 4, null)', [
     pool,
@@ -34,7 +34,7 @@ const goneOn = (pool: string, line: string) =>
 const start = (pool: string, line: string) =>
   value<string>(client, 'select tock.wait_list_start($1, $2)', [pool, line]);
 
-test('who is asked for by name leaves the lines in their order', async () => {
+test('assigning named tasks and workers keeps the order of the others in the wait lists', async () => {
   await addTasks(client, 'named', names('t', 600));
   await fill('named', 600);
   await client.query(
@@ -44,7 +44,7 @@ test('who is asked for by name leaves the lines in their order', async () => {
   expect(await assignTask(client, 'named', 'u')).toMatchObject({ state: 'assigned', worker: 'w1' });
 });
 
-test('many tasks find all workers that are free, wherever they stand', async () => {
+test('assign_tasks finds all free workers, above and below the cursor of the wait list', async () => {
   await fill('partly', 20);
   await goneOn('partly', 'free');
   await client.query("select tock.join_pool('partly', 'x' || n) from generate_series(1, 10) n");
@@ -53,7 +53,7 @@ test('many tasks find all workers that are free, wherever they stand', async () 
   expect(given[30]).toMatchObject({ state: 'none' });
 });
 
-test('who lies below where the line is read is found each time, and one after the other', async () => {
+test('members below the cursor of a wait list are found, in their order', async () => {
   await fill('below', 30);
   await addTasks(client, 'below', names('t', 30));
   for (const line of ['free', 'waiting']) await goneOn('below', line);
@@ -65,7 +65,7 @@ test('who lies below where the line is read is found each time, and one after th
   expect(await takeTask(client, 'below', 'x')).toMatchObject({ state: 'empty' });
 });
 
-test('one that takes, or elects, from below in an open transaction leaves the others to others', async () => {
+test('an open transaction that takes or assigns below the cursor does not block the other members there', async () => {
   await fill('hold', 5);
   await addTasks(client, 'hold', names('t', 5));
   for (const line of ['free', 'waiting']) await goneOn('hold', line);
@@ -82,7 +82,7 @@ test('one that takes, or elects, from below in an open transaction leaves the ot
   expect(await assignTask(client, 'hold', 'c')).toMatchObject({ worker: 'w1' });
 });
 
-test('the maintenance job has a line read from who lies below, and locks nobody for it', async () => {
+test('the maintenance job moves the cursor of a wait list back to the first member, without locking members', async () => {
   await fill('behind', 3);
   const before = await start('behind', 'free');
   await goneOn('behind', 'free');
@@ -111,7 +111,7 @@ test('the maintenance job has a line read from who lies below, and locks nobody 
 test.each([
   ['gone', (pool: string) => assignTask(client, pool, 't')],
   ['gone2', async (pool: string) => (await assignAll(client, pool, ['t']))[0]],
-])('a free worker is found behind 1,100 that have vanished (%s)', async (pool, call) => {
+])('a free worker is found behind 1,100 expired ones (%s)', async (pool, call) => {
   await fill(pool, 1100);
   await client.query(
     "update tock.pool_members set leased_until = now() - interval '1 second' where pool = $1",
@@ -121,7 +121,7 @@ test.each([
   expect(await call(pool)).toMatchObject({ state: 'assigned', worker: 'alive' });
 });
 
-test('who beats in time is never looked at by the maintenance job', async () => {
+test('a heartbeat in time moves the next check by the maintenance job', async () => {
   await joinPool(client, 'looked', 'w', { seconds: 60 });
   await client.query(
     "update tock.pool_members set check_at = now() + interval '10 seconds' where pool = 'looked'",
@@ -132,7 +132,7 @@ test('who beats in time is never looked at by the maintenance job', async () => 
   expect(await value(client, ahead)).toBe(true);
 });
 
-test('who is told that it is free is free, also while it is taken out', async () => {
+test('a worker that joins while it is reaped is free afterwards', async () => {
   await joinPool(client, 'told', 'w');
   await expireWorker(client, 'told', 'w');
   const [open, other] = await Promise.all([db.connect(), db.connect()]);
@@ -146,7 +146,7 @@ test('who is told that it is free is free, also while it is taken out', async ()
   expect(await assignTask(client, 'told', 't')).toMatchObject({ state: 'assigned', worker: 'w' });
 });
 
-test('of pools that everybody has left the marks go, and of the others they stay', async () => {
+test('wait list cursors of empty pools are deleted, and those of other pools stay', async () => {
   await client.query(`insert into tock.wait_list_cursors (pool, line, number, reached, made_at)
     select 'old' || n, l, n * 10 + m, n, now() - interval '1 hour'
     from generate_series(1, 300) n, generate_series(1, 4) m, unnest(array['free', 'waiting']) l`);
@@ -154,12 +154,12 @@ test('of pools that everybody has left the marks go, and of the others they stay
   const left =
     "select count(distinct pool)::int from tock.wait_list_cursors where pool like 'old%'";
   await reapPools(client);
-  expect(await value(client, left)).toBe(50); // of two lines each, 500 lines a call
+  expect(await value(client, left)).toBe(50); // a call deletes the cursors of 500 wait lists, two for each pool
   await reapPools(client);
   expect(await value(client, left)).toBe(1);
 });
 
-test('the next page of a pool follows though all of one are past their end', async () => {
+test('a page of a pool is full, though it starts with expired workers', async () => {
   await fill('pages', 30);
   await client.query(
     "update tock.pool_members set leased_until = now() - interval '1 second' where pool = 'pages' and worker < 'w2'",

@@ -32,7 +32,7 @@ type Told = {
   ids: string[];
 };
 
-/** What there is to push, after the maintenance job has run. */
+/** The messages in the webhook queue, after the maintenance job has run. */
 async function told(): Promise<Message[]> {
   await value(client, "select tock.run_maintenance('send_dead_task_events')");
   const [maintenance_job] = await rows(
@@ -52,7 +52,7 @@ async function told(): Promise<Message[]> {
   });
 }
 const data = async () => (await told()).map(({ payload }) => payload.data);
-/** The next message of a queue may go. */
+/** Lets the next message of each queue be sent. */
 const aMinuteLater = () =>
   client.query(
     "update tock.maintenance_jobs set swept_at = swept_at - interval '1 minute' where name = 'send_dead_task_events'",
@@ -107,7 +107,7 @@ test('the message of a batch has its size, the errors with counts, and ten tasks
     error: { message: n < 900 ? 'often' : `error ${n}` },
   }));
   await fail(client, leaseOf(runs), failures);
-  // Told once: the same call again ends nothing.
+  // A repeated call fails no task again, so it adds no event.
   await fail(client, leaseOf(runs), failures);
   expect(await value(client, 'select count(*)::int from tock.dead_task_events')).toBe(100);
   const [message, ...others] = await data();
@@ -154,7 +154,7 @@ test('tasks that died in a rolled-back transaction send no message, late commits
   await late.query('commit');
   await aMinuteLater();
   expect(await data()).toMatchObject([{ deaths: 1, errors: [{ error: 'late' }] }]);
-  // Below that nothing is read any more.
+  // The maintenance job has moved its start up to the newest event.
   await value(client, "select tock.run_maintenance('send_dead_task_events')");
   expect(await value(client, 'select tock.dead_task_events_from()')).toBe(
     await value(client, 'select last_value from tock.dead_task_event_numbers'),
@@ -178,7 +178,7 @@ test('a webhook task that dies causes no other webhook task', async () => {
   await die('loop', 'x');
   expect(await told()).toHaveLength(1);
   await client.query('select tock.release(token) from tock.leases where closed_at is null');
-  // It would follow the default policy then.
+  // Without the queue's row, the next run would follow the default policy, which has a webhook.
   await client.query("delete from tock.queues where name = 'tock-webhooks'");
   await die('tock-webhooks', '410 from https://example.com/died');
   await aMinuteLater();

@@ -15,7 +15,7 @@ const names = async () => {
   return found.map(({ queue }) => queue).sort();
 };
 
-test('a queue has push when it is given one, and loses it by null', async () => {
+test('put_queue sets push on a queue, and null removes it', async () => {
   expect(await put('on', { url, timeout_seconds: 5 })).toEqual({ url, timeout_seconds: 5 });
   await client.query(`select tock.put_queue('on', '{"lease_seconds": 30}')`);
   expect(await value(client, `select push from tock.queue('on')`)).toMatchObject({ url });
@@ -47,7 +47,7 @@ test.each([
   expect([code, detail]).toEqual(['TK422', field]);
 });
 
-test('a host may be a name or an address, with a port', async () => {
+test('the host of a push URL may be a name or an address, with a port', async () => {
   for (const host of ['example.com', 'bücher.example:8443', '8.8.8.8', '[2606:4700::1111]:443']) {
     expect(await put('hosts', { url: `https://${host}/a?b` })).toEqual({
       url: `https://${host}/a?b`,
@@ -55,12 +55,12 @@ test('a host may be a name or an address, with a port', async () => {
   }
 });
 
-test('the default policy has no push, as each new queue would have it', async () => {
+test('the default policy cannot have push, because each new queue would inherit it', async () => {
   expect((await refusal(put('*', {}))).detail).toBe('push');
 });
 
-test('a task that nobody could send is refused, alone, plain or among others', async () => {
-  // A stream that is there already has the shortest way.
+test('a task without a URL to push to is refused, alone, plain or among others', async () => {
+  // With an existing stream, a single plain task takes the shortest code path.
   await enqueue(client, 'open', [{}]);
   await put('open', {});
   await put('fixed', { url });
@@ -86,13 +86,13 @@ test('a task that nobody could send is refused, alone, plain or among others', a
   expect(await enqueue(client, 'fixed', [{}, { push_url: url }])).toHaveLength(2);
 });
 
-test('queues to push from are those with push that may have something, and are not paused', async () => {
+test('push_queues lists queues with push that may have ready tasks and are not paused', async () => {
   for (const queue of ['idle', 'ready', 'later', 'paused']) await put(queue, { url });
   await enqueue(client, 'ready', [{}]);
   await enqueue(client, 'later', [{ delay_seconds: 60 }]);
   await enqueue(client, 'paused', [{}]);
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
-  // A stream stays awake after its last run.
+  // A stream without unclaimed runs may still be awake.
   await enqueue(client, 'idle', [{}]);
   await client.query(`select tock.complete(lease) from tock.claim('idle')`);
   const found = await names();
@@ -104,7 +104,7 @@ test('queues to push from are those with push that may have something, and are n
   expect(await names()).toContain('later');
 });
 
-test('of thousands of queues with push the one that has something is found at each look', async () => {
+test('push_queues finds the one queue with a ready task among thousands, each time', async () => {
   await client.query('begin');
   await client.query(
     `insert into tock.queues (name, push) select 'idle-' || g, '{}' from generate_series(1, 4000) g`,
@@ -115,7 +115,7 @@ test('of thousands of queues with push the one that has something is found at ea
   await client.query('rollback');
 });
 
-test('a secret is rotated with an overlap, and in that time not twice', async () => {
+test('a secret is rotated with an overlap, and cannot be rotated again during it', async () => {
   await put('turned', { url });
   const rotate = async (seconds?: number) =>
     (
@@ -142,7 +142,7 @@ test('a secret is rotated with an overlap, and in that time not twice', async ()
   expect((await refusal(wrong)).detail).toBe('overlap_seconds');
 });
 
-test('two who rotate at once raise it once', async () => {
+test('two concurrent rotations raise the generation once', async () => {
   await put('both', { url });
   const other = 'select generation from tock.rotate_push_secret($1)';
   await client.query('begin');
@@ -154,7 +154,7 @@ test('two who rotate at once raise it once', async () => {
   expect([mine, (await theirs)[0]]).toEqual([{ generation: 2 }, { generation: 2 }]);
 });
 
-test('doctor() names queues whose tasks nobody sends, and endpoints that are gone', async () => {
+test('doctor() names queues whose tasks are not pushed, and endpoints that are gone', async () => {
   await put('alone', { url });
   await enqueue(client, 'alone', [{}, {}]);
   const findings = async () =>
@@ -171,7 +171,7 @@ test('doctor() names queues whose tasks nobody sends, and endpoints that are gon
   ]);
   const [taken] = await rows<{ lease: string }>(client, "select lease from tock.claim('alone')");
   await client.query('select tock.complete($1)', [taken?.lease]);
-  // A long backlog is no deserted one.
+  // A successful claim was just made, so the old backlog is being worked on.
   expect(await findings()).toEqual([]);
   await client.query(
     `select tock.fail(p_lease => lease, p_failures =>

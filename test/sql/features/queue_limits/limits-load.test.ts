@@ -18,7 +18,7 @@ import { ageLimiter, countRunning, putQueue } from './limits.ts';
 
 databasePerTest();
 
-/** 57P01: it was killed; 40001: it went by an old snapshot. */
+/** 57P01: the session was killed. 40001: its snapshot was too old. */
 const expected = /^(57P01|40001)$|terminated|connection error/;
 
 test('eight workers, some of them killed, never have more than three tasks at once', async () => {
@@ -87,7 +87,7 @@ test('eight workers, some of them killed, never have more than three tasks at on
       );
       await reap(on);
       await on.query('select tock.promote()');
-      // At first leases are looked for, then they are on record.
+      // Early claims search for open leases. Later ones read the stored count.
       if (claims > 150) await ageLimiter(on, 'q');
     }
   }
@@ -124,7 +124,7 @@ test('no window holds more starts than the burst and the rate allow, however man
       }
     }),
   );
-  // A start lies somewhere between its call and the answer, so a window is at most this long.
+  // A start lies between its call and the answer, so the real window may be shorter than this.
   for (const from of started) {
     for (const to of started) {
       const holders = started.filter((one) => one.before >= from.before && one.after <= to.after);

@@ -18,12 +18,12 @@ import { advanceLimiter, ageLimiter, claimAsWorkerDoes, countRunning, putQueue }
 
 databasePerTest();
 
-// Just after a limit was set open leases are looked for, later they are on record.
+// Just after a limit is set, claims search for open leases. Later they read the stored count.
 describe.each([
   ['looked for', async () => {}],
   ['on record', () => ageLimiter(client, 'q')],
 ])('where open leases are %s', (_, turn) => {
-  /** A queue with a limit of 3 from which was claimed before, and `count` tasks. */
+  /** A queue with a limit of 3, of which a claim has been made, and `count` tasks. */
   async function limited(count: number, policy: object = { max_running: 3 }) {
     await putQueue(client, 'q', policy);
     await enqueue(client, 'q', [{}, {}]);
@@ -105,7 +105,7 @@ describe.each([
 
   test('an open claim makes other claims busy, and the limit holds', async () => {
     await limited(6);
-    // Of another stream than the one that the open claim holds.
+    // These tasks lie in another stream than the one that the open claim holds.
     await enqueue(client, 'q', numberedTasks(2, 0, { priority: 1 }));
     const other = await db.connect();
     await other.query('begin');

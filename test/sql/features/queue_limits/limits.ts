@@ -1,12 +1,11 @@
 import type pg from 'pg';
 import { rows, value } from '../../verbs.ts';
 
-/** Sets a queue's settings. */
 export async function putQueue(client: pg.Client, queue: string, policy: object): Promise<void> {
   await client.query('select tock.put_queue($1, $2)', [queue, JSON.stringify(policy)]);
 }
 
-/** As if the limit of a queue had been there for a minute: from the next claim on its record is believed. */
+/** Moves the start of the queue's limit back by a minute, so that the next claim trusts the stored count. */
 export async function ageLimiter(client: pg.Client, queue: string): Promise<void> {
   await client.query(
     "update tock.queue_limiter_state set seen_at = seen_at - interval '1 minute' where queue = $1",
@@ -14,7 +13,7 @@ export async function ageLimiter(client: pg.Client, queue: string): Promise<void
   );
 }
 
-/** Time moves by back-dating: the bucket was last drawn from so many seconds earlier. */
+/** Moves the last draw from the rate's bucket back by some seconds. */
 export async function advanceLimiter(
   client: pg.Client,
   queue: string,
@@ -26,7 +25,7 @@ export async function advanceLimiter(
   );
 }
 
-/** How many runs of a queue are in open leases and have not ended, in one snapshot and without a record. */
+/** Counts the running tasks of a queue from leases and results, in one snapshot. */
 export function countRunning(client: pg.Client, queue: string): Promise<number> {
   return value(
     client,
@@ -41,7 +40,7 @@ export function countRunning(client: pg.Client, queue: string): Promise<number> 
 
 export type Claimed = { got: number; lease: string | null; state: string; after: number };
 
-/** A claim as the door makes it: alone, and what it says of itself. */
+/** Claims with p_own_transaction, as the HTTP API does, and returns the claim's state too. */
 export async function claimAsWorkerDoes(
   client: pg.Client,
   queue: string,

@@ -14,7 +14,7 @@ import { advanceLimiter, ageLimiter, claimAsWorkerDoes, putQueue } from './limit
 
 databasePerTest();
 
-test('a rate starts a burst, then as many as time allows, and tells when to retry', async () => {
+test('a rate allows a burst, then as many starts as time allows, and answers when to retry', async () => {
   await putQueue(client, 'q', { rate_limit: 2, rate_seconds: 60, rate_burst: 5 });
   await enqueue(client, 'q', numberedTasks(30));
   expect(await claimAsWorkerDoes(client, 'q', 3)).toMatchObject({ got: 3, state: 'found' });
@@ -107,7 +107,7 @@ test('limits are listed and reset', async () => {
   expect(await rows(client, "select * from tock.reset_limits('nobody')")).toEqual([]);
 });
 
-test('a limit needs few rows, whatever was claimed', async () => {
+test('a limit needs few rows for any number of claims', async () => {
   await putQueue(client, 'q', { max_running: 3, rate_limit: 1000 });
   await enqueue(client, 'q', numberedTasks(40));
   for (let n = 0; n < 40; n++) await complete(client, leaseOf(await claim(client, 'q')));

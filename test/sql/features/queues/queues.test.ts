@@ -80,7 +80,7 @@ describe('a policy is refused with the name of the field for', () => {
     expect(await refusal(put('bad', policy))).toMatchObject({ code: 'TK422', detail: field });
   });
 
-  // A check of the table says these; the door turns 23514 into 422.
+  // A check constraint of the table refuses these with 23514, which the HTTP API answers as 422.
   test.each([
     { lease_seconds: 0 },
     { max_attempts: 1001 },
@@ -94,7 +94,7 @@ describe('a policy is refused with the name of the field for', () => {
   });
 });
 
-test('the counts of queues agree with a model of what was done to their tasks', async () => {
+test("the counts of queues agree with a model of their tasks' states", async () => {
   type State = 'ready' | 'running' | 'waiting' | 'dead' | 'done';
   const model = new Map<string, { queue: string; state: State }>();
   let seed = 20261121;
@@ -193,7 +193,7 @@ test('the counts of queues agree with a model of what was done to their tasks', 
   }
 });
 
-test('the counts of a queue tell since when its oldest task is ready', async () => {
+test('the counts of a queue include the time since which its oldest task is ready', async () => {
   await enqueue(client, 'oldest', numberedTasks(2));
   const [created] = await rows<{ at: Date }>(
     client,
@@ -208,7 +208,7 @@ test('the counts of a queue tell since when its oldest task is ready', async () 
   expect(stats?.oldest_ready_at).toEqual(created?.at);
 });
 
-test('all queues are counted when none is named, and an unknown one not at all', async () => {
+test('queue_stats counts all queues by default, and returns no row for an unknown one', async () => {
   const all = await rows<{ queue: string }>(client, 'select queue from tock.queue_stats()');
   expect(all.map((row) => row.queue)).toEqual(
     expect.arrayContaining(['mail', 'model-a', 'oldest']),

@@ -32,7 +32,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 const mark = 'needle-in-the-hay';
 const secret = { text: mark };
 
-/** The tables of the schema in which a text is found, in any column of any row. */
+/** The tables that contain a text in any column of any row. */
 async function holding(text: string): Promise<string[]> {
   const tables = await rows<{ name: string }>(
     client,

@@ -131,7 +131,7 @@ test('a redrive is bounded and continues by its cursor until all are redriven', 
   expect(await task(client, ids[3] as string)).toMatchObject({ reruns: [{}, {}] });
 });
 
-/** A worker whose every task dies at once. */
+/** Claims all tasks and fails each for good. */
 async function killAll(q: string) {
   for (;;) {
     const runs = await claim(client, q, { limit: 100 });

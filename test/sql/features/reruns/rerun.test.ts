@@ -53,7 +53,7 @@ test.each(states)(
   },
 );
 
-test('a rerun has what its task had at last, and each says of the other', async () => {
+test('a rerun has the last payload and options of its task, and both name each other', async () => {
   const q = queue();
   const backoff = { kind: 'fixed' };
   const [id] = (await enqueue(client, q, [
@@ -111,7 +111,7 @@ test('a rerun repeated with its request id gives the same ids and runs nothing t
   });
 });
 
-test('a rerun is repeated from a session that plans it in another way, with its ids in another order', async () => {
+test('a rerun can be repeated with another plan and with its ids in another order', async () => {
   const ids: string[] = [];
   for (const q of [queue(), queue(), queue()]) {
     for (let n = 0; n < 4; n++) ids.unshift((await taskInState(client, q, 'done')).id);
@@ -135,12 +135,12 @@ test('a rerun that was refused leaves its request id free for when the task has 
   expect((await drain(client, q)).flat()).toHaveLength(1);
 });
 
-test("a rerun's request id is its queues' own", async () => {
+test("a rerun's request id belongs to the queues of its tasks", async () => {
   const [q, other] = [queue(), queue()];
   const [a, b, c] = await Promise.all([q, q, other].map((at) => taskInState(client, at, 'done')));
   const ids = [a, b, c].map((one) => one?.id as string) as [string, string, string];
   const first = await rerun(client, [ids[0], ids[2]], 'same');
-  // Another tenant's, in another queue.
+  // This task is in another queue, so the same request id is a different one.
   const apart = await taskInState(client, queue(), 'done');
   expect(await rerun(client, [apart.id], 'same')).toMatchObject([{ refused: null }]);
   expect(await rerun(client, [ids[2], ids[0]], 'same')).toEqual(first);
@@ -152,7 +152,7 @@ test("a rerun's request id is its queues' own", async () => {
   expect(await rerun(client, ['9223372036854775807'], 'same')).toEqual([]);
 });
 
-test('of two calls with one request id at once the second gives what the first was given', async () => {
+test('two concurrent reruns with one request id return the same ids', async () => {
   const q = queue();
   const ids = [
     await taskInState(client, q, 'done'),
@@ -169,7 +169,7 @@ test('of two calls with one request id at once the second gives what the first w
   expect((await drain(client, q)).flat()).toHaveLength(1);
 });
 
-test('an erased task is not run again, and ids that nobody knows are left out', async () => {
+test('an erased task is not rerun, and unknown ids are left out', async () => {
   const q = queue();
   const { id } = await taskInState(client, q, 'done');
   await erase(client, id);
@@ -180,13 +180,13 @@ test('an erased task is not run again, and ids that nobody knows are left out', 
     { id: other.id, refused: null },
   ]);
   expect((await drain(client, q)).flat()).toHaveLength(1);
-  // One with no payload has not been erased.
+  // A task without a payload is not an erased one.
   const [empty] = (await enqueue(client, q, [{}])) as [string];
   await cancel(client, [empty]);
   expect(await rerun(client, [empty])).toMatchObject([{ refused: null }]);
 });
 
-test('a task with a concurrency key comes back by way of waiting, one with a unique key without it', async () => {
+test('a rerun of a task with a concurrency key waits for admission, and one with a unique key loses that key', async () => {
   const q = queue();
   const ids = await enqueue(client, q, [
     { payload: 'g', concurrency_key: 'a', delay_seconds: 1000 },
@@ -218,7 +218,7 @@ test('an expired task runs again, and does not expire at once', async () => {
   expect(got.map((run) => run.payload).toSorted()).toEqual(['r', 'w']);
 });
 
-test('what cannot be rerun is refused with its field', async () => {
+test('an invalid rerun is refused with its field', async () => {
   const { id } = await taskInState(client, queue(), 'done');
   expect(await refusal(rerun(client, []))).toMatchObject({ code: 'TK422', detail: 'ids' });
   expect(await refusal(rerun(client, [id], ''))).toMatchObject({ detail: 'request_id' });

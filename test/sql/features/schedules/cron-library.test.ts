@@ -7,7 +7,7 @@ import { clockChanges, randomExpression, seededPicker, zones } from './cron.ts';
 
 let db: Database;
 let client: pg.Client;
-/** Zones of which this PostgreSQL and this Node have the same data: what differs there is no matter of ours. */
+/** The zones for which PostgreSQL and Node have the same data. The others can't be compared. */
 const known: string[] = [];
 
 beforeAll(async () => {
@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Whether the clocks of a zone show the same in both, at every tenth day from 1995 to 2036. */
+/** True if PostgreSQL and Node show the same local time in a zone at every tenth day from 1995 to 2036. */
 async function sameClocks(zone: string): Promise<boolean> {
   const tenDays = 864_000_000;
   const at = Array.from({ length: 1500 }, (_, n) => new Date(Date.UTC(1995, 0) + n * tenDays));
@@ -39,7 +39,7 @@ async function sameClocks(zone: string): Promise<boolean> {
 
 type Case = { cron: string; zone: string; after: string };
 
-/** The next fires after some instants, each of the one before: three of each case. */
+/** For each case the next three fires, each computed from the one before. */
 async function ours(cases: Case[]): Promise<(string | null)[][]> {
   const found = await rows<{ fires: (Date | null)[] }>(
     client,

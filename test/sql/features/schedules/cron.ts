@@ -1,4 +1,4 @@
-/** A small generator of numbers, so that a failure can be repeated by its seed. */
+/** A generator of random numbers: with the seed of a failure it repeats that failure. */
 export function seededPicker(seed: number) {
   let state = seed >>> 0;
   const next = () => {
@@ -61,7 +61,7 @@ function weekdayField(draw: SeededPicker): string {
   return field(draw, 0, 6, 0.6);
 }
 
-/** Any expression of the grammar; two in three name an hour and minutes, where clocks change. */
+/** A random expression. Two in three name an hour and a minute, because a change of clocks matters for these. */
 export function randomExpression(draw: SeededPicker): string {
   const star = draw.next() < 0.66 ? 0.1 : 0.6;
   const second = draw.next() < 0.3 ? `${field(draw, 0, 59, 0.3)} ` : '';
@@ -96,7 +96,7 @@ export const zones = [
   'Antarctica/Troll',
 ];
 
-/** When the clocks of a zone change, between two years: in seconds since 1970. */
+/** The instants, in seconds since 1970, at which the clocks of a zone change between two years. */
 export function clockChanges(zone: string, from: number, to: number): number[] {
   const clock = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
   const offset = (at: number) => clock.format(at * 1000).split(', ')[1];

@@ -13,7 +13,7 @@ databasePerTest();
 
 const seconds = (from: Date | null, to: Date | null) => (Number(to) - Number(from)) / 1000;
 
-test('a schedule that fails is on record, holds up no other, and goes on', async () => {
+test('a failed fire is recorded, delays no other schedule, and its schedule continues', async () => {
   await putSchedule(client, 'bad', {
     queue: 'small',
     every_seconds: 30,
@@ -45,7 +45,7 @@ test('a schedule that fails is on record, holds up no other, and goes on', async
   });
 });
 
-test('what can be otherwise in a moment is tried again: the fire is not lost', async () => {
+test('a fire that fails for a passing reason is tried again, not lost', async () => {
   const options = { unique_key: 'k', on_conflict: 'replace' };
   await putSchedule(client, 'held', { queue: 'held', every_seconds: 3600, options, payload: 1 });
   await client.query(`select tock.enqueue('held', '[{"unique_key": "k", "delay_seconds": 60}]')`);
@@ -73,7 +73,7 @@ test('what can be otherwise in a moment is tried again: the fire is not lost', a
   });
 });
 
-test('a queue that was dropped is made again by the next fire', async () => {
+test('the next fire creates a dropped queue again', async () => {
   await putSchedule(client, 'homeless', { queue: 'dropped', every_seconds: 30 });
   await client.query(`select tock.put_queue('dropped', '{"paused": true}')`);
   await client.query("select tock.drop_queue('dropped')");
@@ -82,7 +82,7 @@ test('a queue that was dropped is made again by the next fire', async () => {
   expect(await claim(client, 'dropped')).toHaveLength(1);
 });
 
-test('what became of a fire is tidied away after seven days', async () => {
+test("a fire's history is pruned after seven days", async () => {
   await putSchedule(client, 'old', { queue: 'old', every_seconds: 3600 });
   await client.query("select tock.run_schedule('old'), tock.run_schedule('old')");
   await client.query(
@@ -109,7 +109,7 @@ test('a unique key under an older snapshot: the fire is tried again, not lost', 
   expect(await showSchedule(client, 'old')).toMatchObject({ last_outcome: 'fired', failures: 0 });
 });
 
-test('tidying keeps up with any number of fires', async () => {
+test('one maintenance run prunes any number of fires', async () => {
   await client.query(
     `insert into tock.schedule_history (schedule, fire_at, outcome, fired_at)
      select 'x', now(), 'missed', now() - interval '8 days' from generate_series(1, 25000)`,
@@ -122,7 +122,7 @@ test.each([
   ['cron', "time_zone = 'Gone/Away'"],
   ['period', "anchor_at = '-infinity'"],
 ])(
-  'a schedule whose next fire can not be told (%s) is put off, and the others are fired',
+  'a schedule whose next fire cannot be computed (%s) is delayed, and the others are fired',
   async (name, broken) => {
     await putSchedule(client, 'cron', { queue: 'q', cron: '* * * * *' });
     await putSchedule(client, 'period', { queue: 'q', every_seconds: 60 });

@@ -3,7 +3,7 @@ import { prepare } from '../../../../scripts/stack/test_cluster.ts';
 import { type Database, freshDatabase, stackInfo } from '../../../database.ts';
 import { refusal, rows } from '../../verbs.ts';
 
-// Before PostgreSQL 15 a database's letters are those of the machine, which has no Turkish ones.
+// Before PostgreSQL 15 a database takes its locale from the system, and the system lacks the Turkish one.
 const { major, edgePassword } = stackInfo();
 
 let db: Database;
@@ -36,7 +36,7 @@ test.skipIf(major < 15)('an expression means the same in a Turkish database', as
     "select local_time from tock.next_fires(p_cron => '0 3 * * FRI', p_after => '2027-01-01T12:00:00Z', p_count => 1)",
   );
   expect(next?.local_time).toBe('2027-01-08 03:00:00');
-  // A digit, but none that a number is written with.
+  // U+0663 is a digit in Unicode, but cron expressions take ASCII digits only.
   for (const cron of ['٣ 3 * * *', '0 3 ٣W * *'])
     expect(
       await refusal(client.query('select * from tock.next_fires(p_cron => $1)', [cron])),

@@ -14,7 +14,7 @@ databasePerTest();
 
 const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
 
-/** So many schedules that are due, in a queue of their own. */
+/** Puts schedules that are due, in their own queue. */
 async function due(prefix: string, count: number, more: object = {}): Promise<void> {
   for (let n = 1; n <= count; n++) {
     await putSchedule(client, `${prefix}${n}`, { queue: prefix, every_seconds: 3600, ...more });
@@ -22,7 +22,7 @@ async function due(prefix: string, count: number, more: object = {}): Promise<vo
   }
 }
 
-test('a claim waits for nobody who holds the key of a schedule, and fires the others', async () => {
+test("a claim does not wait for the locked unique key of a schedule's task, and fires the other schedules", async () => {
   await client.query('select tock.tick()');
   await due('held', 5, { options: { unique_key: 'k' } });
   await due('kept', 5);
@@ -38,14 +38,14 @@ test('a claim waits for nobody who holds the key of a schedule, and fires the ot
       failures: 1,
     });
   }
-  // Time for the next try, which the tick makes.
+  // Makes the next try due; the tick makes it.
   await other.query('rollback');
   await client.query("update tock.schedule_next_fires set due_at = now() where schedule ~ '^held'");
   await client.query('select tock.tick()');
   expect(await showSchedule(client, 'held5')).toMatchObject({ last_outcome: 'fired', failures: 0 });
 });
 
-test('a schedule alone is tried once a call', async () => {
+test('one call tries a schedule once, also when it is the only one', async () => {
   await putSchedule(client, 'alone', { queue: 'q', every_seconds: 3600, overlap: 'replace' });
   const id = await value(client, "select tock.run_schedule('alone')");
   const other = await db.connect();
@@ -57,7 +57,7 @@ test('a schedule alone is tried once a call', async () => {
   await other.query('rollback');
 });
 
-test('what somebody was firing and gave back is fired by the tick after the next, and it is time at once', async () => {
+test('fires that another session rolled back are due at once, and the next tick fires them', async () => {
   await putSchedule(client, 'far', { queue: 'far', cron: '@yearly' });
   await client.query('select tock.tick()');
   await due('a', 2);
@@ -69,7 +69,7 @@ test('what somebody was firing and gave back is fired by the tick after the next
   expect(await value(other, 'select tock.fire_schedules()')).toBe(2);
   await due('b', 60);
   await client.query('select tock.tick()');
-  // Who sleeps until then looks again: nobody tells of one who is killed.
+  // The open transaction may end without a notification, so next_wake_at() is at most a minute away.
   const until = Number(await wake()) - Date.now();
   expect([until > 10_000, until <= 60_000]).toEqual([true, true]);
   await other.query('rollback');
@@ -78,7 +78,7 @@ test('what somebody was firing and gave back is fired by the tick after the next
   expect(await queuedTasks(client, 'a')).toHaveLength(2);
 });
 
-test('when the clock was set back by an hour, schedules go on at once', async () => {
+test('after the clock is set back by an hour, schedules still fire', async () => {
   await putSchedule(client, 's', { queue: 'q', every_seconds: 3600 });
   await client.query('select tock.tick()');
   await client.query(
@@ -94,7 +94,7 @@ test('when the clock was set back by an hour, schedules go on at once', async ()
   expect(await rows(client, ahead)).toEqual([]);
 });
 
-test('who was writing at a sweep that took long, and has ended, is looked after as soon as it is time', async () => {
+test('after a slow sweep, the next one for a transaction that has ended waits for the end of the pause', async () => {
   await putSchedule(client, 'far', { queue: 'far', cron: '@yearly' });
   const other = await db.connect();
   await other.query('begin');
@@ -108,7 +108,7 @@ test('who was writing at a sweep that took long, and has ended, is looked after 
   expect([until > 10_000, until <= 20_000]).toEqual([true, true]);
 });
 
-test('who can not have a schedule, as somebody is firing it, is told so', async () => {
+test('a call that changes a schedule is refused with TK503 while another transaction fires it', async () => {
   await due('s', 1);
   const other = await db.connect();
   await other.query('begin');

@@ -19,7 +19,10 @@ const nominal = (all: ScheduleFire[], outcome: string) =>
 
 const hour = 3600;
 
-/** What a schedule of each hour did after 20 hours in which nobody fired; half an hour from now, so that none comes meanwhile. */
+/**
+ * The history of an hourly schedule that was not fired for 20 hours. Its minute is half an hour away, so no fire
+ * comes during the test.
+ */
 async function after(name: string, rule: object) {
   const minute = (new Date().getUTCMinutes() + 30) % 60;
   await putSchedule(client, name, { queue: name, cron: `${minute} * * * *`, ...rule });
@@ -27,7 +30,7 @@ async function after(name: string, rule: object) {
   const from = Number((await showSchedule(client, name)).next_fire_at) / 1000;
   await fireSchedules(client);
   const all = await scheduleHistory(client, name);
-  // Nothing comes twice, and the plan goes on.
+  // A second call fires nothing again, and the schedule still has its next fire.
   await fireSchedules(client);
   expect(await scheduleHistory(client, name)).toEqual(all);
   expect(Number((await showSchedule(client, name)).next_fire_at)).toBeGreaterThan(Date.now());
@@ -36,7 +39,7 @@ async function after(name: string, rule: object) {
   return { all, from, last: from + 19 * hour, fired: nominal(all, 'fired') };
 }
 
-test('of twenty missed fires, one: the last that was due is fired, and the others are not', async () => {
+test('with missed one, the last of twenty missed fires is fired', async () => {
   const { all, from, last, fired: at } = await after('one', {});
   expect(at).toEqual([last]);
   expect(all[0]).toMatchObject({ outcome: 'missed', task_id: null });
@@ -44,25 +47,25 @@ test('of twenty missed fires, one: the last that was due is fired, and the other
   expect(Number(all[0]?.until_at) / 1000).toBe(last);
 });
 
-test('of twenty missed fires, skip: none is fired', async () => {
+test('with missed skip, none of twenty missed fires is fired', async () => {
   const { all, from, fired: at } = await after('skip', { missed: 'skip' });
   expect(at).toEqual([]);
   expect(nominal(all, 'missed')).toEqual([from]);
 });
 
-test('of twenty missed fires, all: each is fired, the oldest first', async () => {
+test('with missed all, twenty missed fires are fired, the oldest first', async () => {
   const { from, fired: at } = await after('all', { missed: 'all' });
   expect(at).toEqual(Array.from({ length: 20 }, (_, n) => from + n * hour));
 });
 
-test('of twenty missed fires, all up to five: the oldest five', async () => {
+test('with missed all and a limit of five, the oldest five of twenty missed fires are fired', async () => {
   const { all, from, fired: at } = await after('five', { missed: 'all', missed_limit: 5 });
   expect(at).toEqual([0, 1, 2, 3, 4].map((n) => from + n * hour));
   expect(nominal(all, 'missed')).toEqual([from + 5 * hour]);
 });
 
 test.each(['skip', 'replace'])(
-  'what may not overlap (%s) catches up with one task',
+  'a schedule with overlap %s catches up with one task',
   async (overlap) => {
     const { all, from, last } = await after(`lone-${overlap}`, { missed: 'all', overlap });
     const kept = all.filter(({ task_id }) => task_id);
@@ -73,7 +76,7 @@ test.each(['skip', 'replace'])(
   },
 );
 
-test('a late tick misses nothing, whatever the rule', async () => {
+test('fires that are less than a minute late are not missed, also with the rule skip', async () => {
   await putSchedule(client, 'late', { queue: 'late', every_seconds: 5, missed: 'skip' });
   await backdateSchedule(client, 'late', 50);
   await fireSchedules(client);
@@ -82,7 +85,7 @@ test('a late tick misses nothing, whatever the rule', async () => {
   expect(nominal(all, 'missed')).toEqual([]);
 });
 
-test('a period keeps its beat, whatever was missed', async () => {
+test('a schedule with a period keeps its phase after missed fires', async () => {
   for (const missed of ['skip', 'one', 'all']) {
     const settings = { queue: 'beat', every_seconds: 7, missed, missed_limit: 3 };
     const first = await putSchedule(client, `beat-${missed}`, settings);
@@ -93,7 +96,7 @@ test('a period keeps its beat, whatever was missed', async () => {
   }
 });
 
-test('missed_after_seconds says from when on a fire is missed', async () => {
+test('a fire is missed if it is later than missed_after_seconds', async () => {
   await putSchedule(client, 'strict', {
     queue: 'strict',
     every_seconds: 5,
@@ -108,13 +111,13 @@ test('missed_after_seconds says from when on a fire is missed', async () => {
 test.each([
   ['every_seconds', { every_seconds: 1 }],
   ['cron', { cron: '* * * * * *' }],
-])('ten years of missed seconds (%s) are passed over', async (_, timing) => {
+])('ten years of missed fires, one each second (%s), are skipped quickly', async (_, timing) => {
   for (const missed of ['one', 'skip', 'all']) {
     const name = `years-${missed}-${Object.keys(timing)[0]}`;
     await putSchedule(client, name, { queue: 'years', ...timing, missed, missed_limit: 10 });
     await backdateSchedule(client, name, 3650 * 86_400);
   }
-  // Stepping through 300 million of them takes hours.
+  // Stepping through 300 million fires one by one would take hours.
   await client.query(`set statement_timeout = ${conditionTimeout}`);
   await fireSchedules(client);
   await client.query('reset statement_timeout');
@@ -132,7 +135,7 @@ test.each([
   }
 });
 
-test('next_wake_at is the next fire that is due, to the second, and passes over paused ones', async () => {
+test('next_wake_at is the time of the next fire, to the second, without those of paused schedules', async () => {
   await client.query(
     'delete from tock.schedules; delete from tock.schedule_next_fires; delete from tock.schedule_history',
   );
@@ -155,12 +158,12 @@ test('next_wake_at is the next fire that is due, to the second, and passes over 
   expect(await wake()).toEqual(next.due_at);
 });
 
-test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', async () => {
+test('without pg_cron, ticks alone or claims alone fire schedules', async () => {
   await putSchedule(client, 'ticked', { queue: 'ticked', every_seconds: 3600, payload: 1 });
   await backdateSchedule(client, 'ticked', 30);
   await client.query('select tock.tick()');
   expect(await queuedTasks(client, 'ticked')).toEqual([1]);
-  // A tick that comes for it at once, as next_wake_at said, finds it too.
+  // A tick right after the first one fires what has become due meanwhile.
   await backdateSchedule(client, 'ticked', 30);
   await client.query('select tock.tick()');
   expect(await queuedTasks(client, 'ticked')).toEqual([1, 1]);
@@ -173,7 +176,7 @@ test('with no pg_cron a tick alone, or a claim alone, keeps schedules going', as
   expect(run?.payload).toBe(2);
 });
 
-test('a claim that has fired commits synchronously', async () => {
+test('a claim that has fired a schedule commits synchronously', async () => {
   await putSchedule(client, 'sync', { queue: 'sync', every_seconds: 3600 });
   const commits = async () => {
     const [row] = await rows<{ said: string | null }>(

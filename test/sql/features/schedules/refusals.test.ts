@@ -51,7 +51,7 @@ test.each<[string, object, RegExp]>([
   ],
   ['payload', { ...daily, payload: 'x'.repeat(2_000_000) }, /payloads of up to/],
   ['payload', { ...daily, payload: [1], fire_as: 'fire' }, /object/],
-  // The fire comes on top of it.
+  // fire_as adds the fire to the payload, which then exceeds the limit.
   [
     'payload',
     { ...daily, payload: { x: 'x'.repeat(262_110) }, fire_as: 'fire' },
@@ -73,19 +73,22 @@ test.each<[string, object, RegExp]>([
   ['options.depends_on', { ...daily, options: { depends_on: ['1'] } }, /depends_on/],
   ['options.pipeline', { ...daily, options: { pipeline: ['a', 'b'] } }, /not a stage/],
   ['nonsense', { ...daily, nonsense: 1 }, /no setting nonsense/],
-])('what a schedule can not have is refused by name: %s', async (field, settings, message) => {
-  const { code, detail, message: said } = await refused(settings);
-  expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
-  expect(said).toMatch(message);
-  expect(
-    await rows(
-      client,
-      'select 1 from tock.schedules union all select 1 from tock.schedule_next_fires',
-    ),
-  ).toEqual([]);
-});
+])(
+  'an invalid setting of a schedule is refused by its name: %s',
+  async (field, settings, message) => {
+    const { code, detail, message: said } = await refused(settings);
+    expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
+    expect(said).toMatch(message);
+    expect(
+      await rows(
+        client,
+        'select 1 from tock.schedules union all select 1 from tock.schedule_next_fires',
+      ),
+    ).toEqual([]);
+  },
+);
 
-test('a name is as it should be', async () => {
+test('an invalid schedule name is refused', async () => {
   for (const name of ['', '-a', 'a b', 'a'.repeat(201)]) {
     expect(await refused(daily, name)).toMatchObject({ code: 'TK422', detail: 'schedule' });
   }
@@ -108,18 +111,15 @@ test.each([
   ['1,,2 * * * *', /minute field .* has ''/],
   ['@reboot', /5 or 6 fields/],
   ['x', /5 or 6 fields/],
-])(
-  'a cron expression that is none is refused with the part that is wrong: %s',
-  async (cron, message) => {
-    const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
-    expect({ code, detail, said }).toEqual({
-      code: 'TK422',
-      detail: 'cron',
-      said: expect.stringMatching(message),
-    });
-    expect(hint).not.toBe('');
-  },
-);
+])('an invalid cron expression is refused with its wrong part: %s', async (cron, message) => {
+  const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
+  expect({ code, detail, said }).toEqual({
+    code: 'TK422',
+    detail: 'cron',
+    said: expect.stringMatching(message),
+  });
+  expect(hint).not.toBe('');
+});
 
 test('an expression that never fires is refused', async () => {
   for (const cron of ['0 0 30 2 *', '0 0 31 4,6,9,11 *', '0 0 1-7 * +MON#5']) {
@@ -129,14 +129,14 @@ test('an expression that never fires is refused', async () => {
       message: /never fires/,
     });
   }
-  // What it names is what the clocks skip, every time.
+  // At all these times the clocks jump from 2 to 3, so none of them exists.
   const skipped = { queue: 'q', cron: '*/30 2 * 3 SUNL', time_zone: 'Europe/Berlin' };
   expect(await refused(skipped)).toMatchObject({ code: 'TK422', message: /never fires/ });
   for (const cron of ['0 0 29 2 *', '0 0 29 2 +SUN'])
     await putSchedule(client, 'leap', { queue: 'q', cron });
 });
 
-test('a whole number may be written with zeros behind its point', async () => {
+test('a whole number may have zeros after its decimal point', async () => {
   await client.query(
     `select tock.put_schedule('zeros', '{"queue": "q", "every_seconds": 5.0, "missed_limit": 70.00}')`,
   );
@@ -148,7 +148,7 @@ test('a whole number may be written with zeros behind its point', async () => {
   ).toBe(75);
 });
 
-// croner takes 5/15 only if it also takes /15 and 99/15: so it is given the range that is meant.
+// croner reads 5/15 only together with /15 and 99/15, so it gets the range that 5/15 means.
 function ranged(text: string): string {
   const fields = text.trim().split(/\s+/);
   const most = [59, 59, 23, 31, 12, 6].slice(6 - fields.length);
@@ -157,7 +157,7 @@ function ranged(text: string): string {
   return fields.map((field, n) => items(field, n).join(',')).join(' ');
 }
 
-test('what is refused of expressions with a mistake in them is what croner refuses', async () => {
+test('parse_cron refuses the same random expressions with mistakes as croner', async () => {
   const draw = seededPicker(3);
   const mistaken = Array.from({ length: 4000 }, () => {
     const text = randomExpression(draw);
@@ -196,7 +196,7 @@ test('what is refused of expressions with a mistake in them is what croner refus
       return false;
     }
   });
-  // croner takes MON#05, and looks at the end of 9-79/47 only where a step comes to it.
+  // croner accepts MON#05, and checks the end of 9-79/47 only if a step reaches it.
   const differ = mistaken
     .filter((text, n) => ours[n] !== theirs[n] && (ours[n] || !/#0|-\d+\/\d/.test(text)))
     .map((text) => `ours are not theirs: ${text}`);

@@ -7,7 +7,7 @@ databasePerTest();
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
-/** How many pages a call touches; the fewest of three, as a session may have to read the catalog anew. */
+/** The pages that a call reads: the least of three calls, because a session may have to read the catalog again. */
 async function pages(call: string): Promise<number> {
   const counts: number[] = [];
   for (let n = 0; n < 3; n++) {
@@ -20,7 +20,7 @@ async function pages(call: string): Promise<number> {
   return Math.min(...counts);
 }
 
-/** Schedules straight into the tables, next due in an hour. */
+/** Inserts schedules into the tables, with their next fire in an hour. */
 async function many(count: number): Promise<void> {
   await client.query(
     `insert into tock.schedules (name, queue, cron, plan)
@@ -34,7 +34,7 @@ async function many(count: number): Promise<void> {
   );
 }
 
-/** Lets the next so many be due now. */
+/** Makes the next `count` schedules due. */
 const due = (count: number) =>
   client.query(
     `update tock.schedule_next_fires set due_at = clock_timestamp(), fire_at = clock_timestamp()
@@ -71,7 +71,7 @@ test('beside an open transaction the last of 10,000 fires reads as much as the f
   }
 });
 
-test('of 100,000 schedules a hundred that are due are fired by index alone, in one tick', async () => {
+test('one tick fires the 100 due schedules of 100,000 by index scans alone', async () => {
   await stopAutovacuum(client);
   await many(100_000);
   await due(200);
@@ -90,7 +90,7 @@ test('of 100,000 schedules a hundred that are due are fired by index alone, in o
   };
   expect(await badScans(on, work, { tables: /schedules|fire/, most: 1000, least: 40 })).toEqual([]);
   const read = await pages('tock.fire_schedules(50)');
-  // About 40 a schedule: its row, its next row, what it fired, the run, and their indexes.
+  // About 40 pages for each schedule: its row, its next fire, its history and its run, with their indexes.
   expect(read).toBeLessThan(50 * 60);
   expect(
     await value(client, "select count(*)::int from tock.schedule_history where outcome = 'fired'"),

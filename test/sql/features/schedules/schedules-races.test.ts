@@ -27,7 +27,7 @@ async function manyDue(count: number): Promise<void> {
   );
 }
 
-/** Every schedule was fired exactly once, and its task is there. */
+/** Expects every schedule to have been fired exactly once, with its task. */
 async function expectOnce(count: number): Promise<void> {
   const fires = await rows<{ fires: number; schedules: number }>(
     client,
@@ -52,7 +52,7 @@ const drivers = [
   "select id from tock.claim('q1', p_limit => 1, p_own_transaction => true)",
 ];
 
-test('of eight who fire two hundred schedules at once each fire is one task', async () => {
+test('eight sessions fire two hundred schedules at once, and each fire makes one task', async () => {
   await manyDue(200);
   const clients: pg.Client[] = [];
   for (let n = 0; n < 8; n++) clients.push(await db.connect());
@@ -65,7 +65,7 @@ test('of eight who fire two hundred schedules at once each fire is one task', as
   await expectOnce(200);
 });
 
-test('whoever is killed while firing has fired nothing, and another does', async () => {
+test('fires of a killed session are rolled back, and others fire them', async () => {
   await manyDue(200);
   const victim = await db.connect();
   const pid = await pidOf(victim);
@@ -78,7 +78,7 @@ test('whoever is killed while firing has fired nothing, and another does', async
   await client.query('select pg_terminate_backend($1)', [pid]);
   await Promise.all(firing);
   await waitUntil(
-    'it is gone',
+    'the killed session is gone',
     async () =>
       !(await value(client, 'select count(*)::int from pg_stat_activity where pid = $1', [pid])),
   );
@@ -86,7 +86,7 @@ test('whoever is killed while firing has fired nothing, and another does', async
   await expectOnce(200);
 });
 
-test('a firing in an open transaction holds up no other schedule, and a claim none', async () => {
+test('an open transaction that fires delays no other schedule and no claim', async () => {
   await manyDue(50);
   const other = await db.connect();
   await other.query('begin');
@@ -96,12 +96,12 @@ test('a firing in an open transaction holds up no other schedule, and a claim no
   await client.query('select tock.tick()');
   expect(await value(client, 'select count(*)::int from tock.schedule_history')).toBe(40);
   await other.query('rollback');
-  // A little below the newest fired is read each time: nobody has to wait for the sweep.
+  // Each call reads a little below the newest fire, so these fires need no sweep.
   expect(await fireSchedules(client, 1000, false)).toBe(10);
   await expectOnce(50);
 });
 
-test('what was put in a transaction that was open for long is found by the sweep', async () => {
+test('the sweep finds a schedule that was put in a long transaction', async () => {
   const other = await db.connect();
   await other.query('begin');
   await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
@@ -166,7 +166,7 @@ test('a schedule that is being put is not fired, and not afterwards by its old t
   expect(await scheduleHistory(client, 's')).toEqual([]);
 });
 
-test('of many who put, pause, resume, run and drop one schedule at once each leaves it whole', async () => {
+test('a schedule stays consistent while sessions put, pause, resume, run and drop it at once', async () => {
   const calls = [
     `select tock.put_schedule('s', '{"queue": "q", "every_seconds": 1, "missed": "all"}')`,
     `select tock.put_schedule('s', '{"queue": "q", "cron": "* * * * * *"}')`,
@@ -194,7 +194,7 @@ test('of many who put, pause, resume, run and drop one schedule at once each lea
   ).toBe(runs);
 });
 
-test('a sweep notes who is writing: when they have ended it is time soon, and a tick sweeps', async () => {
+test('a sweep records open writers: after their end next_wake_at comes soon, and a tick sweeps', async () => {
   const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
   await putSchedule(client, 'far', { queue: 'q', cron: '@yearly' });
   const other = await db.connect();
@@ -202,14 +202,14 @@ test('a sweep notes who is writing: when they have ended it is time soon, and a 
   await putSchedule(other, 'late', { queue: 'late', every_seconds: 3600 });
   await client.query('select tock.tick()');
   expect(Number(await wake()) - Date.now()).toBeGreaterThan(1000);
-  // Others have fired since, and later ones.
+  // Meanwhile other sessions have fired later fires.
   await backdateSchedule(other, 'late', 10);
   await client.query(
     `insert into tock.schedule_history (schedule, fire_at, due_at, outcome)
      select 'x', now(), now(), 'missed' from generate_series(1, 60)`,
   );
   await other.query('commit');
-  // The next sweep comes after twenty times as long as the last one took, and not when the year is over.
+  // The pause until the next sweep is twenty times the last sweep's duration, so it is short.
   expect(Number(await wake()) - Date.now()).toBeLessThan(60_000);
   const ticked = () => client.query('select tock.tick()').then(() => queuedTasks(client, 'late'));
   await expect.poll(ticked).not.toEqual([]);

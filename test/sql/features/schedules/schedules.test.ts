@@ -14,7 +14,7 @@ databasePerTest();
 
 const seconds = (from: Date | null, to: Date | null) => (Number(to) - Number(from)) / 1000;
 
-test('a schedule fires its task once, with all that it asks for, and goes on to its next fire', async () => {
+test('a schedule fires its task once, with all its options, and gets its next fire', async () => {
   const made = await putSchedule(client, 'nightly', {
     queue: 'reports',
     payload: { kind: 'nightly' },
@@ -86,7 +86,7 @@ test('a period begins at starts_at, and ends before ends_at', async () => {
   expect(next.map(({ fire_at }) => fire_at.toISOString())).toEqual([at(100), at(160)]);
 });
 
-test('what runs once is over afterwards, and putting it again as it was changes nothing', async () => {
+test('a schedule with run_at ends after its fire, and putting it again unchanged does nothing', async () => {
   const at = (seconds: number) => new Date(Date.now() + 1000 * seconds).toISOString();
   const once = { queue: 'once', run_at: at(-1), payload: 1 };
   await putSchedule(client, 'once', { ...once, run_at: at(1000) });
@@ -126,7 +126,7 @@ test('putting a schedule again keeps its next fire unless its timing changes, an
   expect(await scheduleHistory(client, 'again')).toHaveLength(1);
 });
 
-test('a paused schedule does not fire, and what fell into its pause is not missed', async () => {
+test('a paused schedule does not fire, and fires during its pause do not count as missed', async () => {
   await putSchedule(client, 'pausing', { queue: 'pausing', every_seconds: 10, missed: 'all' });
   const [paused] = await rows(
     client,
@@ -148,7 +148,7 @@ test('a paused schedule does not fire, and what fell into its pause is not misse
   expect(await rows(client, "select * from tock.pause_schedule('nobody')")).toEqual([]);
 });
 
-test('a schedule runs now, also when paused, and its plan stays; a repeated call gives the same task', async () => {
+test('run_schedule fires at once, also when paused, keeps the next fire, and a repeat returns the same task', async () => {
   const { next_fire_at } = await putSchedule(client, 'now', {
     queue: 'now',
     cron: '@yearly',
@@ -220,7 +220,7 @@ test('overlap replace cancels the last task that has not ended', async () => {
   expect(states).toEqual(['cancelled', 'cancelled', 'ready']);
 });
 
-test('jitter puts a fire off by the same time however often it is computed, up to its bound', async () => {
+test('jitter delays a fire by the same time each time it is computed, up to its bound', async () => {
   await putSchedule(client, 'jitter', { queue: 'q', every_seconds: 60, jitter_seconds: 30 });
   const off = await rows<{ ms: number; again: number }>(
     client,
@@ -234,7 +234,7 @@ test('jitter puts a fire off by the same time however often it is computed, up t
   expect(seconds(next_fire_at, due_at) * 1000).toBe(off[0]?.ms);
 });
 
-test('schedules are listed by name and by queue, part by part', async () => {
+test('schedules are listed by name and by queue, page by page', async () => {
   for (const name of ['l1', 'l2', 'l3'])
     await putSchedule(client, name, { queue: 'listed', cron: '@daily' });
   const list = (after: string | null, limit: number) =>

@@ -49,7 +49,7 @@ export async function showSchedule(client: Client, name: string): Promise<Schedu
   )[0] as Schedule;
 }
 
-/** What became of a schedule's fires, the oldest first. */
+/** The history of a schedule's fires, the oldest first. */
 export async function scheduleHistory(
   client: Client,
   name: string,
@@ -67,7 +67,7 @@ export async function fireSchedules(client: Client, limit = 1000, sweep = true):
   return value(client, 'select tock.fire_schedules(p_limit => $1, p_sweep => $2)', [limit, sweep]);
 }
 
-/** As if nobody had fired since some seconds ago: the next fire is the first since then, and a period began before. */
+/** Moves the next fire to the first one after `seconds` ago, and the begin of a period back. */
 export async function backdateSchedule(
   client: Client,
   name: string,
@@ -86,7 +86,7 @@ export async function backdateSchedule(
   );
 }
 
-/** Payloads of a queue's runs that are ready, in order. */
+/** The payloads of a queue's runs, in their order. */
 export async function queuedTasks(client: Client, queue: string): Promise<unknown[]> {
   const found = await rows<{ payload: unknown }>(
     client,

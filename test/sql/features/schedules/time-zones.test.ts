@@ -4,7 +4,7 @@ import { refusal, rows } from '../../verbs.ts';
 
 databasePerFile();
 
-/** What the clocks show at the next fires. */
+/** The local times of the next fires. */
 async function local(cron: string, zone: string, after: string, count: number): Promise<string[]> {
   const found = await rows<{ local_time: string }>(
     client,
@@ -28,7 +28,7 @@ async function instants(
   return found.map(({ fire_at }) => fire_at.toISOString().replace('.000Z', 'Z'));
 }
 
-test('a fixed time that the clocks skip runs when they have jumped, once', async () => {
+test('a fixed time that the clocks skip fires once, right after the jump', async () => {
   expect(await local('30 2 * * *', 'Europe/Berlin', '2026-03-28T00:00:00Z', 3)).toEqual([
     '2026-03-28 02:30:00',
     '2026-03-29 03:00:00',
@@ -40,18 +40,18 @@ test('a fixed time that the clocks skip runs when they have jumped, once', async
   ]);
 });
 
-test('a fixed time that the clocks show twice runs the first time', async () => {
+test('a fixed time that the clocks show twice fires the first time', async () => {
   expect(await instants('30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00:00Z', 2)).toEqual([
     '2026-10-25T00:30:00Z',
     '2026-10-26T01:30:00Z',
   ]);
-  // Also for who asks between the two.
+  // The start of this search lies between the two times at which the clocks show 2:30.
   expect(await instants('30 2 * * *', 'Europe/Berlin', '2026-10-25T01:10:00Z', 1)).toEqual([
     '2026-10-26T01:30:00Z',
   ]);
 });
 
-test('what runs by steps or stars runs whenever the clocks show it: not in a skipped hour, twice in a doubled one', async () => {
+test('an expression with steps or stars fires at each local time: not in a skipped hour, twice in a repeated one', async () => {
   expect(await instants('*/30 * * * *', 'Europe/Berlin', '2026-03-29T00:15:00Z', 3)).toEqual([
     '2026-03-29T00:30:00Z',
     '2026-03-29T01:00:00Z',
@@ -69,7 +69,7 @@ test('what runs by steps or stars runs whenever the clocks show it: not in a ski
   ]);
 });
 
-test('clocks that change by half an hour, by a day, or at midnight', async () => {
+test('fires are right where clocks change by half an hour, by a day, or at midnight', async () => {
   expect(await instants('15 2 * * *', 'Australia/Lord_Howe', '2026-10-03T00:00:00Z', 2)).toEqual([
     '2026-10-03T15:30:00Z',
     '2026-10-04T15:15:00Z',
@@ -78,7 +78,7 @@ test('clocks that change by half an hour, by a day, or at midnight', async () =>
     '2026-04-04T14:45:00Z',
     '2026-04-05T15:15:00Z',
   ]);
-  // 2011-12-30 was no day in Apia: what is missing is a date, and it doesn't run on another.
+  // The date 2011-12-30 did not exist in Apia. Its fire is left out, not moved to another date.
   expect(await local('0 9 * * *', 'Pacific/Apia', '2011-12-29T00:00:00Z', 3)).toEqual([
     '2011-12-29 09:00:00',
     '2011-12-31 09:00:00',
@@ -93,7 +93,7 @@ test('clocks that change by half an hour, by a day, or at midnight', async () =>
   ]);
 });
 
-test('last days, workdays, and weekdays by number', async () => {
+test('fires by L, W and # fall on last days, workdays and numbered weekdays', async () => {
   const from = '2027-01-30T12:00:00Z';
   const days = async (cron: string, count: number) =>
     (await local(cron, 'UTC', from, count)).map((text) => text.slice(0, 10));
@@ -109,7 +109,7 @@ test('last days, workdays, and weekdays by number', async () => {
   expect(await days('@weekly', 1)).toEqual(['2027-01-31']);
 });
 
-test('fires are counted alike whatever time zone and date style the session has', async () => {
+test("fires do not depend on the session's time zone and date style", async () => {
   for (const zone of ['Asia/Tokyo', 'America/New_York']) {
     const other = await db.connect();
     await other.query(
@@ -129,12 +129,12 @@ test('fires are counted alike whatever time zone and date style the session has'
   }
 });
 
-test('what is asked for ends with the year 9999', async () => {
+test('next_fires ends with the year 9999', async () => {
   const far = await local('0 0 29 2 +SUN', 'UTC', '9900-01-01T00:00:00Z', 1000);
   expect(far.at(-1)).toMatch(/^99\d\d-02-29/);
 });
 
-test('next_fires says what it is asked', async () => {
+test('next_fires names the field of an invalid argument', async () => {
   const of = (text: string) => refusal(client.query(`select * from tock.next_fires(${text})`));
   expect(await of('')).toMatchObject({ code: 'TK422', detail: 'cron' });
   expect(await of("p_cron => '@daily', p_count => 0")).toMatchObject({

@@ -33,7 +33,7 @@ test.each([
   ['promotes', 'debounce', later, 'select tock.promote() where $1::bigint[] is not null'],
   ['changes a ready one as', 'replace', unfinished, `select tock.change($1, '{"payload": 0}')`],
 ])(
-  'while somebody %s the task of a key, %s says to try again',
+  'while another transaction %s the task of a key, %s gets TK503',
   async (how, on_conflict, more, statement) => {
     const [other, keeper] = [await db.connect(), await db.connect()];
     const queue = how.replaceAll(' ', '-');
@@ -57,7 +57,7 @@ test.each([
   },
 );
 
-test("a key that another transaction has is waited for as long as the caller's lock_timeout says", async () => {
+test("an enqueue waits for a key of another transaction for the caller's lock_timeout", async () => {
   const [other, impatient] = [await db.connect(), await db.connect()];
   await other.query('begin');
   await enqueue(other, 'impatient', [keyed(1)]);
@@ -69,7 +69,7 @@ test("a key that another transaction has is waited for as long as the caller's l
   expect(await enqueue(impatient, 'impatient', [keyed(3)])).toHaveLength(1);
 });
 
-test('one call takes 1,000 tasks that may change others, and no more', async () => {
+test('a call takes at most 1,000 tasks that may change others', async () => {
   const many = (count: number, options: object) =>
     Array.from({ length: count }, (_, n) => keyed(n, options, `k${n}`));
   const tasks = [{}, ...many(1000, { on_conflict: 'replace' })];
@@ -94,7 +94,7 @@ test.each(['keep', 'replace'])(
   },
 );
 
-test('a task that is cancelled under a claim that goes on may run beside the next of its key', async () => {
+test('a task that is cancelled during an uncommitted claim may run beside the next task of its key', async () => {
   const other = await db.connect();
   const [first] = await enqueue(client, 'beside', [keyed(1, unfinished)]);
   await other.query('begin');
@@ -104,13 +104,13 @@ test('a task that is cancelled under a claim that goes on may run beside the nex
   await other.query('commit');
   await claim(client, 'beside');
   const states = [await task(client, first as string), await task(client, second as string)];
-  // Over for its key when it was cancelled, which nobody can know to have been too late.
+  // The cancel ended the task for its key. It could not see the uncommitted claim, which came first.
   expect(states.map((one) => one?.state)).toEqual(['running', 'running']);
   expect(states[0]?.runs).toMatchObject([{ cancel_requested: true }]);
 });
 
 test.each(['replace', 'merge', 'debounce'])(
-  'within its period %s drops what comes after the end',
+  'within its period %s drops tasks that come after the end of the first',
   async (on_conflict) => {
     const queue = `period-${on_conflict}`;
     const one = (payload: unknown[]) =>

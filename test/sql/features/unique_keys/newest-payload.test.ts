@@ -19,14 +19,14 @@ import { claimPayloads, enqueueOne, taskWithKey } from './unique_keys.ts';
 
 databasePerFile();
 
-describe('what is committed after its task has started comes to run', () => {
+describe('a payload that is committed after its task has started runs too', () => {
   const ways: [string, object][] = [
-    ['what is to rerun', { on_conflict: 'rerun' }],
-    ['what replaces a pending one', { on_conflict: 'replace', unique_policy: 'pending' }],
-    ['what replaces, with no policy said', { on_conflict: 'replace' }],
-    ['what is merged', { on_conflict: 'merge' }],
-    ['what is put off', { on_conflict: 'debounce' }],
-    ['what is throttled', { on_conflict: 'throttle', unique_seconds: 60 }],
+    ['with rerun', { on_conflict: 'rerun' }],
+    ['with replace and the policy pending', { on_conflict: 'replace', unique_policy: 'pending' }],
+    ['with replace and the default policy', { on_conflict: 'replace' }],
+    ['with merge', { on_conflict: 'merge' }],
+    ['with debounce', { on_conflict: 'debounce' }],
+    ['with throttle', { on_conflict: 'throttle', unique_seconds: 60 }],
   ];
   test.each(ways)('%s', async (name, options) => {
     const queue = name.replaceAll(/[ ,]+/g, '-');
@@ -47,7 +47,7 @@ describe('what is committed after its task has started comes to run', () => {
     await expectInvariants(client);
   });
 
-  test('what was changed beside a claim that was not committed when the change was', async () => {
+  test('with rerun, when the change commits before the claim that it did not see', async () => {
     const rerun = { on_conflict: 'rerun' };
     await enqueueOne('claimed', 1, rerun);
     await promote(client);
@@ -61,7 +61,7 @@ describe('what is committed after its task has started comes to run', () => {
     expect((await claimPayloads('claimed')).map((run) => run.payload)).toEqual([2]);
   });
 
-  test('all that was written beside workers: their last run of a key has its newest payload', async () => {
+  test("beside workers: each key's last run has its newest payload", async () => {
     const keys = Array.from({ length: 6 }, (_, n) => `doc ${n}`);
     const newest = new Map<string, number>();
     const ran = new Map<string, number>();
@@ -112,11 +112,11 @@ describe('what is committed after its task has started comes to run', () => {
   });
 });
 
-describe('what changed while it ran', () => {
+describe('a task whose payload changed while it ran', () => {
   const rerun = (at?: string) => ({ on_conflict: 'rerun', ...(at && { changed_at: at }) });
   const at = (minute: number) => `2026-01-01T00:${String(minute).padStart(2, '0')}:00Z`;
 
-  test('is done once more when it ends, once, with the newest payload', async () => {
+  test('runs once more after its end, with the newest payload', async () => {
     await enqueueOne('rerun', 1, rerun(at(1)));
     const first = await claimPayloads('rerun');
     const again = await enqueueOne('rerun', 2, rerun(at(2)));
@@ -130,7 +130,7 @@ describe('what changed while it ran', () => {
     expect(await claimPayloads('rerun')).toEqual([]);
   });
 
-  test('runs beside the tasks of a concurrency key of that name', async () => {
+  test('runs beside tasks of a concurrency key with the same name', async () => {
     await enqueue(client, 'named', [
       { payload: 'g', concurrency_key: 'k' },
       taskWithKey('k', rerun()),
@@ -144,7 +144,7 @@ describe('what changed while it ran', () => {
     expect(concurrency_key).toEqual({ concurrency_key: 'key:k' });
   });
 
-  test("waits for the one that runs, whatever its queue's concurrency keys let in", async () => {
+  test("runs again only after its end, whatever the queue's concurrency limits", async () => {
     await client.query(
       `select tock.put_queue('own-concurrency_key', '{"concurrency_limit": 3, "concurrency_retry": "yield", "concurrency_rate_limit": 1, "concurrency_rate_seconds": 3600}')`,
     );
@@ -158,7 +158,7 @@ describe('what changed while it ran', () => {
     expect((await claimPayloads('own-concurrency_key')).map((run) => run.payload)).toEqual([2]);
   });
 
-  test('is ignored when it is older than what was done', async () => {
+  test('does not run again for an older payload', async () => {
     const id = await enqueueOne('older', 1, rerun(at(5)));
     await complete(client, leaseOf(await claimPayloads('older')));
     expect(await enqueueOne('older', 0, rerun(at(5)))).toBe(id);
@@ -167,7 +167,7 @@ describe('what changed while it ran', () => {
     expect(await enqueueOne('older', 2, rerun(at(6)))).not.toBe(id);
   });
 
-  test('is done once more after a failure and a loss, too', async () => {
+  test('runs once more also after a failure and a loss', async () => {
     await enqueueOne('after-failure', 1, rerun());
     const first = await claimPayloads('after-failure');
     await enqueueOne('after-failure', 2, rerun());

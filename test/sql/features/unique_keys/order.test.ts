@@ -48,7 +48,7 @@ async function statesOf(...ids: string[]) {
   return states;
 }
 
-test('what is merged while a task runs is all there in its next attempt, and in the one after', async () => {
+test('payloads merged while a task runs are all in its next attempt, and in the one after', async () => {
   const merge = { on_conflict: 'merge', unique_policy: 'unfinished' };
   const id = await one('merged', [1], merge);
   for (const attempt of [1, 2]) {
@@ -59,7 +59,7 @@ test('what is merged while a task runs is all there in its next attempt, and in 
   expect(payloads(await take('merged'))).toEqual([[1, 12, 13, 22, 23]]);
 });
 
-describe('a call with keys and another that takes their tasks wait for each other in one direction', () => {
+describe('a call with keys does not deadlock with another that', () => {
   const later = { on_conflict: 'replace', delay_seconds: 3600 };
   const unfinished = { on_conflict: 'replace', unique_policy: 'unfinished' };
   const move = `select from tock.change($1::bigint[], '{"priority": 3}')`;
@@ -86,7 +86,7 @@ describe('a call with keys and another that takes their tasks wait for each othe
       await db.connect(),
       await db.connect(),
     ] as [pg.Client, pg.Client, pg.Client];
-    // each is held up in the middle of its tasks, and then let go
+    // A third transaction blocks both calls in the middle of their tasks, and then ends.
     await holder.query('begin');
     await holder.query(hold as string, [idsOf('m', 'ab'), ...kind]);
     const pids = [await pidOf(changing), await pidOf(keying)] as [number, number];
@@ -100,7 +100,7 @@ describe('a call with keys and another that takes their tasks wait for each othe
   });
 });
 
-describe('throttle holds for so long after the first', () => {
+describe('throttle delays the next task by its period after a first task', () => {
   const throttle = { on_conflict: 'throttle', unique_seconds: 3600 };
   const minutes = async (id: string) =>
     Math.round((((await task(client, id))?.run_at?.getTime() ?? 0) - Date.now()) / 60_000);
@@ -121,8 +121,8 @@ describe('throttle holds for so long after the first', () => {
   });
 });
 
-describe('a key that is named again and again comes to run', () => {
-  /** As if the key's task had come so many seconds earlier. */
+describe('a key that is enqueued again and again still runs, with', () => {
+  /** Moves the creation of the key's task back by some seconds. */
   const age = (queue: string, seconds: number) =>
     client.query(
       `update tock.unique_keys set created_at = created_at - $2 * interval '1 s' where queue = $1`,
@@ -148,7 +148,7 @@ describe('a key that is named again and again comes to run', () => {
     await makeDue(client, queue);
     await promote(client);
     expect(await stateOf(first)).toBe('ready');
-    // two of them are outstanding at most
+    // A key has at most two ready tasks.
     await age(queue, seconds);
     await one(queue, [4], options);
     expect(await stateOf(first)).toBe('ready');
@@ -170,7 +170,7 @@ describe('a key that is named again and again comes to run', () => {
     await expectInvariants(client);
   });
 
-  test('what was left before, and has started since, makes room for the next to be left', async () => {
+  test('replace: once an older ready task has started, another one may stay ready', async () => {
     const options = { on_conflict: 'replace' };
     const add = (payload: number) => one('room', payload, options);
     const left = await add(1);
@@ -186,7 +186,7 @@ describe('a key that is named again and again comes to run', () => {
   });
 });
 
-test('a ready task that counts until its end goes behind the others when it is changed', async () => {
+test('a ready task with the policy unfinished moves behind the others when it is changed', async () => {
   const options = { on_conflict: 'replace', unique_policy: 'unfinished' };
   const id = await one('behind', 1, options);
   await enqueue(client, 'behind', [{ payload: 'other', timeout_seconds: 60 }]);

@@ -20,7 +20,7 @@ import { claimPayloads, enqueueOne, taskWithKey } from './unique_keys.ts';
 
 databasePerFile();
 
-test('who comes while a key is being taken waits, and gets the same task', async () => {
+test('a second call with a key waits for the first one and returns the same task', async () => {
   const [holder, other] = [await db.connect(), await db.connect()];
   await holder.query('begin');
   const first = await enqueueOne('open', 1, {}, holder);
@@ -31,7 +31,7 @@ test('who comes while a key is being taken waits, and gets the same task', async
   expect(await second).toBe(first);
 });
 
-test('of eight callers with one key one adds a task, whatever they ask for', async () => {
+test('eight callers with one key add one task, with any on_conflict', async () => {
   const options = [
     {},
     { on_conflict: 'replace', unique_policy: 'unfinished' },
@@ -58,7 +58,7 @@ test('of eight callers with one key one adds a task, whatever they ask for', asy
   for (const on of callers) await on.end();
 });
 
-test('of eight callers who replace a ready task the last one leaves one', async () => {
+test('eight callers that replace a ready task leave one task', async () => {
   const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   for (const on_conflict of ['replace', 'merge', 'debounce', 'rerun', 'throttle']) {
     const queue = `newest-${on_conflict}`;
@@ -78,13 +78,13 @@ test('of eight callers who replace a ready task the last one leaves one', async 
   for (const on of callers) await on.end();
 });
 
-test('callers with many keys each, in any order, wait for each other in one direction', async () => {
+test('calls with many keys each, in any order, do not deadlock', async () => {
   const keys = Array.from({ length: 16 }, (_, n) => `k${n}`);
   const callers = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   const random = seededRandom(7);
   const call = (on: pg.Client) => {
     const half = keys.filter(() => random(2) === 0);
-    // some twice in a call, of which the first may take nothing
+    // Some keys occur twice in a call; of these the first task may add nothing.
     const tasks = [...half, ...half.slice(0, 4)]
       .map((key) => ({ key, at: random(1000) }))
       .sort((one, other) => one.at - other.at)

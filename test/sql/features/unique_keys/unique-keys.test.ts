@@ -17,7 +17,7 @@ import { claimPayloads, enqueueOne, payloadOf, taskWithKey } from './unique_keys
 
 databasePerFile();
 
-test('the first task of a key stands for those that come until it ends', async () => {
+test('a key returns its first task until that task ends', async () => {
   const first = await enqueueOne('keep', 1);
   expect(await enqueueOne('keep', 2)).toBe(first);
   const runs = await claimPayloads('keep');
@@ -29,7 +29,7 @@ test('the first task of a key stands for those that come until it ends', async (
   expect(await payloadOf(second)).toBe(4);
 });
 
-test('with the policy pending only until it starts, with period for so long after', async () => {
+test('with the policy pending a key returns its task until it starts, with period for a time after it', async () => {
   const pending = { unique_policy: 'pending' };
   const first = await enqueueOne('pending', 1, pending);
   expect(await enqueueOne('pending', 2, pending)).toBe(first);
@@ -94,7 +94,7 @@ describe('a task of the same key', () => {
     expect((await claimPayloads('replace')).map((run) => run.payload)).toEqual([2]);
   });
 
-  test('is put together with it, array with array', async () => {
+  test('is merged into it, array with array', async () => {
     const merge = { on_conflict: 'merge' };
     for (const more of [{ unique_policy: 'unfinished' }, { delay_seconds: 60 }]) {
       const queue = `merge-${Object.keys(more)[0]}`;
@@ -114,7 +114,7 @@ describe('a task of the same key', () => {
     });
   });
 
-  test('puts it off, for so long at most', async () => {
+  test('delays it, up to debounce_max_seconds', async () => {
     const debounce = { on_conflict: 'debounce', delay_seconds: 60, debounce_max_seconds: 90 };
     const id = await enqueueOne('debounce', 1, debounce);
     const due = async () => (await task(client, id))?.run_at?.getTime() ?? 0;
@@ -124,14 +124,14 @@ describe('a task of the same key', () => {
     );
     expect(await enqueueOne('debounce', 2, debounce)).toBe(id);
     const second = await due();
-    // 90 seconds from the first, which was 40 seconds ago
+    // The bound of 90 seconds counts from the first task, 40 seconds ago.
     expect(second - first).toBeLessThan(0);
     expect(second - Date.now()).toBeGreaterThan(40_000);
     expect(second - Date.now()).toBeLessThan(51_000);
     expect(await payloadOf(id)).toBe(2);
   });
 
-  test('is throttled: the first at once, the newest of the others when the time is up', async () => {
+  test('is throttled: the first runs at once, the newest of the others after the period', async () => {
     const throttle = { on_conflict: 'throttle', unique_seconds: 3600 };
     const first = await enqueueOne('throttle', 1, throttle);
     expect((await claimPayloads('throttle')).map((run) => run.id)).toEqual([first]);
@@ -152,7 +152,7 @@ describe('a task of the same key', () => {
     expect(await task(client, second)).toMatchObject({ state: 'waiting', payload: 2 });
   });
 
-  test('in one call counts as one after the other', async () => {
+  test('is handled in the order of the call', async () => {
     const ids = await enqueue(client, 'one-call', [
       taskWithKey(1, { on_conflict: 'replace' }),
       { payload: 'plain' },
@@ -171,7 +171,7 @@ describe('a task of the same key', () => {
   });
 });
 
-test('keys and concurrency keys that nobody has used for long are forgotten, others are not', async () => {
+test('unique keys and concurrency keys unused for 8 days are pruned, others are not', async () => {
   const done = await enqueueOne('tidy', 1, { concurrency_key: 'g' });
   await complete(client, leaseOf(await claimPayloads('tidy')));
   await enqueue(client, 'tidy', [taskWithKey(2, { concurrency_key: 'h' }, 'open')]);
@@ -192,7 +192,7 @@ test('keys and concurrency keys that nobody has used for long are forgotten, oth
   expect(await enqueueOne('tidy', 3)).not.toBe(done);
 });
 
-test('keys that are still to be kept do not stand before others', async () => {
+test('keys that must be kept do not keep a bounded prune from the others', async () => {
   const keysOf = (queue: string, count: number, options: object = {}) =>
     enqueue(
       client,
@@ -212,7 +212,7 @@ test('keys that are still to be kept do not stand before others', async () => {
     `update tock.unique_keys set created_at = created_at - interval '8 days',
        written_at = written_at - interval '8 days' where queue like 'age-%'`,
   );
-  // the memory of what a key has seen counts from when it was last told
+  // The time for which a key remembers changed_at counts from the key's last write.
   const at = (day: number) => ({ changed_at: `2026-01-0${day}T00:00:00Z` });
   await keysOf('age-written', 4, { ...at(1), unique_policy: 'period', unique_seconds: 31536000 });
   const counts = async () =>
@@ -242,7 +242,7 @@ describe('a call with many keys', () => {
   const many = (count: number, key: (n: number) => string) =>
     Array.from({ length: count }, (_, n) => taskWithKey(n, {}, key(n)));
 
-  test('takes 10,000 of them, and as many again that are taken', async () => {
+  test('takes 10,000 new keys, and then 10,000 existing ones', async () => {
     const tasks = many(10_000, (n) => `k${n}`);
     const ids = await enqueue(client, 'many', tasks);
     expect(new Set(ids).size).toBe(10_000);
@@ -250,7 +250,7 @@ describe('a call with many keys', () => {
     expect(await enqueue(client, 'many', tasks.reverse())).toEqual(ids.reverse());
   });
 
-  test('takes no more, and no more than 100 of one', async () => {
+  test('takes at most 10,000 keys, and at most 100 tasks of one key', async () => {
     const more = [{}, ...many(10_001, (n) => `k${n}`)];
     expect(await refusal(enqueue(client, 'too-many', more))).toMatchObject({
       code: 'TK422',

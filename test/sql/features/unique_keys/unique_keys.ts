@@ -8,7 +8,7 @@ export const taskWithKey = (payload: unknown, options: object = {}, key = 'k') =
   ...options,
 });
 
-/** Enqueues one and says its id. */
+/** Enqueues one task with a key and returns its id. */
 export async function enqueueOne(
   queue: string,
   payload: unknown,

@@ -36,7 +36,7 @@ afterAll(() => db.drop());
 const queue = () => `c${++count}`;
 const first = <T>(list: T[]): T => list[0] as T;
 
-/** What cancel() says of a task in a state, and what task() says then. */
+/** For a task in each state: the answer of cancel(), and the state that task() shows afterwards. */
 const outcomes: Record<State, [changed: boolean, state: string]> = {
   waiting: [true, 'cancelled'],
   ready: [true, 'cancelled'],

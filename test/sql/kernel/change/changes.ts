@@ -37,7 +37,7 @@ export function erase(client: Client, id: string): Promise<number | null> {
   return value(client, 'select tock.erase(p_id => $1)', [id]);
 }
 
-/** What the last claim of the transaction said: claims in one of its own. */
+/** Claims, and returns the number of runs and the claim's state in the same transaction. */
 export async function claimWithState(client: Client, queue: string, limit = 1) {
   const [row] = await rows<{ runs: number; answer: string }>(
     client,
@@ -49,7 +49,7 @@ export async function claimWithState(client: Client, queue: string, limit = 1) {
   return row;
 }
 
-/** Tasks that a worker is asked to stop. */
+/** The tasks whose worker must stop, as extend() returns them; undefined without a lease. */
 export async function cancelRequests(client: Client, lease: string): Promise<string[] | undefined> {
   const [row] = await rows<{ cancel: string[] }>(
     client,
@@ -64,7 +64,7 @@ export type State = (typeof states)[number];
 
 export type TaskInState = { id: string; state: State; lease: string };
 
-/** A task of a queue of its own, brought into a state. */
+/** A task in the given state, in its own queue. */
 export async function taskInState(
   client: Client,
   queue: string,
@@ -82,7 +82,7 @@ export async function taskInState(
   return { id, state, lease };
 }
 
-/** Queue q hands out nothing, also when what waits in it has become due. */
+/** Expects queue q to have no run left, also after its waiting tasks are due and promoted. */
 export async function expectNothingLeft(client: pg.Client): Promise<void> {
   for (let round = 0; round < 3; round++) {
     expect(await claim(client, 'q', { limit: 9 })).toEqual([]);

@@ -3,23 +3,23 @@ import { sleep } from '../../../sleep.ts';
 import { claim, complete, enqueue, expire, fail, type Run, release } from '../../verbs.ts';
 import { type ChangeOutcome, cancel, change } from './changes.ts';
 
-/** What the callers know of one task. Instants are counts of a clock that every call moves. */
+/** The callers' knowledge of one task. Its times are counts of a clock that every call advances. */
 type Known = {
   id: string;
   n: number;
-  /** The lease it was last handed out with, as long as nobody has ended that. */
+  /** The lease of its last run, until a call of this load ends it. */
   live: string | null;
-  /** Calls that end a run of it: under way, and ever. */
+  /** Calls that end one of its runs: now in progress, and in all. */
   ending: number;
   ends: number;
   done: number;
   cancelledAt: number;
   askedToStop: boolean;
-  /** The last payload and priority that were promised to later claims, and since when. */
+  /** The last payload and priority that later claims must return, and the time from which they must. */
   version: number;
   priority: number | null;
   promisedAt: number;
-  /** How many more attempts may not know of that: one, where another's end was being decided on. */
+  /** 1 if one more attempt may miss the last change, because another attempt was ending during the change. */
   spare: number;
 };
 
@@ -28,11 +28,11 @@ export type LoadState = {
   limit: number;
   random: (below: number) => number;
   going: boolean;
-  /** How many tasks were sent. */
+  /** The number of tasks enqueued. */
   sent: number;
   tasks: Map<string, Known>;
   wrong: string[];
-  /** How often something was done or met. */
+  /** How often each event occurred. */
   seen: Map<string, number>;
 };
 
@@ -52,7 +52,7 @@ async function send(on: pg.Client, watch: LoadState, count: number): Promise<Kno
     tenant: `t${n % 9}`,
     max_attempts: 1000,
   }));
-  // Known before they can be claimed.
+  // The tasks are in the map before the commit, so before a claim can return them.
   await on.query('begin');
   const ids = await enqueue(on, watch.queue, tasks);
   const sent: Known[] = [];
@@ -76,7 +76,7 @@ async function send(on: pg.Client, watch: LoadState, count: number): Promise<Kno
   return sent;
 }
 
-/** Whether what was handed out could rightly be, as far as the callers know. */
+/** Checks that a claimed run agrees with the callers' knowledge of its task. */
 function judge(watch: LoadState, run: Run, asked: number): void {
   const known = watch.tasks.get(run.id) as Known;
   const { n, v } = run.payload as { n: number; v: number };
@@ -123,7 +123,7 @@ export async function workOnce(on: pg.Client, watch: LoadState, kind: number): P
   } else if (kind < 19) {
     await ended(known, () => release(on, first.lease));
   } else {
-    // The reaper ends these, some time: what is changed from now on may meet it.
+    // The reaper ends these runs at an unknown time, so it may end one during any later change.
     for (const one of known) one.ending = Number.POSITIVE_INFINITY;
     await ended(known, () => expire(on, first.lease));
   }
@@ -139,7 +139,7 @@ export async function work(on: pg.Client, watch: LoadState): Promise<void> {
   }
 }
 
-/** Each caller changes tasks that it sent a moment ago: so it knows what was promised last. */
+/** Changes or cancels tasks that this caller enqueued itself: no other caller changes them. */
 export async function changeOrCancel(
   on: pg.Client,
   watch: LoadState,
@@ -168,7 +168,7 @@ export async function changeOrCancel(
       answer = await change(on, [head.id], { payload });
     } else if (kind < 8) {
       priority = watch.random(10);
-      // Until it is answered, either may hold.
+      // During the call a claim may return the old or the new priority.
       for (const one of list) one.priority = null;
       answer = await change(on, ids, { priority });
     } else {
@@ -183,7 +183,7 @@ export async function changeOrCancel(
         watch,
         `${['cancel', ...Array(4).fill('edit'), ...Array(3).fill('prioritise'), 'put off', 'put off'][kind]} ${told.state}`,
       );
-      // An attempt that ends at the same moment may have been decided on without it, the one after that not.
+      // An attempt that ended during the call may be retried without the change. The next attempt must have it.
       const sure = clear[n] && one.ending === 0 && one.ends === before[n];
       if (!sure) one.spare = 1;
       if (kind < 1) {

@@ -26,7 +26,7 @@ const begin = async () => {
 
 type Open = { on: pg.Client; ids: string[] };
 
-/** Tasks over priorities and lanes, 24 of them for each of 20 transactions that cancel theirs. */
+/** Enqueues tasks over priorities and lanes. Each of 20 open transactions cancels 24 of them. */
 async function cancels(count: number): Promise<{ all: string[]; open: Open[] }> {
   const all: string[] = [];
   for (let call = 0; call < 4; call++) {
@@ -47,7 +47,7 @@ async function cancels(count: number): Promise<{ all: string[]; open: Open[] }> 
   return { all, open };
 }
 
-/** A worker that would rather fail than wait. */
+/** A worker whose statements fail instead of waiting long for a lock. */
 async function impatient(): Promise<pg.Client> {
   const on = await db.connect();
   await on.query(`set lock_timeout = ${conditionTimeout}`);
@@ -59,14 +59,14 @@ test('open cancels in twenty transactions block no claim, and come too late for 
   const workers = await Promise.all([1, 2, 3, 4].map(impatient));
   const claims = await Promise.all(workers.map((on) => drain(on, 'q', { limit: 7 })));
   const got = claims.flat(2).map((run) => run.id);
-  // A worker may have found every stream busy when it looked last.
+  // In a worker's last claim all streams may have been locked by others.
   const rest = (await drain(client, 'q')).flat().map((run) => run.id);
   expect([...got, ...rest].toSorted()).toEqual(all.toSorted());
   expect(got.length).toBeGreaterThan(1000);
   for (const [n, { on }] of open.entries()) await on.query(n % 2 ? 'commit' : 'rollback');
   expect(await claim(client, 'q', { limit: 100 })).toEqual([]);
   await expectInvariants(client);
-  // What was committed holds for the next attempts, and nothing else.
+  // The committed cancels, and only these, hold for the next attempts.
   const leases = await rows<{ token: string }>(
     client,
     'select token from tock.leases where runs > 0',

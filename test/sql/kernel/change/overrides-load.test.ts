@@ -27,7 +27,7 @@ async function maintenance_jobs(on: pg.Client, watch: LoadState): Promise<void> 
   }
 }
 
-/** Ends everything still open, so that each task must have come to its end. */
+/** Ends all open leases and promotes all waiting tasks, until every task has ended. */
 async function finish(watch: LoadState): Promise<void> {
   for (let round = 0; round < 50; round++) {
     await client.query(
@@ -41,7 +41,7 @@ async function finish(watch: LoadState): Promise<void> {
     for (let got = 1; got > 0; left += got) got = await workOnce(client, watch, 0);
     if (left === 0) return;
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 50 rounds.');
 }
 
 test.each([

@@ -28,7 +28,7 @@ let owner: pg.Client;
 /** A session whose plans were made while the tables were nearly empty. */
 let old: pg.Client;
 
-/** Each verb that reads marks, about 20 tasks at a time. */
+/** Calls each verb that reads overrides, for about 20 tasks each. */
 async function day(on: pg.Client): Promise<void> {
   const ids = await enqueue(on, 'hot', numberedTasks(60, 0, { priority: 0 }));
   const later = await enqueue(
@@ -59,7 +59,7 @@ async function day(on: pg.Client): Promise<void> {
   await asVerb(on, 'select count(*) from tock.resolve_tasks($1)', [ids]);
 }
 
-// 80,000 runs, half of them behind their cursors, 20,000 changed and 20,000 cancelled, 20,000 with results.
+// 80,000 runs, half of them below their cursors; 20,000 changed, 20,000 cancelled, 20,000 with results.
 beforeAll(async () => {
   db = await freshDatabase();
   owner = await db.connect();

@@ -42,7 +42,7 @@ const begin = async () => {
 const one = async (options: object = {}) =>
   (await enqueue(client, 'q', [{ payload: 'sent', ...options }]))[0] as string;
 
-/** The second call is made while the first one's transaction is open, and answered after it. */
+/** Makes the second call while the first one's transaction is open, and commits when the second one waits. */
 async function overlapping<A, B>(
   first: (on: pg.Client) => Promise<A>,
   second: (on: pg.Client) => Promise<B>,

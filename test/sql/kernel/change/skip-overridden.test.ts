@@ -19,7 +19,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** As many tasks in one row of one stream, which takes 5,000 a call. */
+/** Enqueues tasks that follow each other in one stream: up to 5,000 tasks of a call share a stream. */
 async function inARow(count: number): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < count) {
@@ -32,7 +32,7 @@ async function cancelAll(ids: string[]): Promise<void> {
   for (let n = 0; n < ids.length; n += 10_000) await cancel(client, ids.slice(n, n + 10_000));
 }
 
-/** Claims once, and says how many rows each node of each plan read of the tables that grow. */
+/** Makes a call, and returns its answer and the most rows that one scan read of the tables that grow. */
 async function readBy<T>(call: (on: pg.Client) => Promise<T>): Promise<[T, number]> {
   const on = await db.connect(db.superUrl);
   await call(on);
@@ -52,7 +52,7 @@ test('claims skip 50,000 cancelled runs in a row 10,000 at a time, and reach the
   await cancelAll(ids);
   const [behind] = await enqueue(client, 'q', numberedTasks(1));
   const [lower] = await enqueue(client, 'q', numberedTasks(1, 0, { priority: 9 }));
-  // The second of two claims is the one that is read: at most 10,000 runs, with two marks each.
+  // The second call is measured. It reads up to 10,000 runs with their overrides.
   const [answer, most] = await readBy((on) => claimWithState(on, 'q'));
   expect(answer).toEqual({ runs: 0, answer: 'passing' });
   expect(most).toBeGreaterThan(9_000);
@@ -93,7 +93,7 @@ test.each([1, 7, 100])(
     expect(most).toBeLessThan(4 * limit + 150);
     const rest = (await drain(client, 'q', { limit: 5000 })).map((part) => part.length);
     expect(rest.reduce((sum, count) => sum + count, 0)).toBe(10_000 - 2 * limit);
-    // A thousand skips at most are written on one lease.
+    // A lease row stores up to 1,000 skipped runs.
     expect(Math.max(...rest)).toBeGreaterThanOrEqual(1000);
     const skipped = 'select max(cardinality(skips)) from tock.leases';
     expect(await value(client, skipped)).toBeLessThanOrEqual(1000);
@@ -107,7 +107,7 @@ test('a single override far ahead does not slow a claim before it is near', asyn
   const on = await db.connect(db.superUrl);
   const plans = await watchPlans(on);
   for (let n = 0; n < 8; n++) expect(await claim(on, 'q', { limit: 100 })).toHaveLength(100);
-  // the statement of pass_overridden()
+  // Counts the scans of pass_overridden().
   const slow = () =>
     plans.scans().filter(({ query }) => query.startsWith('select r.position, r.timeout_seconds'))
       .length;

@@ -123,14 +123,14 @@ test('a change locks up to 1,000 streams in one call', async () => {
   expect(await refusal(owner.query(held, [1001]))).toMatchObject({ code: 'TK422', detail: 'ids' });
 });
 
-/** A change that has waited for others for too long has changed nothing, and is made again. */
+/** Repeats a change that gave up its wait for locks (TK503), which changed nothing. */
 const changeAgain: typeof change = (...call) =>
   change(...call).catch((error) => {
     if (error.code !== 'TK503') throw error;
     return changeAgain(...call);
   });
 
-test('concurrent changes and cancels of the same tasks answer what they did', async () => {
+test('the answers of concurrent changes and cancels of the same tasks are true', async () => {
   const all = await enqueue(client, 'q', numberedTasks(40));
   const did = new Map<string, string[]>(all.map((id) => [id, []]));
   const change1 = async (n: number) => {
@@ -155,7 +155,7 @@ test('concurrent changes and cancels of the same tasks answer what they did', as
   expect(cancelled.size).toBe(20);
   const got = (await drain(client, 'q')).flat();
   expect(ids(got).toSorted()).toEqual(all.filter((id) => !cancelled.has(id)).toSorted());
-  // the replacements of a task, and no other, are what was answered
+  // A task has one more run for each answered change, and its payload is one of these changes.
   for (const id of all) {
     const told = await task(client, id);
     expect(told?.runs).toHaveLength(1 + (did.get(id)?.length ?? 0));

@@ -12,14 +12,14 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-// A tenth of each lot is there before the first claim: soon the workers wait at the writers' heels,
-// where a claim's own snapshot and that of the statement around it differ.
+// A tenth of the tasks is ready before the first claim. Soon the workers wait for each new task. Then the
+// snapshot of a claim's inner statement can be newer than that of the outer one.
 test.each([
   [1, 2_000],
   [7, 7_000],
   [100, 15_000],
 ])(
-  'eight workers at limit %i claim %i tasks, each once and with its payload, while writers go on',
+  'eight workers at limit %i claim %i tasks beside writers, each once and with its payload',
   async (limit, total) => {
     const queue = `limit-${limit}`;
     const client = await db.connect();
@@ -62,7 +62,7 @@ test.each([
     writing = false;
     await working;
     for (const runs of [await claim(client, queue, { limit: 1000 })]) {
-      // A worker may have found every stream busy when it looked last.
+      // In a worker's last claim all streams may have been locked by others.
       for (const run of runs) delivered.push([run.id, JSON.stringify(run.payload)]);
     }
     expect(sent.size).toBe(total);

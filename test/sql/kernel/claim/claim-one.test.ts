@@ -17,7 +17,7 @@ import {
   waitUntilBlocked,
 } from '../../verbs.ts';
 
-// One task without options, one run, a whole lease: these have functions of their own.
+// Separate functions enqueue one task without options, claim one run and complete a whole lease of one.
 let db: Database;
 let client: pg.Client;
 const used: Database[] = [];
@@ -59,7 +59,7 @@ test('a claim of one does not lease a task that was cancelled since it read', as
 });
 
 test('claims of one in their own transactions promote due tasks', async () => {
-  // one claim in sixteen does so anyway
+  // One claim in sixteen promotes anyway, so the test makes four rounds.
   for (let round = 0; round < 4; round++) {
     await one(client);
     const [due] = await enqueue(client, 'q', [
@@ -167,7 +167,7 @@ test('a single task activates its stream', async () => {
 test('a single task is refused below the newest run', async () => {
   const ids = [await one(client), await one(client), await one(client)];
   const [from] = ids;
-  // still above where the stream began, and below what it holds
+  // This position is above the stream's start and below its newest run.
   await client.query("select setval('tock.positions', $1::bigint >> 20)", [from]);
   await one(client).then(
     (id) => expect(BigInt(id) > BigInt(ids[2] as string)).toBe(true),

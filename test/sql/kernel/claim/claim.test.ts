@@ -61,7 +61,7 @@ test('one claim leases from the buckets of all tenants, and no tenant blocks ano
     );
     seen.add(String(place?.lane));
   }
-  // 400 runs of the greedy tenant alone would take 400 claims before another lane's turn.
+  // Without turns, the 400 runs of the greedy tenant would come before all other lanes.
   expect(seen.size).toBe(lanes);
   const all = (await drain(client, 'fair')).flat();
   expect(all.length + claims).toBe(416);

@@ -19,7 +19,7 @@ databasePerFile();
 
 const trace = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
 
-/** What lease_headers() says of each run of a claim, in its order. */
+/** The headers that lease_headers() returns for each run of a claim, in the claim's order. */
 async function headersOf(queue: string, limit = 1) {
   const runs = await claim(client, queue, { limit });
   const told = await value<Record<string, { headers: unknown }>>(

@@ -29,8 +29,8 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 
 const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 
-// The review's C2, held in the middle: what a claim sees of the later segment comes after what is committed
-// meanwhile to the earlier.
+// The claim waits between its reads of two segments. A run may be committed to the earlier segment meanwhile. A
+// claim that then moved its cursor into the later segment would skip that run.
 test('a claim that reads a later segment sees runs that were added to its own segment meanwhile', async () => {
   await enqueueAndComplete(client, 'q', 1);
   const writer = await db.connect();
@@ -54,7 +54,7 @@ test('a claim that reads a later segment sees runs that were added to its own se
   await expectInvariants(client);
 });
 
-/** Whoever waits for a stream or a slot waits as long as it takes. */
+/** Replaces wait_for_lock() so that waits for streams and slots never time out. */
 const waitForEver = () =>
   client.query(`create or replace function tock.wait_for_lock(p_key integer) returns boolean
     language plpgsql as $$
@@ -84,8 +84,8 @@ test('a claim whose stream was deactivated and reactivated behind its cursor lea
   await waitUntilBlocked(client, drawing);
   await first.query('commit');
   await held;
-  // the second has the stream now, has read its cursor, and stands before its draw
-  await waitUntil('the second claim stands before the table', () =>
+  // The second claim holds the stream and has read the cursor. It waits before it reads the runs.
+  await waitUntil('the second claim waits for the table', () =>
     value<boolean>(
       client,
       `select exists (select from pg_locks

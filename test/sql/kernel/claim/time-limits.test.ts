@@ -21,7 +21,7 @@ databasePerFile();
 const seconds = (n: number) => new Date(Date.now() + n * 1000).toISOString();
 const state = async (id: string | undefined) => (await task(client, id as string))?.state;
 
-/** Everything of a queue was meant to expire a minute earlier. */
+/** Moves the expiry of all tasks of a queue back by a minute. */
 const age = (queue: string) =>
   client.query(
     `with aged as (
@@ -34,7 +34,7 @@ const age = (queue: string) =>
   );
 
 describe('a task that expires', () => {
-  test('never starts after its time, and says so', async () => {
+  test('never starts after its time, and its state is expired', async () => {
     const [at, after, plain] = await enqueue(client, 'expires', [
       { expires_at: seconds(30) },
       { expires_in_seconds: 30 },
@@ -89,7 +89,7 @@ describe('a task that expires', () => {
     expect(await state(id)).toBe('expired');
   });
 
-  test('is counted from when it is due, and by its queue where it does not say', async () => {
+  test('counts its time from when it is due, and takes the default of its queue', async () => {
     await client.query(`select tock.put_queue('waits', '{"max_wait_seconds": 30}')`);
     const [now, later, own] = await enqueue(client, 'waits', [
       {},
@@ -119,7 +119,7 @@ describe('a task that expires', () => {
 });
 
 describe('a time limit', () => {
-  /** Does a call; a lease until `seconds` after any moment of it is as long as it should be. */
+  /** Makes a call. `lasts` accepts a deadline that is `seconds` after some instant of the call. */
   async function during<T>(call: () => Promise<T>) {
     const from = Date.now();
     const answer = await call();
@@ -131,7 +131,7 @@ describe('a time limit', () => {
     return { answer, lasts };
   }
 
-  /** Whole seconds from a claim to the end of its lease. */
+  /** Whole seconds from a claim to the deadline of its lease. */
   const lengthOf = (runs: Run[]) =>
     value<number>(
       client,
@@ -151,7 +151,7 @@ describe('a time limit', () => {
     expect(await lengthOf(await claim(client, 'limit'))).toBe(20);
   });
 
-  test('that is over is a failed attempt, not a lost one, until the last', async () => {
+  test('that is exceeded is a failed attempt, not a lost run, until the last attempt', async () => {
     await client.query(
       `select tock.put_queue('over', '{"backoff_base_seconds": 0, "max_attempts": 2}')`,
     );
@@ -175,7 +175,7 @@ describe('a time limit', () => {
     });
   });
 
-  test('is not that of a worker who died before it', async () => {
+  test('does not count for a worker that died before it', async () => {
     const [id] = await enqueue(client, 'died', [{ timeout_seconds: 600 }]);
     const runs = await claim(client, 'died', { lease_seconds: 10 });
     await client.query(
@@ -186,7 +186,7 @@ describe('a time limit', () => {
     expect(await task(client, id as string)).toMatchObject({ state: 'ready', lost: 1, attempt: 2 });
   });
 
-  test('of one length is leased by itself', async () => {
+  test('is shared by all runs of a lease: another limit needs another lease', async () => {
     await enqueue(
       client,
       'lengths',
@@ -204,7 +204,7 @@ describe('a time limit', () => {
     ]);
   });
 
-  test('ends a lease of one priority, whatever else is ready', async () => {
+  test('ends a lease of one priority, also if tasks of other priorities are ready', async () => {
     await client.query(
       `select tock.put_queue('ranks', '{"backoff_base_seconds": 0, "max_attempts": 2}')`,
     );
@@ -233,7 +233,7 @@ describe('a time limit', () => {
     await expectInvariants(client);
   });
 
-  test('is that of the queue where the task does not say', async () => {
+  test("is the queue's when the task has none", async () => {
     await client.query(`select tock.put_queue('of-queue', '{"timeout_seconds": 5}')`);
     await enqueue(client, 'of-queue', [{}]);
     expect(await lengthOf(await claim(client, 'of-queue'))).toBe(5);

@@ -49,7 +49,7 @@ test('a claim that had to wait returns all runs that it leases, later ones inclu
   expect(await value(client, 'select sum(runs)::int from tock.leases')).toBe(3);
 });
 
-test('a run claimed and completed in one transaction with other work is done with it', async () => {
+test('a run that is claimed and completed in one transaction with other work commits or rolls back with it', async () => {
   await client.query('create table effects (payload jsonb)');
   const ids = await enqueue(client, 'once', numberedTasks(2));
   const work = async (end: 'commit' | 'rollback') => {
@@ -71,7 +71,7 @@ const commit = (on: pg.Client) => value<string>(on, "select current_setting('syn
 
 test('a claim in its own transaction, marked as such, commits asynchronously', async () => {
   await enqueue(client, 'own', numberedTasks(2));
-  // The setting ends with the transaction: the same statement reads it, after the claim.
+  // The setting lasts until the end of the transaction, so the claim's own statement reads it.
   const setting = (alone: boolean) =>
     rows<{ setting: string }>(
       client,

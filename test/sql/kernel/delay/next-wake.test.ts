@@ -7,7 +7,7 @@ databasePerTest();
 const tick = () => value<Date | null>(client, 'select tock.tick()');
 const stateOf = async (id: string) => (await task(client, id))?.state;
 
-/** Ticks until a task is ready: sooner than after the time from sweep to sweep, which is long here. */
+/** Ticks until a task is ready. The sweep's period is an hour, so an early sweep must have promoted the task. */
 async function ticksTo(id: string): Promise<void> {
   await client.query(
     "update tock.maintenance_jobs set every_seconds = 3600 where name = 'promote'",
@@ -15,7 +15,7 @@ async function ticksTo(id: string): Promise<void> {
   await expect.poll(() => tick().then(() => stateOf(id)), { interval: 200 }).toBe('ready');
 }
 
-/** Whether it is time now. */
+/** True if next_wake_at() has been reached. */
 const wakes = () =>
   value<boolean>(client, 'select coalesce(tock.next_wake_at() <= clock_timestamp(), false)');
 
@@ -36,14 +36,14 @@ test('a delayed task that is committed after a later one was promoted wakes at o
   expect(await wakes()).toBe(false);
 });
 
-/** Due a minute ago, which a transaction is that has been open for longer. */
+/** Makes the task due a minute ago, as in a transaction that has been open for longer. */
 const long = "update tock.waiting set due_at = now() - interval '1 minute'";
 
 test.each([
   ['committed', 'commit'],
   ['prepared and then committed', "prepare transaction 'late'"],
 ])(
-  'what is committed long after a sweep (%s) wakes at once, and the next tick sweeps',
+  'a task that is %s long after a sweep wakes at once, and the next tick sweeps',
   async (_, end) => {
     const other = await db.connect();
     await other.query('begin');
@@ -53,7 +53,7 @@ test.each([
     expect(await tick()).toBeNull();
     expect(await tick()).toBeNull();
     if (end === 'commit') {
-      // as if it had been open for long
+      // Makes the last sweep record this transaction as one that was open.
       await client.query(
         "update tock.maintenance_jobs set writers = tock.writers_of_waiting() where name = 'promote'",
       );
@@ -65,7 +65,7 @@ test.each([
   },
 );
 
-test('what a promotion left locked, and was rolled back, wakes at once', async () => {
+test('a due task whose promotion was rolled back wakes at once', async () => {
   const [id = ''] = await enqueue(client, 'q', [{ delay_seconds: 1 }]);
   await client.query(long);
   const other = await db.connect();
@@ -95,7 +95,7 @@ test('a task at a concurrency key that was due long ago wakes at once', async ()
   expect(await wakes()).toBe(true);
 });
 
-test('who writes for a moment wakes nobody', async () => {
+test('a short transaction that writes a delayed task causes no wake-up before the task is due', async () => {
   const other = await db.connect();
   await other.query('begin');
   await enqueue(other, 'q', [{ delay_seconds: 1000 }]);

@@ -27,11 +27,11 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** Upwards from the newest due time promoted, as claims do. */
+/** Promotes upwards from the newest due time that was promoted, as claims do. */
 const ahead = (limit = 1000) =>
   value<number>(client, 'select tock.promote(p_limit => $1)', [limit]);
 
-/** Tasks that were due n minutes ago, for each n. */
+/** Enqueues one task for each number n, due n minutes ago. */
 async function overdue(queue: string, minutes: number[], on = client): Promise<string[]> {
   const ids = await enqueue(
     on,
@@ -78,7 +78,7 @@ test('a task that is not yet due stays, and one that waited keeps its id and opt
   expect(await task(client, run?.run_id as string)).toMatchObject({ id, state: 'done' });
 });
 
-test('a promotion is bounded, and the next goes on where it ended', async () => {
+test('a promotion is bounded, and the next one continues where it ended', async () => {
   await overdue(
     'q',
     Array.from({ length: 25 }, (_, n) => 25 - n),
@@ -104,7 +104,7 @@ test('a task that commits below the newest one promoted is found by the sweep', 
   await expectInvariants(client);
 });
 
-test('a claim finds due tasks by itself: it promotes them on its way', async () => {
+test('a claim in its own transaction promotes due tasks first', async () => {
   const ids = await overdue('q', [2, 1]);
   const runs = await rows<{ id: string }>(
     client,
@@ -121,7 +121,7 @@ test('a claim inside a transaction promotes nothing for others', async () => {
   expect(await value(client, 'select count(*)::int from tock.waiting')).toBe(1);
 });
 
-test('two promotions at once share what is due', async () => {
+test('two concurrent promotions share the due tasks', async () => {
   await overdue('q', [5, 4, 3, 2, 1]);
   const other = await db.connect();
   await other.query('begin');
@@ -161,7 +161,7 @@ test('an open transaction with a delayed task holds up no other waiting task', a
   await expectInvariants(client);
 });
 
-test('an empty claim says when to come back', async () => {
+test('an empty claim answers when to claim again', async () => {
   const retry = (queue: string) =>
     value<number | null>(client, 'select (tock.claim_state(array[$1])).retry_after_seconds', [
       queue,
@@ -175,7 +175,7 @@ test('an empty claim says when to come back', async () => {
   expect([await retry('far'), await retry('now'), await retry('none')]).toEqual([30, 1, 30]);
 });
 
-test('a claim whose sweep is late does some of it and no more', async () => {
+test('a claim whose sweep is late does only a part of the sweep', async () => {
   await enqueue(client, 'many', numberedTasks(10_000, 0, { delay_seconds: 100 }));
   for (let n = 0; n < 2; n++)
     await client.query(

@@ -126,7 +126,7 @@ test('a large call is spread over slots, and several workers share it at once', 
   for (const run of all) expect(run.id).toBe(ids[Number(run.payload)]);
 });
 
-test('the plain form enqueues one task', async () => {
+test('enqueue_task() enqueues one task with plain arguments', async () => {
   const id = await value<string>(
     client,
     `select tock.enqueue_task(p_queue => 'plain', p_payload => '{"a": 1}', p_priority => 1,

@@ -20,7 +20,7 @@ async function drained(queue: string): Promise<string[]> {
   return (await drain(client, queue)).flat().map((run) => run.id);
 }
 
-/** Thousands of tasks come, are claimed and completed. */
+/** Enqueues, claims and completes 3,000 tasks, in ten rounds. */
 async function thousandsPass(queue: string): Promise<void> {
   for (let call = 0; call < 10; call++) {
     const ids = await enqueue(client, queue, numberedTasks(300));
@@ -30,7 +30,7 @@ async function thousandsPass(queue: string): Promise<void> {
   }
 }
 
-test('a task in an open transaction holds up nobody and is claimed once it commits', async () => {
+test('a task in an open transaction delays no other task and is claimed once it commits', async () => {
   await enqueue(client, 'flow', numberedTasks(5));
   await drained('flow');
   const open = await db.connect();
@@ -44,7 +44,7 @@ test('a task in an open transaction holds up nobody and is claimed once it commi
   await expectInvariants(client);
 });
 
-test('also a task whose transaction is the first ever to name the queue', async () => {
+test('a task whose open transaction creates its queue delays no other task and is claimed once it commits', async () => {
   const open = await db.connect();
   await open.query('begin');
   const ids = await enqueue(open, 'new', numberedTasks(2));
@@ -65,7 +65,7 @@ test('forty open transactions enqueue to one queue, and all their tasks are clai
     ids.push(...(await enqueue(writer, 'forty', numberedTasks(3, n * 3))));
   }
   expect(await drained('forty')).toEqual([]);
-  // The last to begin commits first: no order between writers is needed.
+  // The last writer to begin commits first: the writers need no order.
   for (const writer of writers.reverse()) await writer.query('commit');
   const slots = await value<number>(client, 'select count(distinct slot)::int from tock.streams');
   expect(slots).toBe(40);
@@ -73,7 +73,7 @@ test('forty open transactions enqueue to one queue, and all their tasks are clai
   await expectInvariants(client);
 });
 
-test('tasks rolled back to a savepoint never were, those before and after it are', async () => {
+test('tasks that are rolled back to a savepoint do not exist, and those before and after it do', async () => {
   await client.query('begin');
   const before = await enqueue(client, 'saved', numberedTasks(2));
   await client.query('savepoint a');
@@ -85,7 +85,7 @@ test('tasks rolled back to a savepoint never were, those before and after it are
   await expectInvariants(client);
 });
 
-test('a slot let go by a savepoint is taken by another, and both orders hold', async () => {
+test('a slot that a rollback to a savepoint frees is taken by another transaction, and both keep their order', async () => {
   const other = await db.connect();
   await client.query('begin');
   await client.query('savepoint a');
@@ -102,7 +102,7 @@ test('a slot let go by a savepoint is taken by another, and both orders hold', a
   await expectInvariants(client);
 });
 
-test('a session that says which slot it has is not believed', async () => {
+test('a session cannot choose its slot by a setting', async () => {
   const other = await db.connect();
   await other.query("set tock.slot = '0'");
   await client.query('begin');
@@ -133,7 +133,7 @@ test.each(['repeatable read', 'serializable'])(
 );
 
 test.each(['repeatable read', 'serializable'])(
-  'a queue made after a %s snapshot is enqueued to, or refused as a race',
+  'an enqueue to a queue that is newer than its %s snapshot succeeds or gets a conflict',
   async (level) => {
     const writer = await db.connect();
     await writer.query(`begin isolation level ${level}`);
@@ -150,7 +150,7 @@ test.each(['repeatable read', 'serializable'])(
   },
 );
 
-test('serializable transactions that enqueue side by side all commit or say 40001', async () => {
+test('serializable transactions that enqueue concurrently all commit or get 40001', async () => {
   const writers = await Promise.all(Array.from({ length: 4 }, () => db.connect()));
   const ids: string[] = [];
   for (const writer of writers) {
@@ -169,7 +169,7 @@ test('serializable transactions that enqueue side by side all commit or say 4000
   await expectInvariants(client);
 });
 
-test('a prepared task holds up nobody and is claimed once its transaction is committed', async () => {
+test('a task in a prepared transaction delays no other task and is claimed once it commits', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   const ids = await enqueue(writer, 'prepared', numberedTasks(2));
@@ -182,7 +182,7 @@ test('a prepared task holds up nobody and is claimed once its transaction is com
   await expectInvariants(client);
 });
 
-test('a prepared claim keeps its runs, and undone gives them back', async () => {
+test('a prepared claim keeps its runs, and its rollback makes them ready again', async () => {
   const ids = await enqueue(client, 'two-phase', numberedTasks(2));
   const worker = await db.connect();
   await worker.query('begin');

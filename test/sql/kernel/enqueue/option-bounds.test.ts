@@ -13,13 +13,13 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-/** Too small for a double, and written out, as it is told to PostgreSQL. */
+/** Too small for a double. JSON takes it written out, and PostgreSQL reads it as numeric. */
 const tiny = `0.${'0'.repeat(400)}1`;
 
 const enqueueText = (queue: string, tasks: string) =>
   value<string[]>(client, 'select tock.enqueue($1, $2::jsonb)', [queue, tasks]);
 
-/** The time limits of all runs of a queue are over. */
+/** Ends the time limits of all runs of a queue. */
 const timeUp = (queue: string) =>
   client.query(
     `update tock.leases l set leased_until = now() - interval '1 s', timeout_at = now() - interval '1 s'
@@ -27,14 +27,14 @@ const timeUp = (queue: string) =>
     [queue],
   );
 
-/** The name of the error of a task's last run that has ended. */
+/** The name of the error of the last run that ended. */
 async function endOf(id: string) {
   const ended = (await task(client, id))?.runs.filter((run) => run.ended_at);
   return (ended?.at(-1)?.error as { name: string } | null)?.name;
 }
 
 test.each(['base_seconds', 'cap_seconds', 'jitter'])(
-  'a %s too small for a double stops neither the reaper nor a failure',
+  'a %s too small for a double does not break the reaper or a failure',
   async (part) => {
     const own = `{"timeout_seconds": 5, "backoff": {"${part}": ${tiny}}}`;
     const [up, failed] = await enqueueText(part, `[${own}, ${own}]`);
@@ -52,7 +52,7 @@ test.each(['base_seconds', 'cap_seconds', 'jitter'])(
   },
 );
 
-test('the least and the most of each option stop no maintenance job and no claim', async () => {
+test('tasks with the least and the greatest values of each option fail no maintenance job and no claim', async () => {
   const last = '"9999-12-31T23:59:59.9-12:00"';
   const longest = '{"kind": "exponential", "base_seconds": 86400, "factor": 10, "jitter": 1}';
   const tasks = [
@@ -68,7 +68,7 @@ test('the least and the most of each option stop no maintenance job and no claim
     `{"unique_key": "t", "on_conflict": "throttle", "unique_seconds": 31536000, "run_at": "1970-01-02T00:00:00Z"}`,
     `{"unique_key": "d", "on_conflict": "debounce", "debounce_max_seconds": ${tiny}, "delay_seconds": ${tiny}}`,
   ];
-  // told where it is still that year
+  // In this time zone the latest instant is still in the year 9999; in the next one it is in the year 10000.
   await client.query("set timezone = 'Etc/GMT+12'");
   for (let times = 0; times < 2; times++) await enqueueText('extreme', `[${tasks.join()}]`);
   await client.query("set timezone = 'Etc/GMT-14'");

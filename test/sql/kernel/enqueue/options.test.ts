@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 afterAll(() => db.drop());
 
-// A run keeps nothing of these: the enqueue is done with them. `name` is of tasks in the same call.
+// Options that only the enqueue needs: a run does not store them. `name` is for depends_on in the same call.
 const usedUp = `
   changed_at debounce_max_seconds expires_in_seconds name on_conflict unique_policy unique_seconds`;
 
@@ -31,7 +31,7 @@ const ofKind: Record<string, unknown> = {
   url: 'https://a.example',
 };
 
-test('an option of tasks is stored with their runs, or named as used up by the enqueue', async () => {
+test('each option of a task is stored with its runs, or is listed as needed only by the enqueue', async () => {
   const client = await db.connect();
   const options = await rows<{ name: string; kind: string }>(
     client,

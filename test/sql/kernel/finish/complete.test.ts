@@ -30,11 +30,11 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** Tasks in one lease, of several streams or of one. */
+/** Claims tasks in one lease, over one or several streams. */
 async function leased(count: number, streams = 2): Promise<[lease: string, runs: Run[]]> {
   const queue = `q${++queues}`;
   const tasks = numberedTasks(count).map((one, n) => ({ ...one, priority: n % streams }));
-  // A call of more than 5,000 would take several slots, and so several streams.
+  // A call of more than 5,000 tasks would take several slots, and so several streams.
   for (let n = 0; n < count; n += 5000) await enqueue(client, queue, tasks.slice(n, n + 5000));
   const runs = await claim(client, queue, { limit: count, worker: 'w' });
   expect(runs).toHaveLength(count);
@@ -119,7 +119,7 @@ test('tasks of another lease are refused, and those of this lease are completed'
   expect(await complete(client, other)).toMatchObject({ completed: 2 });
 });
 
-test('a lease that was never given completes nothing', async () => {
+test('an unknown lease completes no run', async () => {
   const [lease, runs] = await leased(1);
   const unknown = '00000000-0000-4000-8000-000000000001';
   const close = `${lease.slice(0, 28)}${lease[28] === '0' ? '1' : '0'}${lease.slice(29)}`;

@@ -19,7 +19,7 @@ import {
 } from '../../verbs.ts';
 import { moveNearSegmentEnd, startNextSegment } from '../segment/segments.ts';
 
-// What ends runs is written anew for each segment: where that is another than the lease's, it goes the slow way.
+// The functions that end runs are compiled for the current segment. A lease of another segment takes a slower way.
 let db: Database;
 let client: pg.Client;
 const used: Database[] = [];
@@ -43,7 +43,7 @@ async function one(queue: string, on = client) {
   return run;
 }
 
-/** Each of the verbs that end a part, for a task of its own: what it answers and what becomes of the task. */
+/** The verbs that end a part of a lease: each with a queue, the expected answer and the task's next state. */
 const ends = [
   {
     queue: 'failed',
@@ -77,7 +77,7 @@ const ends = [
   },
 ];
 
-/** Tasks claimed now and ended one by one after what happens meanwhile. */
+/** Claims a task for each verb, lets `meanwhile` happen, and then ends the tasks. */
 async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   const held: { id: string; lease: string }[] = [];
   for (const { queue } of ends) {
@@ -122,7 +122,7 @@ test('retries at the boundary of a segment lie on both sides, and none is lost',
   await expectInvariants(client);
 });
 
-/** The second call comes to what the first one ended, and is answered when that is committed or rolled back. */
+/** Makes a second call that waits for the first one's transaction, then commits or rolls the first one back. */
 async function beside<T>(
   first: (on: pg.Client) => Promise<unknown>,
   second: (on: pg.Client) => Promise<T>,
@@ -227,7 +227,7 @@ test('a pending change holds for a task whose first run lies in a closed segment
   await open.query('commit');
   const third = await one('q');
   expect([await segmentOf(second.run_id), await segmentOf(third.run_id)]).toEqual([2, 2]);
-  // only the first run's mark is there for this one to see
+  // The third run sees only the pending change at the first run.
   await fail(client, third.lease, { retry_in_seconds: 0 });
   expect(await task(client, id)).toMatchObject({ state: 'cancelled' });
   await expectInvariants(client);
@@ -272,7 +272,7 @@ test('thousands of retried runs end by either id, and runs of other leases are r
   await expectInvariants(client);
 });
 
-test('an unknown lease is refused, whatever runs are named', async () => {
+test('an unknown lease is refused, with or without named runs', async () => {
   const none = null as unknown as string;
   expect(await complete(client, none, [{ id: '1' }])).toBeUndefined();
   expect(await fail(client, none, [{ id: '1', ...again }])).toBeUndefined();

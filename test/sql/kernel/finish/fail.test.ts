@@ -38,12 +38,12 @@ async function queueOf(policy: object, tasks: unknown): Promise<string> {
   return queue;
 }
 
-/** The next run of the queue's only task, made due when it waits. */
+/** The next run of the queue's only task, which is promoted first if it waits. */
 async function again(queue: string): Promise<Run> {
   await makeDue(client, queue);
   await promote(client);
   const [run] = await claim(client, queue, { worker: `w${queue}` });
-  if (!run) throw new Error('The task did not come back.');
+  if (!run) throw new Error('The task was not ready for its next run.');
   return run;
 }
 
@@ -111,7 +111,7 @@ test("a failed task waits as long as its queue's policy says, each time longer",
     await fail(client, run.lease);
     const [after] = await rows<{ now: Date }>(client, 'select clock_timestamp() as now');
     const due = (await task(client, run.id))?.run_at?.getTime() as number;
-    // Dates here have milliseconds, the database microseconds.
+    // Dates in JavaScript have milliseconds, instants in the database microseconds.
     expect(due).toBeGreaterThanOrEqual((before?.now.getTime() as number) + expected * 1000 - 1);
     expect(due).toBeLessThanOrEqual((after?.now.getTime() as number) + expected * 1000 + 1);
   }

@@ -57,7 +57,7 @@ test('a lease of 1,000 that eight connections complete one by one is done, each 
   );
   going = false;
   await reaper;
-  // whoever came last may have seen another's last result missing: then the reaper closes it
+  // The last two completions may not have seen each other. Then the lease is still open, and the reaper closes it.
   await expire(client, lease);
   expect(await reap(client)).toBe(0);
   expect(await outcomes(lease)).toEqual([{ outcome: 'done' }]);

@@ -19,7 +19,7 @@ afterAll(() => expectInvariants(client));
 test.each([
   ['in the segment in use', async () => {}],
   ["over segments' edges", () => startNextSegment(client)],
-])('a task keeps its backoff through all that happens to it, %s', async (_, pass) => {
+])('a task keeps its own backoff through losses, releases and changes, %s', async (_, pass) => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, delay_seconds: 50 }]);
   const [{ id }] = (await rows<{ id: string }>(
     client,
@@ -27,7 +27,7 @@ test.each([
     [queue],
   )) as [{ id: string }];
   let seconds = 0;
-  /** One more failure: the wait says that the backoff is still there, and how often it failed. */
+  /** Fails the task once more. The wait shows that the task kept its own backoff and its count of failures. */
   const check = async (what = '') => {
     const run = await claimNext(queue);
     expect(run.id, what).toBe(id);
@@ -56,7 +56,7 @@ test.each([
   await makeDue(client, queue);
   await promote(client);
   await pass();
-  // Sooner than the backoff, as a task doesn't come back before the time that was last wished for.
+  // 9 s is less than the next backoff. A retry comes after both, so the check sees the backoff.
   await client.query(`select tock.reschedule(array[$1::bigint], now() + interval '9 s')`, [id]);
   await client.query(
     "update tock.waiting set due_at = now() - interval '1 second' where queue = $1",
@@ -82,7 +82,7 @@ test.each([
   ]);
 });
 
-test('a run whose time is up has failed: it counts, and waits for its backoff', async () => {
+test('a run that exceeds its time limit has failed: it counts as an attempt and waits for its backoff', async () => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff, timeout_seconds: 5 }]);
   await failing(queue, 100);
   const run = await claimNext(queue);
@@ -99,7 +99,7 @@ describe.each([
   ['that has a backoff of its own', { backoff: taskBackoff }],
   ['that has none', {}],
 ])('a task %s', (_, options) => {
-  test('is not worn out by workers that die: lost runs are counted apart', async () => {
+  test('does not lose attempts by workers that die: lost runs have a count of their own', async () => {
     const policy = { max_attempts: 2, max_lost: 9, backoff_jitter: 0, backoff_base_seconds: 100 };
     const queue = await queueWithTasks(policy, [options]);
     for (let n = 0; n < 4; n++) {
@@ -113,7 +113,7 @@ describe.each([
     expect(await taskById(id)).toMatchObject({ state: 'dead', error: 'last', attempt: 6, lost: 4 });
   });
 
-  test('that kills its workers is dead after max_lost, and says so', async () => {
+  test('that kills its workers is dead after max_lost, with an error that says so', async () => {
     const queue = await queueWithTasks({ max_lost: 3, max_attempts: 1 }, [options]);
     let id = '';
     for (const n of [1, 2, 3]) {

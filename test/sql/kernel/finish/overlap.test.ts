@@ -34,7 +34,7 @@ async function leased(count: number): Promise<{ lease: string; ids: string[] }> 
   return { lease: leaseOf(await claim(first, 'q', { limit: count })), ids };
 }
 
-/** The second call is made while the first one's transaction is open, and answered after it. */
+/** Makes the second call while the first one's transaction is open, and commits when the second one waits. */
 async function overlapping<A, B>(one: () => Promise<A>, two: () => Promise<B>): Promise<[A, B]> {
   await first.query('begin');
   const answer = await one();

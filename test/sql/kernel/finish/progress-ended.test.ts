@@ -28,7 +28,6 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** Running tasks in one lease. */
 async function leased(count: number) {
   const queue = `q${++queues}`;
   const ids = await enqueue(client, queue, numberedTasks(count));
@@ -41,7 +40,7 @@ const came = async (id: string | undefined) => {
   return [run?.progress, run?.note];
 };
 
-test('what is said of all is not said of the runs that have ended', async () => {
+test('progress for a whole lease does not count for runs that have ended', async () => {
   const { lease, ids } = await leased(6);
   const [early, own, after] = ids as [string, string, string];
   await complete(client, lease, [{ id: early }]);
@@ -58,7 +57,7 @@ test('what is said of all is not said of the runs that have ended', async () => 
   for (const id of ids.slice(3)) expect(await came(id)).toEqual([95, 'of three still']);
 });
 
-test('a run that ended in a transaction begun before came as far as was said until its end', async () => {
+test('a run keeps the progress reported until its end, also if the ending transaction began before the report', async () => {
   const { lease, ids } = await leased(2);
   const worker = await db.connect();
   await worker.query('begin');

@@ -23,7 +23,7 @@ import { enqueueAndClaim, shownProgress, storedProgressRows, taskById } from './
 databasePerFile();
 afterAll(() => expectInvariants(client));
 
-test('of a run that is being completed nothing is kept afterwards', async () => {
+test('progress of a run that another transaction completes is refused and not stored', async () => {
   const { lease, ids } = await enqueueAndClaim(2);
   const worker = await db.connect();
   await worker.query('begin');
@@ -36,7 +36,7 @@ test('of a run that is being completed nothing is kept afterwards', async () => 
   expect(await storedProgressRows()).toBe(before);
 });
 
-test('eight who say something of one lease at once all come through', async () => {
+test('eight sessions report progress of one lease at once, and none is refused', async () => {
   const { lease, ids } = await enqueueAndClaim(20);
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   await Promise.all(
@@ -52,7 +52,7 @@ test('eight who say something of one lease at once all come through', async () =
   for (const id of ids) expect((await shownProgress(id))[0]).toBeLessThan(8);
 });
 
-test('saying it again writes no index', async () => {
+test('a repeated progress report writes to no index', async () => {
   const { lease, id } = await enqueueAndClaim(1);
   await extendWithProgress(client, lease, [{ id, progress: 0 }]);
   const counted = async () => {
@@ -72,7 +72,7 @@ test('saying it again writes no index', async () => {
   expect([after.all - before.all, after.hot - before.hot]).toEqual([10, 10]);
 });
 
-test('in a segment that is over it is as before, and goes with the segment', async () => {
+test('progress in an earlier segment works the same, and is dropped with the segment', async () => {
   await startNextSegment(client);
   const first = await enqueueAndClaim(1);
   await extendWithProgress(client, first.lease, { progress: 1 });
@@ -90,7 +90,7 @@ test('in a segment that is over it is as before, and goes with the segment', asy
     'select array_agg(first_position order by number) from tock.segments',
   );
   expect(ends.length).toBeGreaterThan(3);
-  // Whatever was left running in earlier tests.
+  // Loses all runs that earlier tests left running.
   await client.query(
     "update tock.leases set leased_until = now() - interval '1 hour' where closed_at is null and token <> $1",
     [open],
@@ -114,7 +114,7 @@ test('in a segment that is over it is as before, and goes with the segment', asy
   await complete(client, open);
 });
 
-test('erasing a task takes its notes, and those that were for all of a lease', async () => {
+test('erasing a task deletes its notes, also those for its whole lease', async () => {
   const { lease, ids, id } = await enqueueAndClaim(2);
   await extendWithProgress(client, lease, { note: 'secret of both' });
   await extendWithProgress(client, lease, [{ id, progress: 3, note: 'secret' }]);
@@ -151,7 +151,7 @@ describe('progress is refused with the name of the field for', () => {
     expect(await shownProgress(id)).toEqual([null, null]);
   });
 
-  test('a note of 500 characters, of whatever alphabet, is no mistake', async () => {
+  test('a note of 500 characters is accepted in any alphabet', async () => {
     const { lease, id } = await enqueueAndClaim(1);
     const note = '🚀я'.repeat(250);
     await extendWithProgress(client, lease, { progress: 100, note });

@@ -30,7 +30,7 @@ describe.each([
   ['plain tasks', {}],
   ['tasks with options', { backoff: { kind: 'fixed' } }],
 ])('of %s', (_, options) => {
-  test('a worker says how far one run is, and what it says last holds', async () => {
+  test('a worker reports the progress of one run, and the last report holds', async () => {
     const { lease, ids } = await enqueueAndClaim(3, options);
     const told = await extendWithProgress(client, lease, [
       { id: ids[1], progress: 40, note: 'halfway, nearly' },
@@ -51,7 +51,7 @@ describe.each([
     expect(await shownProgress(ids[2])).toEqual([0, null]);
   });
 
-  test('what is said of all runs and what of one: the newer holds', async () => {
+  test('of progress for all runs and progress for one run, the newer holds', async () => {
     const { lease, ids } = await enqueueAndClaim(2, options);
     await extendWithProgress(client, lease, { progress: 10, note: 'all' });
     for (const id of ids) expect(await shownProgress(id)).toEqual([10, 'all']);
@@ -62,11 +62,11 @@ describe.each([
     for (const id of ids) expect(await shownProgress(id)).toEqual([30, null]);
   });
 
-  test('what is said of the first run of a lease is not of the others', async () => {
+  test('progress of the first run of a lease does not count for the others', async () => {
     const queue = newQueue();
     await enqueue(client, queue, numberedTasks(4, 0, options));
     await claim(client, queue, { limit: 2 });
-    // It begins right after the one before: what is for all of it goes by its first run's position.
+    // The second lease begins right after the first. Its row for all runs has the position of its first run.
     const runs = await claim(client, queue, { limit: 2 });
     await extendWithProgress(client, leaseOf(runs), [{ id: runs[0]?.id, progress: 50 }]);
     expect(await shownProgress(runs[0]?.id)).toEqual([50, null]);
@@ -74,7 +74,7 @@ describe.each([
   });
 });
 
-test('what is said of all is one row a stream, however many runs there are', async () => {
+test('progress for all runs is one row for each stream, for any number of runs', async () => {
   const queue = newQueue();
   const ids = await enqueue(client, queue, numberedTasks(1000));
   const runs = await claim(client, queue, { limit: 1000 });
@@ -86,7 +86,7 @@ test('what is said of all is one row a stream, however many runs there are', asy
   for (const n of [0, 1, 500, 999]) expect(await shownProgress(ids[n])).toEqual([7, null]);
 });
 
-test('of a lease over many streams all runs are told of, and no run of another lease', async () => {
+test('progress for a lease over many streams holds for all its runs, and for no run of another lease', async () => {
   const queue = newQueue();
   const tasks = numberedTasks(60).map((one, n) => ({
     ...one,
@@ -102,7 +102,7 @@ test('of a lease over many streams all runs are told of, and no run of another l
   for (const { id } of others) expect(await shownProgress(id)).toEqual([null, null]);
 });
 
-test('the next attempt begins anew, and how far the one before came stays', async () => {
+test('the next attempt starts without progress, and the one before keeps its own', async () => {
   const { queue, lease, id } = await enqueueAndClaim(1);
   await extendWithProgress(client, lease, [{ id, progress: 60, note: 'uploading' }]);
   await fail(client, lease, { error: 'disk full' });
@@ -111,7 +111,7 @@ test('the next attempt begins anew, and how far the one before came stays', asyn
   await promote(client);
   const [run] = await claim(client, queue);
   expect(await shownProgress(id)).toEqual([null, null]);
-  // A retried run goes by its own id and by its task's, and what is said of the first of them stands.
+  // Both ids, the run's and the task's, name the same run. The first of the two reports counts.
   const twice = [
     { id: run?.run_id, progress: 1 },
     { id, progress: 2 },
@@ -132,7 +132,7 @@ test('the next attempt begins anew, and how far the one before came stays', asyn
   });
 });
 
-test('a worker whose lease is over says nothing more', async () => {
+test('a worker whose lease is over cannot report progress', async () => {
   const { queue, lease, ids } = await enqueueAndClaim(2);
   await extendWithProgress(client, lease, [{ id: ids[0], progress: 10 }]);
   await expire(client, lease);
@@ -150,7 +150,7 @@ test('a worker whose lease is over says nothing more', async () => {
   expect((await taskById(ids[0])).runs).toMatchObject([{ progress: 10 }, { progress: null }]);
 });
 
-test("what has ended and what is another's is refused, the rest is kept", async () => {
+test("progress of ended runs and of other leases' runs is refused, the rest is stored", async () => {
   const { lease, ids } = await enqueueAndClaim(3);
   const foreign = (await enqueueAndClaim(1)).id;
   await complete(client, lease, [{ id: ids[0] }]);
@@ -161,7 +161,7 @@ test("what has ended and what is another's is refused, the rest is kept", async 
   expect((await taskById(ids[0])).runs[0]?.progress).toBeNull();
   expect(await shownProgress(ids[1])).toEqual([50, null]);
   expect(await shownProgress(foreign)).toEqual([null, null]);
-  // A stream of which all has ended is closed; the lease goes on with its others.
+  // The part of the lease in the completed task's stream is closed. The other part stays open.
   const queue = newQueue();
   await enqueue(client, queue, [{ priority: 1 }, { priority: 2 }]);
   const [one, two] = await claim(client, queue, { limit: 2 });

@@ -5,7 +5,6 @@ import { claim, enqueue, leaseOf, numberedTasks, type TaskRow, task, value } fro
 let queues = 0;
 export const newQueue = () => `q${++queues}`;
 
-/** Running tasks in one lease. */
 export async function enqueueAndClaim(count: number, options: object = {}) {
   const queue = newQueue();
   const ids = await enqueue(client, queue, numberedTasks(count, 0, options));
@@ -14,14 +13,12 @@ export async function enqueueAndClaim(count: number, options: object = {}) {
   return { queue, lease: leaseOf(runs), ids, id: ids[0] as string };
 }
 
-/** A task as it stands. */
 export const taskById = async (id: string | undefined) =>
   (await task(client, id as string)) as TaskRow;
-/** What a task shows: how far it is, and its note. */
+/** The progress and the note that task() shows. */
 export const shownProgress = async (id: string | undefined) => {
   const { progress, note } = await taskById(id);
   return [progress, note];
 };
-/** How many rows are kept. */
 export const storedProgressRows = () =>
   value<number>(client, 'select count(*)::int from tock.progress');

@@ -28,7 +28,7 @@ beforeEach(async () => {
   db = await freshDatabase();
   used.push(db);
   client = await db.connect();
-  // A reaper that waits where it should pass by must fail its test, not hang it.
+  // A reaper must skip a locked lease. If it waits, the test fails here instead of hanging.
   await client.query(`set statement_timeout = ${conditionTimeout}`);
 });
 
@@ -73,7 +73,7 @@ test('a stale lease can neither complete, fail, release nor extend', async () =>
   await expectInvariants(client);
 });
 
-test('a stale lease that was wanted cancelled is refused too', async () => {
+test('a stale lease of a task with a pending cancel is refused too', async () => {
   const ids = await enqueue(client, 'unwanted', numberedTasks(2));
   const stale = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
   await client.query('select tock.cancel(p_ids => $1)', [ids]);
@@ -126,7 +126,7 @@ test('a part completed in an open transaction is neither reaped nor run twice', 
   await expectInvariants(client);
 });
 
-test('a part completed while the reaper works is refused: it came too late', async () => {
+test('a part completed while the reaper works is refused as too late', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, lease);
@@ -142,7 +142,7 @@ test('a part completed while the reaper works is refused: it came too late', asy
   await expectInvariants(client);
 });
 
-test('a whole lease completed while the reaper works is refused, and the other way round', async () => {
+test('a whole lease completed while the reaper works is refused, and a reaper beside an open completion skips the lease', async () => {
   await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
   await expire(client, lease);
@@ -165,7 +165,7 @@ test('a whole lease completed while the reaper works is refused, and the other w
   await expectInvariants(client);
 });
 
-test('a claim that commits after its deadline is reaped all the same', async () => {
+test('a claim that commits after its own deadline is reaped too', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const worker = await db.connect();
   await worker.query('begin');
@@ -188,7 +188,7 @@ test('lost runs are counted apart, and a task is dead after max_lost of them', a
   };
   await lose();
   await lose();
-  // Two lost runs are no failed attempt: the first failure isn't the last.
+  // Lost runs are no failed attempts, so the first failure is not the last attempt.
   const run = await claim(client, 'q');
   expect(run[0]).toMatchObject({ attempt: 3 });
   expect(await fail(client, leaseOf(run), { retry_in_seconds: 0 })).toMatchObject({ dead: 0 });

@@ -45,7 +45,7 @@ test('a released task is ready at once and has lost no attempt', async () => {
   });
 });
 
-test('a part of a lease is given back, the rest stays', async () => {
+test('a part of a lease is released, and the rest stays', async () => {
   const ids = await enqueue(client, 'part', numberedTasks(5));
   const lease = leaseOf(await claim(client, 'part', { limit: 5 }));
   expect(await release(client, lease, ids.slice(3))).toEqual({ released: 2, refused: [] });
@@ -62,7 +62,7 @@ test('a release repeated answers the same and makes no second run', async () => 
   expect(await claim(client, 'twice', { limit: 9 })).toHaveLength(2);
 });
 
-test('a release of what was wanted cancelled, repeated, answers the same', async () => {
+test('a repeated release of a task with a pending cancel answers the same', async () => {
   const ids = await enqueue(client, 'unwanted', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'unwanted', { limit: 2 }));
   await client.query('select tock.cancel(p_ids => $1)', [ids]);
@@ -71,7 +71,7 @@ test('a release of what was wanted cancelled, repeated, answers the same', async
   expect(await release(client, lease)).toEqual(answer);
 });
 
-test("strangers' and finished tasks are not released", async () => {
+test("finished tasks and other leases' tasks are not released", async () => {
   const ids = await enqueue(client, 'foreign', numberedTasks(3));
   const lease = leaseOf(await claim(client, 'foreign', { limit: 2 }));
   await claim(client, 'foreign');

@@ -22,7 +22,7 @@ async function keep(queue: string, kept: boolean): Promise<void> {
   await client.query('select tock.put_queue($1, $2)', [queue, { keep_results: kept }]);
 }
 
-/** Two running tasks of a queue that keeps results, or not. */
+/** Claims two tasks of a queue that keeps results or does not. */
 async function leased(kept: boolean, options = {}) {
   const queue = `q${++queues}`;
   await keep(queue, kept);
@@ -46,18 +46,17 @@ test.each([
   for (const id of ids)
     expect(await task(client, id)).toMatchObject({ state: 'done', result: null });
   expect(await stored()).toBe(before);
-  // As ever, the call repeated answers the same.
   expect(await complete(client, lease, results)).toEqual(done);
 });
 
-test('a queue keeps results unless it is told not to', async () => {
+test('a queue keeps results by default', async () => {
   const { lease, ids, results } = await leased(true);
   expect(await complete(client, lease, results.slice(0, 1))).toMatchObject({ completed: 1 });
   expect(await task(client, ids[0] as string)).toMatchObject({ result: { of: ids[0] } });
   expect(await value(client, `select keep_results from tock.queues where name = '*'`)).toBe(true);
 });
 
-test('what was decided before a completion holds for it, also in a segment that is over', async () => {
+test('a completion follows the keep_results setting committed before it, also in an earlier segment', async () => {
   const { queue, lease, ids, results } = await leased(true);
   await complete(client, lease, results.slice(0, 1));
   await keep(queue, false);

@@ -15,7 +15,7 @@ import {
 databasePerFile();
 afterAll(() => expectInvariants(client));
 
-test("5 minutes times the attempt, as in the seed, to the queue's cap", async () => {
+test("a linear backoff grows by 5 minutes with each attempt, up to the queue's cap", async () => {
   const policy = { ...noJitter, backoff_kind: 'linear', backoff_base_seconds: 300 };
   const queue = await queueWithTasks({ ...policy, backoff_cap_seconds: 1000 }, [{}]);
   for (const seconds of [300, 600, 900, 1000, 1000]) await failing(queue, seconds);
@@ -29,7 +29,7 @@ test('a fixed backoff is the same after each failure, and no longer than the cap
   await failing(queue, 50);
 });
 
-test('a wait is as the queue says when the run fails, not when the task was enqueued', async () => {
+test("the queue's backoff at the time of the failure counts, not that at the enqueue", async () => {
   const queue = await queueWithTasks({ ...noJitter, backoff_base_seconds: 40 }, [{}]);
   await failing(queue, 40);
   await client.query(`select tock.put_queue($1, '{"backoff_kind": "fixed"}')`, [queue]);
@@ -38,7 +38,7 @@ test('a wait is as the queue says when the run fails, not when the task was enqu
   await failing(queue, 160);
 });
 
-test("a task's own backoff goes before its queue's, part by part", async () => {
+test("each field of a task's own backoff overrides its queue's", async () => {
   const policy = { ...noJitter, backoff_base_seconds: 40, backoff_factor: 3 };
   const queue = await queueWithTasks(policy, [{ backoff: taskBackoff }]);
   for (const seconds of [100, 200, 300]) await failing(queue, seconds);
@@ -63,7 +63,7 @@ test('tasks of one lease wait each for a backoff of its own', async () => {
   }
 });
 
-test('a delay that the worker gives goes before every backoff, once', async () => {
+test('a delay that the worker gives overrides every backoff, for one retry', async () => {
   const queue = await queueWithTasks(noJitter, [{ backoff: taskBackoff }]);
   const id = await failing(queue, 7777, { retry_in_seconds: 7777 });
   const run = await claimNext(queue);
@@ -72,7 +72,7 @@ test('a delay that the worker gives goes before every backoff, once', async () =
   await failing(queue, 300);
 });
 
-test('jitter takes off a share of up to itself, never more, and adds nothing', async () => {
+test('jitter shortens a wait by at most its share, and never lengthens one', async () => {
   const waits = (policy: object) =>
     value<number[]>(
       client,
@@ -86,7 +86,7 @@ test('jitter takes off a share of up to itself, never more, and adds nothing', a
     expect(Math.min(...found)).toBeGreaterThanOrEqual(100 - 100 * jitter);
     expect(new Set(found).size).toBeGreaterThan(jitter === 0 ? 0 : 250);
   }
-  // What is capped is shaken too, or all that fail for long would come back at once.
+  // Jitter shortens capped waits too. Otherwise tasks that fail for long would all be retried at once.
   const capped = await waits({
     backoff_kind: 'linear',
     backoff_cap_seconds: 100,
@@ -96,7 +96,7 @@ test('jitter takes off a share of up to itself, never more, and adds nothing', a
   expect(new Set(capped).size).toBeGreaterThan(250);
 });
 
-test('the longest of everything is still a number', async () => {
+test('the greatest values of every backoff option give a finite wait', async () => {
   const longest = { base_seconds: 86_400, factor: 10, cap_seconds: 2_678_400, jitter: 0 };
   for (const kind of ['fixed', 'linear', 'exponential']) {
     const seconds = await value<number>(

@@ -14,7 +14,7 @@ import {
 
 let queues = 0;
 
-/** A new queue with these settings and tasks. */
+/** Creates a queue with a policy and tasks. */
 export async function queueWithTasks(policy: object, tasks: unknown): Promise<string> {
   const queue = `q${++queues}`;
   await client.query('select tock.put_queue($1, $2)', [queue, JSON.stringify(policy)]);
@@ -22,32 +22,31 @@ export async function queueWithTasks(policy: object, tasks: unknown): Promise<st
   return queue;
 }
 
-/** The next run of the queue's only task, made due when it waits. */
+/** The next run of the queue's only task, which is promoted first if it waits. */
 export async function claimNext(queue: string): Promise<Run> {
   await makeDue(client, queue);
   await promote(client);
   const [run] = await claim(client, queue);
-  if (!run) throw new Error('The task did not come back.');
+  if (!run) throw new Error('The task was not ready for its next run.');
   return run;
 }
 
-/** A task as it stands. */
 export const taskById = async (id: string) => (await task(client, id)) as TaskRow;
 
 export const databaseTime = () => value<Date>(client, 'select clock_timestamp()');
 
-/** The task waits as many seconds from an instant between the two calls of `what`. */
+/** Expects the task to be due `seconds` after some instant of the call. */
 export async function expectWait(id: string, seconds: number, what: () => Promise<unknown>) {
   const before = (await databaseTime()).getTime();
   await what();
   const after = (await databaseTime()).getTime();
   const due = (await taskById(id)).run_at?.getTime();
-  // Dates here have milliseconds, the database microseconds.
+  // Dates in JavaScript have milliseconds, instants in the database microseconds.
   expect(due).toBeGreaterThanOrEqual(before + seconds * 1000 - 1);
   expect(due).toBeLessThanOrEqual(after + seconds * 1000 + 1);
 }
 
-/** The queue's only task fails, and waits so long. */
+/** Fails the queue's only task, and expects it to wait `seconds`. */
 export async function failing(queue: string, seconds: number, failures?: unknown) {
   const run = await claimNext(queue);
   await expectWait(run.id, seconds, () => fail(client, run.lease, failures));
@@ -55,5 +54,5 @@ export async function failing(queue: string, seconds: number, failures?: unknown
 }
 
 export const noJitter = { backoff_jitter: 0, max_attempts: 100 };
-/** A task's own, unlike its queue's: 100 s more after each failure. */
+/** A task's own backoff, different from the queue's: 100 s more after each failure. */
 export const taskBackoff = { kind: 'linear', base_seconds: 100, cap_seconds: 100_000, jitter: 0 };

@@ -44,7 +44,7 @@ const startOf = (queue: string) =>
     'select tock.segment_of(start_after + 1) from tock.streams where queue = $1',
     [queue],
   );
-/** As the HTTP door claims. */
+/** Claims with p_own_transaction, as the HTTP API does. */
 const alone = (on: pg.Client, queue: string) =>
   rows<Run>(
     on,

@@ -29,7 +29,7 @@ afterAll(() => Promise.all(used.map((one) => one.drop())));
 const rest = (on: pg.Client = client) => value<number>(on, 'select tock.deactivate_streams()');
 const awake = () => value<number>(client, 'select count(*)::int from tock.streams where awake');
 
-/** A queue whose only stream sleeps. */
+/** Creates a queue whose only stream is at rest. */
 async function asleep(queue: string): Promise<void> {
   await enqueue(client, queue, numberedTasks(2));
   for (const runs of await drain(client, queue)) await complete(client, leaseOf(runs));
@@ -37,7 +37,7 @@ async function asleep(queue: string): Promise<void> {
   expect(await awake()).toBe(0);
 }
 
-test('a stream with nothing above its cursor falls asleep, and one with something does not', async () => {
+test('a stream without unclaimed runs is put to rest, and one with unclaimed runs is not', async () => {
   await enqueue(client, 'empty', numberedTasks(2));
   await enqueue(client, 'full', numberedTasks(2));
   await drain(client, 'empty');
@@ -48,7 +48,7 @@ test('a stream with nothing above its cursor falls asleep, and one with somethin
   expect(await claim(client, 'full', { limit: 5 })).toHaveLength(2);
 });
 
-test('a sleeping stream wakes with the next task', async () => {
+test('a stream at rest wakes with the next task', async () => {
   await asleep('sleepy');
   const ids = await enqueue(client, 'sleepy', numberedTasks(3));
   expect(await awake()).toBe(1);
@@ -68,7 +68,7 @@ test('a stream with an open writer stays awake', async () => {
   await expectInvariants(client);
 });
 
-test('a stream with an open claim stays awake, also when the claim is undone', async () => {
+test('a stream with an open claim stays awake, also when the claim is rolled back', async () => {
   await enqueue(client, 'claimed', numberedTasks(2));
   const other = await db.connect();
   await other.query('begin');
@@ -78,7 +78,7 @@ test('a stream with an open claim stays awake, also when the claim is undone', a
   expect(await claim(client, 'claimed', { limit: 5 })).toHaveLength(2);
 });
 
-test('a writer which wakes a stream and rolls back leaves it asleep, and the next one wakes it', async () => {
+test('a writer that wakes a stream and rolls back leaves it at rest, and the next writer wakes it', async () => {
   await asleep('undone');
   await client.query('begin');
   await enqueue(client, 'undone', numberedTasks(1));
@@ -88,7 +88,7 @@ test('a writer which wakes a stream and rolls back leaves it asleep, and the nex
   expect((await claim(client, 'undone')).map((run) => run.id)).toEqual(ids);
 });
 
-test('a task from a snapshot older than the sleep is refused or claimed, never lost', async () => {
+test("a task from a snapshot older than its stream's rest is refused or claimed, never lost", async () => {
   const writer = await db.connect();
   await enqueue(client, 'old', numberedTasks(1));
   await drain(client, 'old');
@@ -96,7 +96,7 @@ test('a task from a snapshot older than the sleep is refused or claimed, never l
   await writer.query('select count(*) from tock.streams');
   await rest();
   expect(await awake()).toBe(0);
-  // The sleeper's start moves up only when it wakes: here another task wakes it in between.
+  // A stream's start moves up only when the stream wakes. The writer's old snapshot does not show that it is at rest.
   expect((await refusal(enqueue(writer, 'old', numberedTasks(1)))).code).toBe('40001');
   await writer.query('rollback');
   const ids = await enqueue(writer, 'old', numberedTasks(1));
@@ -104,7 +104,7 @@ test('a task from a snapshot older than the sleep is refused or claimed, never l
   await expectInvariants(client);
 });
 
-test('a task from a snapshot older than the waking is refused or claimed, never lost', async () => {
+test("a task from a snapshot older than its stream's waking is refused or claimed, never lost", async () => {
   await asleep('woken');
   const writer = await db.connect();
   await writer.query('begin isolation level repeatable read');
@@ -117,7 +117,7 @@ test('a task from a snapshot older than the waking is refused or claimed, never 
 });
 
 test.each(['repeatable read', 'serializable'])(
-  'a rest under an old %s snapshot puts no stream with a task to sleep',
+  'deactivate_streams with an old %s snapshot puts no stream with a task to rest',
   async (level) => {
     const sleeper = await db.connect();
     await enqueue(client, 'stale', numberedTasks(1));
@@ -132,7 +132,7 @@ test.each(['repeatable read', 'serializable'])(
   },
 );
 
-test('a slot kept by an open transaction keeps no other slot awake', async () => {
+test('a slot held by an open transaction keeps no stream of another slot awake', async () => {
   for (let queue = 0; queue < 5; queue++) await enqueue(client, `first${queue}`, numberedTasks(1));
   const holder = await db.connect();
   await holder.query('begin');

@@ -12,19 +12,19 @@ import {
   value,
 } from '../../verbs.ts';
 
-// The token of a lease of one run says where the lease lies: no index on tokens holds it.
+// The token of a lease of one run contains the lease's place, so no index holds it.
 databasePerFile();
 
 let queues = 0;
 
-/** A task in a queue of its own, claimed by itself. */
+/** Claims one task in its own queue. */
 async function leased(): Promise<[lease: string, id: string]> {
   const queue = `q${++queues}`;
   const [id] = await enqueue(client, queue, [{}]);
   return [leaseOf(await claim(client, queue)), id as string];
 }
 
-/** Tokens as they were, of the lease that one as it is stands for. */
+/** Formats of earlier tokens. Each function makes one from the current token of a lease. */
 const earlier: [string, (lease: string) => string][] = [
   [
     'random bits alone',
@@ -36,7 +36,7 @@ const earlier: [string, (lease: string) => string][] = [
 const state = async (id: string) => (await task(client, id))?.state;
 const again = { error: { name: 'Boom' }, retry_in_seconds: 0 };
 
-/** Each way to end a lease, and what is then the state of its task. */
+/** Each way to end a lease, with the state of its task afterwards. */
 const ends = [
   { name: 'completed', end: (lease: string) => complete(client, lease), is: 'done' },
   {
@@ -48,7 +48,7 @@ const ends = [
   { name: 'released', end: (lease: string) => release(client, lease), is: 'ready' },
 ];
 
-test('a token says its lease of one run, at both ends of a segment and wherever that lies', async () => {
+test('a token leads to its lease of one run, at both ends of any segment', async () => {
   const firsts = [
     1,
     16_777_216,
@@ -77,7 +77,7 @@ test('a token says its lease of one run, at both ends of a segment and wherever 
   }
 });
 
-test('a segment is never wider than a token can tell', async () => {
+test('a segment is at most as wide as a token can address', async () => {
   await client.query(
     `select tock.create_segments(p_ahead => (select max(number) - tock.newest_segment() + 1 from tock.segments), p_width => 5000000000)`,
   );
@@ -97,7 +97,7 @@ test('only leases of many runs have their tokens in an index', async () => {
   expect(await value(client, held)).toEqual([many]);
 });
 
-/** What a lease of one run had before 0012: its token among the others', and nothing that says it is alone. */
+/** Makes a lease of one run as earlier versions stored it: with a token in the index, and `alone` null. */
 const unmarked = 'update tock.leases set alone = null where token = $1';
 
 for (const { name, end, is } of ends) {

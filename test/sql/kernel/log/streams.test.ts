@@ -16,7 +16,7 @@ import {
 const hot =
   /^(runs|leases|run_overrides|results)_\d+$|^(streams|waiting|promotions|queues|segments)$/;
 
-/** How many rows the statements of some work read. */
+/** The number of rows that the statements of some work read. */
 async function read(on: pg.Client, work: () => Promise<unknown>): Promise<number> {
   const plans = await watchPlans(on);
   await work();
@@ -36,7 +36,8 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
   let db: Database;
   let on: pg.Client;
 
-  // 20 of the queues by use, 10,000 tenants and more of them claimed and done; the others as use left them
+  // 20 queues with tasks, 10,000 in all, each with its own tenant; all but one queue are completed. The rest
+  // have streams only.
   beforeAll(async () => {
     db = await freshDatabase();
     on = await db.connect(db.superUrl);
@@ -54,11 +55,11 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
 
   afterAll(() => db.drop());
 
-  test('an empty claim and a claim of one read what their own queue has, awake or asleep', async () => {
+  test('an empty claim and a claim of one read only the streams of their own queue, awake or at rest', async () => {
     const empty = () => read(on, () => claim(on, 'used1'));
     const one = () => read(on, async () => expect(await claim(on, 'used0')).toHaveLength(1));
     await empty();
-    // 24 streams, each with a look at its newest lease and first run
+    // 24 streams, with a read of the newest lease and of the first run for each.
     expect(await empty()).toBeLessThan(80);
     expect(await one()).toBeLessThan(80);
 
@@ -67,7 +68,7 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
       const reads = await read(on, async () => {
         done = await value<number>(on, 'select tock.deactivate_streams()');
       });
-      // each stream a few times
+      // A few reads for each stream.
       expect(reads).toBeLessThan(48_000 * 6);
     }
     expect(slept.reduce((sum, count) => sum + count, 0)).toBe(1980 * 24 + 19 * 24);
@@ -93,7 +94,7 @@ describe('the largest calls', () => {
 
   afterAll(() => db.drop());
 
-  // a tenant each, ten priorities, 64 lanes: 640 streams a slot
+  // One tenant for each task, ten priorities and 64 lanes: 640 streams for each slot.
   const tasks = numberedTasks(10_000).map((one, n) => ({
     ...one,
     tenant: `tenant-${n}`,
@@ -118,10 +119,17 @@ describe('the largest calls', () => {
     held.enqueue = await locksOf(on, () => enqueue(on, 'large', tasks));
     await enqueue(on, 'large', numberedTasks(2000, 0, { delay_seconds: 3600 }));
     held.claim = await locksOf(on, () => claim(on, 'large', { limit: 10_000 }));
-    for (const call of ['rest()', 'queue_stats()', 'promote(10000, true)', 'rotate()', 'tick()']) {
+    for (const call of [
+      'deactivate_streams()',
+      'queue_stats()',
+      'promote(10000, true)',
+      'create_segments()',
+      'tick()',
+    ]) {
       held[call] = await locksOf(on, () => on.query(`select tock.${call}`));
     }
-    // what a call names itself: 64 streams, the tables of its segments with their indexes, and a tick all that its maintenance jobs read
+    // A call locks the tables of its segments with their indexes, and up to 64 streams. A tick locks what its
+    // jobs read.
     expect(Object.entries(held).filter(([, count]) => count > 300)).toEqual([]);
     expect(held.enqueue).toBeLessThan(60);
   });

@@ -32,7 +32,7 @@ const balance = () => value<number>(client, 'select tock.isolate_tenants()');
 const kept = () =>
   value<Record<string, string>>(client, "select heavy from tock.queues where name = 'q'");
 
-/** Light tenants of a queue of 8 lanes, and those of them that the heavy one shares its lane with. */
+/** Light tenants of a queue of 8 lanes. `beside` are those that share a lane with the tenant "heavy". */
 async function lights(): Promise<{ all: string[]; beside: string[] }> {
   const found = await rows<{ tenant: string; beside: boolean }>(
     client,
@@ -45,7 +45,7 @@ async function lights(): Promise<{ all: string[]; beside: string[] }> {
   return { all: found.map((one) => one.tenant), beside };
 }
 
-/** Claims one by one until each tenant's task was handed out; how many of the heavy one's came before each. */
+/** Claims one by one until each tenant has had a run. Returns how many runs of heavy tenants came before each. */
 async function heavyBefore(tenants: string[]): Promise<Map<string, number>> {
   const before = new Map<string, number>();
   let heavy = 0;
@@ -67,18 +67,18 @@ async function expectSoon(tenants: string[], most: number): Promise<void> {
   expect(late).toEqual([]);
 }
 
-test("a tenant's huge call stands before nobody else's task", async () => {
+test("a tenant's huge call delays no other tenant's task", async () => {
   const { all } = await lights();
   await enqueue(client, 'q', of('heavy', 8000));
   for (const tenant of all) await enqueue(client, 'q', of(tenant, 1));
-  // nine lanes with something in them: 40 tasks in eight lanes are through after about 5 turns of each
+  // Nine lanes have tasks. Five turns of eight lanes claim the 40 light tasks.
   await expectSoon(all, 40);
   expect(await value(client, "select ready::integer from tock.queue_stats('q')")).toBeGreaterThan(
     7900,
   );
 });
 
-test('what comes in bulk is served last, and yet served while others come', async () => {
+test('tasks of a huge call are claimed last, but are also claimed while other tasks are ready', async () => {
   await enqueue(client, 'q', of('heavy', 2000));
   await enqueue(client, 'q', of('light', 900));
   let heavy = 0;
@@ -86,12 +86,12 @@ test('what comes in bulk is served last, and yet served while others come', asyn
     const [run] = await claim(client, 'q');
     if (run?.tenant === 'heavy') heavy++;
   }
-  // one claim in 24 begins with it: 25 of these, give or take 5
+  // One claim in 24 begins with the heavy tenant's lane: 25 claims, with a deviation of 5.
   expect(heavy).toBeGreaterThan(0);
   expect(heavy).toBeLessThan(100);
 });
 
-test('a tenant that drips its backlog keeps its lane to itself, and newcomers go around it', async () => {
+test('a tenant that builds a backlog by small calls gets a lane of its own, and other tenants pass it', async () => {
   const { all } = await lights();
   for (let call = 0; call < 80; call++) {
     await enqueue(client, 'q', of('heavy', 100));
@@ -102,7 +102,7 @@ test('a tenant that drips its backlog keeps its lane to itself, and newcomers go
   await expectSoon(all, 40);
 });
 
-test('a tenant that fills the end of a lane is found behind what others left at its front', async () => {
+test("a heavy tenant at the end of a lane is found behind other tenants' tasks at its front", async () => {
   const { beside } = await lights();
   const front = await rows<{ tenant: string }>(
     client,
@@ -137,7 +137,7 @@ test('two heavy tenants of one lane have a lane each, and the light ones a third
   await expectInvariants(client);
 });
 
-test('a lane is given back once it has been worked off', async () => {
+test("a heavy tenant's own lane ends once its tasks are claimed", async () => {
   for (let call = 0; call < 5; call++) await enqueue(client, 'q', of('heavy', 100));
   expect([await balance(), await balance()]).toEqual([1, 0]);
   await complete(client, leaseOf(await claim(client, 'q', { limit: 250 })));
@@ -149,7 +149,7 @@ test('a lane is given back once it has been worked off', async () => {
   await expectInvariants(client);
 });
 
-test('a tenant whose tasks have options keeps its lane to itself like any other', async () => {
+test('a heavy tenant whose tasks have options gets a lane of its own too', async () => {
   const { beside } = await lights();
   const asking = { timeout_seconds: 60 };
   for (let call = 0; call < 12; call++) await enqueue(client, 'q', of('heavy', 100, asking));
@@ -161,7 +161,7 @@ test('a tenant whose tasks have options keeps its lane to itself like any other'
   await expectInvariants(client);
 });
 
-test('a lane filled by tasks with options is given back once those have been worked off', async () => {
+test("a heavy tenant's own lane of tasks with options ends once these are claimed", async () => {
   const asking = { timeout_seconds: 60 };
   for (let call = 0; call < 5; call++) await enqueue(client, 'q', of('heavy', 100, asking));
   await enqueue(client, 'q', of('heavy', 1));
@@ -172,7 +172,7 @@ test('a lane filled by tasks with options is given back once those have been wor
   expect(await kept()).toEqual({});
 });
 
-test('a light tenant that goes around a heavy one keeps the order of its concurrency key', async () => {
+test('a light tenant that passes a heavy one keeps the order of its concurrency key', async () => {
   const { beside } = await lights();
   const [tenant = ''] = beside;
   const mine = Array.from({ length: 3 }, () => ({ tenant, concurrency_key: 'g' }));
@@ -196,7 +196,7 @@ test('a light tenant that goes around a heavy one keeps the order of its concurr
   await expectInvariants(client);
 });
 
-test("lanes take turns: with each tenant's backlog as long, none is far behind", async () => {
+test('lanes take turns: tenants with equal backlogs get about equal shares', async () => {
   const tenants = Array.from({ length: 8 }, (_, n) => `even-${n}`);
   for (const tenant of tenants) await enqueue(client, 'q', of(tenant, 300));
   const lanes = await value<number>(client, 'select count(*)::integer from tock.streams');
@@ -205,7 +205,7 @@ test("lanes take turns: with each tenant's backlog as long, none is far behind",
     const [run] = await claim(client, 'q');
     seen.set(run?.tenant ?? '', (seen.get(run?.tenant ?? '') ?? 0) + 1);
   }
-  // every lane at random: alone in a lane, a tenant gets its share within 5 deviations
+  // A claim takes a random lane. So a tenant with its own lane gets its share within 5 standard deviations.
   const share = 400 / lanes;
   expect([...seen.values()].reduce((a, b) => a + b)).toBe(400);
   const perLane = await rows<{ n: number }>(
@@ -216,7 +216,7 @@ test("lanes take turns: with each tenant's backlog as long, none is far behind",
   for (const { n } of perLane) expect(Math.abs(n - share)).toBeLessThan(5 * Math.sqrt(share));
 });
 
-test("a tenant's tasks that one call brings are handed out in their order while it is light", async () => {
+test("a light tenant's tasks of one call are claimed in their order", async () => {
   const ids = await enqueue(client, 'q', of('orderly', 500));
   const handedOut = (await drain(client, 'q', { limit: 7 })).flat().map((run) => run.id);
   expect(handedOut).toEqual(ids);

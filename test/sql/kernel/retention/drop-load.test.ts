@@ -22,7 +22,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-test('each task ends once, whatever runs while segments are dropped under load', async () => {
+test('each task ends exactly once while segments are dropped under load', async () => {
   await client.query('select tock.create_segments(p_ahead => 20, p_width => 1500)');
   await client.query(
     "select setval('tock.positions', (select end_position from tock.segments where number = 3))",

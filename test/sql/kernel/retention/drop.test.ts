@@ -41,7 +41,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** The oldest segments go, whatever their retention; those named must be gone then. */
+/** Ages and drops the segments that can be dropped, and expects those named to be gone. */
 async function dropped(...numbers: number[]): Promise<void> {
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
@@ -134,12 +134,12 @@ test('a drop waits for no reader, backs off, and runs when the reader has ended'
   for (const [n, wait] of minutes.entries()) {
     expect(await value(client, 'select tock.drop_expired_segments()')).toBe(0);
     expect(await tried()).toEqual([{ tries: n + 1, minutes: wait }]);
-    // not before its time
+    // A drop that was tried and failed is not tried again before its time.
     expect(await value(client, 'select tock.drop_expired_segments()')).toBe(0);
     expect(await tried()).toEqual([{ tries: n + 1, minutes: wait }]);
     await ageClosedSegments(client, '1 year');
   }
-  // what it had locked it has let go, also within a transaction that goes on
+  // A drop that gives up releases its locks, also within a transaction that stays open.
   await client.query('begin');
   await client.query('select tock.drop_expired_segments()');
   expect(

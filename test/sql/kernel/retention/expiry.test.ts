@@ -41,7 +41,7 @@ const keep = (queue: string, seconds: number) =>
 const retain = () => value<number>(client, 'select tock.drop_expired_segments()');
 const reached = () => value<string>(client, 'select last_value from tock.positions');
 
-/** All that has ended ended this long ago. */
+/** Moves the end of all ended runs and leases to this long ago. */
 async function ended(interval: string): Promise<void> {
   for (const [table, column] of [
     ['results', 'ended_at'],
@@ -54,7 +54,7 @@ async function ended(interval: string): Promise<void> {
   }
 }
 
-test('a queue hides what ended longer than its retention ago, a segment goes by the longest in it', async () => {
+test('tasks that ended longer ago than the retention are hidden, and a segment follows the longest retention in it', async () => {
   await keep('short', 60);
   await keep('long', 86_400);
   const [short] = await enqueueAndComplete(client, 'short', 1);
@@ -81,7 +81,7 @@ test('a queue hides what ended longer than its retention ago, a segment goes by 
   expect(await task(client, long as string)).toBeUndefined();
 });
 
-test('the retention that counts is the one a queue has now', async () => {
+test("a queue's current retention counts, not an earlier one", async () => {
   await keep('q', 3600);
   await enqueueAndComplete(client, 'q', 2);
   await startNextSegment(client);
@@ -94,7 +94,7 @@ test('the retention that counts is the one a queue has now', async () => {
   expect(await retain()).toBe(1);
 });
 
-test('a queue without a policy of its own goes by the default', async () => {
+test('a queue without its own policy has the default retention', async () => {
   await enqueueAndComplete(client, 'q', 1);
   await client.query("delete from tock.queues where name = 'q'");
   await keep('*', 3600);
@@ -118,7 +118,7 @@ describe('a segment that has been in use for long', () => {
   const segment = () =>
     value<number>(client, 'select tock.segment_of(last_value + 1) from tock.positions');
 
-  test('is ended by a jump of the sequence, and nothing in it is lost', async () => {
+  test('is ended by a jump of the sequence, and no task in it is lost', async () => {
     const before = await enqueue(client, 'q', numberedTasks(5));
     await claimRuns(client, 'q', 2);
     await rotate();
@@ -156,7 +156,7 @@ describe('a segment that has been in use for long', () => {
     expect(await reached()).toBe(before);
   });
 
-  test('is not ended twice, nor while nothing was ever in it', async () => {
+  test('is not ended twice, and not while it has never had a run', async () => {
     await enqueueAndComplete(client, 'q', 1);
     await rotate();
     await begun('1 year');

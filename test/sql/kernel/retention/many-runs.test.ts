@@ -19,7 +19,7 @@ import {
   waitUntilBlocked,
 } from '../../verbs.ts';
 
-// Found by the soak: what happens when a change and a claim, or the end of a segment, meet.
+// The soak found these: races of a change with a claim, and of both with the end of a segment.
 let db: Database;
 let client: pg.Client;
 const used: Database[] = [];
@@ -45,7 +45,6 @@ test('a task that was changed three hundred times is claimed', async () => {
   await expectInvariants(client);
 });
 
-/** Positions go on in the next segment. */
 async function pass(): Promise<void> {
   await client.query(
     `select setval('tock.positions', (select e.end_position from tock.segments e
@@ -55,7 +54,7 @@ async function pass(): Promise<void> {
   await client.query('select tock.create_segments()');
 }
 
-/** Ends the segment in use and has it verified, then dropped as if its retention had passed. */
+/** Ends the current segment, verifies it and drops it as if its retention had passed. */
 async function dropSegments(): Promise<number> {
   await client.query('select tock.deactivate_streams()');
   await client.query('select tock.create_segments()');
@@ -87,7 +86,7 @@ test('a retried task is found by its id when the segment of its first run is dro
 test('a done task is not reported dead when the segment of its last run was dropped first', async () => {
   const [id = ''] = await enqueue(client, 'q', numberedTasks(2));
   const runs = await claim(client, 'q', { limit: 2 });
-  // the other run keeps the first segment
+  // The other run of the lease is still open, and this keeps the first segment.
   await fail(client, leaseOf(runs), [{ id, retry_in_seconds: 3600 }]);
   await pass();
   await makeDue(client, 'q');
@@ -126,7 +125,7 @@ test.each([
   await makeDue(client, 'q');
   const promoting = await db.connect();
   await promoting.query('begin');
-  // between what the verb reads of the waiting entry and what it reads of the promotion
+  // Stops the verb between its reads of the waiting entry and of the promotion.
   await promoting.query('lock table tock.promotions in access exclusive mode');
   await promote(promoting);
   const other = await db.connect();

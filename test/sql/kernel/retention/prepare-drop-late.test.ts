@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** The oldest segments go, whatever their retention; those named must be gone then. */
+/** Ages and drops the segments that can be dropped, and expects those named to be gone. */
 async function dropped(...numbers: number[]): Promise<void> {
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
@@ -38,7 +38,7 @@ const change = (id: string, changes: object) =>
   client.query('select * from tock.change(array[$1]::bigint[], $2)', [id, changes]);
 
 describe('a change of a run whose segment is dropped afterwards', () => {
-  test('starts a task that is ready', async () => {
+  test('does not keep a ready task from starting', async () => {
     const [id] = await enqueue(client, 'q', numberedTasks(1));
     await startNextSegment(client);
     const before = await enqueue(client, 'q', [{ priority: 9 }]);
@@ -51,7 +51,7 @@ describe('a change of a run whose segment is dropped afterwards', () => {
     expect(runs.map((run) => [run.id, run.payload])).toEqual([[id, 'changed']]);
   });
 
-  test('starts the replacement, once', async () => {
+  test('does not keep the replacement from starting once', async () => {
     const [id] = await enqueue(client, 'q', numberedTasks(1));
     await startNextSegment(client);
     await change(id as string, { priority: 9, payload: 'changed' });

@@ -39,7 +39,7 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** The oldest segments go, whatever their retention; those named must be gone then. */
+/** Ages and drops the segments that can be dropped, and expects those named to be gone. */
 async function dropped(...numbers: number[]): Promise<void> {
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');
@@ -55,7 +55,7 @@ const prepareSegmentDrop = (segment: number) =>
 const cancel = (id: string) => rows(client, 'select * from tock.cancel(array[$1]::bigint[])', [id]);
 
 describe('a task that is retried after the segment of its first run was dropped', () => {
-  /** A task whose one run in this segment has failed; where it goes on is up to the test. */
+  /** A task that has failed once, in the segment after that of its enqueue, and waits `retry` seconds. */
   async function failed(retry: number, delayed = false): Promise<string> {
     const [id] = await enqueue(client, 'q', [delayed ? { delay_seconds: 50 } : {}]);
     if (delayed) {
@@ -74,7 +74,7 @@ describe('a task that is retried after the segment of its first run was dropped'
   };
 
   test.each([false, true])(
-    'waiting: is known and canceled by its id (delayed %s)',
+    'waiting: is found and cancelled by its id (delayed %s)',
     async (late) => {
       const id = await failed(5000, late);
       await startNextSegment(client);
@@ -86,7 +86,7 @@ describe('a task that is retried after the segment of its first run was dropped'
   );
 
   test.each([false, true])(
-    'ready, running and done: is known by its id (delayed %s)',
+    'ready, running and done: is found by its id (delayed %s)',
     async (late) => {
       const id = await failed(0, late);
       await dropped(1);
@@ -118,7 +118,7 @@ describe('a task that is retried after the segment of its first run was dropped'
     await known(id, 'running');
   });
 
-  test('is changed and canceled for its next attempt while it runs', async () => {
+  test('is changed and cancelled for its next attempt while it runs', async () => {
     const id = await failed(0);
     await dropped(1);
     const second = await claimRuns(client, 'q');

@@ -38,10 +38,10 @@ beforeEach(async () => {
 
 afterAll(() => Promise.all(used.map((one) => one.drop())));
 
-/** A position that was drawn and not used yet. */
+/** A new position without a run. */
 const drawn = () => value<string>(client, "select nextval('tock.positions')");
 
-/** A run as enqueue() would have written it, at a position that a claim has gone past. */
+/** Inserts a run as enqueue() would, at a position that a claim has already passed. */
 async function plant(
   position: string,
   payload: unknown,
@@ -147,7 +147,7 @@ test('all runs of a lease start again when the missed one is not known', async (
   expect((await task(client, ids[0] as string))?.runs).toHaveLength(2);
 });
 
-test('a canceled run that verification finds is not started', async () => {
+test('a cancelled run that verification finds is not started', async () => {
   await enqueue(client, 'q', numberedTasks(1));
   const between = await drawn();
   await enqueue(client, 'q', numberedTasks(1, 1));

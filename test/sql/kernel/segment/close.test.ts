@@ -14,7 +14,7 @@ beforeEach(async () => {
   client = await db.connect();
   await enqueue(client, 'q', numberedTasks(3));
   await work();
-  // Asleep, or its newest lease alone would hold the segment back.
+  // The newest lease of a stream that is awake would keep the segment open.
   await rest();
 });
 
@@ -26,7 +26,6 @@ async function work(): Promise<string[]> {
   return claims.flat().map((run) => run.id);
 }
 
-/** Positions go on in the next segment. */
 async function pass(): Promise<void> {
   await client.query(
     `select setval('tock.positions', (select e.end_position from tock.segments e
@@ -43,7 +42,7 @@ async function rest(): Promise<void> {
 const settled = () =>
   value<number>(client, 'select count(*)::int from tock.segments where closed_at is not null');
 
-/** The streams in use go on in the new segment. */
+/** Moves the streams in use on to the new segment. */
 async function goOn(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     await enqueue(client, 'q', numberedTasks(2));
@@ -52,7 +51,7 @@ async function goOn(): Promise<void> {
   await rest();
 }
 
-test('a segment is settled once it has ended and every stream has gone on', async () => {
+test('a segment is closed once it has ended and every stream has moved on', async () => {
   await rest();
   expect(await settled()).toBe(0);
   await pass();
@@ -63,7 +62,7 @@ test('a segment is settled once it has ended and every stream has gone on', asyn
   await expectInvariants(client);
 });
 
-test('a segment with runs still to claim is not settled', async () => {
+test('a segment with unclaimed runs is not closed', async () => {
   const ids = await enqueue(client, 'backlog', numberedTasks(10));
   await complete(client, leaseOf(await claim(client, 'backlog', { limit: 3 })));
   await pass();
@@ -72,7 +71,7 @@ test('a segment with runs still to claim is not settled', async () => {
   const left = await claim(client, 'backlog', { limit: 9 });
   expect(left.map((run) => run.id)).toEqual(ids.slice(3));
   await goOn();
-  // nothing is unread, but a lease is open
+  // No run is unclaimed, but a lease is open.
   expect(await settled()).toBe(0);
   await complete(client, leaseOf(left));
   await goOn();
@@ -80,7 +79,7 @@ test('a segment with runs still to claim is not settled', async () => {
   await expectInvariants(client);
 });
 
-test('a segment is not settled while one of its writers is open', async () => {
+test('a segment is not closed while a transaction that wrote to it is open', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   const ids = await enqueue(writer, 'new', numberedTasks(2));
@@ -97,7 +96,7 @@ test('a segment is not settled while one of its writers is open', async () => {
   await expectInvariants(client);
 });
 
-test('nor while one of its writers is prepared', async () => {
+test('a segment is not closed while a transaction that wrote to it is prepared', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   const ids = await enqueue(writer, 'new', numberedTasks(2));
@@ -111,7 +110,7 @@ test('nor while one of its writers is prepared', async () => {
   await expectInvariants(client);
 });
 
-test('a writer of a segment that ended long ago is claimed once it commits', async () => {
+test('tasks in a segment that ended long ago are claimed once their transaction commits', async () => {
   const writer = await db.connect();
   await writer.query('begin');
   const ids = await enqueue(writer, 'q', numberedTasks(2));
@@ -124,7 +123,7 @@ test('a writer of a segment that ended long ago is claimed once it commits', asy
   await expectInvariants(client);
 });
 
-test('nor is one settled under a snapshot from before its last task', async () => {
+test('a snapshot older than the last task of a segment does not close the segment', async () => {
   const old = await db.connect();
   await old.query('begin isolation level repeatable read');
   await old.query('select count(*) from tock.streams');

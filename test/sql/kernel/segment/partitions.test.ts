@@ -23,13 +23,16 @@ let client: pg.Client;
 beforeAll(async () => {
   db = await freshDatabase();
   client = await db.connect();
-  // Tasks that wait in a paused queue: each of the segments holds some for ever.
+  // Some segments keep tasks of a paused queue, so they are never dropped.
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
 });
 
 afterAll(() => db.drop());
 
-/** Segments up to this many, every third of them with tasks of the paused queue, hot functions for the last but two. */
+/**
+ * Creates segments up to this count. Every third has a task of the paused queue; the last but two is the current
+ * one.
+ */
 async function grow(count: number): Promise<void> {
   const all = 'select count(*)::int from tock.segments';
   for (let have = 0; have < count; have = await value<number>(client, all)) {
@@ -39,7 +42,7 @@ async function grow(count: number): Promise<void> {
       [ahead],
     );
   }
-  // every third holds a task of the paused queue
+  // Every third segment gets a task of the paused queue.
   for (;;) {
     const left = await value<number>(
       client,
@@ -79,10 +82,10 @@ const claimed = async (on: pg.Client) => {
   await enqueue(client, 'q', numberedTasks(2));
   return claim(on, 'q', { limit: 2 });
 };
-/** A lease that another transaction took. */
+/** The token of a lease that another transaction took. */
 const leased = async (_: pg.Client) => leaseOf(await claimed(client));
 
-/** The leaves that a call locks, by the segments before the one in use that they are of, and how many. */
+/** The partitions that a call locks: the table's name, and how many segments before the current one. */
 async function locked(call: (on: pg.Client) => Promise<unknown>) {
   const on = await db.connect();
   for (let round = 0; round < 8; round++) {

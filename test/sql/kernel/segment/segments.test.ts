@@ -57,7 +57,7 @@ test('claims continue over the boundary of a segment, and skip nothing', async (
 test('tasks on both sides of a boundary are completed, failed and reaped like any others', async () => {
   await nearTheEnd(3);
   const ids = await enqueue(client, 'edge', numberedTasks(6));
-  // a lease holds runs of one segment: the call that comes to the edge ends there
+  // A lease holds runs of one segment, so a claim at the boundary returns fewer runs.
   const [before, beyond] = await drain(client, 'edge', { limit: 6 });
   expect([...(before ?? []), ...(beyond ?? [])].map((run) => run.id)).toEqual(ids);
   expect(before?.length).toBeLessThan(4);
@@ -87,7 +87,7 @@ test('streams whose cursors lie in different segments are all leased from', asyn
   }
   await enqueue(client, 'spread', numberedTasks(10, 30, { priority: 1 }));
   const claims = await drain(client, 'spread', { limit: 9 });
-  // a token names one segment, so a lease of two would be half out of reach
+  // A token names one segment. A lease with runs of two could be completed only in part.
   for (const runs of claims) {
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
   }
@@ -185,7 +185,7 @@ test('all other calls proceed while segments are created in an open transaction'
   await expectInvariants(client);
 });
 
-/** The next position is `left` before the end of the last segment that there is. */
+/** Sets the next position to `left` before the end of the last segment. */
 const nearTheLastEnd = (left: number) =>
   value(client, `select setval('tock.positions', max(end_position) - $1) from tock.segments`, [
     left,
@@ -203,7 +203,7 @@ test('only one transaction creates segments, and tasks at the end of the last ge
     code: 'TK503',
   });
   await maker.query('commit');
-  // its snapshot does not show that they are there
+  // Its snapshot does not show the new segments.
   const made = refusal(old.query('select tock.create_segments(p_ahead => 9)'));
   expect(await made).toMatchObject({ code: '40001' });
   const ids = await enqueue(client, 'late', numberedTasks(60));
@@ -212,7 +212,7 @@ test('only one transaction creates segments, and tasks at the end of the last ge
   await expectInvariants(client);
 });
 
-test('segments that several sessions create concurrently exist once, and a caller that cannot wait is told to retry', async () => {
+test('segments that several sessions create concurrently exist once, and a caller that cannot wait gets TK503', async () => {
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   for (let round = 1; round <= 4; round++) {
     await nearTheLastEnd(40);
@@ -230,7 +230,7 @@ test('segments that several sessions create concurrently exist once, and a calle
 });
 
 test('every position in use has a segment while many small segments pass under load', async () => {
-  // Segments of 800 from here on: writers and claimers cross an edge every few dozen calls.
+  // The new segments have 800 positions, so writers and claimers cross a boundary every few dozen calls.
   await nearTheEnd(300);
   await enqueue(client, 'tiny', numberedTasks(1));
   await client.query(

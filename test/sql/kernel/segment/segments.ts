@@ -12,7 +12,7 @@ import {
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-/** The next position is `left` before the end of the segment in use. */
+/** Sets the next position to `left` before the end of the current segment. */
 export async function moveNearSegmentEnd(client: Client, left: number): Promise<void> {
   await client.query(
     `select setval('tock.positions', (select e.end_position - $1 from tock.segments e
@@ -22,19 +22,19 @@ export async function moveNearSegmentEnd(client: Client, left: number): Promise<
   );
 }
 
-/** Positions go on in the next segment, for which everything is ready. */
+/** Moves positions on to the next segment, and creates segments ahead. */
 export async function startNextSegment(client: Client): Promise<void> {
   await moveNearSegmentEnd(client, 0);
   await client.query('select tock.create_segments()');
 }
 
-/** What has ended and holds nothing unread or running is settled. */
+/** Closes the segments that have ended and have neither unclaimed nor running runs. */
 export async function closeSegments(client: Client): Promise<void> {
   await client.query('select tock.deactivate_streams()');
   await client.query('select tock.create_segments()');
 }
 
-/** Tasks enqueued and completed one after the other, in this segment. */
+/** Enqueues and completes tasks one by one, in the current segment. */
 export async function enqueueAndComplete(
   client: Client,
   queue: string,
@@ -45,13 +45,12 @@ export async function enqueueAndComplete(
   return ids;
 }
 
-/** The runs of one claim. */
 export async function claimRuns(client: pg.Client, queue: string, limit = 1) {
   const runs = await claim(client, queue, { limit });
   return { runs, lease: leaseOf(runs), ids: runs.map((run) => run.id) };
 }
 
-/** Settled segments have been so for this long, and a drop is tried without back-off. */
+/** Moves the close of closed segments back by `interval`, and resets the time of the next drop. */
 export async function ageClosedSegments(client: Client, interval: string): Promise<void> {
   await client.query(
     `update tock.segments set closed_at = now() - $1::interval, drop_after = null
@@ -60,18 +59,18 @@ export async function ageClosedSegments(client: Client, interval: string): Promi
   );
 }
 
-/** Audits what is settled, `limit` runs a call. */
+/** Verifies all closed segments, `limit` runs for each call. */
 export async function verifySegments(client: Client, limit = 1_000_000): Promise<void> {
   while ((await value<number>(client, 'select tock.verify_segments($1)', [limit])) > 0);
 }
 
-/** Audits and drops until there is nothing left to do. */
+/** Verifies and drops segments until none is left to drop. */
 export async function dropExpiredSegments(client: Client): Promise<void> {
   await verifySegments(client);
   while ((await value<number>(client, 'select tock.drop_expired_segments()')) > 0);
 }
 
-/** The numbers of the segments there are, checked against their leaves. */
+/** The numbers of the segments. Fails if one lacks a partition. */
 export async function segmentNumbers(client: Client): Promise<number[]> {
   const found = await rows<{ number: number; leaves: number }>(
     client,
@@ -82,19 +81,20 @@ export async function segmentNumbers(client: Client): Promise<number[]> {
   );
   const torn = found.filter((one) => one.leaves !== 4);
   if (torn.length > 0)
-    throw new Error(`Segments without all their leaves: ${JSON.stringify(torn)}`);
+    throw new Error(`Segments without all their partitions: ${JSON.stringify(torn)}`);
   const known = await rows<{ number: number }>(
     client,
     'select number from tock.segments order by number',
   );
   const numbers = found.map((one) => one.number);
   if (numbers.join() !== known.map((one) => one.number).join()) {
-    throw new Error(`Leaves of ${numbers}, segments ${known.map((one) => one.number)}`);
+    throw new Error(
+      `Partitions of segments ${numbers}, but segments ${known.map((one) => one.number)}`,
+    );
   }
   return numbers;
 }
 
-/** The segments that are settled. */
 export async function closedSegmentNumbers(client: Client): Promise<number[]> {
   const found = await rows<{ number: number }>(
     client,

@@ -24,7 +24,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster?.drop());
 
-/** A note is that of an old pg_cron. */
+/** The findings without notes: an old pg_cron always causes a note. */
 const found = () => rows<Finding>(client, "select * from tock.doctor() where severity <> 'note'");
 const named = async () => (await found()).map(({ finding }) => finding);
 const part = (call: string) => rows<Finding>(client, `select * from tock.doctor_of_${call}`);
@@ -39,7 +39,7 @@ async function restart(settings: Record<string, string | null>): Promise<void> {
   await connect();
 }
 
-/** A session that begins with what was set for roles meanwhile. */
+/** Connects again, because settings of roles take effect at the start of a session. */
 async function anew(): Promise<void> {
   await client.end();
   client = await cluster.connect();
@@ -149,7 +149,7 @@ test('pg_cron jobs that are missing, inactive, changed or surplus are found, and
   });
   expect(extra).toMatchObject({ finding: 'pg_cron has an extra job' });
   expect(extra?.detail).toMatch(/\(mine of tock: select tock.tick\(\);\), \d+ \(tock:old of tock/);
-  // One too many holds nothing up.
+  // Surplus jobs delay no task, so why() does not name them.
   await client.query("select tock.put_queue('q', '{}')");
   const why = await rows<{ finding: string }>(client, "select * from tock.why('q')");
   expect(why.map(({ finding }) => finding)).toEqual([jobs?.finding]);
@@ -172,7 +172,7 @@ test('a server that has just started gives pg_cron time to start', async ({ skip
   const late =
     "update tock.maintenance_jobs set last_ok_at = now() - interval '7 days' where name = 'prune'";
   await client.query("update tock.migrations set applied_at = now() - interval '8 days'");
-  // Between the two pg_cron may be doing it.
+  // prune is late, but since the start of the server pg_cron has not had the time to run it.
   await client.query(late);
   expect(await part('maintenance()')).toEqual([]);
 });
@@ -217,7 +217,7 @@ test('a failed pg_cron job is found, and pg_cron records that are never deleted'
   ]);
   await note('succeeded', '1 row');
   expect(await named()).toEqual([]);
-  // So pg_cron notes at its start what was at work when the server ended.
+  // At its start pg_cron writes this record for each job that was running when the server ended.
   await note('failed', 'server restarted');
   expect(await named()).toEqual([]);
   expect(await part('cron_notes(1000)')).toMatchObject([
@@ -322,7 +322,7 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   for (const { hint } of wrong.filter(({ finding }) => /crash|autovacuum|edge/.test(finding))) {
     for (const statement of hint.split('; ')) await superuser.query(statement);
   }
-  // Of the server's own, one is left: what was set for every role hid it.
+  // Until now a setting for all roles hid this setting of the server.
   await anew();
   expect((await part('settings()')).map(({ detail }) => detail)).toEqual([
     expect.stringContaining('synchronous_commit is off'),

@@ -102,7 +102,7 @@ test('a maintenance job that is late or fails is found, with its error', async (
       hint: expect.stringMatching(/in database tock_cron.*\/v1\/tick|^without pg_cron.*\/v1\/tick/),
     },
   ]);
-  // A database that sleeps is woken when something is due, and never otherwise.
+  // A sleeping database gets a call only when something is due. So late jobs are a note until then.
   await enqueue(client, 'q', [{ delay_seconds: 60 }]);
   expect(await doctor()).toMatchObject([{ severity: 'note' }]);
   await client.query("update tock.waiting set due_at = now() - interval '3 minutes'");
@@ -144,13 +144,13 @@ test("a lock of Tock's that another session holds is found, in a transaction too
   expect(await doctor()).toEqual([]);
   await stranger.query('rollback');
   await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::bigint << 32 | 1)");
-  // Of one key: no lock of Tock's is in its way.
+  // A lock of one bigint key has another key space, so it cannot block Tock.
   expect(await doctor()).toEqual([]);
   await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)");
   const who = new RegExp(`^1 of Tock's .* outside of any.* process ${pid} \\(\\w+ as lab`);
   expect(await doctor()).toEqual(found('warning', who));
 
-  // What a role that may connect and nothing else can do: it holds every writer up.
+  // A role that may only connect can still take these locks, and they block every writer.
   await stranger.query('select pg_advisory_unlock_all(); begin');
   await stranger.query(
     "select pg_advisory_xact_lock('tock'::regnamespace::oid::integer, 1073741824 + n) from generate_series(0, 4095) n",

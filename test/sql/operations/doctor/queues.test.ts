@@ -20,7 +20,10 @@ databasePerTest();
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
-/** Nobody ticks here, so maintenance jobs are late once the databases' template is two minutes old. */
+/**
+ * The findings without late maintenance jobs: without ticks these are late two minutes after the template was
+ * made.
+ */
 const found = () =>
   rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance jobs are late'");
 const named = async () => (await found()).map(({ finding }) => finding);
@@ -44,10 +47,10 @@ test('a queue without claims for ten minutes is found, and not once it is claime
   const lease = leaseOf(await claim(client, 'q'));
   expect(await named()).toEqual([]);
   await client.query("update tock.leases set claimed_at = now() - interval '11 minutes'");
-  // Whoever works on what he claimed then may take long.
+  // The worker still has the runs of that claim, and may need long for them.
   expect(await named()).toEqual([]);
   await complete(client, lease);
-  // Whoever has just ended one is about to claim the next.
+  // A worker that has just completed a lease may be about to claim the next one.
   expect(await named()).toEqual([]);
   await client.query("update tock.leases set closed_at = now() - interval '11 minutes'");
   expect(await named()).toEqual(['no worker claims from a queue']);

@@ -25,11 +25,14 @@ databasePerTest();
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
 
-/** Nobody ticks here, so maintenance jobs are late once the databases' template is two minutes old. */
+/**
+ * The findings without late maintenance jobs: without ticks these are late two minutes after the template was
+ * made.
+ */
 const doctor = () =>
   rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance jobs are late'");
 
-/** A task of the queue q that is dead, with so many that wait for it. */
+/** A dead task of the queue q, with children that wait for it. */
 async function deadParent(children: number): Promise<[parent: string, child: string]> {
   const [parent = ''] = await enqueue(client, 'q', [{ payload: 1 }]);
   const ids = await enqueue(

@@ -23,7 +23,7 @@ beforeEach(async () => {
 
 type Reason = { finding: string; severity: string; detail: string; hint: string };
 
-/** What holds a queue up, once the maintenance jobs have been done. */
+/** The reasons why a queue is late, by default after a tick. */
 async function why(queue = 'q', tick = true): Promise<Reason[]> {
   if (tick) await client.query('select tock.tick()');
   return rows(client, 'select * from tock.why($1)', [queue]);
@@ -34,15 +34,15 @@ const says = (finding: string, severity: string, detail: RegExp, hint: RegExp) =
   detail: expect.stringMatching(detail),
   hint: expect.stringMatching(hint),
 });
-/** What is ready came so long ago. */
+/** Moves the creation of all runs to this long ago. */
 const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
-/** What was claimed was claimed so long ago. */
+/** Moves all claims to this long ago. */
 const claimed = (interval: string) =>
   client.query('update tock.leases set claimed_at = now() - $1::interval', [interval]);
 const put = (policy: object) => client.query("select tock.put_queue('q', $1)", [policy]);
 
-test('nothing is said of a queue that is empty, at work, or waits for its time, and of one that is unknown, that it is', async () => {
+test('a queue that is empty, being worked on or only has waiting tasks has no reason, and an unknown queue is named as such', async () => {
   expect(await why('unknown')).toEqual([
     says('there is no queue of this name', 'warning', /never made/, /tock queue list$/),
   ]);
@@ -62,7 +62,7 @@ test('nothing is said of a queue that is empty, at work, or waits for its time, 
   expect(await why('other')).toEqual([]);
 });
 
-test('nobody claims, or nobody any more, and when somebody does it is said no more', async () => {
+test('a queue without claims is named until a worker claims from it', async () => {
   await enqueue(client, 'q', numberedTasks(3));
   await old('3 minutes');
   expect(await why()).toEqual([
@@ -89,7 +89,7 @@ test('nobody claims, or nobody any more, and when somebody does it is said no mo
   expect(await why()).toEqual([]);
 });
 
-test('workers that are too few are told from none', async () => {
+test('too few workers are another reason than no worker', async () => {
   await enqueue(client, 'q', numberedTasks(30));
   await claim(client, 'q', { limit: 2 });
   await old('10 minutes');
@@ -103,7 +103,7 @@ test('workers that are too few are told from none', async () => {
   ]);
 });
 
-test('a pause is named as soon as something is ready, and nothing else', async () => {
+test('a paused queue is named as soon as a task is ready, without other reasons', async () => {
   await put({ paused: true });
   expect(await why()).toEqual([]);
   await enqueue(client, 'q', numberedTasks(2));
@@ -121,7 +121,7 @@ test('a pause is named as soon as something is ready, and nothing else', async (
   expect(await why()).toEqual([]);
 });
 
-test('limits that are reached are named: of what runs, and of the rate', async () => {
+test('reached limits are named: max_running and the rate', async () => {
   await put({ max_running: 2 });
   await enqueue(client, 'q', numberedTasks(9));
   const runs = await claim(client, 'q', { limit: 9 });
@@ -156,7 +156,7 @@ test('limits that are reached are named: of what runs, and of the rate', async (
   ]);
 });
 
-test('all concurrency keys that hold tasks back are one note, and nothing is to be cancelled that came just now', async () => {
+test('all concurrency keys that hold tasks back are one note, and the hint cancels no task that was claimed just now', async () => {
   const stuck = numberedTasks(10, 0).map((_, n) => ({ concurrency_key: `g${n}` }));
   const holders = await enqueue(client, 'q', stuck);
   await enqueue(client, 'q', [...stuck, ...stuck]);
@@ -195,7 +195,7 @@ test('all concurrency keys that hold tasks back are one note, and nothing is to 
   expect(await why()).toEqual([]);
 });
 
-test('of very many concurrency keys the first twenty are counted, and it is said that there are more', async () => {
+test('of very many concurrency keys the first twenty are counted', async () => {
   await enqueue(
     client,
     'q',
@@ -211,7 +211,7 @@ test('of very many concurrency keys the first twenty are counted, and it is said
   ]);
 });
 
-test('what explains it best stands first: no worker before concurrency keys and an open transaction', async () => {
+test('the best reason comes first: no worker before an open transaction and concurrency keys', async () => {
   await enqueue(client, 'q', numberedTasks(3, 0, { concurrency_key: 'g' }));
   await enqueue(client, 'q', numberedTasks(3));
   await promote(client);
@@ -230,7 +230,7 @@ test('what explains it best stands first: no worker before concurrency keys and 
   await other.query('rollback');
 });
 
-test('a queue with push is told who pushes, and a worker that may rest is given its time', async () => {
+test('a queue with push has a hint about the pusher, and workers that may still be waiting are a note', async () => {
   await enqueue(client, 'q', numberedTasks(2));
   await old('30 seconds');
   expect(await why()).toEqual([
@@ -253,7 +253,7 @@ test('a queue with push is told who pushes, and a worker that may rest is given 
   ]);
 });
 
-test('parents that are waited for are counted by how they stand, not named', async () => {
+test('unfinished parents are counted by state, not named', async () => {
   const parents = await enqueue(client, 'other', numberedTasks(1372));
   const runs = await claim(client, 'other', { limit: 1000 });
   const dead = runs.slice(0, 3).map(({ id }) => ({ id, fatal: true }));
@@ -277,11 +277,11 @@ test('parents that are waited for are counted by how they stand, not named', asy
   expect((await why()).map(({ finding }) => finding)).not.toContain('tasks wait for their parents');
 });
 
-test('where pg_cron comes by the minute that is said while tasks are due, and no alarm raised', async () => {
+test('a pg_cron that runs jobs once a minute is a note while tasks are due', async () => {
   await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 600 }));
   await client.query("update tock.waiting set due_at = now() - interval '20 seconds'");
   expect(await rows(client, "select * from tock.why_of_time('q')")).toEqual([]);
-  // The database that pg_cron works in is one for all tests.
+  // All tests share the database with pg_cron, so the test replaces the function that reads its version.
   await client.query('begin');
   await client.query(
     "create or replace function tock.cron_version() returns text language sql as $$ select '1.4' $$",
@@ -297,7 +297,7 @@ test('where pg_cron comes by the minute that is said while tasks are due, and no
   await client.query('rollback');
 });
 
-test('a poison task is named that fails and is retried, with its error, and one that ends its workers', async () => {
+test('a task that fails repeatedly is named with its error, and so is one that loses its workers', async () => {
   const [poison] = await enqueue(client, 'q', [{ payload: 'p', max_attempts: 99 }]);
   for (let n = 1; n <= 3; n++) {
     const runs = await claim(client, 'q');
@@ -336,7 +336,7 @@ test('a poison task is named that fails and is retried, with its error, and one 
   ]);
 });
 
-test('a task that fails at once again and again is named while it is ready, too, however old it is', async () => {
+test('a task that fails repeatedly is named also while it is ready, at any age', async () => {
   const [poison] = await enqueue(client, 'q', [{ max_attempts: 99 }]);
   await old('1 hour');
   for (let n = 1; n <= 4; n++)
@@ -351,7 +351,7 @@ test('a task that fails at once again and again is named while it is ready, too,
   ]);
 });
 
-test('tasks that die are named by their error, and how to run them again', async () => {
+test('dead tasks are named by their error, with the command to redrive them', async () => {
   await enqueue(client, 'q', numberedTasks(3));
   const runs = await claim(client, 'q', { limit: 3 });
   await fail(client, leaseOf(runs), { error: { message: 'no such host' }, fatal: true });
@@ -366,7 +366,7 @@ test('tasks that die are named by their error, and how to run them again', async
   expect(await why('other')).toEqual([]);
 });
 
-test('a transaction that has written and stays open is named, and one that reads is not', async () => {
+test('an open transaction that has written to Tock is named, and one that only reads is not', async () => {
   const other = await db.connect();
   await other.query('begin');
   await enqueue(client, 'other', numberedTasks(1));
@@ -392,7 +392,7 @@ test('a transaction that has written and stays open is named, and one that reads
     value(client, "select tock.how_to_end(now() - $1::interval, 'a', 'b')", [age]);
   expect(await how('59 s')).toBe('a');
   expect(await how('61 s')).toBe('a; or, as it has lasted for over 60 s, b');
-  // It is said from five seconds on.
+  // why() names transactions that have been open for five seconds.
   expect(await why()).toEqual([]);
   await other.query('commit');
   expect(await open()).toEqual([]);
@@ -416,7 +416,7 @@ test('a transaction that has written and stays open is named, and one that reads
   expect(await open()).toEqual([]);
 });
 
-test("another role's open transaction is named though nobody sees when it began", async () => {
+test("another role's open transaction is named, without its age, which is hidden", async () => {
   const other = await db.connect(db.edgeUrl);
   await other.query('begin');
   expect(await why()).toEqual([]);
@@ -434,7 +434,7 @@ test("another role's open transaction is named though nobody sees when it began"
   expect(await why()).toEqual([]);
 });
 
-test('what is due and is not made ready is named, and that maintenance jobs are late or fail', async () => {
+test('due tasks that are not promoted are named, and so are late or failing maintenance jobs', async () => {
   await enqueue(client, 'q', numberedTasks(2, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   await client.query("update tock.migrations set applied_at = now() - interval '1 day'");
@@ -463,13 +463,13 @@ test('what is due and is not made ready is named, and that maintenance jobs are 
   expect(await why()).toEqual([]);
 });
 
-test('of what explains it as well the worst stands first', async () => {
+test('of equally good reasons the worst comes first', async () => {
   await enqueue(client, 'q', numberedTasks(9));
   await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
   await old('3 minutes');
   await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
-  // Nobody has ticked here for as long as the databases' template is old.
+  // No tick has come since the template was made, so maintenance jobs may be late.
   const found = (await why('q', false)).filter(
     ({ finding }) => finding !== 'maintenance jobs are late',
   );

@@ -41,10 +41,10 @@ async function finish(): Promise<void> {
     if (runs.length === 0) return;
     await complete(client, leaseOf(runs));
   }
-  throw new Error('There is no end of tasks.');
+  throw new Error('Tasks were left after 200 rounds.');
 }
 
-/** What is stored, read at once and in another way. */
+/** The same sums, computed by one query over the stored runs. */
 const stored = `
   with leased as (
     select l.*, r.position, e.state, e.next_id
@@ -70,7 +70,7 @@ const columns = 'enqueued started passed done failed lost dead cancelled returne
 
 const sums = (of: string) => `${columns} from ${of}`;
 
-test('every run is counted once, whatever happens meanwhile', async () => {
+test('every run is counted once under load', async () => {
   const load: Load = {
     queue: 'load',
     random: seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000)),
@@ -95,7 +95,7 @@ test('every run is counted once, whatever happens meanwhile', async () => {
   ];
   await retryTransient(load, all, () => load.accepted.size >= 800);
   await finish();
-  // A round that the load left cut short has passed what finish() ended: all is counted by one that began since.
+  // The last round may have passed runs before finish() ended them. A round that began later counts all.
   const ended = await value(client, 'select clock_timestamp()::text');
   const counted = 'select coalesce(finished_at > $1, false) from tock.metrics_progress';
   do await client.query(round);

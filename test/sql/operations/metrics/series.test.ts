@@ -28,7 +28,7 @@ databasePerTest();
 const sums = 'enqueued, started, passed, done, failed, lost, dead, cancelled, returned';
 const depths = 'ready, running, waiting';
 
-/** A whole round; `limit` runs and leases of each stream a statement. */
+/** Collects one whole round. Each statement reads up to `limit` runs and leases of each stream. */
 async function count(limit = 100_000): Promise<number> {
   let amount = 0;
   for (;;) {
@@ -47,7 +47,7 @@ async function totals(queue = 'q') {
   return Object.fromEntries(Object.entries(row ?? {}).map(([name, n]) => [name, Number(n)]));
 }
 
-/** What the minutes and hours of a queue add up to. */
+/** The sums over all points of a queue. */
 async function byMinute(queue: string) {
   const columns = sums.split(', ').map((name) => `sum(${name})::int as ${name}`);
   const [row] = await rows<Record<string, number>>(
@@ -64,7 +64,7 @@ async function take(limit: number) {
   return { lease: leaseOf(runs), ids: runs.map(({ id }) => id) };
 }
 
-/** Something of everything, with rounds between; what it comes to is `ofDay`. */
+/** Lets every kind of event happen, with rounds in between. `ofDay` has the expected sums. */
 async function day(limit = 100_000) {
   await enqueue(client, 'q', numberedTasks(20));
   const whole = await take(5);
@@ -125,7 +125,7 @@ test('runs counted one at a time have the same sums, over segment boundaries and
   await startNextSegment(client);
   await closeSegments(client);
   await ageClosedSegments(client, '30 days');
-  // Nobody has counted since: what is dropped is counted first.
+  // No round has read these segments. The drop collects them first.
   await dropExpiredSegments(client);
   expect(await value(client, "select to_regclass('tock.leases_1')")).toBeNull();
   await count(1);
@@ -168,7 +168,7 @@ test('runs that end behind an interrupted collection are counted by the next, an
   await round();
   expect(await value(client, 'select started_at is null from tock.metrics_progress')).toBe(false);
   expect(await totals()).toMatchObject({ started: 1, done: 0 });
-  // The round has passed its place: a transaction that was open meanwhile ends it and commits.
+  // The interrupted round has already passed this run, which another transaction then completes.
   const other = await db.connect();
   await other.query('begin');
   await complete(other, lease);
@@ -196,7 +196,7 @@ test('runs that an interrupted collection did not read are read when their strea
   expect(await value(client, 'select tock.uncollected_streams(0, 100)')).toEqual([]);
 });
 
-/** The buckets that have something, by their upper bound. */
+/** The buckets that are not empty, by their upper bounds. */
 async function histogram(what: 'wait' | 'run', queue = 'q') {
   return rows(
     client,
@@ -207,7 +207,7 @@ async function histogram(what: 'wait' | 'run', queue = 'q') {
   );
 }
 
-test('a run waits from when it was ready or due to its claim, and lasts from there to its end', async () => {
+test('a wait lasts from when the run was ready or due to its claim, and a run from its claim to its end', async () => {
   await client.query(`select tock.put_queue('q', '{"backoff_jitter": 0}')`);
   await enqueue(client, 'q', numberedTasks(2));
   await client.query("update tock.runs set created_at = now() - interval '400 s'");
@@ -219,7 +219,7 @@ test('a run waits from when it was ready or due to its claim, and lasts from the
   expect(await histogram('wait')).toEqual([{ up_to: '450', n: 2 }]);
   const ended = [{ up_to: '45', n: 2 }];
   expect(await histogram('run')).toEqual(ended);
-  // It was to be tried again an hour later, and is claimed 21 seconds after that.
+  // The retry was due after an hour. The task is claimed 21 seconds after that time.
   await client.query("update tock.waiting set due_at = now() - interval '21 s'");
   await promote(client);
   await release(client, (await take(1)).lease);
@@ -228,14 +228,14 @@ test('a run waits from when it was ready or due to its claim, and lasts from the
     { up_to: '30', n: 1 },
     { up_to: '450', n: 2 },
   ]);
-  // Given back it is ready at once; a run that was given back has not lasted.
+  // A released run is ready again at once, and its own time is not counted in the histogram of run times.
   await take(1);
   await count();
   expect(await histogram('run')).toEqual(ended);
   expect(await waits('q')).toEqual({ short: 1, long: 3 });
 });
 
-/** How many runs waited for less than ten seconds, and for longer. */
+/** The number of runs that waited for up to ten seconds, and of those that waited longer. */
 async function waits(queue: string) {
   const [row] = await rows(
     client,
@@ -291,7 +291,7 @@ test('a child waits from the end of its last parent, and a task with a concurren
 });
 
 test('a percentile is within about a quarter of the exact one', async () => {
-  // All alike, spread evenly, and exponential with its long tail: from milliseconds to hours.
+  // Equal values, even spread, exponential and a long tail; from milliseconds to hours.
   const spread = [
     'scale',
     'scale * (0.5 + u)',
@@ -332,12 +332,12 @@ test('minutes become hours after two days, and are deleted after 400 days', asyn
   await count();
   const before = await byMinute('q');
   const at = "date_trunc('hour', now(), 'UTC') - interval '50 hours' + interval '7 minutes'";
-  // Those of two minutes stay two.
+  // If the test spanned two minutes, its points still span two.
   await client.query(
     `update tock.queue_metrics set at = ${at} + (at - (select min(m.at) from tock.queue_metrics m))`,
   );
   await count();
-  // What ended so long ago and is only seen now belongs to an hour as well.
+  // This run ended 50 hours ago, but is collected now. It too belongs to an hour.
   await enqueue(client, 'q', numberedTasks(1));
   const { lease } = await take(1);
   await complete(client, lease);
