@@ -5,7 +5,7 @@ import type { Answer, Query } from './wire.ts';
 
 export type TakenTask = Answer<'PUT /v1/pools/{pool}/workers/{worker}'>;
 export type Assignment = Answer<'POST /v1/pools/{pool}/assign'>;
-export type PoolMember = Answer<'GET /v1/pools/{pool}'>['places'][number];
+export type PoolMember = Answer<'GET /v1/pools/{pool}'>['members'][number];
 export type PoolMemberFilter = Query<'GET /v1/pools/{pool}'>;
 
 /** A pool's workers hold at most one task each. */

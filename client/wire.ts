@@ -790,7 +790,7 @@ export type Routes = {
     };
     body: undefined;
     answer: {
-      places: {
+      members: {
         worker: string | null;
         task: string | null;
         state: 'free' | 'held' | 'waiting';
@@ -1618,7 +1618,7 @@ export type Routes = {
     };
     body: undefined;
     answer: {
-      acts: {
+      entries: {
         number: string;
         at: string;
         /** The PostgreSQL role of the session. */

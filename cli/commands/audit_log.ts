@@ -8,7 +8,7 @@ type Flags = { by?: string; verb?: string; object?: string; before?: string; lim
 
 async function showAuditLog(options: Options<Flags>) {
   const { by, verb, object, before, limit = 20 } = options;
-  const { acts: entries } = await withDatabasePreferred(options, (api) =>
+  const { entries } = await withDatabasePreferred(options, (api) =>
     api.call('GET /v1/audit-log', { query: { key: by, verb, object, before, limit } }),
   );
   const last = entries.at(-1)?.number;

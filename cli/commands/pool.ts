@@ -7,7 +7,7 @@ import { note, type Options, optionsOf, print } from '../output.ts';
 import { moment, moreAfter, table } from '../table.ts';
 
 type Pool = Answer<'GET /v1/pools'>['pools'][number];
-type Member = Answer<'GET /v1/pools/{pool}'>['places'][number];
+type Member = Answer<'GET /v1/pools/{pool}'>['members'][number];
 
 const poolTable = (pools: Pool[]) =>
   table([
@@ -15,10 +15,10 @@ const poolTable = (pools: Pool[]) =>
     ...pools.map(({ pool, free, held, waiting }) => [pool, free, held, waiting]),
   ]);
 
-const memberTable = (places: Member[]) =>
+const memberTable = (members: Member[]) =>
   table([
     ['worker', 'state', 'task', 'fencing_token', 'until'],
-    ...places.map(({ worker, state, task, fencing_token, leased_until }) => [
+    ...members.map(({ worker, state, task, fencing_token, leased_until }) => [
       worker,
       state,
       task,
@@ -36,14 +36,14 @@ async function list(pool: string | undefined, options: Options<ListFlags>) {
     print(options, { pools }, () => poolTable(pools));
     note(options, pools.length === 0 && 'There are no pools.');
   } else {
-    const { places } = await withApi(options, (api) =>
+    const { members } = await withApi(options, (api) =>
       api.call('GET /v1/pools/{pool}', { path: { pool }, query: { waiting, after, limit } }),
     );
-    const last = places.at(-1);
+    const last = members.at(-1);
     const name = waiting ? last?.task : last?.worker;
-    print(options, { places }, () => memberTable(places));
-    note(options, places.length === 0 && 'The pool has no workers and no tasks.');
-    note(options, moreAfter(places.length, limit ?? 1000, name));
+    print(options, { members }, () => memberTable(members));
+    note(options, members.length === 0 && 'The pool has no workers and no tasks.');
+    note(options, moreAfter(members.length, limit ?? 1000, name));
   }
 }
 
@@ -130,7 +130,7 @@ async function take(pool: string, worker: string, options: Options<Flags>) {
   printAssignment(options, answer, answer.task);
 }
 
-async function offer(pool: string, tasks: string[], options: Options) {
+async function add(pool: string, tasks: string[], options: Options) {
   const { added } = await withApi(options, (api) =>
     api.call('POST /v1/pools/{pool}/tasks', { path: { pool }, body: { tasks } }),
   );
@@ -212,10 +212,10 @@ export function addPool(program: Command): void {
       take(name, worker, optionsOf(command)),
     );
   pool
-    .command('offer <pool> <task...>')
+    .command('add <pool> <task...>')
     .description('add tasks to a pool, which workers take')
     .action((name: string, tasks: string[], _options, command: Command) =>
-      offer(name, tasks, optionsOf(command)),
+      add(name, tasks, optionsOf(command)),
     );
   pool
     .command('unassign <pool> <task>')

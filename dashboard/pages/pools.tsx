@@ -20,12 +20,12 @@ function Members({ pool, waiting }: { pool: string; waiting: boolean }) {
   const since: Column<Held> = { name: 'Since', show: (entry) => <Ago at={entry.since} /> };
   return (
     <PolledContent polled={polled}>
-      {({ places }) => (
+      {({ members }) => (
         <>
           {waiting ? (
             <Table
               label={`Waiting tasks of ${pool}`}
-              rows={places}
+              rows={members}
               id={({ task }) => `${task}`}
               emptyText="No task waits for a worker."
               columns={[{ name: 'Waiting task', show: ({ task }) => task }, since]}
@@ -33,7 +33,7 @@ function Members({ pool, waiting }: { pool: string; waiting: boolean }) {
           ) : (
             <Table
               label={`Workers of ${pool}`}
-              rows={places}
+              rows={members}
               id={({ worker, task }) => `${worker} ${task}`}
               emptyText="The pool has no workers."
               columns={[
@@ -47,7 +47,7 @@ function Members({ pool, waiting }: { pool: string; waiting: boolean }) {
           )}
           <Further
             after={after}
-            next={nextCursor(places.map(({ worker, task }) => (waiting ? task : worker)))}
+            next={nextCursor(members.map(({ worker, task }) => (waiting ? task : worker)))}
             goTo={setAfter}
           />
         </>

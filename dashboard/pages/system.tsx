@@ -158,10 +158,10 @@ function AuditLog() {
   return (
     <Panel title="Administrative actions" side={<Updated at={polled.at} />}>
       <PolledContent polled={polled}>
-        {({ acts }) => (
+        {({ entries }) => (
           <Table
-            label="Acts"
-            rows={acts}
+            label="Audit log"
+            rows={entries}
             id={({ number }) => number}
             emptyText="There are no administrative actions yet."
             columns={[

@@ -35,12 +35,12 @@ export function auditLog(app: App, connect: Connect): void {
     statement: authorized(
       'admin',
       everyQueue,
-      "coalesce(json_agg(v), '[]') as acts",
+      "coalesce(json_agg(v), '[]') as entries",
       `(select a.number::text, a.at, a.role, a.key, a.key_name, a.verb, a.object, a.detail
         from tock.audit_log(p_key => $2, p_verb => $3, p_object => $4, p_before => $5::bigint,
           p_limit => coalesce($6::integer, 100)) as a) as v`,
     ),
     values: ({ query: q }) => [q.key, q.verb, q.object, q.before, q.limit],
-    answer: z.strictObject({ acts: z.array(entry) }),
+    answer: z.strictObject({ entries: z.array(entry) }),
   });
 }

@@ -81,7 +81,7 @@ export function pools(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       '$2',
-      "coalesce(json_agg(p), '[]') as places",
+      "coalesce(json_agg(p), '[]') as members",
       `(select v.worker, v.task, v.state, v.fencing_token::text, v.since, v.leased_until
         from tock.pool(p_pool => $2, p_worker => $3, p_task => $4, p_waiting => coalesce($5::boolean, false),
           p_after => $6, p_limit => coalesce($7::integer, 1000)) as v) as p`,
@@ -94,7 +94,7 @@ export function pools(app: App, connect: Connect): void {
       q.after,
       q.limit,
     ],
-    answer: z.strictObject({ places: z.array(member) }),
+    answer: z.strictObject({ members: z.array(member) }),
   });
 
   serve(app, connect, {

@@ -52,7 +52,7 @@ test('what can not be done with a key is said, and by which exit code', async ()
   }
 });
 
-test('acts are shown, the newest first, of a verb or an object', async () => {
+test('audit log entries are shown, the newest first, of a verb or an object', async () => {
   const { prefix } = await json(...create);
   await cli('key', 'revoke', prefix);
   const { out } = await cli('audit-log', '--object', prefix);

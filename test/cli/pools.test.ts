@@ -60,9 +60,9 @@ test('a worker that claims one at a time gets its own again', async () => {
   expect(await own('--worker', 'w', '--limit', '2')).toMatchObject({ code: 2 });
 });
 
-test('tasks are offered, taken, given back and ended', async () => {
+test('tasks are added, taken, given back and ended', async () => {
   const pool = 'take';
-  expect(await out('offer', pool, 'a', 'b')).toBe('2 added\n');
+  expect(await out('add', pool, 'a', 'b')).toBe('2 added\n');
   const first = await out('take', pool, 'w');
   expect(first).toMatch(/^a\t\d+\n$/);
   expect(await out('take', pool, 'w')).toBe(first);
@@ -94,7 +94,7 @@ test.each([
   [['join', 'p', 'x'.repeat(201)], 'worker'],
   [['join', 'p', 'w', '--fencing-token', 'x'], 'x is no'],
   [['take', 'p', 'w', '--lease', '0'], '--lease'],
-  [['offer', 'p', 'x'.repeat(201)], '1 to 200 characters'],
+  [['add', 'p', 'x'.repeat(201)], '1 to 200 characters'],
 ])('%j is refused as a mistake', async (args, said) => {
   const refused = await cli('pool', ...args);
   expect(refused).toMatchObject({ code: 2, out: '' });

@@ -178,19 +178,19 @@ test('a client that is over its rate comes back when it may, with the same reque
   expect(statuses).toEqual([429, 201]);
 });
 
-test('acts are listed with the key whose call it was, a part at a time', async () => {
+test('audit log entries are listed with the key whose call it was, a part at a time', async () => {
   const admin = await make({ name: 'boss', scopes: ['admin'] });
   await tock.send('PUT /v1/queues/acted', { key: admin.key, body: { max_attempts: 2 } });
   await tock.send('POST /v1/queues/acted/purge', { key: admin.key, body: {} });
   const { body } = await tock.send(`GET /v1/audit-log?key=${admin.prefix}&limit=1`);
-  expect(body.acts).toMatchObject([
+  expect(body.entries).toMatchObject([
     { verb: 'purge_queue', object: 'acted', key: admin.prefix, key_name: 'boss' },
   ]);
-  const [{ number }] = body.acts;
+  const [{ number }] = body.entries;
   const rest = await tock.send(`GET /v1/audit-log?key=${admin.prefix}&before=${number}`);
-  expect(rest.body.acts).toMatchObject([{ verb: 'put_queue', detail: { max_attempts: 2 } }]);
-  expect((await tock.send('GET /v1/audit-log?object=acted&verb=put_queue')).body.acts).toHaveLength(
-    1,
-  );
+  expect(rest.body.entries).toMatchObject([{ verb: 'put_queue', detail: { max_attempts: 2 } }]);
+  expect(
+    (await tock.send('GET /v1/audit-log?object=acted&verb=put_queue')).body.entries,
+  ).toHaveLength(1);
   expect((await tock.send('GET /v1/audit-log', { key: (await make({})).key })).status).toBe(403);
 });

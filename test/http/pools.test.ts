@@ -24,7 +24,7 @@ test('a leader is elected, found, and replaced when it dies', async () => {
   const [{ worker, fencing_token }] = answers;
   expect(worker).toBe('x/1');
   const seen = await call(`GET ${pool}?task=leader`);
-  expect(seen.places).toMatchObject([{ worker, task: 'leader', state: 'held', fencing_token }]);
+  expect(seen.members).toMatchObject([{ worker, task: 'leader', state: 'held', fencing_token }]);
   const beat = () => call(`PUT ${pool}/workers/x%2F1`, { fencing_token, lease_seconds: 10 });
   expect(await beat()).toMatchObject({ state: 'held', task: 'leader', fencing_token });
   await tock.owner.query(
@@ -39,7 +39,7 @@ test('a leader is elected, found, and replaced when it dies', async () => {
     fencing_token: null,
     leased_until: null,
   });
-  expect((await call(`GET ${pool}`)).places).toMatchObject([
+  expect((await call(`GET ${pool}`)).members).toMatchObject([
     { worker: 'y', task: 'leader', state: 'held' },
     { worker: 'z', task: null, state: 'free', fencing_token: null },
   ]);
@@ -66,7 +66,7 @@ test('tasks are put down, taken, given back and ended', async () => {
     expect(back).toMatchObject({ status: 200, body: { unassigned } });
   }
   expect(await unassign({ task: 'never' })).toMatchObject({ status: 409 });
-  expect((await call(`GET ${pool}?waiting=true`)).places).toMatchObject([
+  expect((await call(`GET ${pool}?waiting=true`)).members).toMatchObject([
     { worker: null, task: 'a', state: 'waiting', leased_until: null },
   ]);
   expect(await call('GET /v1/pools')).toMatchObject({
