@@ -264,7 +264,7 @@ test('what SQL sends to a private address dies at its first delivery, and why an
     `tasks die: 2 tasks have died, the last 0 s ago, of: push refused: it is not https: ${there.url}/private`,
   ]);
   expect(await said("select * from tock.why('private-own')")).toEqual([
-    expect.stringMatching(/1 task .*: push refused: ::ffff:a00:1 is no public address: https:/),
+    expect.stringMatching(/1 task .*: push refused: ::ffff:a00:1 is not a public address: https:/),
   ]);
   const [refused, ...more] = await said('select * from tock.doctor()');
   expect(more).toEqual([]);
@@ -283,7 +283,7 @@ test('a dead_webhook that SQL leads to a private address is told of, too', async
   await value(tock.owner, "select tock.run_maintenance('send_dead_task_events')");
   await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
   expect((await said('select * from tock.doctor()')).join()).toMatch(
-    /tock-webhooks \(1 task, the newest \d+: 10\.0\.0\.9 is no public address: https:\/\/10\.0\.0\.9\/died\)/,
+    /tock-webhooks \(1 task, the newest \d+: 10\.0\.0\.9 is not a public address: https:\/\/10\.0\.0\.9\/died\)/,
   );
 });
 
@@ -293,6 +293,6 @@ test('a task whose queue has lost its URL is dead, and says why', async () => {
   await drained();
   expect(await taskOf(id)).toMatchObject({
     state: 'dead',
-    error: { message: expect.stringContaining('where to push') },
+    error: { message: 'neither this task nor its queue has a push URL' },
   });
 });

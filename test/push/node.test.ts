@@ -49,7 +49,7 @@ test('a name that leads into a private network is not connected to', async () =>
 
 test('an address of a private network is not connected to either', async () => {
   const before = there.got.length;
-  await expect(postGuarded()(there.url, init())).rejects.toThrow(/is no public address$/);
+  await expect(postGuarded()(there.url, init())).rejects.toThrow(/is not a public address$/);
   expect(there.got).toHaveLength(before);
 });
 

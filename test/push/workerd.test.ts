@@ -123,7 +123,7 @@ test('a private address is refused in workerd too', async () => {
   await vi.waitUntil(() => fetch(served.url).catch(() => null), { timeout: conditionTimeout });
   tock = createTock({ url: served.url, key });
   const push_url = 'https://[::ffff:127.0.0.1]/';
-  await expect(tock.enqueue('open', 1, { push_url })).rejects.toThrow('is no public address');
+  await expect(tock.enqueue('open', 1, { push_url })).rejects.toThrow('is not a public address');
   const owner = await database.connect();
   const enqueue = `select (tock.enqueue('open', '[{"push_url": "${push_url}"}]'))[1]`;
   const id = await value<string>(owner, enqueue);
