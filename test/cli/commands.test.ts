@@ -108,7 +108,7 @@ test('a bad line says what is in already and how to go on', async () => {
   expect(code).toBe(2);
   expect(out.trim().split('\n')).toHaveLength(1000);
   expect(err).toMatch(
-    /^Line 1001 is not JSON: .*\n.*\nThe first 1000 tasks are enqueued already\.\n/,
+    /^Line 1001 is not JSON: .*\n.*\nThe first 1000 tasks are already enqueued\.\n/,
   );
   expect(err).toMatch(/--request-id [0-9a-f-]{36}: no task is enqueued twice\.\n$/);
 });
@@ -166,7 +166,7 @@ test('no such task is exit code 3, no such server is 4, nowhere to go is 2', asy
   const url = `http://127.0.0.1:${await anyPort()}`;
   const web = await cli(['enqueue', 'a', '1', '--url', url, '--key', 'k']);
   expect(web).toMatchObject({ code: 4 });
-  expect(web.err).toContain(`${url} does not answer: ECONNREFUSED.\nStart it`);
+  expect(web.err).toContain(`${url} does not answer: ECONNREFUSED.\nStart the server`);
   for (const to of [
     ['--database-url', 'postgres://t:word@127.0.0.1:1/x'],
     ['--url', url],
