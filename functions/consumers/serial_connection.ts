@@ -1,7 +1,7 @@
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
-/** A database connection for a while: one statement at a time, and a new connection after one broke. */
+/** A database connection that sends one statement at a time, and reconnects after the connection broke. */
 export type SerialConnection = {
   query: Query;
   /** Number of statements that may still be sent. */
@@ -29,7 +29,7 @@ export function openConnection(connect: Connect, env: Bindings): Promise<OpenCon
   });
 }
 
-/** Starts with `first` if given, and closes it at the end too. */
+/** Uses the connection `first` if given; close() closes it too. */
 export function serialConnection(
   connect: Connect,
   env: Bindings,
