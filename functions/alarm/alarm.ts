@@ -41,8 +41,8 @@ const backoff = (times: number) =>
 
 /**
  * The Durable Object that wakes the database when work is due, and only then. Its storage keeps the alarm, set to
- * next_wake_at(). alarm() catches the errors of its work, because Cloudflare stops retrying after six failures. A killed
- * run is a failure too, so alarm() sets the next alarm before it starts.
+ * next_wake_at(). alarm() catches the errors of its work, because Cloudflare stops retrying after six failures. A run
+ * that is killed fails too, so alarm() sets the next alarm before it starts.
  */
 export function createAlarm(connect: Connect, consumers: Consumers, seconds: number): AlarmClass {
   return class Alarm implements AlarmObject {

@@ -187,7 +187,7 @@ export async function drainOver(
     options,
   };
   async function drainAll(): Promise<void> {
-    // Handlers may have added tasks to a queue that had none. A lookup of queues with push also returns only some of them.
+    // Handlers may have added tasks to a queue that was empty. And a lookup returns only some of the queues with push.
     for (let doneBefore = -1; total(result) > doneBefore && left() > 0; ) {
       doneBefore = total(result);
       const list =

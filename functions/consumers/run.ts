@@ -14,7 +14,7 @@ import { transactionalStatement } from './transactional_statement.ts';
 
 const leaseLostText = 'this task is no longer ours';
 
-/** If complete() finds no lease, the statement casts leaseLostText to a number. The error undoes the handler's effect. */
+/** If complete() finds no lease, the statement casts leaseLostText to a number: this error undoes the effect. */
 function completingStatement(statement: string, at: number): string {
   const { text, read } = transactionalStatement(statement, at);
   // The line break ends a comment at the end of the handler's statement.
@@ -77,7 +77,7 @@ function createCompleter(query: Query, leased: LeasedTask, resultOptions: Result
 /** How long a handler may still run after its signal aborts. */
 const GRACE_MS = 800;
 
-/** Rejects if the Worker stops, and the handler, which has run for enough_seconds, does not end soon after its signal. */
+/** Rejects if the Worker stops a handler after enough_seconds or more, and the handler ignores its signal. */
 function watchTimeout(signal: AbortSignal, enough_seconds: number) {
   const started_at = performance.now();
   const controller = new AbortController();

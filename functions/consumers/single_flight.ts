@@ -4,7 +4,7 @@ import type { Wakeups } from '../../client/worker/work.ts';
 /** Keeps an invocation alive until a promise settles, like waitUntil(). */
 export type KeepAlive = (promise: Promise<unknown>) => void;
 
-/** Works for up to this many seconds, and claims again at each wakeup. The wakeup that starts the work passes `given`. */
+/** Works for up to this many seconds, and claims again at each wakeup. The wakeup that starts it passes `given`. */
 export type Work<With> = (
   seconds: number,
   wakeups: Wakeups,
@@ -34,8 +34,8 @@ const poll = (since: number, longest: number) =>
   pause(Math.min(longest, Math.max(FIRST_POLL_MS, (performance.now() - since) / 10)));
 
 /**
- * Runs the work in one turn at a time. A wakeup during a turn starts no second turn: the current turn sees it, or checks
- * once more at its end. No await lies between that last check and the end, so no wakeup is missed. The first wakeup
+ * Runs the work in one turn at a time. A wakeup during a turn starts no second turn: the current turn sees it, or works
+ * once more at its end. After its last check a turn ends without an await, so no wakeup is missed. The first wakeup
  * during a turn waits as its successor, in case the turn is killed or busy until its end. Returns true if this wakeup
  * started a turn.
  */
