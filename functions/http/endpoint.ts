@@ -72,7 +72,7 @@ export type Endpoint<
   traced?: boolean;
   /** Accepts request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
-  /** Built by authorized(), or calls a function of sql/access/http_bodies.sql. $1 is the key. May depend on bindings. */
+  /** From authorized(), or calls a function of sql/access/http_bodies.sql. $1 is the key. It may need the bindings. */
   statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
   /** The statement's parameters from $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];

@@ -91,7 +91,7 @@ const repeat: Endpoint<z.ZodObject, z.ZodType<WaitOptions>>['repeat'] = (
 const description =
   'A waiting claim polls every 20 ms, and less often while the database is slow or a rate limits the queue; over HTTPS to Neon at most 45 times.';
 
-/** /v1/queues/:queue/claim and /v1/claim. The runs come from the verb alone, because a join would read an older snapshot. */
+/** /v1/queues/:queue/claim and /v1/claim. The verb alone returns the runs; a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
