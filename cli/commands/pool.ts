@@ -47,7 +47,7 @@ async function list(pool: string | undefined, options: Options<ListFlags>) {
   }
 }
 
-/** Output for shells: the assigned task and its fencing token; the reason on stderr if there is none. */
+/** Output for shells: the assigned task (or worker) and its fencing token. Without one, stderr gets the reason. */
 function printAssignment(
   options: Options,
   answer: { state: string; fencing_token: string | null },

@@ -42,7 +42,7 @@ async function rerun(idTexts: string[], options: Options<Flags>) {
   if (refused > 0) throw new Failure(`${refused} of ${ids.length} tasks cannot be rerun.`);
 }
 
-/** Each call is retried with its own request id. */
+/** Reruns dead tasks page by page. Each call has a request id of its own, so a retry is safe. */
 async function redrive(queue: string, options: Options<Redriving>) {
   const { error, tenant, to, again, reason, requestId = randomUUID() } = options;
   const ids: string[] = [];

@@ -36,7 +36,10 @@ test('a note is shown and no failure, a warning beside it is', async () => {
   expect(noted.out).toMatch(/^note: maintenance jobs are late\n {2}[\s\S]*\nAll is well\.\n$/);
   await client.query('alter sequence tock.positions cache 50');
   const ill = await ask({ DATABASE_URL: db.url });
-  expect(ill).toMatchObject({ code: 1, err: '1 found.\n' });
+  expect(ill).toMatchObject({
+    code: 1,
+    err: '1 problem found.\nEach finding above says what to do.\n',
+  });
   expect(ill.out).not.toContain('All is well');
   await client.query('alter sequence tock.positions cache 1');
   await client.query(
