@@ -36,8 +36,8 @@ const attempt = (client: pg.Client, statement: string, milliseconds: number) =>
   );
 
 /**
- * Tries a `lock table` for up to `seconds`; an attempt locks all tables or none. While an attempt waits for one table and
- * holds others, calls wait for it, and some could deadlock with it. So each attempt is short.
+ * Tries a `lock table` for up to `seconds`; an attempt locks all tables or none. While an attempt waits for one table
+ * and holds others, calls wait for it, and some could deadlock with it. So each attempt is short.
  */
 export async function lockTables(client: pg.Client, statement: string, seconds: number) {
   const deadline = Date.now() + seconds * 1000;
