@@ -6,7 +6,7 @@ export type Bounds = {
   rates: Record<string, { burst: number; each: number }>;
 };
 
-/** Milliseconds of tolerance for rounding. More is not needed, because all processes and the database share one clock. */
+/** Milliseconds of tolerance for rounding. That suffices, because all processes and the database share one clock. */
 export const slack = 5;
 
 export type Delivery = { claim: Claim; run: Run };

@@ -114,7 +114,7 @@ function newestLost(journal: Journal): Difference[] {
   }
   const leased = new Set(journal.claims.flatMap(({ runs }) => runs.map(({ n }) => n)));
   return [...last].flatMap(([key, { n, call, sent, id }]) => {
-    // A task whose call was not answered before may have replaced it.
+    // A call that was not answered before this one was sent may have come later and replaced its task.
     const earlier = requests.filter(
       (candidate) => candidate.unique === key && candidate.call !== call,
     );

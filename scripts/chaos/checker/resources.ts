@@ -4,7 +4,7 @@ import type { Difference } from '../journal.ts';
 /** One measurement of a resource: a name and a number. */
 export type Sample = Record<string, number>;
 
-/** The private memory of these processes in MB, without files and shared buffers. A process that has ended counts as 0. */
+/** The private memory of these processes in MB, without files and shared buffers. An ended process counts as 0. */
 export function privateMemory(pids: number[]): number {
   let kilobytes = 0;
   for (const pid of pids) {

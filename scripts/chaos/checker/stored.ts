@@ -13,7 +13,7 @@ function byNumber(stored: Stored[]): Map<number, Stored[]> {
   return differences;
 }
 
-/** Finds accepted tasks that are not stored exactly once under the answered id, and stored tasks that none requested. */
+/** Finds accepted tasks that are not stored exactly once, under the answered id, and stored tasks without a request. */
 function storedOnce(journal: Journal, stored: Stored[]): Difference[] {
   const differences: Difference[] = [];
   const numbered = byNumber(stored);

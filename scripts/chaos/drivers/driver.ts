@@ -34,7 +34,7 @@ export const explained = (verb: string, outcome: string) =>
 /** A call that is repeated must be answered within this many seconds, despite all faults and load. */
 export const RETRY_SECONDS = 600;
 
-/** Repeats a call with a request id or a lease until it is answered. Returns null if no answer came within `seconds`. */
+/** Repeats a call with a request id or a lease until it is answered. Returns null if no answer comes in `seconds`. */
 export async function call(
   { driver, random }: Client,
   verb: Verb,

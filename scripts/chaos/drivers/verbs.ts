@@ -51,7 +51,7 @@ const claimAny = ({ queues, alone, ...body }: Args): Spelled => ({
 const changed = (call: string) =>
   `select v.id::text as id, v.state, v.changed from tock.${call} as v`;
 
-/** A statement that changes any number of tasks. HTTP changes one task, so the answer has the first one's fields too. */
+/** A statement that changes any number of tasks. Like the answer over HTTP, its row has the state of the first one. */
 const forMany = (call: string) =>
   `select (json_agg(v) -> 0) ->> 'state' as state, bool_or(v.changed) as changed, json_agg(v) as tasks
    from (${changed(call)}) v having count(*) > 0`;
