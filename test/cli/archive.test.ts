@@ -59,7 +59,7 @@ test('the archive is turned on, filled, looked at and turned off', async () => {
     /^Segment 3 has ended; it is exported and dropped when all/,
   );
   expect((await cli('off')).out).toMatch(/^The archive is off/);
-  // The database has it still.
+  // The database still has this task.
   expect(await cli('ls', 'more')).toMatchObject({
     err: 'The archive has no such tasks. Tasks that are still in the database: tock tasks\n',
   });

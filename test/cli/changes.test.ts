@@ -15,7 +15,7 @@ async function enqueue(...tasks: object[]): Promise<{ queue: string; ids: string
   return { queue, ids: rows[0].ids };
 }
 
-/** Claims one and ends it as done, or leaves it running. */
+/** Claims a task, and completes it if `done`. */
 async function claim(queue: string, done: boolean): Promise<string> {
   const client = await connect();
   const { rows } = await client.query('select id, lease from tock.claim(p_queue => $1)', [queue]);

@@ -13,7 +13,7 @@ describe.each(both)('over %s', (name, env) => {
     expect([code, err]).toEqual([0, '']);
     return JSON.parse(out);
   };
-  /** Two queues with tasks of these payloads, and the tasks' ids. */
+  /** Creates two queues with tasks of these payloads. Returns the queues and the tasks' ids. */
   const fresh = async (what: string, first: unknown[], second: unknown[]) => {
     const client = await connect();
     const queues = [`${what}-1-${name}`, `${what}-2-${name}`] as const;
@@ -70,7 +70,7 @@ describe.each(both)('over %s', (name, env) => {
     const claim = (weights: string, id: string) =>
       cli('claim', ...queues, '--weights', weights, '--request-id', `${name}-${id}`);
     const drawn = [await claim('1,1000', 'x'), await claim('1,1000', 'y')];
-    // One in a million times it is the first both times, as without weights always.
+    // Without weights the first queue always comes first. With them that happens twice once in a million times.
     expect(drawn.map(({ out }) => out).join('')).toContain(`\t${queues[1]}\n`);
     expect(await claim('1,1000', 'x')).toEqual(drawn[0]);
     const other = await claim('1000,1', 'x');

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { pooling } from '../../cli/diagnosis.ts';
 import { withDatabase } from '../../migrate/connect.ts';
 
-/** What each connection began with: it asks for TLS, or says in the clear who it is. */
+/** How each connection began: with a request for TLS, or with a login in clear text. */
 const begun: string[] = [];
 const server = createServer((socket) => {
   socket.on('error', () => {});
@@ -18,7 +18,7 @@ let port: number;
 beforeAll(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   port = (server.address() as AddressInfo).port;
-  // pg says of some modes that it will read them otherwise some day.
+  // pg warns that a later version will change the meaning of some modes.
   vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
 });
 afterEach(() => {
@@ -26,10 +26,10 @@ afterEach(() => {
 });
 afterAll(() => server.close());
 
-// 0.0.0.0 leads to this machine, and is none of the names that are known to.
+// A connection to 0.0.0.0 reaches this machine, but the address is not one of the local names that Tock knows.
 const elsewhere = () => `postgres://ann:s3cret@0.0.0.0:${port}/app`;
 
-/** How a connection to a URL begins, or that it is refused before. */
+/** How a connection to a URL begins, or that it is refused before it begins. */
 async function beginning(url: string): Promise<string> {
   begun.length = 0;
   const error = await withDatabase(url, () => Promise.resolve()).catch((error) => error);

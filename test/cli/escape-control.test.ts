@@ -4,9 +4,9 @@ import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
 const { env, connect } = transports('enqueue,claim,read,admin');
-/** Colours, a title, a cleared screen, lines of its own, and what turns the direction of text. */
+/** Text that would set colours and a title, clear the screen, add lines and change the direction of text. */
 const hostile = '\x1b[31mred\x1b]0;title\x07\x9b2J\r\nid  done\tx\u202e\u2066\u2028\x7f';
-/** What a terminal obeys, but for lines and tabs. */
+/** The characters that a terminal obeys. quiet() has removed newlines and tabs before. */
 const obeyed = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 const quiet = (text: string) => text.replaceAll(/\r?\n|\t/g, '');
 
@@ -40,7 +40,7 @@ test.each([
   const { code, out, err } = await tock(args, { env: env() });
   expect([code, err]).toEqual([0, '']);
   expect(quiet(out)).not.toMatch(obeyed);
-  // No line of it is one that they wrote.
+  // The newline in the hostile text does not begin a line of the table.
   expect(out).not.toMatch(/^id {2}done/m);
   const { out: json } = await tock([...args, '--json'], { env: env() });
   expect(quiet(json)).not.toMatch(obeyed);

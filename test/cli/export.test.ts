@@ -15,7 +15,7 @@ beforeAll(async () => {
   await enqueue(await connect(), 'many', numberedTasks(AMOUNT));
 });
 
-/** The CLI as a shell starts it: `line` has it as "$@". */
+/** Runs a line of bash, in which "$@" is the command of the CLI with its arguments. */
 const shell = (line: string, args: string[], env: NodeJS.ProcessEnv) =>
   execute(['bash', '-c', line, 'bash', process.execPath, main, ...args], { env, cwd: tmpdir() });
 
@@ -51,7 +51,7 @@ test('a full disk ends a file with its last whole page, and it goes on from ther
   const args = ['export', 'many', '--out', file];
   const whole = (await tockProcess(['export', 'many'], { env: env() })).out;
   const first = whole.split('\n').slice(0, 1000).join('\n');
-  // In units of 1,024 bytes: one page and a half.
+  // One page and a half, in the units of `ulimit -f`: 1,024 bytes.
   const limit = Math.ceil((Buffer.byteLength(first) * 1.5) / 1024);
   const limited = `trap '' XFSZ; ulimit -f ${limit}; exec "$@"`;
   const { code, err } = await shell(limited, args, env());
@@ -61,7 +61,7 @@ test('a full disk ends a file with its last whole page, and it goes on from ther
   const on = await tockProcess([...args, '--cursor', cursor], { env: env() });
   expect(on).toMatchObject({ code: 0, err: '' });
   expect(readFileSync(file, 'utf8')).toBe(whole);
-  // Of which nothing was written, there is no file.
+  // If no whole page was written, the file is removed.
   const none = join(folder, 'none.jsonl');
   const tiny = `trap '' XFSZ; ulimit -f 1; exec "$@"`;
   expect(await shell(tiny, ['export', 'many', '--out', none], env())).toMatchObject({ code: 1 });

@@ -138,7 +138,7 @@ test('tasks are exported whole, and a file is never written over', async () => {
   expect(await out(...made)).toBe(`2 tasks are in ${file}\n`);
   const rows = readFileSync(file, 'utf8').split('\r\n');
   expect(rows[0]).toMatch(/^id,queue,state,/);
-  // A spreadsheet takes it for text.
+  // The apostrophe makes a spreadsheet treat the cell as text.
   expect(rows[1]).toMatch(/,clerk,"'=no ""money"", none"$/);
   const again = await cli(...made);
   expect(again).toMatchObject({ code: 2, err: expect.stringContaining(file) });

@@ -71,7 +71,7 @@ test('without pg_cron it says what will not happen by itself', async () => {
   }
 });
 
-// The shared database of pg_cron: another file may be waiting in it for a job's next minute.
+// This test may wait: all test files share pg_cron's database, and another file may be waiting there for a job.
 test('with pg_cron every job is scheduled, once however often it migrates', async ({ skip }) => {
   if (!stackInfo().cron) skip();
   const db = await cronDatabase();

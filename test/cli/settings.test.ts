@@ -21,11 +21,11 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** Where no Tock is: whoever goes there ends with 4. */
+/** A URL where no Tock answers. A command that calls it ends with exit code 4. */
 const away = 'http://127.0.0.1:1';
 const awayDatabase = 'postgres://t:word@127.0.0.1:1/x';
 
-/** A TOCK_HOME with this dev.env, by default what `npm start` writes. */
+/** Creates a TOCK_HOME with these values in its dev.env. Default: what `npm start` writes. */
 function home(values?: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), 'tock-cli-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -85,7 +85,7 @@ test("dev.env's database is left alone when a server is given", async () => {
     const gone = await tock(['--url', away, ...args], { env: { TOCK_HOME } });
     expect(gone).toMatchObject({ code: 4, out: '', err: expect.stringContaining(away) });
   }
-  // What `. .tock/dev.env` put into the shell: straight into the database.
+  // With the variables that `. .tock/dev.env` sets, `tock key` uses the database, not the server.
   const shell = { TOCK_URL: away, TOCK_KEY: key, DATABASE_URL: db.url };
   expect(await tock(['key', 'list'], { env: shell })).toMatchObject({ code: 0, err: '' });
   expect(await tock(['key', 'list', '--url', away], { env: shell })).toMatchObject({ code: 4 });

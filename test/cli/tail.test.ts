@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** The CLI as somebody has it in a terminal: what it says so far, and how it ends on Ctrl-C. */
+/** Starts the CLI as in a terminal. The result has its output so far, and a function that ends it by Ctrl-C. */
 function following(args: string[]) {
   const child = spawn(process.execPath, [join(checkout, 'cli', 'main.ts'), ...args], {
     cwd: tmpdir(),

@@ -18,7 +18,7 @@ const ca = join(folder, 'ca.pem');
 let made: TestCluster;
 let place: string;
 
-/** A CA of its own, and a certificate of it for the name localhost. */
+/** Creates a CA, and a certificate of this CA for the name localhost. */
 function makeCertificates(): { key: string; certificate: string } {
   const run = (line: string) =>
     execFileSync('openssl', line.split(' '), { cwd: folder, stdio: 'pipe' });
@@ -32,7 +32,7 @@ function makeCertificates(): { key: string; certificate: string } {
   return { key: read('own.key'), certificate: read('own.pem') };
 }
 
-/** From now the server takes connections with TLS only. */
+/** Changes the server's settings so that it accepts only connections with TLS. */
 async function requireTls({ cluster: { host, data, url } }: TestCluster): Promise<void> {
   const { key, certificate } = makeCertificates();
   await host.write(`${data}/server.key`, key);

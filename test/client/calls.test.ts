@@ -111,7 +111,7 @@ async function done(): Promise<string> {
   return id;
 }
 
-/** A fetch that answers so, the last one again and again, and when it was asked. */
+/** A fetch that gives these answers, then the last one repeatedly. `asked` has the times of the calls. */
 function answers(...all: [status: number, headers?: Record<string, string>][]) {
   const asked: number[] = [];
   const fetch = async () => {

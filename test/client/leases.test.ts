@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => there.database.drop());
 
-/** The lease ran out and somebody else may have its tasks. */
+/** Lets the open leases expire and reaps them, so that another worker may have their tasks. */
 async function takeBack(): Promise<void> {
   await there.owner.query(
     "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
@@ -57,7 +57,7 @@ test('a handler whose lease is lost hears of it, and what it returns is not told
     { signal: stop.signal, lease_seconds: 3, prefetch: { low: 0, high: 2 } },
   );
   expect(await work).toEqual({ ...noTasksDone, lost: 2 });
-  // As it was told by a heartbeat, before the lease's time was over.
+  // A heartbeat reported this before the lease expired.
   expect(await reason.opened).toMatchObject({
     name: 'LeaseLost',
     status: 409,
@@ -88,7 +88,7 @@ test('a worker that reaches nobody drops its tasks when their lease is over', as
     { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
   );
   expect(reasons).toMatchObject([{ message: 'This lease has expired.' }]);
-  // What had begun could still say how it ended: nobody has taken it back yet.
+  // The task that had started could still report its outcome, because its lease was not reaped yet.
   expect(worked).toEqual({ ...noTasksDone, failed: 1, lost: 1 });
 });
 
@@ -112,7 +112,7 @@ test('a lease whose time was over is kept no longer, so that what was dropped of
       await aborted(signal);
       away = false;
       stop.abort();
-      // Time for a heartbeat that is tried again, before anybody takes the lease back: with less it would go unseen.
+      // The pause leaves time for a heartbeat that would wrongly extend the lease. A shorter one could miss that fault.
       await sleep(3000);
       await expect.poll(again).toBe('ready');
     },

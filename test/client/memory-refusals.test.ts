@@ -14,7 +14,7 @@ afterAll(() => there.database.drop());
 
 let count = 0;
 
-/** What the server refuses of what is known in memory too. */
+/** Calls that the server refuses, and that the in-memory Tock must refuse too. */
 const refusals: Record<string, (tock: Tock, queue: string) => Promise<unknown>> = {
   'a queue of no such name': (tock) => tock.enqueue('no such!', 1),
   'a payload that is too large': (tock, q) => tock.enqueue(q, 'x'.repeat(300_000)),

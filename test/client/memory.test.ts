@@ -14,7 +14,7 @@ afterAll(() => there.database.drop());
 
 let count = 0;
 
-/** What is compared of a task: all that isn't an id, an instant or a clock's doing. */
+/** The fields of a task that are compared: all that do not depend on ids or clocks. */
 async function shown(tock: Tock, id: string) {
   const task = await tock.task(id);
   if (!task) return null;
@@ -222,7 +222,7 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
-// The database's clock is not the one in memory.
+// Removes the time from error messages, because the database and the in-memory Tock have different clocks.
 const plain = (answer: unknown) =>
   JSON.parse(JSON.stringify(answer).replaceAll(/expired at [^"]*/g, 'expired'));
 

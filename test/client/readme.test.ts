@@ -44,7 +44,7 @@ async function works(command?: string[]): Promise<void> {
   expect(await ended).toBe(0);
   const [first, second, ...worked] = out().trimEnd().split('\n');
   expect([first, second]).toEqual(['to ann@a.example: Hello', 'to bob@b.example: Later']);
-  // Bun breaks the line.
+  // Bun prints the object on several lines.
   const counts = worked.join(' ').replaceAll(/\s+/g, ' ').replace(', }', ' }');
   expect(counts).toBe('{ done: 2, failed: 0, released: 0, cancelled: 0, lost: 0 }');
 }

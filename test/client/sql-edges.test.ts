@@ -37,7 +37,7 @@ const runs = async (id?: string) =>
 
 type Handle = (payload: number, context: SqlContext) => unknown;
 
-/** To the end, by ones, and what was heard. */
+/** Works on a queue until it is empty, one task at a time. Returns the counts and the errors. */
 async function worked(
   queue: string,
   handle: Handle,
@@ -137,7 +137,7 @@ test('a task that got no connection, or a broken one, has not failed', async () 
   expect((await runs(ids[0])).at(-1)).toMatchObject({ state: 'done', attempt: 1 });
 });
 
-/** What is done about the first claim. */
+/** A pool whose first claim is run by `claim`. */
 const onClaim = (
   claim: (done: () => Promise<{ rows: never[] }>) => Promise<{ rows: never[] }>,
 ): SqlPool => {
@@ -189,7 +189,7 @@ test('a worker outlasts idle connections that break in a pool that nobody listen
   const kill = `select pg_terminate_backend(pid, 5000) as killed from pg_stat_activity
     where application_name = 'unheard' and state = 'idle'`;
   const handle: Handle = async (n, context) => {
-    // Unheard, it would end this test's process.
+    // Without this listener, the error event of the broken connection would end the test's process.
     expect(own.listenerCount('error')).toBe(1);
     if (n === 1005) expect((await owner.query(kill)).rows).toEqual([{ killed: true }]);
     await add(n, context);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const url = new URL(db.url);
   url.username = name;
   url.password = 'shop';
-  // As a worker of somebody's, with no more rights than such a one has.
+  // The worker logs in with a role that has only the rights that a user's worker needs.
   pool = new pg.Pool({ connectionString: url.href, max: 4 });
   pool.on('error', () => {});
 });
@@ -45,7 +45,7 @@ async function enqueue(...payloads: unknown[]): Promise<[queue: string, ids: str
 
 const task = async (id?: string) => (await pool.query('select * from tock.task($1)', [id])).rows[0];
 
-/** What of a test's own numbers is there. */
+/** How many rows a handler of this test has stored. */
 const sums = async (n: number) => (await pool.query('select from sums where n = $1', [n])).rowCount;
 
 const add = 'insert into sums (n) values ($1)';

@@ -114,7 +114,7 @@ test('what a claim brings that was under way when the worker was to stop is give
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'after a signal to stop %s ends the process',
   async (second) => {
-    // test/mutants/run.ts changes a copy.
+    // test/mutants/run.ts sets this variable to a changed copy of client/.
     const { TOCK_CLIENT_DIRECTORY = fileURLToPath(new URL('../../client', import.meta.url)) } =
       process.env;
     const node = `${TOCK_CLIENT_DIRECTORY}/node.ts`;

@@ -5,7 +5,7 @@ import type { task } from '../../functions/routes/tasks.ts';
 
 type Queues = { email: { to: string }; resize: { url: string; width: number } };
 
-// Checked by tsc: each line below an expect-error must be one.
+// tsc checks this function: each line below a @ts-expect-error must be an error.
 async function typed(tock: Tock<Queues>): Promise<void> {
   await tock.enqueue('email', { to: 'ann' }, { delay_seconds: 5 });
   // @ts-expect-error there is no such queue

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => there.database.drop());
 beforeEach(() => {
   vi.spyOn(console, 'error').mockImplementation(() => {});
-  // The object's clock stands still, so that a slow machine rings when a quick one does.
+  // The object's clock stands still, so that its alarm has the same time on a slow machine.
   vi.useFakeTimers({ toFake: ['Date'] });
   return () => {
     vi.restoreAllMocks();
@@ -22,7 +22,7 @@ beforeEach(() => {
   };
 });
 
-/** A Durable Object's storage, whose alarm is taken when it rings. */
+/** The state of a Durable Object, with its storage and its alarm. */
 function state() {
   const kept = new Map<string, unknown>();
   let at: number | null = null;
@@ -40,7 +40,7 @@ function state() {
   };
   return {
     storage,
-    /** Milliseconds from now on. */
+    /** Milliseconds until the alarm; null without one. */
     rings: () => (at === null ? null : at - Date.now()),
     set: (ms: number) => {
       at = Date.now() + ms;
@@ -55,7 +55,7 @@ function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
   const held = state();
   const Alarm = createAlarm(connect, consumers, 25);
   const alarm = new Alarm(held, {});
-  /** Of an object that had nothing to do meanwhile, and was dropped. */
+  /** Fires the alarm on a new object, because Cloudflare evicts an idle one. */
   const ring = async () => {
     held.taken();
     await new Alarm(held, {}).alarm();
@@ -200,7 +200,7 @@ test('a ring that has sent all its statements is followed by another at once', a
     let left = 18;
     return there.connect(env, (query) =>
       use((text, values) => {
-        // What comes last is asked for when there are none.
+        // The cycle must not call next_wake_at() when no statements are left.
         if (text.includes('next_wake_at') || left-- <= 0) throw new Error('too many');
         return query(text, values);
       }, 18),

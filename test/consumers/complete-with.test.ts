@@ -22,7 +22,7 @@ afterAll(() => there.database.drop());
 const insert = 'insert into public.effects (task) values ($1)';
 let queues = 0;
 
-/** One task, done by a handler, and how often its effect is there. */
+/** Drains one task with a handler. Returns the counts, and how many effects it had. */
 async function worked(handler: ConsumerHandler, connect: Connect = there.connect) {
   const queue = `q${queues++}`;
   const id = await there.tock.enqueue(queue, 1);
@@ -79,7 +79,7 @@ test('what is in quotes or comments is neither parameter nor verb', () => {
 test('of several statements, or with values for other parameters, none is done', async () => {
   const statements = [`${insert}; ${insert}`, `${insert}, ($2)`, 'select 1', ''];
   for (const text of statements) {
-    // The lease would be another parameter.
+    // With another number of parameters, a value would take the place of the lease.
     const { drained, effects } = await worked(({ id }, { completeWith }) =>
       completeWith(text, [id]),
     );

@@ -73,7 +73,7 @@ test('where nothing keeps an invocation alive, as on Node, an enqueue is an enqu
   expect(handler).not.toHaveBeenCalled();
 });
 
-/** An invocation's context; `over` when all that it holds has ended. */
+/** An invocation's context. over() resolves when all its promises have settled. */
 function execution() {
   const held: Promise<unknown>[] = [];
   const waitUntil = (promise: Promise<unknown>) => void held.push(promise);
@@ -103,7 +103,7 @@ test("a woken consumer's claim goes over the connection of its enqueue, which is
   expect([opened, closed]).toEqual([1, 1]);
 });
 
-/** What tells a Durable Object, which fails as often as it is said. */
+/** An app whose Durable Object counts its notifications, and fails the first `fails` of them. */
 function telling() {
   const heard = { told: 0, fails: 0 };
   const ALARM: Bindings['ALARM'] = {
@@ -126,7 +126,7 @@ function telling() {
 }
 
 test('the alarm is told at most each half second, of calls that have changed something', async () => {
-  // The clock stands still but where it is moved on.
+  // The clock moves only when this test moves it.
   vi.useFakeTimers({ toFake: ['performance'] });
   const { heard, call } = telling();
   for (let n = 0; n < 5; n++) await call(post('/v1/queues/told/tasks'));

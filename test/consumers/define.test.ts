@@ -47,7 +47,7 @@ describe.each([
     expect(await there.drain([consumer])).toMatchObject({ done: 1, failed: 1 });
     expect(seen).toEqual([{ ...good, at: new Date(good.at) }]);
     expect((await there.tock.task(fits ?? ''))?.state).toBe('done');
-    // Dead at its first attempt: it would not fit the next time either.
+    // The task is dead after one attempt, because a retry would have the same payload.
     const message = expect.stringMatching(/^payload\.items\[1\]\.price: .*number/);
     expect(await there.tock.task(fails ?? '')).toMatchObject({
       state: 'dead',
@@ -151,7 +151,7 @@ test('a consumer that can not be one is refused when it is defined', () => {
   expect(() => defineConsumer({ queue: 'q', concurrency: 0, handler })).toThrow('concurrency');
   expect(() => defineConsumer({ queue: 'q', batch: 1.5, handler })).toThrow('batch');
   expect(() => defineConsumer({ queue: 'q', lease_seconds: -1, handler })).toThrow('lease_seconds');
-  // Each task would fail with all its attempts.
+  // Without this check, each task would use up all its attempts.
   expect(() => defineConsumer({ queue: 'q', handler: undefined as never })).toThrow(
     'a function as its handler',
   );

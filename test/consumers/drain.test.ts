@@ -18,10 +18,10 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 afterAll(() => there.database.drop());
 
-/** From here on time stands still until the test lets it pass: what the database takes for an answer is no part of it. */
+/** From here on only the test moves the time, so the time that the database takes for an answer does not count. */
 const stopTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 
-/** What a drain comes to of which so many milliseconds pass once a handler has begun. */
+/** The result of a drain. `ms` milliseconds pass after a handler has started. */
 async function afterBegun<T>(
   begun: Promise<unknown>,
   ms: number,
@@ -32,7 +32,7 @@ async function afterBegun<T>(
   return draining;
 }
 
-/** Of a drain of 8 seconds: those after which what still runs is given back, and not all. */
+/** In a drain of 8 seconds, running tasks are released after this time, before the drain is over. */
 const UNTIL_GIVEN_BACK_MS = 7400;
 
 const none = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0, again_seconds: null };
@@ -68,7 +68,7 @@ test('a claim asks for a batch at most, and for as many as handlers are free', a
   const running: (() => void)[] = [];
   let most = 0;
   let begun = 0;
-  // With five at work one of them ends, and a sixth would be seen beside the others.
+  // When five handlers run, one of them ends. A sixth that ran at the same time would raise `most`.
   const handler = async () => {
     const { open, opened } = deferred();
     most = Math.max(most, running.push(open));
@@ -113,7 +113,7 @@ describe('a drain leaves when its time is over, and gives back what has not ende
     };
     const consumer = defineConsumer({ queue, batch: 2, handler });
     const started = performance.now();
-    // The handlers don't end by themselves: it is the drain that leaves.
+    // The handlers never end, so only the drain can stop.
     const draining = there.drain([consumer], { seconds: 8 });
     const drained = await afterBegun(opened, UNTIL_GIVEN_BACK_MS, draining);
     expect(performance.now() - started).toBeGreaterThan(4000);
@@ -208,7 +208,7 @@ describe('where a way has but so many statements, those left are kept to tell of
     ['of many handlers', { batch: 40, concurrency: 40 }, 1000, 45],
   ] as const)('%s', async ([name, options, ms, most], { expect }) => {
     const queue = name.replaceAll(' ', '-');
-    // More than can be done by so many statements, however many results one of them takes.
+    // The drain's statements cannot complete so many tasks, even with many results in one statement.
     await there.tock.enqueueMany(queue, payloadTasks(2500));
     let asked = 0;
     const drained = await drain(

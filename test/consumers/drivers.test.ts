@@ -56,7 +56,7 @@ test.concurrent.for(driverNames)(
     const options = { seconds: 3, on_error: () => {} };
     expected(await drain(connect, env, [hanging], options)).toMatchObject({ released: 1, lost: 0 });
     expected(held.ids).toHaveLength(1);
-    // A statement that begins with `with`, like those of the drain.
+    // The statement of this route begins with `with`, like those of the drain.
     const again = await call('/v1/tasks/rerun', { ids });
     expected(again.tasks.map((one: { id: string }) => one.id).sort()).toEqual(ids.sort());
   },

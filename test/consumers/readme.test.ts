@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tock-consumer-'));
 const page = readFileSync(join(checkout, 'README.md'), 'utf8');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A block of the page's section on consumers. */
+/** The code block in this language that contains the word, from the README's section on consumers. */
 function block(language: string, word: string): string {
   const section = page.slice(page.indexOf('\n## Write a consumer'));
   for (const [, text = ''] of section.matchAll(
@@ -30,7 +30,7 @@ test("wrangler.toml has the alarm's lines, commented out", () => {
   expect(own).toContain(lines.map((line) => `# ${line}\n`).join(''));
 });
 
-/** The folder that a reader makes, with this checkout in place of the package. */
+/** Creates the folder that the README describes, with this checkout in place of the package, and bundles it. */
 async function bundled(): Promise<string> {
   mkdirSync(join(folder, 'src'));
   writeFileSync(join(folder, 'src', 'index.ts'), block('ts', 'tock/worker'));

@@ -5,7 +5,7 @@ import { deferred } from '../client/service.ts';
 
 const never = () => new Promise<void>(() => {});
 
-/** What keeps an invocation alive, and whether it has ended. */
+/** An invocation. over() resolves when all promises that keep it alive have settled. */
 function invocation() {
   const held: Promise<unknown>[] = [];
   const hold: KeepAlive = (promise) => held.push(promise);
@@ -27,7 +27,7 @@ test('a thousand wakes make no thousand works: the one at work hears that there 
   await Promise.all(invocations.map(({ over }) => over()));
   expect(began.filter(Boolean)).toHaveLength(1);
   expect(heard).toBe(1000);
-  // It looks once more, as it may have been told after its last claim.
+  // The turn works once more, because the wakeup may have come after its last claim.
   expect(works).toBe(2);
 });
 
@@ -71,7 +71,7 @@ test('a wake that comes as the time of the one at work runs out is not lost', as
     let taken = 0;
     const wake = singleFlight(async () => {
       taken = brought;
-      // It begins nothing more from 15 s on, and its heir looks each second.
+      // After 15 s the turn starts no more work, and its successor checks each second whether it can begin.
       if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
     });
     const [first, heir, late] = [invocation(), invocation(), invocation()];
@@ -98,7 +98,7 @@ test('one that was killed at work, and its heir with it, keep nobody from workin
     wake(invocation().hold);
     wake(invocation().hold);
     await null;
-    // What an invocation waits for is gone with it.
+    // A killed invocation loses its timers.
     vi.clearAllTimers();
     await vi.advanceTimersByTimeAsync(20_000);
     expect(works).toBe(1);

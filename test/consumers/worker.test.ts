@@ -40,14 +40,14 @@ test('a burst of enqueues makes few drains, and leaves nothing behind', async ()
   const claimed = new Set<number>();
   there.proxy.hears = { sent: (text, connection) => isClaim(text) && claimed.add(connection) };
   const burst = 300;
-  // Thirty at a time: more than that a busy machine refuses.
+  // Thirty callers send at a time, because a busy machine refuses more.
   const caller = async (from: number) => {
     for (let n = 0; n < 10; n++) await there.tock.enqueue('quick', from + n);
   };
   await Promise.all(Array.from({ length: burst / 10 }, (_, n) => caller(10 * n)));
   await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: conditionTimeout });
   expect(there.told).toHaveLength(burst);
-  // A tenth on a quiet machine; where the burst itself takes long, it has more pauses.
+  // On a quiet machine there are a tenth as many claims as tasks. A slower burst has more pauses, so more claims.
   expect(claimed.size).toBeLessThan(burst / 2);
 });
 
@@ -66,7 +66,7 @@ test('what a woken consumer leaves behind in another queue is begun too', async 
 
 describe('killed at any point from its claim on, a Worker loses nothing and has no effect twice', () => {
   const isEffect = (text: string) => text.includes('public.effects');
-  // A drain of the test before may still look once more: its claim is not the one that is meant.
+  // A new Worker, because a drain of the previous test may still claim once more.
   beforeAll(async () => {
     await there.kill();
     await there.start();
@@ -130,7 +130,7 @@ describe('killed at any point from its claim on, a Worker loses nothing and has 
 });
 
 test('what a wake has missed, the next trigger finds', async () => {
-  // By SQL, so that nobody is woken.
+  // A task that is enqueued in SQL wakes no consumer.
   const { rows } = await there.owner.query(`select tock.enqueue('quick', '[{}]') as ids`);
   const [id] = rows[0].ids;
   expect(there.told).toEqual([]);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => made?.close());
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-/** What became of an action, as a screen reader says it too. */
+/** Waits for the notification of an action, which a screen reader reads too. */
 const told = (page: Page, text: string | RegExp) =>
   page.getByRole('status').filter({ hasText: text }).first().waitFor();
 
@@ -67,7 +67,7 @@ test('a task is enqueued, and what is wrong with it is said beside it', async ()
   await button(page, 'Enqueue').last().click();
   await page.getByRole('alert').filter({ hasText: 'priority' }).waitFor();
   expect(await value(made.client, 'select count(*)::int from tock.runs')).toBe(0);
-  // More digits than a double has.
+  // This number has more digits than a double.
   await text.fill('{"payload": {"n": 12345678901234567890}}');
   await button(page, 'Enqueue').last().click();
   await page.getByText('Enqueued:').waitFor();
@@ -89,7 +89,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
   await button(page, 'Resume').click();
   await told(page, 'shop is resumed');
   await enqueue(made.client, 'shop', numberedTasks(3));
-  // Nobody reloads.
+  // The page shows the new tasks without a reload.
   await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
   await button(page, 'Purge').click();
   await confirm(page, 'Purge', 'shop');
@@ -185,7 +185,7 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
   await goTo(page, `tasks/${id}`);
   await page.getByText('to be seen').waitFor();
   await page.getByText('(read only)').waitFor();
-  // The server, not the page, is who refuses.
+  // This call bypasses the page, so the server itself must refuse it.
   const status = await page.evaluate(
     ([key, task]) =>
       fetch(`/v1/tasks/${task}/cancel`, {

@@ -55,7 +55,7 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
   await goTo(page, 'queues/mixed');
   await page.getByText('4 dead tasks are stored. 1 of them is not counted here').waitFor();
 
-  // A call that looks at much may find little.
+  // With a limit of 1 each call finds one task, like a call that scans many rows and finds few tasks.
   const rest: string[] = [];
   await page.route('**/v1/tasks?*', async (route) => {
     const url = new URL(route.request().url());
@@ -96,7 +96,7 @@ test('waits on the overview and on the page of a queue count from readiness', as
   await expect
     .poll(() => client.query('select tock.collect_metrics()').then(() => value(client, counted)))
     .toBe(1);
-  // Shown are the minutes that are over.
+  // The page shows only minutes that are over.
   await client.query(
     "update tock.queue_metrics set at = at - interval '3 minutes' where queue = 'children'",
   );
@@ -176,7 +176,7 @@ test('a key for one queue, or for one tenant, finds its own', async () => {
   await page.getByText('2 shown').waitFor();
   await page.getByRole('link', { name: 'Concurrency keys' }).click();
   await page.getByText('No task of this queue has used a concurrency key.').waitFor();
-  // What it may not see it is not sent to.
+  // The navigation has no links to pages that the key may not see.
   const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
   expect(offered).toEqual(['Overview', 'Tasks', 'Concurrency keys']);
   await goTo(page, 'leases');

@@ -37,7 +37,7 @@ const places = () => [
   'no-such-page',
 ];
 
-/** A page that is wider than its window is read by scrolling to and fro. */
+/** True if the page is wider than its window, so that a reader must scroll sideways. */
 const tooWide = (page: Page) =>
   page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 
@@ -85,7 +85,7 @@ test('who has no mouse gets everywhere, and into a dialog and out of it', async 
   await expect.poll(focus).toBe('Skip to the content');
   await page.keyboard.press('Enter');
   await expect.poll(focus).toBe('Overview');
-  // To the first queue of the table.
+  // Moves the focus to the first queue of the table.
   for (let n = 0; n < 30 && (await focus()) !== 'emails'; n++) await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'emails' }).waitFor();
@@ -140,7 +140,7 @@ test('the page lets no other script in, and no other site around it', async () =
     expect(file.headers.get('cache-control')).toContain('immutable');
     bytes += Buffer.byteLength(await file.text());
   }
-  // 126 kB on 2026-11-23, some 46 kB compressed.
+  // The size was 126 kB on 2026-11-23, or 46 kB compressed.
   expect(bytes).toBeLessThan(200_000);
   expect((await fetch(`${made.url}/dashboard/app.js`)).status).toBe(404);
   expect((await fetch(`${made.url}/dashboard/__proto__`)).status).toBe(404);

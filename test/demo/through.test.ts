@@ -22,7 +22,7 @@ afterAll(async () => {
   removeHome(home);
 });
 
-/** The demo of 100 files, on the stack that runs; its figures by name. */
+/** Runs the demo with 100 files on the running stack. row() gives its figures by name. */
 async function demo(way: string): Promise<{ out: string; row(name: string): number }> {
   const argv = [process.execPath, 'scripts/demo.ts', '--files', '100', '--through', way];
   const env = { DATABASE_URL: '', TOCK_HOME: home };
