@@ -4,7 +4,7 @@ import { withClient } from '../scripts/stack/roles.ts';
 import { softly } from '../scripts/stack/step_reporter.ts';
 import { prepare, type TestCluster, testCluster } from '../scripts/stack/test_cluster.ts';
 
-/** What test/setup.ts tells the tests about the cluster. `poolHost` is missing if the run has no PgBouncer of its own. */
+/** What test/setup.ts tells the tests about the cluster. Without a PgBouncer of its own there is no `poolHost`. */
 export type Stack = {
   /** PostgreSQL's major version. */
   major: number;

@@ -14,7 +14,7 @@ const all = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
 ];
 
-/** What GitHub makes of a heading. */
+/** The anchor that GitHub gives to a heading. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()

@@ -7,7 +7,7 @@ import { checkout } from '../../scripts/stack/paths.ts';
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name);
 
-/** In SQL a finding is the first thing selected, or the second of a list, and its severity the next. */
+/** The findings in the SQL of doctor(). A finding is the first or second expression of a row; its severity follows. */
 function findings(): string[] {
   const files = readSql().functions.filter(({ name }) => name.startsWith('operations/doctor/'));
   const sql = files.map((file) => file.sql).join('');

@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const name of peers) {
     await owner.query(readFileSync(join(import.meta.dirname, `peers/${name}.sql`), 'utf8'));
   }
-  // As https://github.com/pgmq/pgmq makes it for a queue.
+  // The table that pgmq (https://github.com/pgmq/pgmq) creates for a queue.
   await owner.query(`create schema pgmq; create table pgmq.q_mail (
     msg_id bigint primary key generated always as identity, read_ct integer default 0 not null,
     enqueued_at timestamptz default now() not null, last_read_at timestamptz,
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** Tasks of a queue as they stand, the first enqueued first. */
+/** The tasks of a queue, oldest first. */
 async function tasks(queue: string) {
   const all = 'select t.tasks from tock.tasks(p_filter => $1) t';
   const { rows } = await owner.query(all, [{ queue }]);
@@ -45,7 +45,7 @@ async function tasks(queue: string) {
   );
 }
 
-/** What each task of a queue is given to a worker as, by priority. */
+/** The tasks of a queue as a claim returns them, by priority. */
 async function claimed(queue: string) {
   const text = `select payload, priority, max_attempts from tock.claim(p_queue => $1, p_worker => 'w', p_limit => 100)`;
   return (await owner.query(text, [queue])).rows;
@@ -63,7 +63,7 @@ test('jobs of pg-boss become tasks, but for those that are at work, over or wait
       ('mail/out', '{"n": 8}', 0, 2, 0, 'created', now(), false, true),
       ('__pgboss__send-it', null, 0, 2, 0, 'created', now(), false, false),
       ('mail/out', '{"n": 9}', 0, 2, 0, 'created', now(), false, false)`);
-  // As a worker of theirs that has just fetched it.
+  // A worker of pg-boss has fetched this job, so it must not be moved.
   await other.query('begin');
   await other.query(`update pgboss.job set state = 'active' where data = '{"n": 9}'`);
   const { rows } = await owner.query(statement('pg-boss'));
@@ -173,7 +173,7 @@ test('the tables are those that the packages make', async ({ skip }) => {
     const found = await columns(made, tables);
     expect(found.length).toBeGreaterThan(50);
     expect(found).toEqual(await columns(owner, tables));
-    // By the ways that each documents for SQL.
+    // Each product documents these calls for SQL.
     await made.query(`select pgboss.create_queue('q', '{"policy": "standard"}')`);
     await made.query(`insert into pgboss.job (name, data) values ('q', '{"n": 1}')`);
     await made.query(

@@ -7,7 +7,7 @@ import { client, databasePerFile, db } from '../sql/test_database.ts';
 import { value } from '../sql/verbs.ts';
 import { answered, hasPsql, printed, sections, sqlOf, unshown } from './page.ts';
 
-/** What each variant of the seeds is shown with: a verb, or an option or setting. */
+/** The verb, option or setting that must appear in the example of each variant of the seeds. */
 const variants: Record<string, RegExp> = {
   'postgres-task-queue: Basic': /\bclaim\b/,
   'postgres-task-queue: Priority': /\breprioritize\b/,
@@ -40,7 +40,7 @@ const needsCron = (sql: string) => /\bcron\./.test(sql);
 
 databasePerFile();
 
-/** What the blocks that need pg_cron printed; they are the first to run. */
+/** What the blocks that need pg_cron printed. They run first. */
 let ofCron: (string | null)[] = [];
 
 test('the blocks for pg_cron run where there is one', async ({ skip }) => {
@@ -53,7 +53,7 @@ test('the blocks for pg_cron run where there is one', async ({ skip }) => {
   expect(ofCron.join('')).toContain('tock:tick');
 });
 
-// `vitest run test/docs -u` writes the answers anew.
+// `vitest run test/docs -u` writes new answers into the page.
 test('psql prints what the page says', async ({ skip }) => {
   skip(!(await hasPsql()), 'there is no psql');
   const page = read();

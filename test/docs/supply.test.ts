@@ -36,13 +36,13 @@ test('the list of licences is that of the lock file, and what users get is free 
   expect(given.filter(([, { license }]) => !free.test(license ?? ''))).toEqual([]);
 });
 
-/** What a registry says of one package: here, just the version that we have. */
+/** A registry's answer for a package. It has only the version in package-lock.json. */
 function packument(name: string): object {
   const version = Object.fromEntries(locked())[name]?.version ?? '0.0.0';
   return { name, 'dist-tags': { latest: version }, versions: { [version]: { name, version } } };
 }
 
-/** The options for a registry that answers the question for advisories with these. */
+/** Starts a registry that answers a request for advisories with these. Returns npm's options for it. */
 async function registry(advisories: object, status = 200): Promise<string[]> {
   const server = createServer((request, response) => {
     const { url = '' } = request.resume();

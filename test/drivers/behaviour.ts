@@ -4,17 +4,17 @@ import { MAX_BYTES } from './neon_limits.ts';
 
 type Door = (path: string, init: RequestInit) => Promise<Response>;
 
-/** Tock behind some way to its database. */
+/** The app with one of the database drivers. */
 export type Subject = {
   setting: DriverDatabase;
   door: Door;
-  /** The same without a database. */
+  /** The same app and driver, but PostgreSQL cannot be reached. */
   lost: Door;
 };
 
 type Reply = { status: number; headers: Headers; text: string };
 
-/** What every way must do alike. */
+/** The tests that every driver must pass. */
 export function testDriverBehaviour(open: () => Promise<Subject>): void {
   let subject: Subject;
   beforeAll(async () => {
@@ -104,7 +104,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
 
   test('a claim of much payload arrives whole and under 10 MiB', async () => {
     const payload = 'x'.repeat(200_000);
-    // Of the first stream it takes up to 4 MiB, then some of the next.
+    // The claim takes up to 4 MiB from the first stream, then some tasks from the next one.
     for (const priority of [1, 1, 2]) {
       const tasks = Array.from({ length: 20 }, () => ({ payload, priority }));
       await send('POST /v1/queues/much/tasks', { tasks });

@@ -26,14 +26,14 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A proxy that answers everything, an upgrade too, with one status. */
+/** A proxy that answers every request with the same status, also an upgrade to a WebSocket. */
 function answering(status: number): Promise<string> {
   const server = createServer((_request, response) => response.writeHead(status).end('no'));
   server.on('upgrade', (_request, socket) => socket.end(`HTTP/1.1 ${status} No\r\n\r\n`));
   return listening(server);
 }
 
-/** A proxy that hangs up on whatever it hears. */
+/** A proxy that closes a connection when it receives data. */
 function hangingUp(): Promise<string> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});

@@ -14,7 +14,7 @@ afterAll(() => made.drop());
 
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 
-/** One statement in a Worker's request of its own. */
+/** Runs one statement, as one request of a Worker. */
 function ask(text: string, values: unknown[] = [], way: DriverName = 'neon-http') {
   return connect(made.env(way), (query) => query(text, values));
 }
@@ -49,7 +49,7 @@ test('the bridge keeps no session: not a setting, a table, a lock or a statement
 });
 
 test('the bridge takes 10 MiB and no more, and the Worker says so', async () => {
-  // Less the statement and the JSON around it.
+  // The statement and the JSON around the value take less than 100 bytes.
   const fits = 'x'.repeat(MAX_BYTES - 100);
   const size = 'select octet_length($1::text) as n';
   expect(await ask(size, [fits])).toEqual([{ n: fits.length }]);

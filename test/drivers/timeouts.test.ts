@@ -12,7 +12,7 @@ import {
   startSilentProxy,
 } from './silent_proxy.ts';
 
-// A hundredth of what it is: 5 s are 50 ms.
+// All timeouts are a hundredth of their value: 5 s become 50 ms.
 vi.mock('../../functions/timeouts.ts', async (original) => {
   const bounds = Object.entries(await original<Record<string, number>>());
   return Object.fromEntries(bounds.map(([name, ms]) => [name, ms / 100]));

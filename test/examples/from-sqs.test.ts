@@ -10,11 +10,11 @@ let tock: ExampleServer;
 let folder: string;
 let sqs: Server;
 let url: string;
-/** What the stand-in has; a message goes when it is deleted, and is given again until then. */
+/** The messages of the stand-in for SQS. It delivers a message again until it is deleted. */
 let messages: Message[] = [];
-/** So many deletions get lost. */
+/** Number of deletions that will be lost. */
 let losing = 0;
-/** So many times nothing is to be had. */
+/** Number of receive calls that will get no answer. */
 let silent = 0;
 
 async function answered(target: string, body: { Entries: { ReceiptHandle: string }[] }) {

@@ -44,7 +44,7 @@ function envOf(job: Job, step: Step): Record<string, string> {
   return Object.fromEntries(filled);
 }
 
-/** The workflow's own commands, as its runner starts them; what installs is left out. */
+/** Runs the command of the workflow as GitHub's runner does, without the installation of packages. */
 function job(): Process {
   const { work } = workflow.jobs;
   const [step, ...more] = work.steps.filter(({ run }) => run && !run.startsWith('npm ci'));

@@ -70,7 +70,7 @@ afterAll(async () => {
   await tock.drop();
 });
 
-/** The spans of a worker that goes on until the queue is empty. */
+/** Runs the worker until the queue is empty. Returns its spans. */
 async function worked(): Promise<Span[]> {
   const WAREHOUSE_URL = `http://127.0.0.1:${(warehouse.address() as AddressInfo).port}`;
   const { code, out } = await run('worker.mjs', { WAREHOUSE_URL, TOCK_UNTIL: 'empty' }).ended;

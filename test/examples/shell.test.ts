@@ -31,7 +31,7 @@ beforeEach(({ skip }) => skip(lacking !== null, lacking ?? ''));
 
 type Settings = Record<string, string>;
 
-/** A worker whose command is this script of bash. */
+/** Starts worker.sh with this bash script as its command. */
 function worker(script: string, settings: Settings = { UNTIL_EMPTY: '1' }): Process {
   const argv = ['./worker.sh', queue, 'bash', '-c', script];
   return startProcess(argv, folder, { ...tock.env, ...settings });
@@ -89,7 +89,7 @@ test('a command that fails is tried again, one that ends with 65 never, and the 
 
 test('an answer that is lost is asked for again, and nothing is done twice', async () => {
   const ids = await tock.enqueue(queue, ['a']);
-  // Of the claim and of the completion.
+  // The answers of the claim and of the completion are lost.
   tock.server.lose(1);
   const running = worker('echo x >>ran');
   await vi.waitUntil(
@@ -105,7 +105,7 @@ test('an answer that is lost is asked for again, and nothing is done twice', asy
 test('a command that takes longer than its lease keeps it', async () => {
   const [id] = await tock.enqueue(queue, ['long']);
   const script = 'until [[ -e over ]]; do sleep 0.1; done; echo 1';
-  // Of which it asks for more after a third: a slow machine has the rest.
+  // The worker extends the lease after a third of its time. The rest is a margin for slow machines.
   const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '30' });
   const until = async (): Promise<number | undefined> => {
     const { rows } = await tock.owner.query(

@@ -19,7 +19,7 @@ afterAll(() => at.tock.database.drop());
 const done = new Set<string>();
 const refused = new Set<string>();
 
-/** Holds requests of all routes, as `of` makes them. */
+/** Checks random requests of all routes, which `of` generates. */
 async function holdAll(of: (operation: Operation) => fc.Arbitrary<Plan>): Promise<void> {
   const plans = fc.oneof(...at.operations.map(of));
   const property = fc.asyncProperty(plans, async (plan) => {
@@ -90,7 +90,7 @@ test.each([
 test('none of them has run a statement of its own, or changed what the schema is', async () => {
   const texts = new Set(at.tock.statements.map(({ text }) => text));
   expect(texts.size).toBeGreaterThan(30);
-  // One a route, and one more for a Worker that pushes.
+  // Each route has one statement; enqueue has a second one for a Worker that pushes.
   expect(texts.size).toBeLessThanOrEqual(at.operations.length + 1);
   expect(await describeSchema(at.tock.owner)).toBe(schema);
 });

@@ -12,7 +12,7 @@ const post = async (route: string, body: object = {}, key?: string) =>
   tock.send(`POST ${route}`, { body, ...(key && { key }) });
 const look = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 
-/** Dead tasks of these errors in a queue of their own. */
+/** Creates a queue with dead tasks, one for each error. */
 async function dead(...errors: string[]) {
   const queue = `mind${++count}`;
   const at = `/v1/queues/${queue}`;
@@ -185,7 +185,7 @@ test("a key for one queue does none of this to another's, nor gives to another",
   await refused(`POST ${at}/purge`, {});
   await refused(`DELETE ${at}?force=true`);
   await post('/v1/tasks/move', { ids: [own], queue });
-  // It was its own, and is no more.
+  // After the move the task is not in the key's queue any more.
   await refused(`GET /v1/tasks/${own}`);
   await refused(`POST /v1/tasks/${own}/cancel`, {});
   expect((await post('/v1/queues/mine/redrive', {}, mine)).body.redriven).toBe(0);

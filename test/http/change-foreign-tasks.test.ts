@@ -70,7 +70,7 @@ test('a task that is committed after the key was judged is not reached by its id
     "select tock.enqueue_task(p_queue => 'theirs', p_delay_seconds => 600) as id",
   );
   const [own, id] = [await enqueue('mine', {}), rows[0].id];
-  // The request's snapshot is taken, and it waits here for its key to be judged.
+  // With this lock the request waits in the check of its key, after it has taken its snapshot.
   await writer.query('lock table tock.keys in access exclusive mode');
   const cancelled = tock.send('POST /v1/tasks/cancel', { body: { ids: [own, id] }, key: mine });
   await waitUntil('the key is asked for', async () => {
@@ -87,7 +87,7 @@ test('a task that is committed after the key was judged is not reached by its id
 test('an unknown key is refused before any of its ids is looked up', async () => {
   const holder = await tock.database.connect();
   await holder.query('begin');
-  // A look-up would wait here, and be cancelled: a 503.
+  // Because of this lock a lookup of an id would wait until its timeout, and the answer would be a 503.
   await holder.query(`set local idle_in_transaction_session_timeout = ${conditionTimeout}`);
   await holder.query('lock table tock.streams, tock.waiting in access exclusive mode');
   const body = { ids: ['1048577'] };

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-/** Tasks in a queue of their own. */
+/** Creates a queue with these tasks. */
 async function enqueue(...tasks: object[]) {
   const queue = `change${++count}`;
   const { body } = await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } });
@@ -22,7 +22,7 @@ const patch = (id: string, body: object) => tock.send(`PATCH /v1/tasks/${id}`, {
 const cancel = (id: string) => tock.send(`POST /v1/tasks/${id}/cancel`, { body: {} });
 const look = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 
-/** A task that is done, and one that is dead. */
+/** Creates a task that is done and one that is dead. */
 async function ended() {
   const { queue, ids, claim } = await enqueue({ payload: 'a' }, { payload: 'b' });
   const { lease } = await claim();

@@ -43,7 +43,7 @@ test('a claim finds others at work apart from finding nothing', async () => {
   expect(await claim('busy')).toMatchObject({ state: 'found' });
 });
 
-/** So many cancelled, and one task behind them. */
+/** Enqueues `cancelled` tasks and cancels them, then enqueues one more task. */
 async function behind(queue: string, cancelled: number): Promise<void> {
   for (let left = cancelled; left > 0; left -= 5000) {
     const tasks = Array(Math.min(left, 5000)).fill({});
@@ -71,7 +71,7 @@ test('a claim that waits goes on by itself while it passes over much', async () 
   expect(found).toMatchObject({ state: 'found', tasks: [{ payload: 'behind' }] });
   const sent = tock.statements.slice(from);
   expect(sent.length).toBeGreaterThan(2);
-  // Its further looks say that they are no calls of the key's.
+  // The further polls say `p_again`, so that they do not count for the key's rate limit.
   const texts = sent.map(({ text }) => text.replace('p_again => true, ', ''));
   expect(new Set(texts).size).toBe(1);
 });

@@ -64,7 +64,7 @@ test('a claim that waits in vain asks fifty times a second at most, and no longe
   expect(empty.body).toMatchObject({ lease: null, tasks: [] });
   expect(seconds).toBeGreaterThan(2.9);
   const sent = tock.statements.slice(from);
-  // Its further looks say that they are no calls of the key's.
+  // The further polls say `p_again`, so that they do not count for the key's rate limit.
   const texts = sent.map(({ text }) => text.replace('p_again => true, ', ''));
   expect(new Set(texts).size).toBe(1);
   expect(sent.length).toBeLessThanOrEqual(190);
@@ -81,6 +81,6 @@ test('a claim stops asking when its client has gone', async () => {
   client.abort();
   const asked = tock.statements.length;
   await waiting.catch(() => {});
-  // In its thirty seconds it would have asked many times.
+  // A claim that still waited would have polled many times.
   expect(tock.statements.length - asked).toBeLessThan(3);
 });

@@ -11,7 +11,7 @@ const empty =
   '{"lease":null,"leased_until":null,"tasks":[],"state":"empty","retry_after_seconds":1}';
 const lease = '5e1f7c0a-3b6d-4d58-9a52-7c1e00000001';
 
-/** A database that answers when the test says so. */
+/** A database that answers when the test calls release(). */
 function held() {
   const waiting: (() => void)[] = [];
   const query: Query = async (text) => {
@@ -91,7 +91,7 @@ test('where there is no place the body is not read', async () => {
 
 test('large bodies share what an isolate holds, small ones and those that end work come through', async () => {
   const { send, arrived, release } = held();
-  // 160 pieces of 64 KiB, of which each body's first is free.
+  // The limit is 160 pieces of 64 KiB. The first piece of each body is not counted.
   const large = () => `{"payload":"${'x'.repeat(100_000)}"}${' '.repeat(4 * 1024 * 1024)}`;
   const env = { TOCK_MOST_AT_ONCE: '10' };
   const first = [1, 2].map(() => send('/v1/queues/q/tasks', env, large()));
@@ -121,13 +121,13 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
     let looks = 0;
     return use(async () => {
       if (looks++ === 0) {
-        // None of them ends before all have come.
+        // No call gets its first answer before all calls have arrived.
         if (++came === 120) open();
         await opened;
         return [{ body: empty }];
       }
       most = Math.max(most, ++looking);
-      // So that two of a hundred and twenty meet.
+      // During this pause another poll may start.
       await sleep(5);
       looking--;
       return [{ body: empty }];

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 
-// What is asked here never gets to the database.
+// No request of this file reaches the database.
 const app = createApp((_env, use) => use(async () => []));
 const path = '/v1/queues/q/tasks';
 const listed: Bindings = { TOCK_ORIGINS: 'https://a.example, https://b.example' };
 
-/** What a browser asks before it lets a page call. */
+/** The request that a browser sends before it allows a page's call. */
 const preflight = (origin: string, env: Bindings) =>
   app.request(
     path,

@@ -12,7 +12,7 @@ import { dropMembers, type Member, makeMembers } from '../sql/roles.ts';
 
 let db: Database;
 let members: Member[];
-/** What is asked of the database, by an app of a key. */
+/** The statements that an app with keys sends. */
 const statements: string[] = [];
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ const through =
       return (await client.query(text, values)).rows;
     });
 
-/** An app with the rights of a role that is logged in. */
+/** An app with the rights of the role of its connection. */
 function appOf(role: string) {
   const { client } = members.find((one) => one.role === role) as Member;
   const app = createApp(through(client), undefined, 'database role');
@@ -126,6 +126,6 @@ test('nothing that serves a network names the database’s role', () => {
       .filter((file) => /\.(ts|mjs|js)$/.test(file) && !file.includes('node_modules'))
       .filter((file) => /database role/.test(readFileSync(join(checkout, file), 'utf8'))),
   );
-  // Where it is defined, and what each verb's statement is without a key.
+  // Only these two files may name it: one defines the statements without a key, the other has the app's option.
   expect(named.filter((file) => !/\/(authorize|app)\.ts$/.test(file))).toEqual([]);
 });

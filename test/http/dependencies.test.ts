@@ -122,7 +122,7 @@ test('a key for some queues sees no results, errors or ids of tasks in others by
 
 test('an id that is still to come is not within the reach of a key for some queues', async () => {
   const key = await tock.makeKey(['enqueue', 'read'], ['open']);
-  // Such as it has while it waits. Over HTTP this is a race: the id is given after the key was judged.
+  // The id of a task that does not exist yet. Over HTTP this would be a race between the key's check and the new id.
   const coming = '9007199254740992';
   const judged = tock.owner.query("select tock.check_parents_key($1, $2, 'depends_on')", [
     key,

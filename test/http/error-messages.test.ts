@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createApp } from '../../functions/http/app.ts';
 
-// What is refused here never gets to the database.
+// No request of this file reaches the database.
 const app = createApp((_env, use) => use(async () => []));
 
 type Schema = {
@@ -54,7 +54,7 @@ const wrong = [
   ...[[], [1], [null], {}, { foo: 1 }],
 ];
 
-/** Bodies that hold each wrong value in each place there is. */
+/** Generates bodies with each wrong value in each place of the schema. */
 function* wrongBodies(
   { $ref, anyOf = [], items, properties = {} }: Schema,
   put: (value: unknown) => unknown = (value) => value,
@@ -77,7 +77,7 @@ test.each(bodies)('%s says of whatever is wrong what it should be, once', async 
     if (status !== 422) continue;
     refused++;
     const { field, detail, errors = [{ field, detail }] } = body;
-    // "Invalid input: expected object, received number" and the like are zod's.
+    // zod's own messages, such as "Invalid input: expected object, received number", contain these words.
     for (const error of errors)
       expect(error.detail, sent).not.toMatch(/invalid|expected|received/i);
     const told = errors.map((error) => `${error.field}: ${error.detail}`);

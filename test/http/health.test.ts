@@ -12,7 +12,7 @@ afterAll(() => tock.database.drop());
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 afterEach(() => log.mockClear());
 
-/** An app whose database is not there, or not this one. */
+/** Sends a request to an app with this database URL, which leads to no database or to another one. */
 async function without(DATABASE_URL: string, path: string) {
   const app = createApp((_env, use) => connect({ DATABASE_URL }, use));
   return app.request(path, { headers: { authorization: `Bearer ${tock.key}` } });
@@ -88,7 +88,7 @@ test('no answer is cached or sniffed, and each has a request id, the one sent if
 });
 
 test('no request leaves a connection behind', async () => {
-  // Unused but for its key: there is no pooler between.
+  // Takes only the database and the key from the service: the app below connects without the pooler.
   const { database, key, owner } = await service();
   const app = createApp((_env, use) => connect({ DATABASE_URL: database.edgeUrl }, use));
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };

@@ -166,7 +166,7 @@ test('a client that is over its rate comes back when it may, with the same reque
       const { pathname } = new URL(url);
       const reply = await tock.send(`${init.method} ${pathname}`, { key, raw: String(init.body) });
       statuses.push(reply.status);
-      // As the next window would.
+      // A higher limit lets the next call through, as the next period of the rate would.
       await tock.owner.query('select tock.update_key($1, $2)', [prefix, '{"rate_limit": 2}']);
       const headers = new Headers(reply.headers);
       if (reply.status === 429) headers.set('retry-after', '1');

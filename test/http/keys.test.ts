@@ -4,7 +4,7 @@ import { allScopes, type Service, service } from './service.ts';
 let tock: Service;
 const lease = '00000000-0000-4000-8000-000000000000';
 
-/** Every route and the scope it asks for. */
+/** Every route and the scope that it needs. */
 const scopes = [
   ['POST /v1/queues/q/tasks', 'enqueue'],
   ['POST /v1/queues/q/claim', 'claim'],

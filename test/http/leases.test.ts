@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-/** A lease over so many fresh tasks, in a queue of its own. */
+/** Creates a queue with new tasks, and claims all of them in one lease. */
 async function lease(tasks: number, options: object = {}) {
   const queue = `lease${++count}`;
   const body = { tasks: Array.from({ length: tasks }, (_, n) => ({ payload: n, ...options })) };
@@ -79,7 +79,7 @@ test('a whole lease fails by one object, or by nothing at all', async () => {
 test('runs are released unharmed, some or all, and come again as the same attempt', async () => {
   const { ids, end, queue } = await lease(3);
   expect((await end('release', { ids: [ids[1]] })).body).toEqual({ released: 1, refused: [] });
-  // All of them: the one released before counts again, as in any repeated call.
+  // The count is 3, because a repeated call counts the task that was released before, too.
   expect((await end('release')).body).toEqual({ released: 3, refused: [] });
   const again = await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: 3 } });
   expect(again.body.tasks.map((task: { attempt: number }) => task.attempt)).toEqual([1, 1, 1]);

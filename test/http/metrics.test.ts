@@ -9,7 +9,7 @@ let tock: Service;
 const count = () => tock.owner.query('select tock.collect_metrics()');
 const post = (route: string, body: object = {}) => tock.send(`POST ${route}`, { body });
 
-/** Of four tasks one is ready, one runs, one is done and one is dead; another waits. */
+/** Creates a ready task, a running one, a done one, a dead one and a waiting one. */
 beforeAll(async () => {
   tock = await service();
   const tasks = [{}, {}, {}, {}, { delay_seconds: 3600 }];
@@ -118,7 +118,7 @@ test('a key for some queues sees the series of those, and nothing of all', async
 });
 
 test('the overview has each queue with rates, and its last half hour by the minute', async () => {
-  // What happened was two minutes ago, and the round is of now.
+  // Dates the collected activity back by two minutes, while the depths are those of now.
   await post('/v1/queues/shop/tasks', { tasks: [{}, {}, {}] });
   await count();
   const ago = "date_trunc('minute', finished_at) - interval '2 minutes' from tock.metrics_progress";

@@ -87,11 +87,11 @@ test('every request is one statement: check and work together', async () => {
     await statements('POST /v1/tick', {}),
   ];
   for (const { sent } of [enqueued, made, ...rest]) {
-    // These judge the key themselves, before anything else.
+    // These functions check the key themselves, before anything else.
     if (/^select tock\.http_(enqueue|complete)\(p_key => \$1, [^()]*\) as body$/.test(sent))
       continue;
     expect(sent).toContain('tock.authorize(p_key => $1');
-    // Without this the planner might still run the check first, or might not.
+    // Without this text PostgreSQL may run the verb before the check.
     expect(sent).toContain('where key.allowed offset 0');
   }
   const health = await statements('GET /v1/health');
@@ -125,7 +125,7 @@ test('a key is judged before the verb does anything', async () => {
   );
   const refused = await tock.send('POST /v1/queues/unheard/tasks', { key, body: { payload: 1 } });
   expect(refused.status).toBe(403);
-  // A sequence keeps its value even when the statement is undone: the verb never ran.
+  // An enqueue advances this sequence, and a rollback does not undo that. So the verb has not run at all.
   const { rows: after } = await tock.owner.query(
     'select last_value, is_called from tock.positions',
   );

@@ -98,7 +98,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
   ]);
 });
 
-/** Every object in a document. */
+/** Generates every object in a document. */
 function* objects(value: unknown): Generator<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return;
   yield value as Record<string, unknown>;

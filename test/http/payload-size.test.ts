@@ -33,7 +33,7 @@ test.each([
     const refused = await enqueue('q', body);
     expect(refused).toMatchObject({ status: 422, body: { field } });
     expect(refused.body.detail).toContain('up to 262144 bytes of JSON');
-    // A sequence keeps its value though the statement is undone.
+    // An enqueue advances this sequence, and a rollback does not undo that. So no task was stored even for a moment.
     expect(await drawn()).toEqual(before);
   },
 );
@@ -46,7 +46,7 @@ test("it is refused before a tenant's tasks are looked through", async () => {
   });
   const fits = { tasks: [{ tenant: 'other' }, { payload: 'x'.repeat(262_142) }] };
   expect((await enqueue('q', fits, tenants)).status).toBe(403);
-  // A key that may not enqueue here hears nothing of sizes.
+  // A key that may not enqueue here gets a 403, and no error about the size.
   const reader = await tock.makeKey(['read']);
   expect((await enqueue('q', others, reader)).status).toBe(403);
 });

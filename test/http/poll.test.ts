@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { poll } from '../../functions/http/poll.ts';
 
-// The clock is the test's own: what is late on a busy machine is not the poll's doing.
+// The test moves the clock, so that a busy machine does not delay the polls.
 beforeEach(() => {
   vi.useFakeTimers();
 });
@@ -13,7 +13,7 @@ afterEach(() => {
 const stateOf = (body: string) => body;
 const disconnected = new AbortController().signal;
 
-/** Answers by the list, its last again and again, each after some time, and counts. */
+/** Gives these answers in order, then the last one repeatedly, each after `ms`. `asked` has the times of the polls. */
 function answers(states: string[], ms = 0) {
   const asked: number[] = [];
   const once = async () => {
@@ -25,13 +25,13 @@ function answers(states: string[], ms = 0) {
   return { once, asked };
 }
 
-/** What a wait ends with, once its time has passed. */
+/** Lets a minute pass and returns the result of the wait. */
 async function waited<T>(wait: Promise<T>): Promise<T> {
   await vi.advanceTimersByTimeAsync(60_000);
   return wait;
 }
 
-/** Milliseconds from each look to the next. */
+/** Milliseconds from each poll to the next. */
 const gaps = (asked: number[]) => asked.slice(1).map((at, n) => at - (asked[n] ?? 0));
 
 test('a claim that passed over much is repeated at once, until it finds something', async () => {
@@ -39,7 +39,6 @@ test('a claim that passed over much is repeated at once, until it finds somethin
   expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
     body: 'found',
   });
-  // With pauses it would have been a minute.
   expect(asked).toHaveLength(61);
 });
 
@@ -124,7 +123,7 @@ test('where only so many statements may be sent, its looks are spread over the t
     await waited(poll(once, stateOf, { seconds: 2, most: 11, disconnected }));
     expect(asked).toHaveLength(11);
     for (const [n, gap] of gaps(asked.slice(0, -1)).entries()) {
-      // What is left of the time by what is left of the looks, and a fifth more or less.
+      // The remaining time is divided by the number of remaining polls, with a random difference of up to a fifth.
       const share = (started + 2000 - (asked[n] ?? 0)) / (10 - n);
       expect(gap).toBeGreaterThanOrEqual(Math.floor(0.8 * share));
       expect(gap).toBeLessThanOrEqual(Math.ceil(1.2 * share) + 1);

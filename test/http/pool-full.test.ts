@@ -10,7 +10,7 @@ async function answer(code: string | undefined, message: string) {
   return { status: reply.status, detail, after: reply.headers.get('retry-after') };
 }
 
-// As poolers say it; the codes are what becomes of theirs on the way here.
+// Messages of PostgreSQL and poolers, with the codes that Tock's drivers give to these errors.
 test.each([
   ['53300', 'sorry, too many clients already'],
   ['53300', 'remaining connection slots are reserved for roles with the SUPERUSER attribute'],

@@ -13,7 +13,7 @@ afterAll(() => tock.database.drop());
 
 const master = { TOCK_PUSH_SECRET: 'm'.repeat(32) };
 
-/** As a Worker with these bindings answers. */
+/** Sends a request to a Worker with these bindings. */
 async function send(route: string, body: object | null, env: Bindings = master) {
   const [method, path = ''] = route.split(' ');
   const app = createApp(tock.connect);

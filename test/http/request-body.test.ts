@@ -25,7 +25,7 @@ afterEach(() => {
 const MiB = 1024 * 1024;
 const key = { authorization: 'Bearer tock_1' };
 
-/** Sends a body in pieces, and says how many bytes of it were asked for. */
+/** Sends a body in pieces. The result says how many bytes the server has read. */
 async function upload(piece: () => Uint8Array | Promise<Uint8Array>, headers: object) {
   let bytes = 0;
   const cancel = vi.fn();
@@ -73,7 +73,7 @@ test('a body without a length is cut at the limit, whatever it may come to', asy
   const { status, bytes, cancel } = await upload(endless, key);
   expect({ status, bytes }).toEqual({ status: 413, bytes: 6 * MiB });
   expect(cancel).toHaveBeenCalled();
-  // Nor does a length that is too small help.
+  // A false Content-Length does not help.
   const lying = await upload(endless, { ...key, 'content-length': '2' });
   expect(lying).toMatchObject({ status: 413, bytes: 6 * MiB });
 });

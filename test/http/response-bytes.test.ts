@@ -11,7 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-/** As the Worker sent them before there was 81_http.sql: it is upgraded after its database. */
+/**
+ * The statements of an older Worker, which does not use sql/access/http_bodies.sql. A Worker is deployed after its
+ * database, so these statements must still give the same answers.
+ */
 const before = {
   enqueue: authorized(
     'enqueue',
@@ -54,7 +57,7 @@ async function now(route: string, raw: string) {
   return { status, text };
 }
 
-/** Both repeat a claim by its request id, which gives the same runs; their order too from the second time on. */
+/** Repeats a claim by its request id in both forms. Each repeat returns the same runs in the same order. */
 async function claimed(queue: string, limit: number, id: string) {
   const body = JSON.stringify({ limit, worker: 'w', request_id: id });
   await now(`POST /v1/queues/${queue}/claim`, body);
@@ -105,7 +108,7 @@ test('tasks are enqueued as before, alone or many or none', async () => {
     const after = await now('POST /v1/queues/in/tasks', given);
     expect(after).toEqual({ status: 201, text: await old('enqueue', 'in', given, id) });
   }
-  // Without a request id there is no asking twice: the ids apart, it is the same.
+  // Without a request id each call adds tasks, so the answers may differ only in the ids.
   const form = (text = '') => text.replaceAll(/\d+/g, '0');
   for (const body of bodies) {
     const after = await now('POST /v1/queues/in/tasks', body);
@@ -140,7 +143,7 @@ test('a completion is answered as before, of a whole lease, of parts and of none
   const results = (...ids: (string | undefined)[]) =>
     JSON.stringify({ results: ids.map((id) => ({ id, result: 'x' })) });
   const [first, second] = parts.tasks.map(({ id }) => id);
-  // Completing again is answered the same.
+  // A repeated completion gets the same answer.
   for (const [of, body, done] of [
     [whole.lease, '{}', '{"completed":2,"refused":[]}'],
     [parts.lease, results(first, '77'), '{"completed":1,"refused":["77"]}'],

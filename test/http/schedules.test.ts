@@ -115,7 +115,7 @@ test('a key for some queues is for the schedules of those, and for no stage of a
   expect((await put('mine', { options: { pipeline: ['mine', 'other'] } })).status).toBe(403);
   expect((await put('mine', { options: { pipeline: ['mine', 'stage'] } })).status).toBe(200);
   await tock.send('PUT /v1/schedules/b', { body: { queue: 'other', cron: '@daily' } });
-  // Nor may it take over what fires into another queue.
+  // The key may not take over a schedule that fires into another queue.
   const taken = await send('PUT /v1/schedules/b', { queue: 'mine', cron: '@daily' });
   expect(taken.status).toBe(403);
   for (const route of [

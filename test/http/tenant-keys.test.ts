@@ -35,10 +35,10 @@ const idOf = (reply: Reply): string => {
 const task = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 const unknown = '9007199254740993';
 
-/** What two answers say, but for the id that was asked for. */
+/** The status and text of an answer, in which the requested id is replaced, so that two answers can be compared. */
 const said = ({ status, text }: Reply, id: string) => ({ status, text: text.replaceAll(id, 'ID') });
 
-/** To all that takes a task's id. */
+/** The requests of all routes that take a task's id. */
 const byId = (id: string): [route: string, body?: object][] => [
   [`GET /v1/tasks/${id}`],
   [`GET /v1/tasks/${id}/parents`],
@@ -267,9 +267,9 @@ test("what concerns all tenants is refused to a key for some, and named by the d
     const given = route.startsWith('GET') || route.startsWith('DELETE') ? undefined : {};
     const refused = await as(acme, path, bodies[route] ?? given);
     const why = refused.text;
-    // A Worker without a secret for pushes says so first.
+    // A Worker without a secret for pushes refuses these routes first.
     if (/TOCK_PUSH_SECRET/.test(why)) continue;
-    // What is refused for its body has not come so far: give it one above.
+    // Another status means that the body was invalid: add a valid one to the list above.
     expect(refused.status, `${route}: ${why}`).toBe(403);
   }
 });

@@ -16,7 +16,7 @@ const traceparent = `00-${id}-00f067aa0ba902b7-01`;
 const unsampled = `00-${id}-00f067aa0ba902b7-00`;
 const all = { traceparent, tracestate: 'congo=t61rcWkgMzE', baggage: 'userId=ann;p=1,shop=7' };
 
-/** The headers of tasks that are enqueued so, as a claim gives them back. */
+/** Enqueues tasks with this body and these headers. Returns the tasks' headers as a claim returns them. */
 async function kept(body: object, headers: Record<string, string> = all, env: Bindings = {}) {
   const app = createApp(tock.connect);
   const own = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };

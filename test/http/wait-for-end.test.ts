@@ -20,7 +20,7 @@ async function claimed(queue: string): Promise<string> {
   return (await tock.send(`POST /v1/queues/${queue}/claim`, { body: {} })).body.lease;
 }
 
-/** A call that waits, once it has looked a few times. */
+/** Starts a waiting call. Returns after the call has polled a few times. */
 async function waiting(id: string, seconds = 20, signal?: AbortSignal) {
   const from = tock.statements.length;
   const answer = tock.send(`GET /v1/tasks/${id}?wait_seconds=${seconds}`, signal ? { signal } : {});
@@ -79,7 +79,7 @@ test('when the time is up the task is answered as it is, after a few looks by on
   const sent = tock.statements.slice(from);
   const again = / p_again => true,/;
   expect(new Set(sent.map(({ text }) => text.replace(again, ''))).size).toBe(1);
-  // 10 in the first fifth of a second, then each a tenth later than the one before, give or take.
+  // It polls 10 times in the first fifth of a second. After that each pause is a tenth of the time waited, with jitter.
   expect(sent.length).toBeLessThanOrEqual(60);
 });
 
@@ -117,11 +117,11 @@ test('a wait ends when its client has gone', async () => {
   const client = new AbortController();
   const { answer } = await waiting(id, 30, client.signal);
   client.abort();
-  // It ends: with 30 s to go the test would run out of time.
+  // The call ends at once. If it waited for its 30 s, the test would time out.
   await answer.catch(() => {});
 });
 
-/** How many characters each look's row had, and what was answered, where so many looks are allowed. */
+/** Sends a waiting call with at most `most` polls. Returns the length of each poll's row, and the answer. */
 async function looks(id: string, seconds: number, most?: number) {
   const sizes: number[] = [];
   const connect: Connect = (env, use) =>

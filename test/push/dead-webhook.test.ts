@@ -21,7 +21,7 @@ afterAll(async () => {
   await tock?.database.drop();
 });
 
-/** As a Worker with these bindings answers. */
+/** Sets a queue's policy through a Worker with these bindings. */
 async function put(queue: string, policy: object, bindings: object) {
   const headers = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };
   const init = { method: 'PUT', headers, body: JSON.stringify(policy) };

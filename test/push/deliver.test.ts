@@ -37,7 +37,7 @@ const failed = (sent: Promise<unknown>): Promise<any> =>
     (error) => error,
   );
 
-/** What is to become of a task whose push failed so. */
+/** What happens to a task after this error: it is dead, or retried after a delay, or after its backoff. */
 const kind = (error: unknown) =>
   error instanceof Fatal ? 'fatal' : error instanceof RetryIn ? error.seconds : 'again';
 

@@ -25,7 +25,7 @@ const quiet = { on_error: () => {} };
 const drained = (options: DrainOptions = {}, bindings: object = env) =>
   drain(tock.connect, bindings, withPush([]), { ...quiet, ...options });
 
-/** Puts a queue with a push to a path of its own, and gives it tasks. */
+/** Creates a queue that pushes to a path with its name, and adds tasks. */
 async function pushed(queue: string, tasks: object[], policy: object = {}, push: object = {}) {
   const { pushes = {}, ...more } = policy as { pushes?: object };
   await value(tock.owner, 'select (tock.put_queue($1, $2)).name', [
@@ -151,14 +151,15 @@ test('a push that its time cuts short is given back, and counts as no attempt', 
   await tock.owner.query("select tock.put_queue('cut', '{\"paused\": true}')");
 });
 
-/** Answers when five are under way or all have come, a little later, and tells the most that ever were. */
+/** Answers requests when five are open or all have arrived. Records the maximum number of open requests. */
 function fiveOf(all: number) {
   const open: ServerResponse[] = [];
   let [most, come] = [0, 0];
   const answering = (response: ServerResponse) => {
     come++;
     most = Math.max(most, open.push(response));
-    // Gone from the list before its client can know of the answer, and send the next; a sixth has time to come, and with less would go unseen.
+    // A request leaves the list before its answer is sent, so the next push does not count as a sixth. The pause leaves
+    // time for a real sixth request; a shorter one could miss it.
     const answer = () => {
       for (const one of open.splice(0)) one.end();
     };
@@ -208,7 +209,7 @@ test('a queue that is limited to one running, or has concurrency keys, is pushed
     there.on(path, (response, { headers }) => {
       open.add(headers['webhook-id'] as string);
       most = Math.max(most, open.size);
-      // Another has time to come: with less it would go unseen.
+      // The pause leaves time for a second request that would be wrong. A shorter one could miss it.
       void sleep(20).then(() => {
         open.delete(headers['webhook-id'] as string);
         response.end();

@@ -16,7 +16,7 @@ const init = () => ({
   signal: AbortSignal.timeout(conditionTimeout),
 });
 
-/** A name that is somewhere else each time it is looked up. */
+/** A lookup that returns another address each time. */
 function rebinding(...addresses: string[]) {
   const asked: string[] = [];
   const lookup: Lookup = async (host) => {

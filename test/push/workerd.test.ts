@@ -92,7 +92,7 @@ test('a Worker that dies between push and completion pushes again, under the sam
   const owner = await database.connect();
   there.on('/killed', (response, _got, count) => {
     if (count > 1) response.end();
-    // The receiver has done it, and nobody is left to hear so.
+    // The Worker is killed after the receiver got the push, so it never gets the answer.
     else void served.stop();
   });
   const id = await tock.enqueue('killed', 1).catch(() => null);

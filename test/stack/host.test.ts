@@ -11,7 +11,7 @@ import { softly } from '../../scripts/stack/step_reporter.ts';
 import { sweepTests } from '../../scripts/stack/sweep.ts';
 import { stackInfo } from '../database.ts';
 
-// scripts/check/versions.ts runs this on every version: each comes from another place.
+// scripts/check/versions.ts runs this file on every version of PostgreSQL, because versions have different origins.
 let host: Host;
 
 beforeAll(async () => {

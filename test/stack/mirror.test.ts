@@ -31,7 +31,7 @@ afterEach(() => {
   if (folder) rmSync(folder, { recursive: true });
 });
 
-/** A machine's apt with sources of its own, in `list` and `parts`, and further settings. */
+/** Configures apt with the sources in `list` and `parts`, and with further settings. */
 function configure(settings: string): void {
   const files = { sourcelist: 'list', sourceparts: 'parts', main: 'none', parts: 'none' };
   const lines = Object.entries(files).map(([of, at]) => `Dir::Etc::${of} "${join(folder, at)}";\n`);

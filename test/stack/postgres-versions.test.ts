@@ -4,7 +4,7 @@ import { releases } from '../../scripts/stack/debian.ts';
 import { installedPostgres } from '../../scripts/stack/packages.ts';
 import { findPostgresSource } from '../../scripts/stack/postgres_sources.ts';
 
-// Without a Docker engine, whatever this machine has.
+// With this PATH no Docker engine is found, even if this machine has one.
 beforeEach(() => vi.stubEnv('PATH', '/nowhere'));
 afterEach(() => {
   vi.unstubAllEnvs();

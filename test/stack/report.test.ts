@@ -8,7 +8,7 @@ import { named } from '../../scripts/check/versions.ts';
 import { checkout, home } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
-// In the checkout, where vitest is found.
+// The folder is inside the checkout, so that its test files can import vitest.
 let folder: string;
 
 beforeAll(() => {

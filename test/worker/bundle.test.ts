@@ -48,7 +48,7 @@ test('a claim that waits stops asking when its client has gone', async () => {
   );
   const watcher = await database.connect(database.superUrl);
   let last = 0;
-  // The pooler may close the connection in which it was asked, so the last time seen is kept.
+  // The pooler may close the connection of the last poll, so the latest known time is kept.
   const secondsQuiet = async () => {
     const asked = await watcher.query(
       `select extract(epoch from max(query_start))::float8 as last,
@@ -66,9 +66,9 @@ test('a claim that waits stops asking when its client has gone', async () => {
       'Content-Type: application/json\r\nContent-Length: 19\r\n\r\n{"wait_seconds":30}',
   );
   await expect.poll(secondsQuiet).toBeLessThan(0.5);
-  // By a reset: of a mere FIN workerd takes no notice.
+  // The client resets the connection, because workerd ignores a FIN alone.
   client.resetAndDestroy();
-  // While it waits it asks many times a second.
+  // A call that still waited would poll many times a second.
   await expect.poll(secondsQuiet, { interval: 200 }).toBeGreaterThan(3);
 });
 

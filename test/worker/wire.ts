@@ -17,7 +17,7 @@ const post = (length: number | string, more = '', path = '/v1/queues/q/tasks') =
 const chunked = (body: string) => `${post('', 'Transfer-Encoding: chunked\r\n')}${body}`;
 const task = '{"payload":1}';
 
-/** The statuses of all answers to these bytes, once there are `wanted`, or the connection has ended. */
+/** Sends bytes. Resolves with the statuses of the answers when `wanted` have come, or when the connection has ended. */
 function sent(bytes: string | Buffer, wanted = 1, end = false): Promise<number[]> {
   return new Promise((resolve) => {
     let text = '';
@@ -71,7 +71,10 @@ const lies: [what: string, bytes: () => string | Buffer, end?: boolean][] = [
   ['no HTTP at all', () => Buffer.from([0x16, 3, 1, 0, 0xff, 0, 0xff, 0xfe]), true],
 ];
 
-/** Tests of what no HTTP library would send; the Worker goes to the database without a pooler, so that each of its connections is one there. */
+/**
+ * Tests with bytes that no HTTP library would send. The Worker has no pooler, so each of its connections is a session
+ * of the database.
+ */
 export function testRawRequests(place: () => At): void {
   beforeAll(async () => {
     at = place();
