@@ -30,7 +30,7 @@ export type Options = {
   leftOut: string[];
   json: string;
   chart: boolean;
-  /** Figures of an earlier run, from which only the page is generated. */
+  /** The file with an earlier run's figures, if only the page is to be generated. */
   page: string | null;
   /** The command to repeat the run; it contains no paths. */
   command: string;
@@ -81,7 +81,7 @@ function parsed(args: string[]) {
   }
 }
 
-/** The names that match: the exact one, otherwise those with this prefix. */
+/** The names that match: the exact name, or all names with this prefix. */
 const meant = (names: string[], asked: string) =>
   names.includes(asked) ? [asked] : names.filter((one) => one.startsWith(asked));
 
@@ -142,7 +142,7 @@ export function optionsOf(
   };
 }
 
-/** Whether a case of a group was selected. */
+/** True if a case of a group was selected. */
 export const wants =
   (only: string[] | null, group: Group) =>
   (name: string): boolean =>
