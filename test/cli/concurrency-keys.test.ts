@@ -34,7 +34,7 @@ test('concurrency keys are listed, resized, paused and reset', async () => {
   });
 });
 
-test('a task with a key that is taken is the one that has it', async () => {
+test('an enqueue with a taken unique key returns the task that has the key', async () => {
   const queue = `keys${++count}`;
   const add = async (...args: string[]) =>
     (await cli('enqueue', queue, ...args, '--unique-key', 'k')).out.trim();

@@ -65,7 +65,7 @@ test.each([
   expect(await beginning(`${elsewhere()}?${said}`)).toBe(how);
 });
 
-test('the host is the one that is connected to, wherever it is named', async () => {
+test('the check of TLS uses the host of the connection, wherever it is set', async () => {
   expect(await beginning(`${elsewhere()}?host=`)).toBe('refused');
   expect(await beginning(`postgres://localhost:${port}/app?host=0.0.0.0`)).toBe('refused');
   const twice = `postgres://localhost:${port}/app?host=localhost&host=0.0.0.0`;
@@ -74,7 +74,7 @@ test('the host is the one that is connected to, wherever it is named', async () 
   expect(await beginning(`postgres:///app?port=${port}`)).toBe('refused');
 });
 
-test('PGSSLMODE asks for TLS as the URL does, and for none it is the URL that asks', async () => {
+test('PGSSLMODE can require TLS, but only the URL can disable it', async () => {
   vi.stubEnv('PGSSLMODE', 'verify-full');
   expect(await beginning(elsewhere())).toBe('TLS');
   vi.stubEnv('PGSSLMODE', 'disable');
@@ -87,13 +87,13 @@ test('to this machine a connection needs no TLS', async () => {
   }
 });
 
-test('the look at the pooler is refused as any other', async () => {
+test("the doctor's connection to the pooler needs TLS too", async () => {
   begun.length = 0;
   await expect(pooling(elsewhere())).rejects.toThrow('leads to 0.0.0.0 without TLS');
   expect(begun).toEqual([]);
 });
 
-test('a file of sslrootcert that is not there is said', async () => {
+test('a missing file of sslrootcert is reported', async () => {
   const url = `${elsewhere()}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`;
   await expect(withDatabase(url, () => Promise.resolve())).rejects.toMatchObject({
     exitCode: 2,
@@ -101,7 +101,7 @@ test('a file of sslrootcert that is not there is said', async () => {
   });
 });
 
-test('a server without TLS is told from one that can’t be reached', async () => {
+test('the error for a server without TLS differs from that for an unreachable one', async () => {
   const plain = createServer((socket) => socket.once('data', () => socket.end('N')));
   await once(plain.listen(0, '127.0.0.1'), 'listening');
   const { port } = plain.address() as AddressInfo;

@@ -36,7 +36,7 @@ test.each([
   ['status'],
   ['tasks', '--tenant', hostile],
   ['export', 'evil'],
-])('%s %s … shows what strangers wrote, and obeys none of it', async (...args) => {
+])('%s %s … escapes the control characters in data', async (...args) => {
   const { code, out, err } = await tock(args, { env: env() });
   expect([code, err]).toEqual([0, '']);
   expect(quiet(out)).not.toMatch(obeyed);
@@ -47,14 +47,14 @@ test.each([
   if (args[0] !== 'export') JSON.parse(json);
 });
 
-test('a CSV has what strangers wrote, lines too, and no terminal obeys it', async () => {
+test('a CSV keeps the newlines of hostile text and escapes its control characters', async () => {
   const { code, out } = await tock(['export', 'evil', '--format', 'csv'], { env: env() });
   expect(code).toBe(0);
   expect(quiet(out)).not.toMatch(obeyed);
   expect(out).toContain('\\u001b[31mred');
 });
 
-test('a task is shown whole, and as JSON to the letter', async () => {
+test('a task is shown with all its text, and unchanged as JSON', async () => {
   const { out } = await tock(['task', dead], { env: env() });
   expect(quiet(out)).not.toMatch(obeyed);
   expect(out).toContain('\\u001b[31mred');
@@ -62,7 +62,7 @@ test('a task is shown whole, and as JSON to the letter', async () => {
   expect(JSON.parse(json)).toMatchObject({ payload: hostile, error: { message: hostile } });
 });
 
-test('what was asked for is told back as harmless', async () => {
+test('an error escapes control characters of the arguments', async () => {
   for (const args of [['task', hostile], ['concurrency-key', 'evil', `no ${hostile}`], [hostile]]) {
     const { code, out, err } = await tock(args, { env: env() });
     expect(code).toBeGreaterThan(0);

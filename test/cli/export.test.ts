@@ -19,7 +19,7 @@ beforeAll(async () => {
 const shell = (line: string, args: string[], env: NodeJS.ProcessEnv) =>
   execute(['bash', '-c', line, 'bash', process.execPath, main, ...args], { env, cwd: tmpdir() });
 
-test('what is not written is told, and never a success', async () => {
+test('a failed write is reported, and the export fails', async () => {
   const full = 'ENOSPC: no space left on device, write';
   expect(await shell('"$@" > /dev/full', ['export', 'many'], env())).toEqual({
     code: 1,
@@ -33,7 +33,7 @@ test('what is not written is told, and never a success', async () => {
   });
 });
 
-test('a reader that has gone has the beginning, and the export says where it was', async () => {
+test('if the reader closes its input, the export reports the cursor to continue at', async () => {
   const piped = 'set -o pipefail; "$@" | head -n 1';
   const { code, out, err } = await shell(piped, ['export', 'many'], env());
   expect(code).toBe(1);
@@ -46,7 +46,7 @@ test('a reader that has gone has the beginning, and the export says where it was
   });
 });
 
-test('a full disk ends a file with its last whole page, and it goes on from there', async () => {
+test('after a full disk the file ends with a whole page, and the export can continue there', async () => {
   const file = join(folder, 'many.jsonl');
   const args = ['export', 'many', '--out', file];
   const whole = (await tockProcess(['export', 'many'], { env: env() })).out;

@@ -17,7 +17,7 @@ function commands(of: Command, path = ''): string[] {
   });
 }
 
-test('every command says what it does, and is in the table of the README', async () => {
+test("every command has a description and is in the README's table", async () => {
   const names = commands(program());
   expect(names.length).toBeGreaterThan(50);
   const readme = readFileSync(join(checkout, 'README.md'), 'utf8');
@@ -31,13 +31,13 @@ test('every command says what it does, and is in the table of the README', async
   expect(undescribed(program())).toEqual([]);
 });
 
-test('two dashes before a lease are no question of a shell', async () => {
+test('`complete -- LEASE` runs the command, not the shell completion', async () => {
   const lease = '00000001-0000-4000-8000-000000000001';
   const env = { DATABASE_URL: 'postgres://t:word@127.0.0.1:1/x' };
   expect(await tock(['complete', '--', lease], { env })).toMatchObject({ code: 4 });
 });
 
-test('every command that a hint names is one', () => {
+test('every command that a hint names exists', () => {
   const names = commands(program());
   const folders = ['sql', 'cli', 'migrate', 'functions', 'client', 'dashboard', 'monitoring'];
   const files = folders.flatMap((folder) =>
@@ -59,7 +59,7 @@ test('every command that a hint names is one', () => {
   expect(wrong.map(({ found, file }) => `${file}: ${found[0]}`)).toEqual([]);
 });
 
-test('a shell is offered commands, parts of them and their options', async () => {
+test('a shell completes commands, subcommands and options', async () => {
   const offers = async (...typed: string[]) => {
     const { out } = await tockProcess(['__complete', ...typed]);
     return out.split('\n').map((line) => line.split('\t')[0]);
@@ -86,7 +86,7 @@ test('a shell is offered commands, parts of them and their options', async () =>
   expect(await tock(['completion', 'tcsh'])).toMatchObject({ code: 2 });
 });
 
-test('what is uninstalled is said first, and then gone, and is there again when it is migrated', async () => {
+test('uninstall lists what it will drop, drops it, and a migration installs it again', async () => {
   const db = await freshDatabase();
   try {
     const env = { DATABASE_URL: db.url };
@@ -122,7 +122,7 @@ test('what is uninstalled is said first, and then gone, and is there again when 
   }
 });
 
-test('up makes a database ready, and says what to do next', async () => {
+test('up prepares a database and prints the next steps', async () => {
   const db = await freshDatabase('template0');
   try {
     const { code, out } = await tock(['up', '--json'], { env: { DATABASE_URL: db.url } });

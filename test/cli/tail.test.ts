@@ -32,7 +32,7 @@ function following(args: string[]) {
   };
 }
 
-test('tail says each task as it comes and as it ends, once', async () => {
+test('tail prints each state of a task once', async () => {
   const client = await db.connect();
   const [old] = await enqueue(client, 'mail', [{ payload: 0 }]);
   const tail = following(['tail', 'mail', '--lines', '1', '--every', '1']);

@@ -65,25 +65,25 @@ const canUse = (to: string) =>
     () => false,
   );
 
-test('with verify-full and its CA the command line and the door reach a server by TLS', async () => {
+test("with verify-full and the CA the command line and the Worker's driver connect by TLS", async () => {
   expect(await used(trusted())).toEqual([{ ssl: true }]);
   const door = connect({ DATABASE_URL: trusted(), TOCK_DRIVER: 'pg' }, (query) => query(isByTls));
   expect(await door).toEqual([{ ssl: true }]);
   expect(await pooling(trusted())).toEqual([]);
 });
 
-test('verify-full takes no certificate of an unknown CA, and none of another name', async () => {
+test('verify-full refuses a certificate of an unknown CA or for another name', async () => {
   await expect(used(url('verify-full'))).rejects.toThrow(/certificate.*\n.*sslrootcert=/s);
   const byAddress = `${url('verify-full', '127.0.0.1')}&sslrootcert=${ca}`;
   await expect(used(byAddress)).rejects.toThrow(/altnames.*\n.*Use the host name/s);
   expect(await used(url('no-verify', '127.0.0.1'))).toEqual([{ ssl: true }]);
 });
 
-test('such a server refuses a connection without TLS', async () => {
+test('a server that requires TLS refuses a connection without it', async () => {
   await expect(used(url('disable'))).rejects.toThrow(/no pg_hba.conf entry.*no encryption/);
 });
 
-test('migrate asks by TLS too who is in its way', async () => {
+test('the check for blockers connects by TLS too', async () => {
   const lines: string[] = [];
   await withDatabase(trusted(), async (stuck) => {
     await stuck.query("begin; select pg_advisory_xact_lock(hashtextextended('tock:migrate', 0))");

@@ -59,7 +59,7 @@ const refusals: Record<string, (tock: Tock, queue: string) => Promise<unknown>> 
 };
 
 test.each(Object.entries(refusals))(
-  'in memory as in the database %s is refused',
+  '%s is refused by the in-memory Tock and by the server',
   async (_, ask) => {
     const queue = `memory${++count}`;
     const said = (tock: Tock) =>
@@ -86,7 +86,7 @@ const ends: Record<string, (context: Told) => unknown> = {
 };
 
 test.each(Object.entries(ends))(
-  'in memory as in the database %s fails its task',
+  '%s fails its task in the in-memory Tock and with the server',
   async (_, end) => {
     for (const { tock } of [real, inMemory()]) {
       const queue = `memory${++count}`;

@@ -226,7 +226,7 @@ const scenarios: Record<string, Scenario> = {
 const plain = (answer: unknown) =>
   JSON.parse(JSON.stringify(answer).replaceAll(/expired at [^"]*/g, 'expired'));
 
-describe.each(Object.entries(scenarios))('in memory as in the database', (name, scenario) => {
+describe.each(Object.entries(scenarios))('the in-memory Tock behaves as the database does', (name, scenario) => {
   test(name, async () => {
     const queue = `memory${++count}`;
     const wanted = await scenario(real, queue);
@@ -234,7 +234,7 @@ describe.each(Object.entries(scenarios))('in memory as in the database', (name, 
   });
 });
 
-test('a unit test moves the clock and drains its queues', async () => {
+test('createTestTock() lets a test move the clock and drain queues', async () => {
   type Queues = { mail: { to: string }; log: string };
   const tock = createTestTock<Queues>({ now: new Date('2030-01-01T00:00:00Z') });
   await tock.enqueue('mail', { to: 'ann' }, { delay_seconds: 60 });
@@ -250,7 +250,7 @@ test('a unit test moves the clock and drains its queues', async () => {
   expect(sent).toEqual(['ann']);
 });
 
-test('what the in-memory Tock does not know it refuses, rather than to pretend', async () => {
+test('the in-memory Tock refuses options that it does not support', async () => {
   const tock = createTestTock();
   await expect(tock.enqueue('q', 1, { concurrency_key: 'g' })).rejects.toMatchObject({
     status: 422,

@@ -12,7 +12,7 @@ afterAll(() => there.database.drop());
 const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanOf = (n: number) => `00-${id}-${String(n).padStart(16, '0')}-01`;
 
-test('what an enqueue is part of its handlers have, the same however often it was tried', async () => {
+test('handlers get the trace of the enqueue, the same at each attempt', async () => {
   let asked = 0;
   const headers = () => ({ traceparent: spanOf(++asked), authorization: 'Bearer of-nobody' });
   const tock = createTock({ ...there.options, headers });
@@ -34,7 +34,7 @@ test('what an enqueue is part of its handlers have, the same however often it wa
   ]);
 });
 
-test.each(['the database', 'memory'])('what goes around a run has its end in %s', async (where) => {
+test.each(['the database', 'memory'])("middleware gets the handler's result or error in %s", async (where) => {
   const tock = where === 'memory' ? createTestTock() : createTock(there.options);
   const ids = await tock.enqueueMany(
     'around',

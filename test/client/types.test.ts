@@ -39,7 +39,7 @@ test('payloads are typed by their queues', () => {
 type Filled<T> = { [K in keyof T]-?: NonNullable<T[K]> };
 type Asked = z.input<typeof task>;
 
-test('what a task can ask for is what the server takes', () => {
+test('the options of a task are those that the server accepts', () => {
   expectTypeOf<keyof TaskOptions | 'payload'>().toEqualTypeOf<keyof Asked>();
   expectTypeOf<Filled<TaskOptions>>().toExtend<Filled<Omit<Asked, 'payload'>>>();
   expectTypeOf<Filled<Omit<Asked, 'payload'>>>().toExtend<Filled<TaskOptions>>();
