@@ -52,7 +52,7 @@ async function rung<T>(call: Promise<T>): Promise<T> {
 
 const delayed = (delay_seconds: number) => there.tock.enqueue('quick', 1, { delay_seconds });
 
-test('a database with nothing to do is left to sleep until a delayed task is due', async () => {
+test('the alarm does not wake an idle database before a delayed task is due', async () => {
   await begun(await there.tock.enqueue('quick', 1), 0);
   const [from, before] = [performance.now(), wakes];
   expect(await begun(await delayed(20), from)).toBeGreaterThanOrEqual(20);
@@ -61,7 +61,7 @@ test('a database with nothing to do is left to sleep until a delayed task is due
   expect(wakes - before).toBeLessThan(10);
 });
 
-test('what is due sooner than the alarm moves it forward', async () => {
+test('a task that is due before the alarm sets an earlier alarm', async () => {
   const late = await rung(delayed(3600));
   const from = performance.now();
   expect(await begun(await delayed(2), from)).toBeGreaterThanOrEqual(2);

@@ -28,7 +28,7 @@ describe.each([
   ['zod', zodOrder],
   ['valibot', valibotOrder],
 ] as const)('with a schema of %s', (name, schema) => {
-  test('a handler gets what it makes of a payload, a payload that does not fit none', async () => {
+  test('a handler gets the parsed payload, and an invalid payload reaches no handler', async () => {
     const seen: unknown[] = [];
     const queue = `orders-${name}`;
     const consumer = defineConsumer({
@@ -57,7 +57,7 @@ describe.each([
   });
 });
 
-test('a handler has its attempt, its trace, its time and ways to fail', async () => {
+test("a handler's context has the attempt, the trace, the time left and functions to fail", async () => {
   const seen: unknown[] = [];
   const consumer = defineConsumer<{ how: string }>({
     queue: 'ways',
@@ -97,7 +97,7 @@ describe('completeWith', () => {
   test.for([
     ['a statement', insert],
     ['a function', 'select public.put_effect($1)'],
-  ])('has %s done and its task completed', async ([, text = '']) => {
+  ])('runs %s and completes its task', async ([, text = '']) => {
     const queue = `with-${text.length}`;
     const handler = async (
       { id }: { id: string },
@@ -133,7 +133,7 @@ describe('completeWith', () => {
     expect(await effects(id)).toBe(0);
   });
 
-  test('whose statement is refused fails the task', async () => {
+  test('fails the task if its statement is refused', async () => {
     const id = await there.tock.enqueue('refused', 1);
     const refused = defineConsumer({
       queue: 'refused',
@@ -145,7 +145,7 @@ describe('completeWith', () => {
   });
 });
 
-test('a consumer that can not be one is refused when it is defined', () => {
+test('defineConsumer() refuses invalid options', () => {
   const handler = () => {};
   expect(() => defineConsumer({ queue: '', handler })).toThrow(RangeError);
   expect(() => defineConsumer({ queue: 'q', concurrency: 0, handler })).toThrow('concurrency');

@@ -24,7 +24,7 @@ const values = [
 ];
 
 test.concurrent.for(driverNames)(
-  'consumers work by the way %s',
+  'consumers work with the driver %s',
   async (way, { expect: expected }) => {
     const app = createApp(connect);
     const env = made.env(way);

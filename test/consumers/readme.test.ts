@@ -24,7 +24,7 @@ function block(language: string, word: string): string {
   throw new Error(`The README has no ${language} with ${word}.`);
 }
 
-test("wrangler.toml has the alarm's lines, commented out", () => {
+test("wrangler.toml has the README's lines for the alarm as comments", () => {
   const lines = block('toml', 'ALARM').split('\n').filter(Boolean);
   const own = readFileSync(join(checkout, 'wrangler.toml'), 'utf8');
   expect(own).toContain(lines.map((line) => `# ${line}\n`).join(''));
@@ -47,7 +47,7 @@ async function bundled(): Promise<string> {
   return readFileSync(join(folder, 'out', 'index.js'), 'utf8');
 }
 
-test("the README's consumer runs, from its files alone", async () => {
+test("the README's consumer runs with only the files that the README shows", async () => {
   const sent: unknown[] = [];
   const relay = createServer(async (request, response) => {
     let body = '';

@@ -12,7 +12,7 @@ function invocation() {
   return { hold, over: () => Promise.all(held) };
 }
 
-test('a thousand wakes make no thousand works: the one at work hears that there is more', async () => {
+test('a thousand wakeups during a turn start no further turns, and the turn sees them', async () => {
   const { open, opened } = deferred();
   let works = 0;
   let heard = 0;
@@ -31,7 +31,7 @@ test('a thousand wakes make no thousand works: the one at work hears that there 
   expect(works).toBe(2);
 });
 
-test('a wake that comes as the work ends, however late, is not lost', async () => {
+test('a wakeup at the end of a turn is not lost', async () => {
   for (let ticks = 0; ticks < 30; ticks++) {
     let brought = 0;
     let taken = 0;
@@ -51,7 +51,7 @@ test('a wake that comes as the work ends, however late, is not lost', async () =
   }
 });
 
-test('where the one at work is busy to the end of its time, the first who woke takes over', async () => {
+test('if a turn is busy until its time is up, the first waiting wakeup takes over', async () => {
   let works = 0;
   const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.5 });
   wake(invocation().hold);
@@ -63,7 +63,7 @@ test('where the one at work is busy to the end of its time, the first who woke t
   expect(works).toBe(2);
 });
 
-test('a wake that comes as the time of the one at work runs out is not lost', async () => {
+test("a wakeup at the end of a turn's time is not lost", async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -90,7 +90,7 @@ test('a wake that comes as the time of the one at work runs out is not lost', as
   }
 });
 
-test('one that was killed at work, and its heir with it, keep nobody from working later', async () => {
+test('a killed turn and a killed successor do not block later turns', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     let works = 0;
@@ -109,7 +109,7 @@ test('one that was killed at work, and its heir with it, keep nobody from workin
   }
 });
 
-test('looks at all queues are apart by the quiet time, and the last wake has its own', async () => {
+test('turns are at least quiet_ms apart, and the last wakeup gets a turn', async () => {
   const at: number[] = [];
   const wake = singleFlight(async () => void at.push(performance.now()), { quiet_ms: 100 });
   const all = Array.from({ length: 5 }, invocation);

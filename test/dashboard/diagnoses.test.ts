@@ -64,7 +64,7 @@ async function expectReason(items: Locator, words: RegExp[]): Promise<void> {
 const expectNoOther = (items: Locator) =>
   expect.poll(() => items.count(), { timeout: conditionTimeout }).toBe(1);
 
-test('no consumer', async () => {
+test('the page of a late queue says that no worker claims', async () => {
   await enqueue(client, 'orders', numberedTasks(20));
   await age('orders', '5 minutes');
   const page = await made.open(key);
@@ -73,7 +73,7 @@ test('no consumer', async () => {
   await expectNoOther(why);
 });
 
-test('paused', async () => {
+test('the page of a late queue says that the queue is paused', async () => {
   await enqueue(client, 'letters', numberedTasks(3));
   await age('letters', '5 minutes');
   await client.query(`select tock.put_queue('letters', '{"paused": true}')`);
@@ -83,7 +83,7 @@ test('paused', async () => {
   await expectNoOther(why);
 });
 
-test('a poison task', async () => {
+test('the page of a late queue names a task that kills its workers', async () => {
   const ids = await enqueue(client, 'images', numberedTasks(5));
   // The task kills its worker each time, so all runs of the worker's lease are lost.
   for (let n = 0; n < 3; n++) {
@@ -104,7 +104,7 @@ test('a poison task', async () => {
   await expect.poll(() => runs.getByText('lost').count()).toBe(3);
 });
 
-test('an open transaction', async () => {
+test('the page of a late queue names an open transaction', async () => {
   await enqueue(client, 'invoices', numberedTasks(30));
   await age('invoices', '5 minutes');
   const held = await made.database.connect();
@@ -124,7 +124,7 @@ test('an open transaction', async () => {
   }
 });
 
-test('a concurrency key that is stuck', async () => {
+test('the page of a late queue names a concurrency key that is stuck', async () => {
   await enqueue(client, 'payments', numberedTasks(8, 0, { concurrency_key: 'acct-17' }));
   await client.query('select tock.promote()');
   const [holders] = await claim(client, 'payments', { lease_seconds: 3600 });
@@ -146,7 +146,7 @@ test('a concurrency key that is stuck', async () => {
   ]);
 });
 
-test('where nothing is wrong, nothing is said to be', async () => {
+test('the page of a queue without late tasks shows no reason', async () => {
   // One task runs and one is not due, so no task is late.
   await enqueue(client, 'fresh', [{ payload: 1 }, { payload: 2, delay_seconds: 3600 }]);
   await claim(client, 'fresh', { lease_seconds: 3600 });
@@ -157,7 +157,7 @@ test('where nothing is wrong, nothing is said to be', async () => {
 });
 
 // This test is the last one, because it restarts the server.
-test('a dead pg_cron', async ({ skip }) => {
+test('the page of a late queue says that pg_cron does not run', async ({ skip }) => {
   skip(!stackInfo().cron, 'there is no pg_cron here');
   await enqueue(client, 'reminders', numberedTasks(4, 0, { delay_seconds: 3600 }));
   const superuser = await own.connect(own.superUrl);

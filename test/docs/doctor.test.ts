@@ -21,7 +21,7 @@ function findings(): string[] {
   ] as string[];
 }
 
-test('every finding of the doctor is in the table of the README, and no other', () => {
+test("the README's table has exactly the doctor's findings", () => {
   const [, table = ''] = read('README.md').split('| finding | severity | when, and what to do |\n');
   const told = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
   const found = findings();

@@ -54,7 +54,7 @@ test('the blocks for pg_cron run where there is one', async ({ skip }) => {
 });
 
 // `vitest run test/docs -u` writes new answers into the page.
-test('psql prints what the page says', async ({ skip }) => {
+test('psql prints the answers that docs/seeds.md shows', async ({ skip }) => {
   skip(!(await hasPsql()), 'there is no psql');
   const page = read();
   const blocks = sqlOf(page).map((sql) => (needsCron(sql) ? null : sql));
@@ -75,7 +75,7 @@ test('each variant of the seeds is shown once Tock can do it', async () => {
   expect(unshown(page, variants, known)).toEqual([]);
 });
 
-test('a variant that Tock has got and the page only puts off is told, and so is one without a section', () => {
+test('a section that says "Not yet" about an existing feature is found, and a missing section too', () => {
   const later = '## a\n### b\nNot yet.\n### c\n```sql\nselect tock.c();\n```\n';
   const shows = { 'a: b': /\bb\b/, 'a: c': /\bc\b/ };
   expect(unshown(later, shows, ['c'])).toEqual([]);
@@ -85,7 +85,7 @@ test('a variant that Tock has got and the page only puts off is told, and so is 
   expect(unshown('', shows, ['c'])).toEqual(['a: b', 'a: c']);
 });
 
-test('an answer that is another, too few or too many is told', () => {
+test('a wrong, missing or additional answer in the page is found', () => {
   const block = '```sql\nselect 1;\n```\n';
   const text = (answer: string) => `\`\`\`text\n${answer}\n\`\`\`\n`;
   const right = `${block}\n${text('1')}`;

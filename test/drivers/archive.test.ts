@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => made.drop());
 
 test.each(driverNames)(
-  'the largest task there is, all backslashes, goes to the archive by %s',
+  'the largest possible task, all backslashes, is archived with %s',
   async (way) => {
     const { owner } = made;
     const large = '\\'.repeat(2_097_000);

@@ -56,7 +56,7 @@ const headers = () => ({
   'content-type': 'application/json',
 });
 
-test('in workerd a statement is one write', async () => {
+test('in workerd the messages of a statement are one write', async () => {
   for (let call = 0; call < 10; call++) {
     writes.length = 0;
     const url = `${served.url}/v1/queues/corked/claim`;
@@ -69,7 +69,7 @@ test('in workerd a statement is one write', async () => {
   }
 });
 
-test('in workerd a statement of many packets arrives whole', async () => {
+test('in workerd a large statement arrives complete', async () => {
   const payload = 'x'.repeat(200_000);
   const body = JSON.stringify({ tasks: Array(20).fill({ payload }) });
   const url = `${served.url}/v1/queues/large/tasks`;
@@ -90,7 +90,7 @@ function client(stream: object) {
   return { written, client: { connection: { stream: { write, ...stream } } } };
 }
 
-test('what is written while the stream is corked is one write, in its order', () => {
+test('data written while the stream is corked becomes one write, in order', () => {
   const one = client({});
   const { stream } = corkSocket(one.client).connection as unknown as {
     stream: { write(bytes: Buffer): boolean; cork(): void; uncork(): void };
@@ -108,7 +108,7 @@ test('what is written while the stream is corked is one write, in its order', ()
   expect(one.written).toEqual(['before', 'ab', 'after', 'c']);
 });
 
-test('a stream that can be corked is left as it is', () => {
+test('a stream with its own cork() is not changed', () => {
   const cork = () => {};
   const one = client({ cork });
   const { write } = one.client.connection.stream;

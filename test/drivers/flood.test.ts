@@ -94,7 +94,7 @@ async function hold(): Promise<() => Promise<unknown>> {
 const enqueueHeld = (env: Bindings) =>
   send(env, '/v1/queues/held/tasks', { unique_key: `k${keys}`, unique_policy: 'unfinished' });
 
-test('completions are answered while enqueues have filled the pool, and those over the bound are turned away', async () => {
+test('completions are answered while enqueues fill the pool, and enqueues over the limit get a 503', async () => {
   const env = await pool({ default_pool_size: 5, query_wait_timeout: 120 });
   await send(env, '/v1/queues/work/tasks', { tasks: Array.from({ length: 12 }, () => ({})) });
   const leases: string[] = [];
@@ -132,7 +132,7 @@ test('completions are answered while enqueues have filled the pool, and those ov
   expect((await enqueueHeld(env)).status).toBe(201);
 });
 
-test('a pool that is full is a 503 that says so and when to come again', async () => {
+test('a full pool gives a 503 that says so, with Retry-After', async () => {
   const env = await pool({ default_pool_size: 1, query_wait_timeout: 2, max_client_conn: 3 });
   const prepareSegmentDrop = await hold();
   const first = enqueueHeld(env);
@@ -156,7 +156,7 @@ test('a pool that is full is a 503 that says so and when to come again', async (
   await expect.poll(async () => (await send(env, '/v1/queues/other/tasks')).status).toBe(201);
 });
 
-test("so is PostgreSQL's last connection, with a pooler and without", async () => {
+test('a PostgreSQL without free connections gives such a 503 too, with and without a pooler', async () => {
   const direct = {
     DATABASE_URL: as('tock_edge', made.passwords.edge, made.cluster.port),
   };

@@ -50,7 +50,7 @@ test('tenants of control characters are claimed within 10 MiB', async () => {
   expect(await claimed('tenants', batches)).toBeLessThan(MAX_BYTES);
 });
 
-test('the most that a claim may take of 64 streams is within 10 MiB', async () => {
+test('the largest claim from 64 streams is within 10 MiB', async () => {
   const payload = (bytes: number) => '\\'.repeat(bytes / 2);
   const lanes = (priority: number) =>
     Array.from({ length: 40 }, (_, n) => ({ payload: payload(5_900), priority, tenant: `t${n}` }));

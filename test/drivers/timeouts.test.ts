@@ -51,7 +51,7 @@ const silent: Case[] = [
   ],
 ];
 
-test.each(silent)('a database that falls silent is a 503: %s', async (_name, env, ...answers) => {
+test.each(silent)('a database that stops answering gives a 503: %s', async (_name, env, ...answers) => {
   const hole = await startSilentProxy(...answers);
   holes.push(hole);
   const headers = { authorization: 'Bearer tock_1' };
@@ -62,13 +62,13 @@ test.each(silent)('a database that falls silent is a 503: %s', async (_name, env
   await expect.poll(hole.open).toBe(0);
 });
 
-test('a probe hears of it before a call does', async () => {
+test('a health probe of a database that stops answering gives a 503', async () => {
   const hole = await startSilentProxy(acceptLogin);
   holes.push(hole);
   expect((await app.request('/v1/health', {}, pg(hole.port))).status).toBe(503);
 });
 
-test('a Durable Object that never answers is told again, and then no more', async () => {
+test('a notification that gets no answer is retried a limited number of times', async () => {
   const fetch = vi.fn(
     (_url: string, init?: RequestInit) =>
       new Promise<Response>((_, reject) => {
