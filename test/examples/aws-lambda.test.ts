@@ -50,7 +50,7 @@ async function invoked(id: string, seconds: number): Promise<Answer> {
 
 const page = (path: string) => ({ url: `${pages.url}${path}` });
 
-test('a function works off a queue in one invocation after another', async () => {
+test("a function runs a queue's tasks in several invocations", async () => {
   // With this backoff the failed task is not due in the next invocation.
   const backoff = { kind: 'fixed', base_seconds: 3600 };
   const asked = [page('/a'), page('/404'), page('/503')];
@@ -69,7 +69,7 @@ test('a function works off a queue in one invocation after another', async () =>
   });
 });
 
-test('a function that runs out of time gives back what it has, as no attempt', async () => {
+test('a function whose time is up releases its tasks, which counts as no attempt', async () => {
   const asked = [page('/c'), ...Array(20).fill(page('/held'))];
   const ids = await tock.enqueue('pages', asked, { max_attempts: 1 });
   const { result, left } = await invoked('three', reserve_seconds + 15);

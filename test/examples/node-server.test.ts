@@ -60,7 +60,7 @@ test('a task is enqueued, claimed and completed through plain Node', async () =>
   expect(await tock.task(id)).toMatchObject({ state: 'done', result: 'sent' });
 });
 
-test('what falls due is promoted by its timer, with nobody claiming', async () => {
+test("the server's timer promotes due tasks without claims", async () => {
   // A tick runs a maintenance job only every few seconds. This statement makes promotion due at once.
   const timely = "update tock.maintenance_jobs set last_started_at = null where name = 'promote'";
   // The second task is due after the alarm of the start, and after the alarm that its own enqueue sets.
@@ -74,7 +74,7 @@ test('what falls due is promoted by its timer, with nobody claiming', async () =
   }
 });
 
-test('bodies come through as they are, and those that are too large are refused', async () => {
+test('bodies arrive unchanged, and too large ones are refused', async () => {
   const send = (body: string) => post('/v1/queues/q/tasks', body);
   expect((await send(JSON.stringify({ payload: '😀'.repeat(9000) }))).status).toBe(201);
   expect((await send('x'.repeat(6 * 1024 * 1024))).status).toBe(413);
@@ -95,7 +95,7 @@ function begin(bytes: number): { socket: Socket; answer: Promise<string> } {
   return { socket, answer };
 }
 
-test('bodies that are refused while they come, or are left, end no more than their connections', async () => {
+test('bodies that are refused or abandoned end only their connections', async () => {
   for (let round = 0; round < 3; round++) {
     const all = Array.from({ length: 130 }, () => begin(512 * 1024));
     let answered = 0;
@@ -109,13 +109,13 @@ test('bodies that are refused while they come, or are left, end no more than the
   }
 });
 
-test('a body that is refused in its midst is the last on its connection', async () => {
+test('a body that is refused before its end is the last on its connection', async () => {
   // If a connection is closed while a client sends, the client may not see the answer, so the test repeats the call.
   const refused = () => begin(6 * 1024 * 1024).answer;
   await expect.poll(refused).toMatch(/^HTTP\/1\.1 413 .*\r\nconnection: close\r\n/is);
 });
 
-test('without a database, or where somebody listens already, it says so and ends', async () => {
+test('without a database URL, or with a port in use, the server reports it and ends', async () => {
   const { port: PORT } = new URL(url);
   for (const [env, code, said] of [
     [{ PORT: '0' }, 2, /^Set DATABASE_URL.*\n$/],
@@ -126,7 +126,7 @@ test('without a database, or where somebody listens already, it says so and ends
   }
 });
 
-test('on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection', async () => {
+test('on SIGTERM the server answers open requests and ends with 0, despite open connections', async () => {
   const idle = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
   await once(idle, 'connect');
   const admin = await db.connect(db.superUrl);

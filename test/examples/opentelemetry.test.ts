@@ -78,7 +78,7 @@ async function worked(): Promise<Span[]> {
   return spansOf(out);
 }
 
-test('one trace has the request, the enqueue, each attempt and a rerun', async () => {
+test('one trace contains the request, the enqueue, each attempt and a rerun', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
   const asked = '00f067aa0ba902b7';
   const headers = { traceparent: `00-${trace}-${asked}-01`, baggage: 'shop=7' };

@@ -33,13 +33,13 @@ beforeAll(async () => {
 });
 afterAll(() => at.tock.database.drop());
 
-test('the ear hears what a function makes of a text', async () => {
+test('auto_explain reports the statements that a function executes', async () => {
   await client.query("do $$ begin execute format('select %L', 'drop table'); end $$");
   expect([...texts].filter((text) => telling.test(text))).not.toEqual([]);
   texts.clear();
 });
 
-test("no text of a caller's becomes part of a statement, however deep", async () => {
+test('no text of a request becomes part of a statement, not even inside functions', async () => {
   const routes = at.operations.filter(({ path }) => path !== '/v1/health');
   const heard = async (plans: Plan[]) => {
     for (const plan of plans) await at.send(plan);

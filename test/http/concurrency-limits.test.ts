@@ -33,7 +33,7 @@ function held() {
 
 afterEach(() => vi.useRealTimers());
 
-test('enqueues over the places of an isolate are turned away at once, what ends work is not', async () => {
+test("enqueues over the isolate's limit are refused at once, and calls that end work never are", async () => {
   const { send, arrived, release } = held();
   const env = { TOCK_MOST_AT_ONCE: '3' };
   const enqueue = () => send('/v1/queues/q/tasks', env);
@@ -61,7 +61,7 @@ test('enqueues over the places of an isolate are turned away at once, what ends 
   expect((await after).status).toBe(201);
 });
 
-test('a key that takes all places keeps no other out, and others none of those', async () => {
+test('a key that uses up the limit leaves spare slots to other keys', async () => {
   const { send, arrived, release } = held();
   const env = { TOCK_MOST_AT_ONCE: '8' };
   const enqueue = (key: string) => send('/v1/queues/q/tasks', env, '{}', key);
@@ -76,7 +76,7 @@ test('a key that takes all places keeps no other out, and others none of those',
   for (const reply of await Promise.all([...first, ...others])) expect(reply.status).toBe(201);
 });
 
-test('where there is no place the body is not read', async () => {
+test('without a free slot the body is not read', async () => {
   const { send, arrived, release } = held();
   const env = { TOCK_MOST_AT_ONCE: '1' };
   const first = send('/v1/queues/q/tasks', env);
@@ -89,7 +89,7 @@ test('where there is no place the body is not read', async () => {
   await first;
 });
 
-test('large bodies share what an isolate holds, small ones and those that end work come through', async () => {
+test('large bodies share a limit of memory, and small bodies and calls that end work are accepted', async () => {
   const { send, arrived, release } = held();
   // The limit is 160 pieces of 64 KiB. The first piece of each body is not counted.
   const large = () => `{"payload":"${'x'.repeat(100_000)}"}${' '.repeat(4 * 1024 * 1024)}`;
@@ -112,7 +112,7 @@ test('large bodies share what an isolate holds, small ones and those that end wo
   expect((await after).status).toBe(201);
 });
 
-test('calls that wait look from a thirtieth of the places, and are turned away at twice as many', async () => {
+test('polls have a thirtieth of the limit, and waiting calls twice the limit', async () => {
   let looking = 0;
   let most = 0;
   let came = 0;
@@ -144,7 +144,7 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
   expect(most).toBe(2);
 });
 
-test('a place is free again after two minutes, though nobody said that he left', () => {
+test('a slot that was never released expires after two minutes', () => {
   vi.useFakeTimers();
   const env = { TOCK_MOST_AT_ONCE: '2' };
   expect(enter('rest', env, 'k')).not.toBeNull();

@@ -40,7 +40,7 @@ const kinds: Kind[] = [
 ];
 
 test.each(kinds)(
-  'one key with all places of a kind leaves another its own: %s',
+  'a key that uses up the limit of a kind does not block another key: %s',
   async (...flooding) => {
     const [, kind, most] = flooding;
     const call = (key: string, [, , , route, body]: Kind) => tock.send(key, route(), body);
@@ -73,7 +73,7 @@ test.each(kinds)(
   },
 );
 
-test('long polls of one key that hold all looks leave another its look', async () => {
+test("a key whose polls use up their limit does not block another key's polls", async () => {
   // `p_again` is in the statements that a waiting call sends after its first one.
   const { held, release } = tock.hold(greedy, 'p_again => true');
   const poll = (key: string, queue: string) =>

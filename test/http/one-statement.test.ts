@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('every request is one statement: check and work together', async () => {
+test("every request is one statement with the key's check and the work", async () => {
   const statements = async (route: string, body?: unknown) => {
     const from = tock.statements.length;
     const { status, ...reply } = await tock.send(route, { body });
@@ -98,7 +98,7 @@ test('every request is one statement: check and work together', async () => {
   expect(health.sent).toBe('select 1 as one');
 });
 
-test('of a body over 8 KiB the key is asked first, once in ten seconds, and judged with the work all the same', async () => {
+test('for a body over 8 KiB the key is checked before it is read, and again with the work', async () => {
   const from = tock.statements.length;
   const body = { payload: 'x'.repeat(9000) };
   const key = await tock.makeKey(['enqueue']);
@@ -118,7 +118,7 @@ test('of a body over 8 KiB the key is asked first, once in ten seconds, and judg
   expect(tock.statements.at(-1)?.text).toContain('known_key');
 });
 
-test('a key is judged before the verb does anything', async () => {
+test('the key is checked before the verb does anything', async () => {
   const key = await tock.makeKey(['read']);
   const { rows: before } = await tock.owner.query(
     'select last_value, is_called from tock.positions',

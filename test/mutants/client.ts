@@ -54,7 +54,7 @@ export const client: Mutant[] = [
     replace: 'export TOCK_KEY',
     caught: [
       'examples/shell.test.ts',
-      'a shell worker gives its command whatever a payload has in it',
+      'a shell worker passes any payload to its command, and returns what it prints',
     ],
   },
 ];

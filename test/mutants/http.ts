@@ -36,14 +36,14 @@ export const http: Mutant[] = [
     in: 'functions',
     find: 'const SPARE = 1 / 4;',
     replace: 'const SPARE = 0;',
-    caught: ['http/concurrency-limits.test.ts', 'a key that takes all places keeps no other out'],
+    caught: ['http/concurrency-limits.test.ts', 'a key that uses up the limit leaves spare slots to other keys'],
   },
   {
     name: 'a sandboxed page may call where null is listed',
     in: 'functions',
     find: '.filter(isSome)',
     replace: '.filter((one) => isSome(one) || one)',
-    caught: ['http/cors.test.ts', 'a page that is nobody'],
+    caught: ['http/cors.test.ts', 'an origin `null` and a listed * allow no page'],
   },
   {
     name: 'the size of a payload is not checked before it is written',
@@ -57,13 +57,13 @@ export const http: Mutant[] = [
     in: 'functions',
     find: "if (value.includes('\\0')) return …;",
     replace: '',
-    caught: ['fuzz/fuzz.test.ts', 'whatever JSON is a payload, it is kept'],
+    caught: ['fuzz/fuzz.test.ts', 'any JSON payload is stored as sent, or refused with the field'],
   },
   {
     name: 'an error shows its stack',
     in: 'functions',
     find: 'return { status, detail: message, field: detail || undefined',
     replace: 'return { status, detail: String(error.stack), field: detail || undefined',
-    caught: ['fuzz/fuzz.test.ts', 'requests that the document allows'],
+    caught: ['fuzz/fuzz.test.ts', 'valid requests are answered as the document says, and stored as sent'],
   },
 ];
