@@ -23,7 +23,7 @@ const reasons: Record<string, string> = {
   'test/drivers/failures.test.ts': 'it is a session at work until the test ends it',
 };
 
-test('no test waits for a fixed time, but for a reason', () => {
+test('only listed files wait for a fixed time', () => {
   const wait = /\bsetTimeout\(|\bpg_sleep|\btimers\/promises|\bsleep\(\d[\d_]{2,}\)/;
   const files = globSync('test/**/*.ts', { cwd: checkout, exclude: ['test/mutants/**'] });
   const waiting = files.filter((file) => wait.test(readFileSync(`${checkout}/${file}`, 'utf8')));

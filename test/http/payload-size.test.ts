@@ -38,7 +38,7 @@ test.each([
   },
 );
 
-test("it is refused before a tenant's tasks are looked through", async () => {
+test("a payload that is too large is refused before a tenant's tasks are counted", async () => {
   const others = { tasks: [{ tenant: 'other' }, large] };
   expect(await enqueue('q', others, tenants)).toMatchObject({
     status: 422,
@@ -55,7 +55,7 @@ test.each([
   ['for all tenants', () => tock.key],
   ['for one tenant', () => tenants],
 ])(
-  'a repeated call is given its ids, though its queue takes less by now: a key %s',
+  "a repeated call returns its ids, even if the queue's limit is smaller now: a key %s",
   async (whom, key) => {
     const queue = `less-${whom.replaceAll(' ', '-')}`;
     const body = { payload: 'x'.repeat(262_142), request_id: 'r' };
@@ -68,7 +68,7 @@ test.each([
   },
 );
 
-test('a queue that takes more is given more', async () => {
+test('a queue with a higher limit accepts larger payloads', async () => {
   await tock.send('PUT /v1/queues/roomy', { body: { max_payload_bytes: 1_000_000 } });
   expect((await enqueue('roomy', large)).status).toBe(201);
   expect((await enqueue('roomy', large, tenants)).status).toBe(201);

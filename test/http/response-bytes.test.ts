@@ -73,7 +73,7 @@ const tasks = [
   '{}',
 ];
 
-test.each(tasks)('a claim of one is answered as before, byte by byte: %#', async (task) => {
+test.each(tasks)('the answer to a claim of one task is the same as with an older Worker: %#', async (task) => {
   const queue = `one${tasks.indexOf(task)}`;
   await now(`POST /v1/queues/${queue}/tasks`, task);
   const both = await claimed(queue, 1, 'r');
@@ -81,14 +81,14 @@ test.each(tasks)('a claim of one is answered as before, byte by byte: %#', async
   expect(both.before).toContain('"state":"found"');
 });
 
-test('a claim of many is answered as before, byte by byte', async () => {
+test('the answer to a claim of many tasks is the same as with an older Worker', async () => {
   await now('POST /v1/queues/many/tasks', `{"tasks": [${tasks}]}`);
   const both = await claimed('many', 10, 'r');
   expect(both.after).toEqual({ status: 200, text: both.before });
   expect(JSON.parse(both.before ?? '').tasks).toHaveLength(5);
 });
 
-test('a claim that finds nothing is answered as before, and so is a paused one', async () => {
+test('the answer to a claim without tasks or from a paused queue is the same as with an older Worker', async () => {
   await now('POST /v1/queues/later/tasks', '{"delay_seconds": 3600}');
   await tock.send('PUT /v1/queues/still', { body: { paused: true } });
   for (const queue of ['none', 'later', 'still']) {
@@ -100,7 +100,7 @@ test('a claim that finds nothing is answered as before, and so is a paused one',
   }
 });
 
-test('tasks are enqueued as before, alone or many or none', async () => {
+test('the answer to an enqueue of one, many or no tasks is the same as with an older Worker', async () => {
   const bodies = [...tasks, `{"tasks": [${tasks}]}`, '{"tasks": []}'];
   for (const [n, body] of bodies.entries()) {
     const id = `r${n}`;
@@ -116,7 +116,7 @@ test('tasks are enqueued as before, alone or many or none', async () => {
   }
 });
 
-test('one task keeps its options where tasks without any came before', async () => {
+test('a task keeps its options, even after tasks without options in the same session', async () => {
   for (const task of [{}, { payload: 1 }]) {
     await tock.send('POST /v1/queues/options/tasks', { body: task });
   }
@@ -132,7 +132,7 @@ test('one task keeps its options where tasks without any came before', async () 
   });
 });
 
-test('a completion is answered as before, of a whole lease, of parts and of none', async () => {
+test('the answer to a completion of all, some or no tasks is the same as with an older Worker', async () => {
   await now('POST /v1/queues/done/tasks', `{"tasks": [${tasks}]}`);
   const lease = async (limit: number) => {
     const { body } = await tock.send('POST /v1/queues/done/claim', { body: { limit } });
@@ -158,7 +158,7 @@ test('a completion is answered as before, of a whole lease, of parts and of none
   expect(await old('complete', unknown, '{}')).toBeUndefined();
 });
 
-test('a key for some queues completes only what was claimed from those', async () => {
+test('a key for some queues completes only tasks that were claimed from these queues', async () => {
   await now('POST /v1/queues/mine/tasks', '{}');
   const { body } = await tock.send('POST /v1/queues/mine/claim', { body: {} });
   const route = `POST /v1/leases/${body.lease}/complete`;

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('a queue waits 5 minutes times the attempt, a task as it asks itself, or as its worker says', async () => {
+test("the wait after a failure follows the queue's backoff, the task's, or the worker's delay", async () => {
   const policy = {
     backoff_kind: 'linear',
     backoff_base_seconds: 300,

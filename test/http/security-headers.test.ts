@@ -36,7 +36,7 @@ const answers: Asked[] = [
   [503, '/v1/queues', { headers: key }, failing('08006')],
 ];
 
-test.each(answers)('an answer of %i is data to a browser, and nothing else', async (...asked) => {
+test.each(answers)('the headers of an answer with status %i let a browser treat it only as data', async (...asked) => {
   const [status, path, init, connect] = asked;
   const of = connect ? createApp(connect) : app;
   const bindings = { TOCK_ORIGINS: 'https://a.example' };

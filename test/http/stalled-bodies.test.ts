@@ -67,7 +67,7 @@ const seen = (statuses: (number | null)[]) =>
 const each = Object.keys(forms) as (keyof typeof forms)[];
 
 test.each(each)(
-  'stalled bodies of unknown keys are refused, and keep no other out: %s',
+  'stalled bodies of unknown keys are refused and do not block other keys: %s',
   async (form) => {
     stall.ms = 2 * conditionTimeout;
     const answers = begin(form, 'tock_unheard_of', 9 * KiB);
@@ -78,7 +78,7 @@ test.each(each)(
   },
 );
 
-test.each(each)('stalled bodies of one key leave another room: %s', async (form) => {
+test.each(each)('stalled bodies of one key leave slots to another key: %s', async (form) => {
   stall.ms = 2 * conditionTimeout;
   const answers = begin(form, slow, 256 * KiB);
   let full = 0;
@@ -88,7 +88,7 @@ test.each(each)('stalled bodies of one key leave another room: %s', async (form)
   expect(await large(other)).toBe(201);
 });
 
-test.each(each)('a body that stalls gives back what it held: %s', async (form) => {
+test.each(each)('a stalled body is refused and frees its slots: %s', async (form) => {
   stall.ms = 1000;
   const statuses = seen(await Promise.all(begin(form, slow, 256 * KiB)));
   expect(statuses).toEqual(new Set([408]));

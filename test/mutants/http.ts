@@ -8,28 +8,28 @@ export const http: Mutant[] = [
     find: "const key = c.get('rights') === 'key' ? bearerKey(c.req.header('authorization')) : '';",
     replace:
       "await c.req.raw.clone().body?.getReader().read(); const key = c.get('rights') === 'key' ? bearerKey(c.req.header('authorization')) : '';",
-    caught: ['http/request-body.test.ts', 'of a request without a key, or with what is none'],
+    caught: ['http/request-body.test.ts', 'the body of a request without a valid form of key is not read'],
   },
   {
     name: 'a body without a length is read to its end',
     in: 'functions',
     find: 'if (size > MAX_BYTES) throw tooLarge();',
     replace: 'if (size > 100 * MAX_BYTES) throw tooLarge();',
-    caught: ['http/request-body.test.ts', 'a body without a length is cut at the limit'],
+    caught: ['http/request-body.test.ts', 'a body without a length is read only up to the limit'],
   },
   {
     name: 'a slow body is waited for without end',
     in: 'functions',
     find: 'await Promise.race([read(), watch.late])',
     replace: 'await read()',
-    caught: ['http/request-body.test.ts', 'a body that comes too slowly is given up'],
+    caught: ['http/request-body.test.ts', 'a body that arrives too slowly is refused, and no database connection was opened for it'],
   },
   {
     name: 'a large body of an unknown key is read',
     in: 'functions',
     find: 'let asked = length > UNKNOWN_BYTES;',
     replace: 'let asked = false;',
-    caught: ['http/request-body.test.ts', 'of a large body of a key that is not known'],
+    caught: ['http/request-body.test.ts', 'a large body of an unknown key is not read to its end'],
   },
   {
     name: 'one key can take all places',

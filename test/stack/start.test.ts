@@ -46,7 +46,7 @@ async function promotedWithinTheMinute(): Promise<void> {
     .toBe(true);
 }
 
-test('the printed lines take a task through, a second start is refused, Ctrl-C ends all', async () => {
+test('the printed commands run a task, a second start is refused, and Ctrl-C ends all processes', async () => {
   const stack = await start(home);
   await stack.says(ready);
   expect(stack.output()).toMatch(/This is PostgreSQL 1\d\.\d+ .+, with pg_cron 1\.\d/);
@@ -74,7 +74,7 @@ test('the printed lines take a task through, a second start is refused, Ctrl-C e
   expect(processesOf(home)).toEqual([]);
 });
 
-test('a taken port gives way to the next, the kept key stays, kill -9 is survived', async () => {
+test('a start uses the next port if one is taken, keeps its key, and recovers after kill -9', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
@@ -96,7 +96,7 @@ test('a taken port gives way to the next, the kept key stays, kill -9 is survive
   await nobodyLeft();
 });
 
-test('an end of PostgreSQL is outlived: 503, another start brings it back, Ctrl-C ends all', async () => {
+test("after PostgreSQL's end calls get a 503, another start restarts it, and Ctrl-C ends all", async () => {
   const stack = await start(home);
   await stack.says(ready);
   const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';

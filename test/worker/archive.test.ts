@@ -52,7 +52,7 @@ async function archive(): Promise<void> {
   }
 }
 
-test("workerd's own R2 keeps the archive, and gives it back to the letter", async () => {
+test("the archive in workerd's R2 returns tasks unchanged", async () => {
   const owner = await database.connect();
   const ids = await twoDays(owner);
   const before = new Map<string, string>();

@@ -26,14 +26,14 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test('the Worker can be deployed: its bundle is made offline and is under 1 MB compressed', () => {
+test("the Worker's bundle is built without a network and is under 1 MB compressed", () => {
   const { code, bytes, compressed } = made;
   process.stdout.write(`The Worker's bundle: ${bytes} bytes, ${compressed} compressed.\n`);
   expect(compressed).toBeLessThan(1_000_000);
   expect(code).not.toContain(process.cwd());
 });
 
-test('the very bundle that is deployed serves in workerd', async () => {
+test('the bundle that is deployed works in workerd', async () => {
   const health = async () => {
     const response = await fetch(`${served.url}/v1/health`).catch(() => null);
     return response?.json();
@@ -41,7 +41,7 @@ test('the very bundle that is deployed serves in workerd', async () => {
   await expect.poll(health).toEqual({ status: 'ok', database: 'reachable' });
 });
 
-test('a claim that waits stops asking when its client has gone', async () => {
+test('a waiting claim stops polling when its client disconnects', async () => {
   const owner = await database.connect();
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'w', p_scopes => array['claim'])",
@@ -74,7 +74,7 @@ test('a claim that waits stops asking when its client has gone', async () => {
 
 testRawRequests(() => ({ served, database }));
 
-test('requests with one thing wrong are refused by their names in workerd too', async () => {
+test('requests with one mistake are refused with the field in workerd too', async () => {
   const at = await target();
   const { edgeUrl } = at.tock.database;
   const bindings = { DATABASE_URL: edgeUrl, TOCK_PUSH_SECRET: 'c2VjcmV0'.repeat(6) };

@@ -68,14 +68,14 @@ async function uploaded(...head: string[]): Promise<number> {
 const key = 'Authorization: Bearer tock_1';
 const chunked = 'Transfer-Encoding: chunked';
 
-test('a gigabyte is not read: without a key, of a length above the limit, or while nobody knows the key', async () => {
+test('a huge body is not read without a key, over the size limit, or before the key is checked', async () => {
   expect(await uploaded(chunked)).toBe(401);
   expect(await uploaded(key, `Content-Length: ${GiB}`)).toBe(413);
   // The database, which must check the key, never answers.
   expect(await uploaded(key, chunked)).toBe(503);
 });
 
-test('headers are up to what workerd takes, an address to what Tock does', async () => {
+test('headers are limited by workerd, and URLs by Tock', async () => {
   const ask = (path: string, headers: Record<string, string>) =>
     fetch(`${worker.url}${path}`, { headers }).then(({ status }) => status);
   expect(await ask('/openapi.json', { 'x-large': 'x'.repeat(32_000) })).toBe(200);
@@ -83,7 +83,7 @@ test('headers are up to what workerd takes, an address to what Tock does', async
   expect(await ask(`/openapi.json?${'x'.repeat(9000)}`, {})).toBe(414);
 });
 
-test('in workerd too a database that never answers is a 503', async () => {
+test('a database that never answers gives a 503 in workerd too', async () => {
   const headers = { authorization: 'Bearer tock_1' };
   const reply = await fetch(`${worker.url}/v1/queues`, { headers });
   expect(reply.status).toBe(503);

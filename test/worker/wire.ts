@@ -91,7 +91,7 @@ export function testRawRequests(place: () => At): void {
     await vi.waitUntil(async () => (await health()) === 200, { timeout: conditionTimeout });
   });
 
-  test('requests one behind the other on a connection are answered in turn, also after a refusal', async () => {
+  test('pipelined requests on one connection are answered in order, also after a refusal', async () => {
     const before = (await taken()) ?? 0;
     const one = post(task.length) + task;
     const refused = `${post(2)}[]`;
@@ -101,7 +101,7 @@ export function testRawRequests(place: () => At): void {
   });
 
   test.each(lies)(
-    '%s: refused, or the connection ended, and nothing taken',
+    '%s: the request is refused or the connection ends, and no task is added',
     async (_what, bytes, end) => {
       const before = await taken();
       const statuses = await sent(bytes(), 1, end);
@@ -113,7 +113,7 @@ export function testRawRequests(place: () => At): void {
     },
   );
 
-  test('clients who send a byte now and then hold no connection to the database, and others go on', async () => {
+  test('slow clients hold no database connection, and other clients are served', async () => {
     const sockets = Array.from({ length: 30 }, () => {
       const socket = connect(at.served.port, '127.0.0.1').on('error', () => {});
       socket.write(`${post(1000)}{"pay`);
