@@ -17,7 +17,7 @@ export class TockError extends Error {
   /** What the caller can do. */
   readonly hint: string | undefined;
   readonly problem: Problem;
-  /** From Retry-After; 0 without that header. */
+  /** The seconds of Retry-After; 0 without that header. */
   retry_after_seconds = 0;
 
   constructor(status: number, problem: Problem, options?: ErrorOptions) {

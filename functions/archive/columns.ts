@@ -44,7 +44,7 @@ const physical: Record<Kind, Omit<SchemaElement, 'name'>> = {
   id: { type: 'INT64' },
   whole: { type: 'INT32' },
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
-  // Both types, because older readers know only converted_type, which does not state UTC.
+  // The column has both types, because older readers know only converted_type, which does not state UTC.
   micros: {
     type: 'INT64',
     converted_type: 'TIMESTAMP_MICROS',

@@ -18,7 +18,9 @@ const isBroken = (error: unknown) => /^(08|57P0)/.test((error as { code?: string
 const finalError = (message: string) => Object.assign(new Error(message), { code: '54000' });
 const closedError = () => finalError('This connection is closed: its drain has ended.');
 const limitError = (max: number) =>
-  finalError(`This invocation has sent all ${max} statements that it may; the next drain continues.`);
+  finalError(
+    `This invocation has sent all ${max} statements that it may; the next drain continues.`,
+  );
 
 export function openConnection(connect: Connect, env: Bindings): Promise<OpenConnection> {
   return new Promise((resolve, reject) => {

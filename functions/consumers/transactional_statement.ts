@@ -30,7 +30,7 @@ function outsideParentheses(form: string): string {
 }
 
 export type TransactionalStatement = {
-  /** Without a trailing semicolon. */
+  /** The statement without a trailing semicolon. */
   text: string;
   /** True if it only reads. PostgreSQL runs such a statement in `with` only as far as its rows are read. */
   read: boolean;

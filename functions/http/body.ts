@@ -58,7 +58,7 @@ function watchProgress(size: () => number) {
       if (performance.now() >= deadline) {
         reject(tooSlow(`The body did not arrive within ${BODY_MS / 1000} seconds.`));
       } else if (slowHalves === 2) {
-        const stall = `less than ${MIN_BYTES} bytes arrived in ${BODY_STALL_MS / 1000} seconds`;
+        const stall = `less than ${MIN_BYTES / 1024} KiB arrived in ${BODY_STALL_MS / 1000} seconds`;
         reject(tooSlow(`The body arrived too slowly: ${stall}.`));
       }
     }, BODY_STALL_MS / 2);
@@ -127,7 +127,7 @@ function parse(text: string): unknown {
 function refuseMany(json: object): void {
   for (const [field, value] of Object.entries(json)) {
     if (Array.isArray(value) && value.length > MAX_ITEMS) {
-      throw refusal(422, `${field}: up to ${MAX_ITEMS} items a call`, {
+      throw refusal(422, `${field}: up to ${MAX_ITEMS.toLocaleString('en')} items a call`, {
         field,
         hint: 'Split it into several calls.',
       });

@@ -72,7 +72,7 @@ export type Endpoint<
   traced?: boolean;
   /** Accepts request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
-  /** From authorized(), or calls a function of sql/access/http_bodies.sql. $1 is the key. It may need the bindings. */
+  /** Made by authorized(), or a call of sql/access/http_bodies.sql. $1 is the key. It may depend on the bindings. */
   statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
   /** The statement's parameters from $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];

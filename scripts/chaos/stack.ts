@@ -66,7 +66,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
     host,
     ownerUrl,
     superUrl,
-    /** As tock_edge, directly to the pooler. */
+    /** The URL of tock_edge at the pooler, without a proxy. */
     pooledUrl: edge(pooler?.port ?? cluster.port),
     log: `${host.folder}/postgres.log`,
     connect,

@@ -30,7 +30,7 @@ export function addSql(folder: string, files: Record<string, string>): void {
 
 export type EmptyDatabase = {
   name: string;
-  /** As tock, which owns the database. */
+  /** The URL of tock, which owns the database. */
   url: string;
   superUrl: string;
   connect(url?: string): Promise<pg.Client>;

@@ -29,19 +29,16 @@ const thrown: Record<string, unknown> = {
   'a time that is no number': new RetryIn(1n as never),
 };
 
-test.each(Object.entries(thrown))(
-  'if a handler throws %s, only its task fails',
-  async (_, odd) => {
-    const tock = createTestTock();
-    const [id = ''] = await tock.enqueueMany('q', payloadTasks(3));
-    const fails = async ({ id: own }: { id: string }) => {
-      if (own === id) throw odd;
-    };
-    const worked = await tock.work('q', fails, { until: 'empty', prefetch: { low: 0, high: 3 } });
-    expect(worked).toEqual({ ...noTasksDone, done: 2, failed: 1 });
-    expect((await tock.task(id))?.runs[0]).toMatchObject({ state: 'failed', error: {} });
-  },
-);
+test.each(Object.entries(thrown))('if a handler throws %s, only its task fails', async (_, odd) => {
+  const tock = createTestTock();
+  const [id = ''] = await tock.enqueueMany('q', payloadTasks(3));
+  const fails = async ({ id: own }: { id: string }) => {
+    if (own === id) throw odd;
+  };
+  const worked = await tock.work('q', fails, { until: 'empty', prefetch: { low: 0, high: 3 } });
+  expect(worked).toEqual({ ...noTasksDone, done: 2, failed: 1 });
+  expect((await tock.task(id))?.runs[0]).toMatchObject({ state: 'failed', error: {} });
+});
 
 const returned: Record<string, unknown> = {
   'a Proxy that was revoked': { in: revoked() },

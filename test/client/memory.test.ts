@@ -226,13 +226,16 @@ const scenarios: Record<string, Scenario> = {
 const plain = (answer: unknown) =>
   JSON.parse(JSON.stringify(answer).replaceAll(/expired at [^"]*/g, 'expired'));
 
-describe.each(Object.entries(scenarios))('the in-memory Tock behaves as the database does', (name, scenario) => {
-  test(name, async () => {
-    const queue = `memory${++count}`;
-    const wanted = await scenario(real, queue);
-    expect(plain(await scenario(inMemory(), queue))).toEqual(plain(wanted));
-  });
-});
+describe.each(Object.entries(scenarios))(
+  'the in-memory Tock behaves as the database does',
+  (name, scenario) => {
+    test(name, async () => {
+      const queue = `memory${++count}`;
+      const wanted = await scenario(real, queue);
+      expect(plain(await scenario(inMemory(), queue))).toEqual(plain(wanted));
+    });
+  },
+);
 
 test('createTestTock() lets a test move the clock and drain queues', async () => {
   type Queues = { mail: { to: string }; log: string };

@@ -51,16 +51,19 @@ const silent: Case[] = [
   ],
 ];
 
-test.each(silent)('a database that stops answering gives a 503: %s', async (_name, env, ...answers) => {
-  const hole = await startSilentProxy(...answers);
-  holes.push(hole);
-  const headers = { authorization: 'Bearer tock_1' };
-  const reply = await app.request('/v1/queues', { headers }, env(hole.port));
-  expect(reply.status).toBe(503);
-  expect(reply.headers.get('retry-after')).toBe('1');
-  expect(await reply.json()).toMatchObject({ type: 'urn:tock:problem:unavailable' });
-  await expect.poll(hole.open).toBe(0);
-});
+test.each(silent)(
+  'a database that stops answering gives a 503: %s',
+  async (_name, env, ...answers) => {
+    const hole = await startSilentProxy(...answers);
+    holes.push(hole);
+    const headers = { authorization: 'Bearer tock_1' };
+    const reply = await app.request('/v1/queues', { headers }, env(hole.port));
+    expect(reply.status).toBe(503);
+    expect(reply.headers.get('retry-after')).toBe('1');
+    expect(await reply.json()).toMatchObject({ type: 'urn:tock:problem:unavailable' });
+    await expect.poll(hole.open).toBe(0);
+  },
+);
 
 test('a health probe of a database that stops answering gives a 503', async () => {
   const hole = await startSilentProxy(acceptLogin);

@@ -73,13 +73,16 @@ const tasks = [
   '{}',
 ];
 
-test.each(tasks)('the answer to a claim of one task is the same as with an older Worker: %#', async (task) => {
-  const queue = `one${tasks.indexOf(task)}`;
-  await now(`POST /v1/queues/${queue}/tasks`, task);
-  const both = await claimed(queue, 1, 'r');
-  expect(both.after).toEqual({ status: 200, text: both.before });
-  expect(both.before).toContain('"state":"found"');
-});
+test.each(tasks)(
+  'the answer to a claim of one task is the same as with an older Worker: %#',
+  async (task) => {
+    const queue = `one${tasks.indexOf(task)}`;
+    await now(`POST /v1/queues/${queue}/tasks`, task);
+    const both = await claimed(queue, 1, 'r');
+    expect(both.after).toEqual({ status: 200, text: both.before });
+    expect(both.before).toContain('"state":"found"');
+  },
+);
 
 test('the answer to a claim of many tasks is the same as with an older Worker', async () => {
   await now('POST /v1/queues/many/tasks', `{"tasks": [${tasks}]}`);

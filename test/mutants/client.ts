@@ -7,17 +7,17 @@ export const client: Mutant[] = [
     in: 'client',
     find: 'const body = { request_id, ...options, payload };',
     replace: 'const body = { ...options, payload };',
-    caught: [
-      'client/calls.test.ts',
-      'an enqueue adds its tasks once, even if answers are lost',
-    ],
+    caught: ['client/calls.test.ts', 'an enqueue adds its tasks once, even if answers are lost'],
   },
   {
     name: 'a claim has no request id',
     in: 'client',
     find: 'const body = { ...options, request_id };',
     replace: 'const body = { ...options };',
-    caught: ['client/calls.test.ts', 'a claim whose answer was lost returns the same tasks and leases no others'],
+    caught: [
+      'client/calls.test.ts',
+      'a claim whose answer was lost returns the same tasks and leases no others',
+    ],
   },
   {
     name: 'no heartbeat is sent',
@@ -31,14 +31,20 @@ export const client: Mutant[] = [
     in: 'client',
     find: "if (one.begun) continue; one.ended = true; goingOn--; count('lost', 1);",
     replace: '',
-    caught: ['client/leases.test.ts', 'a worker that cannot reach the server drops its tasks when their lease expires'],
+    caught: [
+      'client/leases.test.ts',
+      'a worker that cannot reach the server drops its tasks when their lease expires',
+    ],
   },
   {
     name: 'a worker that stops keeps what it has not begun',
     in: 'client',
     find: 'for (const held of leases) held.giveBack(); const ended',
     replace: 'const ended',
-    caught: ['client/stop.test.ts', 'a stopping worker releases tasks that have not started, and finishes running ones'],
+    caught: [
+      'client/stop.test.ts',
+      'a stopping worker releases tasks that have not started, and finishes running ones',
+    ],
   },
   {
     name: 'an effect is committed where the lease was lost',

@@ -8,7 +8,10 @@ export const http: Mutant[] = [
     find: "const key = c.get('rights') === 'key' ? bearerKey(c.req.header('authorization')) : '';",
     replace:
       "await c.req.raw.clone().body?.getReader().read(); const key = c.get('rights') === 'key' ? bearerKey(c.req.header('authorization')) : '';",
-    caught: ['http/request-body.test.ts', 'the body of a request without a valid form of key is not read'],
+    caught: [
+      'http/request-body.test.ts',
+      'the body of a request without a valid form of key is not read',
+    ],
   },
   {
     name: 'a body without a length is read to its end',
@@ -22,7 +25,10 @@ export const http: Mutant[] = [
     in: 'functions',
     find: 'await Promise.race([read(), watch.late])',
     replace: 'await read()',
-    caught: ['http/request-body.test.ts', 'a body that arrives too slowly is refused, and no database connection was opened for it'],
+    caught: [
+      'http/request-body.test.ts',
+      'a body that arrives too slowly is refused, and no database connection was opened for it',
+    ],
   },
   {
     name: 'a large body of an unknown key is read',
@@ -36,7 +42,10 @@ export const http: Mutant[] = [
     in: 'functions',
     find: 'const SPARE = 1 / 4;',
     replace: 'const SPARE = 0;',
-    caught: ['http/concurrency-limits.test.ts', 'a key that uses up the limit leaves spare slots to other keys'],
+    caught: [
+      'http/concurrency-limits.test.ts',
+      'a key that uses up the limit leaves spare slots to other keys',
+    ],
   },
   {
     name: 'a sandboxed page may call where null is listed',
@@ -64,6 +73,9 @@ export const http: Mutant[] = [
     in: 'functions',
     find: 'return { status, detail: message, field: detail || undefined',
     replace: 'return { status, detail: String(error.stack), field: detail || undefined',
-    caught: ['fuzz/fuzz.test.ts', 'valid requests are answered as the document says, and stored as sent'],
+    caught: [
+      'fuzz/fuzz.test.ts',
+      'valid requests are answered as the document says, and stored as sent',
+    ],
   },
 ];

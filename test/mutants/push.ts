@@ -14,14 +14,20 @@ export const push: Mutant[] = [
     in: 'functions',
     find: 'check(url, from, env);',
     replace: 'if (from === null) check(url, from, env);',
-    caught: ['push/deliver.test.ts', 'each target of a redirect is checked, and https must stay https'],
+    caught: [
+      'push/deliver.test.ts',
+      'each target of a redirect is checked, and https must stay https',
+    ],
   },
   {
     name: 'https may be redirected to http',
     in: 'functions',
     find: "from?.startsWith('https:')",
     replace: 'from === url',
-    caught: ['push/deliver.test.ts', 'each target of a redirect is checked, and https must stay https'],
+    caught: [
+      'push/deliver.test.ts',
+      'each target of a redirect is checked, and https must stay https',
+    ],
   },
   {
     name: 'the addresses of a name are not checked',
@@ -42,6 +48,9 @@ export const push: Mutant[] = [
     in: 'functions',
     find: '&& Date.parse(of.previous_until) > Date.now()',
     replace: '',
-    caught: ['push/secret.test.ts', "during a rotation's overlap both secrets are valid, then only the new one"],
+    caught: [
+      'push/secret.test.ts',
+      "during a rotation's overlap both secrets are valid, then only the new one",
+    ],
   },
 ];

@@ -55,15 +55,18 @@ test.each([
   ['controls', 'text/plain', '\u0001'.repeat(70_000), true],
   ['digits', 'application/json', JSON.stringify(Array(9000).fill(1e300)), undefined],
   ['spaces', 'application/json', JSON.stringify(Array(30_000).fill(1)), undefined],
-])('a task is done even if its answer is larger when stored: %s', async (queue, type, body, cut) => {
-  there.on(`/${queue}`, (response) => response.setHeader('content-type', type).end(body));
-  const [id] = await pushed(queue, [{ payload: 1 }]);
-  expect(await drained()).toMatchObject({ done: 1, failed: 0 });
-  const { state, result } = await taskOf(id);
-  expect([state, result.status, result.cut]).toEqual(['done', 200, cut]);
-  const kept = typeof result.body === 'string' ? result.body : JSON.stringify(result.body);
-  expect([body.startsWith(kept), kept.length > 30_000]).toEqual([true, true]);
-});
+])(
+  'a task is done even if its answer is larger when stored: %s',
+  async (queue, type, body, cut) => {
+    there.on(`/${queue}`, (response) => response.setHeader('content-type', type).end(body));
+    const [id] = await pushed(queue, [{ payload: 1 }]);
+    expect(await drained()).toMatchObject({ done: 1, failed: 0 });
+    const { state, result } = await taskOf(id);
+    expect([state, result.status, result.cut]).toEqual(['done', 200, cut]);
+    const kept = typeof result.body === 'string' ? result.body : JSON.stringify(result.body);
+    expect([body.startsWith(kept), kept.length > 30_000]).toEqual([true, true]);
+  },
+);
 
 test('the rest of an answer is not read after its push has ended', async () => {
   there.on('/more', (response) => {
