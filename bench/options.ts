@@ -6,12 +6,12 @@ import type { Group, System } from './types.ts';
 
 export const usage = `usage: npm run bench -- [options]
   --quick            about five minutes, instead of almost an hour: short windows, without slow groups
-  --only a,b         only groups or cases whose names begin so
-  --systems a,b      only these beside Tock and the floor
-  --json FILE        where the figures go, the page and the chart beside them: bench/results/DATE.json
-                     for a full run, else .tock/bench.json
-  --seconds N        of a window
-  --rounds N         windows for a figure
+  --only a,b         only groups or cases whose names begin with these
+  --systems a,b      only these systems, beside Tock and the floor
+  --json FILE        the file for the figures, with the page and the chart beside it; default:
+                     bench/results/DATE.json for a full run, else .tock/bench.json
+  --seconds N        seconds of a window
+  --rounds N         number of windows for a figure
   --no-chart         no chart in the page in Markdown
   --page FILE        measures nothing: makes the HTML page of the figures of an earlier run`;
 

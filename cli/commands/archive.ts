@@ -136,7 +136,7 @@ export function addArchive(program: Command): void {
     .action((_options, command: Command) => status(optionsOf(command)));
   archive
     .command('on')
-    .description('from now on no history is dropped that is not there, verified')
+    .description('from now on drop history only after it is archived and verified')
     .option('--prefix <path>', 'prefix of its files')
     .action((_options, command: Command) => {
       const options: Options<{ prefix?: string }> = optionsOf(command);

@@ -187,8 +187,8 @@ export function addEnqueue(program: Command): void {
     .option('--depends-on <ids>', 'run after these tasks are done, like 12,34', (ids) =>
       ids.split(','),
     )
-    .option('--on-parent-failure <what>', 'if one of them dies: cancel, run or wait')
-    .option('--include-results', 'add their results to the payload')
+    .option('--on-parent-failure <what>', 'if a parent dies: cancel, run or wait')
+    .option('--include-results', "add the parents' results to the payload")
     .option('--parent <id>', 'parent task, which is shown with it')
     .option('--pipeline <stages>', 'queues of its pipeline, like fetch,parse,index', (stages) =>
       stages.split(','),

@@ -220,7 +220,7 @@ export function addPool(program: Command): void {
   pool
     .command('unassign <pool> <task>')
     .description('remove a task from a pool; its worker is free again')
-    .option('--fencing-token <number>', 'only while that assignment lasts')
+    .option('--fencing-token <number>', 'only if it still has this fencing token')
     .option('--again', 'let the task wait for another worker')
     .action((name: string, task: string, _options, command: Command) =>
       unassign(name, task, optionsOf(command)),

@@ -106,6 +106,6 @@ export function addQueue(program: Command): void {
     .action((name: string, _options, command: Command) => pause(name, true, optionsOf(command)));
   queue
     .command('resume <queue>')
-    .description('lease its tasks again')
+    .description('allow claims of its tasks again')
     .action((name: string, _options, command: Command) => pause(name, false, optionsOf(command)));
 }

@@ -86,7 +86,7 @@ export function addRerun(program: Command): void {
     .description('rerun dead tasks of a queue that have not been rerun')
     .option('--error <text>', 'only tasks with this error, as tock dead shows it')
     .option('--tenant <tenant>', 'only tasks of this tenant')
-    .option('--to <queue>', 'in another queue')
+    .option('--to <queue>', 'add the new tasks to this queue')
     .option('--again', 'also tasks that were rerun before')
     .option(request[0] as string, request[1])
     .option(why[0] as string, why[1])

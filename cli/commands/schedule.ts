@@ -200,7 +200,7 @@ function addPut(schedule: Command): void {
     .option('--missed-limit <n>', 'with all: maximum number of tasks', wholeNumber(1, 1000))
     .option(
       '--missed-after <seconds>',
-      'from when on one is missed; else 60',
+      'a fire this late is missed; default 60',
       wholeNumber(0, 86_400),
     )
     .option('--fire-as <key>', 'payload key that receives the time of the fire')

@@ -89,7 +89,7 @@ export function addTail(program: Command): void {
       'only tasks that are waiting, ready, running, done, dead or cancelled',
     )
     .option('--tenant <tenant>', 'tasks of this tenant')
-    .option('--lines <count>', 'begin with so many that were there', wholeNumber(0, 1000), 10)
+    .option('--lines <count>', 'begin with this many existing tasks', wholeNumber(0, 1000), 10)
     .option(
       '--every <seconds>',
       'poll interval; each poll sees up to 1,000 new tasks',

@@ -73,6 +73,6 @@ export function addTask(program: Command): void {
   program
     .command('task <id>')
     .description('show a task and all its runs')
-    .option('--wait <seconds>', 'first wait for its end, at most this long', number)
+    .option('--wait <seconds>', 'wait until it has ended, at most this long', number)
     .action((id: string, _options, command: Command) => showTask(id, optionsOf(command)));
 }
