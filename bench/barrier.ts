@@ -2,19 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { connected } from './cluster.ts';
 import type { TestDatabase } from './types.ts';
 
-/** First key of the locks here. Tock's first key is the oid of a schema, which is never this small. */
+/** The first key of the advisory locks here. Tock's locks have the oid of a schema there, which is never so small. */
 const space = 1;
 let count = 0;
 
 /** The point where all clients of one pgbench script wait between warm-up and measurement. */
 export type Barrier = {
-  /** The name with which its clients connect. */
+  /** The URL with which its clients connect. */
   url: string;
   /** The script; each of its clients stops at the barrier when called. */
   script: string;
   /** Resolves when all clients are connected. */
   connected(): Promise<void>;
-  /** Calls the clients, and resolves when all wait. */
+  /** Calls the clients to the barrier. Resolves when all of them wait there. */
   meet(): Promise<void>;
   open(): Promise<void>;
   close(): Promise<void>;

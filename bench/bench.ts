@@ -15,7 +15,7 @@ import { makeRun } from './run.ts';
 import { floor, more, systems } from './systems/index.ts';
 import { warmUp } from './windows.ts';
 
-/** Measures Tock beside its peers. See bench/README.md. */
+// Measures Tock beside its peers. See bench/README.md.
 const print = (text: string) => void process.stdout.write(`${text}\n`);
 const clients = 8;
 
@@ -84,7 +84,7 @@ async function bench(options: Options): Promise<Report> {
       const elapsed = Math.round((performance.now() - started) / 1000);
       report.seconds[group.name] = elapsed;
       print(`  ${elapsed} s`);
-      // the results so far, in case the rest never ends
+      // Writes the results so far, in case a later group fails.
       writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
     }
     return report;

@@ -7,9 +7,9 @@ import { softly } from '../scripts/stack/step_reporter.ts';
 import { testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**
- * Plain tasks with this checkout's sql/ and with another, for example of an earlier commit: tasks per second by
- * pgbench over eight connections, alternating in one run on one cluster. Medians of the windows and of the ratios of
- * each round.
+ * Compares plain tasks with this checkout's sql/ and with another one, for example of an earlier commit. pgbench counts
+ * tasks per second over eight connections; the windows of both alternate on one cluster. The output has the medians of
+ * the windows, and of the ratios of each round.
  */
 const [otherSql = '', secondsGiven = '2', roundsGiven = '5'] = process.argv.slice(2);
 if (!existsSync(join(otherSql, 'migrations'))) {
@@ -54,7 +54,7 @@ async function open(name: string, directory?: string) {
   url.password = passwords.owner;
   await migrate(url.href, { directory });
   const client = new pg.Client({ connectionString: url.href });
-  // The cluster is stopped under this client after another failure.
+  // After a failure the cluster may stop before this client has ended.
   client.on('error', () => {});
   await client.connect();
   return { url: url.href, client };

@@ -36,7 +36,7 @@ export function connection({ url, key }: Pick<Served, 'url' | 'key'>): Connectio
   return { call, close: () => agent.destroy() };
 }
 
-/** The repeated work of one connection; returns the number of requests. */
+/** The work that a connection repeats. Returns the number of requests. */
 export type Step = (call: Call) => Promise<number>;
 
 /** Requests per second over all connections, each with one request at a time. */
@@ -48,7 +48,7 @@ export async function rate(all: Connection[], step: Step, seconds: number): Prom
     while (performance.now() < deadline) count += await step(call);
     return count;
   };
-  // no request may continue into the next window
+  // Waits for all requests, because none may continue into the next window.
   const outcomes = await Promise.allSettled(all.map(runConnection));
   const elapsed = (performance.now() - started) / 1000;
   let count = 0;
@@ -60,7 +60,7 @@ export async function rate(all: Connection[], step: Step, seconds: number): Prom
 }
 
 /**
- * Claims up to `limit` tasks and completes them; returns their number. Calls `onClaimed` when the claim was answered.
+ * Claims up to `limit` tasks and completes them. Returns their number. Calls `onClaimed` when the claim is answered.
  */
 export async function cycle(
   call: Call,

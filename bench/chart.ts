@@ -1,6 +1,6 @@
 import { peersOf, type Report } from './report.ts';
 
-// Installed in bench/node_modules, which the project's own tsc does not know.
+// These packages are in bench/node_modules, where the project's own tsc does not find them.
 const libraries = ['vega', 'vega-lite'];
 
 const main =
@@ -84,7 +84,7 @@ function specification(report: Report) {
   };
 }
 
-/** The main cases as SVG, one small chart each; null if a report has none of them. */
+/** The main cases as SVG, one small chart each. Null if the report has none of them. */
 export async function chart(report: Report): Promise<string | null> {
   if (rowsOf(report).length === 0) return null;
   const [vega, vegaLite] = await Promise.all(libraries.map((name) => import(name)));

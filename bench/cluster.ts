@@ -1,14 +1,14 @@
 import pg from 'pg';
 import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 
-/** Settings of every system; all others are PostgreSQL's defaults. */
+/** The settings for every system. All others are PostgreSQL's defaults. */
 export const settings: Record<string, string> = {
   shared_buffers: '1GB',
   max_wal_size: '8GB',
   checkpoint_timeout: '30min',
-  // one system's vacuum would run in the windows of another: each is vacuumed before its own
+  // Autovacuum of one system would run during the windows of another. Each system is vacuumed before its own windows.
   autovacuum: 'off',
-  // the seed's set_tid locks every free row if two connections bring the same number at once
+  // The seed's set_tid() locks every free row if two connections bring the same number at once.
   max_locks_per_transaction: '1024',
 };
 
@@ -19,7 +19,7 @@ export async function connected(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** Changes settings, and restarts the server where needed; returns the previous values, null for unset. */
+/** Changes settings, and restarts the server if they need it. Returns the previous values, null for unset. */
 export async function alter(
   { cluster }: TestCluster,
   changes: Record<string, string | null>,
@@ -62,7 +62,7 @@ export async function cpuSeconds({ cluster }: TestCluster): Promise<number> {
     const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
     const [own, parent] = [fields.slice(11, 13), Number(fields[1])];
     if (pid !== cluster.pid && parent !== cluster.pid) continue;
-    // the CPU time of ended children is in their parent's total
+    // The postmaster's fields include the CPU time of children that have ended.
     for (const used of pid === cluster.pid ? fields.slice(11, 15) : own) ticks += Number(used);
   }
   return ticks / Number(hertz);

@@ -17,7 +17,7 @@ floor.get('/bench/select1', async (c) => {
   return c.json(row);
 });
 
-// The cost of starting a handler without a task: a database query, then a message to the listener.
+// A route that does what a handler's start needs, without a task: a query, then a message to the listener.
 floor.get('/bench/started', async (c) => {
   const rows = await connect(c.env, (query) => query('select 1 as one'));
   await fetch(`${(c.env as Record<string, unknown>).LISTENER}/floor`);

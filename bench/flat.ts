@@ -3,8 +3,8 @@ import { softly } from '../scripts/stack/step_reporter.ts';
 import { prepare, testCluster } from '../scripts/stack/test_cluster.ts';
 
 /**
- * Whether calls stay fast under a transaction held open: the last tenth of each series of calls against its first
- * tenth, with and without that transaction. Usage: npm run measure:flat [-- <tasks>]
+ * Measures whether calls stay fast while a transaction is held open. Compares the last tenth of each series of calls
+ * with its first tenth, with and without that transaction. Usage: npm run measure:flat [-- <tasks>]
  */
 const tasks = Number(process.argv[2] ?? 300_000);
 
@@ -27,7 +27,7 @@ function described({ name, times }: Row): string {
   return `${name.padEnd(24)} first ${first.toFixed(2).padStart(7)} ms, last ${last.toFixed(2).padStart(7)} ms, ratio ${ratio}`;
 }
 
-/** Delayed tasks, all due by now, a millisecond apart. */
+/** Inserts delayed tasks that are all due, a millisecond apart. */
 async function delayed(on: Client): Promise<void> {
   await on.query("select tock.put_queue('flat')");
   await on.query(
@@ -49,11 +49,11 @@ async function measured(on: Client, held: () => Promise<unknown>): Promise<Row[]
     'fail 500 and promote',
     'claim 100 and reap',
   ) as [Row, Row, Row, Row, Row, Row];
-  // the maintenance job sweeps: a claim that runs late maintenance does so only if the job is late
+  // A claim runs a maintenance job only if the job is late. With this time it is never late.
   const notLate =
     "update tock.maintenance_jobs set last_started_at = clock_timestamp() + interval '1 day'";
   await on.query(notLate);
-  // a claim that promotes: before there is anything to promote, and when all tasks are due
+  // Times claims, which promote: first without tasks to promote, then with all tasks due.
   const claims = async () => {
     for (let call = 0; call < 100; call++) {
       look.times.push(await timed(on, "select tock.claim('other', p_own_transaction => true)"));

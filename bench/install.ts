@@ -10,13 +10,13 @@ type Lock = { packages?: Record<string, { version?: string; optional?: boolean }
 const read = (path: string): Lock | null =>
   existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : null;
 
-/** Whether a system's name is a package in bench/package.json. */
+/** True if the system's name is a package in bench/package.json. */
 export function isPackage(name: string): boolean {
   const { dependencies } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   return name in dependencies;
 }
 
-/** npm writes node_modules/.package-lock.json last: after an interrupted or older install it differs. */
+/** True if all packages are installed. npm writes .package-lock.json last, so an incomplete installation differs. */
 function installed(): boolean {
   const expected = read(join(folder, 'package-lock.json'))?.packages ?? {};
   const present = read(join(folder, 'node_modules', '.package-lock.json'))?.packages;
@@ -27,7 +27,7 @@ function installed(): boolean {
   });
 }
 
-/** The peers and the chart library, as bench/package-lock.json names them. */
+/** Installs the peers and the chart library that bench/package-lock.json names. */
 export async function install(print: (text: string) => void): Promise<void> {
   if (installed()) return;
   print('Installing the peers and the chart library into bench/node_modules (npm ci) ...');

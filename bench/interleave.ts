@@ -9,8 +9,8 @@ export const median = (values: number[]): number | null => {
 };
 
 /**
- * Each entry once per round, with another one first in each round; medians. An entry whose window fails gets its error
- * as a note instead of a figure, and is skipped from then on.
+ * Runs each entry once per round, with another one first in each round. Returns the medians. An entry whose window
+ * fails gets its error as a note instead of a figure, and is skipped from then on.
  */
 export async function interleave(
   entries: Entry[],

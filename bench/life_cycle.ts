@@ -78,14 +78,15 @@ function perTask(seen: Seen, system: System, batch: number, of: (one: Measured) 
 type Lives = {
   systems: System[];
   bytes: number;
-  /** Tasks per call, and the batch sizes for which whole lives are reported. */
+  /** Tasks per call. */
   batches: number[];
+  /** The batch sizes for which whole lives are reported. */
   lives: number[];
   /** A prefix of each case's name. */
   prefix?: string;
 };
 
-/** Enqueues, then claims and completes, each system beside the others: rates, and the cost of a task. */
+/** Measures enqueues, and claims with completions, of all systems in turn: rates, and the cost of a task. */
 export async function livesOf(
   run: Run,
   { systems, bytes, batches, lives, prefix = '' }: Lives,

@@ -10,8 +10,8 @@ export type Opened = {
 };
 
 /**
- * Runs the system's maintenance job each time its windows have been open for the given time; returns a function that
- * stops it.
+ * Runs the system's maintenance job each time its windows have been open for the given time. Returns a function that
+ * stops this.
  */
 export function attend(opened: Opened | undefined): () => Promise<void> {
   const maintenance = opened?.system.maintenance;

@@ -31,7 +31,7 @@ function tableOf(cases: Case[], prefix: string): string[] {
   return [line(heads), line(rule), ...rows.map(line)];
 }
 
-/** The page for a run's figures; `chart` is the file name of the chart beside it. */
+/** The Markdown page for a run's figures. `chart` is the file name of the chart beside it. */
 export function markdown(report: Report, chart: string | null): string {
   const { settings, cases, seconds, failures } = report;
   const groups = [...new Set(cases.map(({ group = '' }) => group))];

@@ -22,7 +22,7 @@ export async function postmaster({ client }: TestDatabase): Promise<number> {
   return Number(/^PPid:\s+(\d+)/m.exec(status)?.[1]);
 }
 
-/** Memory of a server and all its processes, with shared pages counted once; and the shared part. */
+/** The memory of a server and all its processes, with shared pages counted once; and the shared part of it. */
 export function memoryOf(server: number): { all: number; shared: number } {
   const sum = { all: 0, shared: 0 };
   for (const pid of [server, ...childrenOf(server).map((child) => child.pid)]) {
@@ -34,8 +34,8 @@ export function memoryOf(server: number): { all: number; shared: number } {
 }
 
 /**
- * Makes this session touch every shared buffer, so that all of them count from now on. Only single-row writes go
- * through all buffers: scans of a large table reuse a few.
+ * Makes this session touch every shared buffer, so that all of them count from now on. It writes single rows, because a
+ * scan of a large table uses only a few buffers.
  */
 export async function touchBuffers({ client }: TestDatabase): Promise<void> {
   await client.query('create unlogged table public.touched (page text)');

@@ -21,7 +21,7 @@ export function mix(batch: number): Work {
       ' ',
     );
   const enqueue = (first: number) => `select tock.enqueue('mix', ${tasks(first)});`;
-  // with one task per call: every second call
+  // With one task per call, half of the calls, chosen at random, enqueue a delayed task.
   const enqueued =
     batch > 1
       ? [enqueue(0)]

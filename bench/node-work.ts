@@ -26,7 +26,7 @@ export async function nodeModule(module: string, task: unknown): Promise<void> {
   await promisify(execFile)(process.execPath, [pathOf(module)], options);
 }
 
-/** The module's process; bench/peers/serve.ts defines the protocol. */
+/** Starts the module's process. bench/peers/serve.ts defines the protocol. */
 function start(module: string, task: unknown): Worker {
   const child = spawn(process.execPath, [pathOf(module)], {
     env: environment(task),
@@ -39,7 +39,7 @@ function start(module: string, task: unknown): Worker {
   };
   const gone = Promise.withResolvers<void>();
   const all = Object.values(said);
-  // each is awaited in order, and another one may fail before
+  // The promises are awaited in order, so a later one may fail before it is awaited.
   for (const { promise } of all) promise.catch(() => {});
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => said[line as keyof typeof said]?.resolve());

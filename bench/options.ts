@@ -6,12 +6,12 @@ import type { Group, System } from './types.ts';
 
 export const usage = `usage: npm run bench -- [options]
   --quick            about five minutes, instead of almost an hour: short windows, without slow groups
-  --only a,b         only groups or cases whose names begin so
-  --systems a,b      only these beside Tock and the floor
-  --json FILE        where the figures go, the page and the chart beside them: bench/results/DATE.json
-                     for a full run, else .tock/bench.json
-  --seconds N        of a window
-  --rounds N         windows for a figure
+  --only a,b         only groups or cases whose names begin with these
+  --systems a,b      only these systems, beside Tock and the floor
+  --json FILE        the file for the figures, with the page and the chart beside it; default:
+                     bench/results/DATE.json for a full run, else .tock/bench.json
+  --seconds N        seconds of a window
+  --rounds N         number of windows for a figure
   --no-chart         no chart in the page in Markdown
   --page FILE        measures nothing: makes the HTML page of the figures of an earlier run`;
 
@@ -30,7 +30,7 @@ export type Options = {
   leftOut: string[];
   json: string;
   chart: boolean;
-  /** Figures of an earlier run, from which only the page is generated. */
+  /** The file with an earlier run's figures, if only the page is to be generated. */
   page: string | null;
   /** The command to repeat the run; it contains no paths. */
   command: string;
@@ -81,7 +81,7 @@ function parsed(args: string[]) {
   }
 }
 
-/** The names that match: the exact one, otherwise those with this prefix. */
+/** The names that match: the exact name, or all names with this prefix. */
 const meant = (names: string[], asked: string) =>
   names.includes(asked) ? [asked] : names.filter((one) => one.startsWith(asked));
 
@@ -142,7 +142,7 @@ export function optionsOf(
   };
 }
 
-/** Whether a case of a group was selected. */
+/** True if a case of a group was selected. */
 export const wants =
   (only: string[] | null, group: Group) =>
   (name: string): boolean =>

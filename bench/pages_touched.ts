@@ -19,8 +19,8 @@ type Touched = {
 };
 
 /**
- * Pages that one claim of one task and its completion touch, including all they call: medians and maximums of 25, in a
- * session that has done both before.
+ * The pages that a claim of one task and its completion touch, including all functions that they call. Medians and
+ * maximums of 25 calls, in a session that has done both before.
  */
 export async function touched(database: TestDatabase): Promise<Touched> {
   const client = await connected(database.url);
@@ -52,7 +52,7 @@ export async function touched(database: TestDatabase): Promise<Touched> {
   }
 }
 
-/** The same for an UPDATE by primary key. */
+/** The pages that an UPDATE by primary key touches. */
 async function leastPages(run: Run): Promise<Figure> {
   const database = await run.open(run.floor);
   try {
@@ -79,7 +79,7 @@ async function touchedCases(
   });
 }
 
-/** The same for existing databases. */
+/** Compares the pages that calls touch in two existing databases. */
 export async function touchedTwins(
   run: Run,
   name: string,

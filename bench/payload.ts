@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Incompressible text, always the same. */
+/** Text that does not compress. It is the same in each run. */
 function noise(length: number): string {
   let text = '';
   for (let n = 0; text.length < length; n++) {
@@ -11,7 +11,7 @@ function noise(length: number): string {
 
 /** A payload as JSON of exactly this many bytes, at least 80. */
 export function payload(bytes: number): string {
-  // pgbench reads :12345 as a variable, so each colon is followed by a space.
+  // A space follows each colon, because pgbench reads :12345 as a variable.
   const head = '{"user": 12345, "template": "welcome", "to": "someone@example.com", "body": "';
   return `${head}${noise(Math.max(0, bytes - head.length - 2))}"}`;
 }
@@ -19,9 +19,9 @@ export function payload(bytes: number): string {
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
 /**
- * An SQL expression for `open item,item,… close` with this many items, and the line that a pgbench script needs before
- * it. It uses a parameter, because PostgreSQL would parse a constant's JSON once at planning. Copying it takes as long
- * as a client's message would.
+ * An SQL expression for `open item,item,… close` with `count` items, and the line that a pgbench script needs before
+ * it. The number is a parameter, because PostgreSQL would parse the JSON of a constant only once, when it plans.
+ * Building the text takes as long as reading it from a client's message.
  */
 export function listed(count: number, item: string, [open, close]: [string, string]) {
   return {

@@ -4,7 +4,7 @@ import type { TestDatabase, Worker } from './types.ts';
 
 let count = 0;
 
-// \aset leaves a variable unchanged if there is no row, and the first claim may find nothing
+// The variables need first values, because \aset leaves a variable unchanged if a claim returns no row.
 const first = ['met=0', 'lease=00000000-0000-0000-0000-000000000000', 'id=0', 'ids={}'];
 
 /** The errors in pgbench's output; null if there are none. */
@@ -16,7 +16,7 @@ function complaint(out: string): string | null {
   return out.includes('transactions actually processed') ? null : `pgbench: ${out}`;
 }
 
-/** Starts a script with -M prepared. Any error in it is an error with PostgreSQL's message. */
+/** Starts a script with -M prepared. An error in the script rejects with PostgreSQL's message. */
 export async function startPgbench(
   host: Host,
   database: TestDatabase,
@@ -48,7 +48,7 @@ export async function startPgbench(
     over,
     meet: barrier.meet,
     go: barrier.open,
-    // for example after its -T: it ends after the current iterations
+    // SIGALRM ends pgbench as its option -T does: after the current iterations.
     stop: () => daemon.signal('SIGALRM'),
     async close() {
       if (running) await daemon.signal('SIGKILL');

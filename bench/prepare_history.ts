@@ -2,10 +2,10 @@ import type pg from 'pg';
 import { connected } from './cluster.ts';
 import type { System, TestDatabase } from './types.ts';
 
-/** The distance that a database's sequence has jumped: positions without a task. */
+/** By how much a database's sequence was moved: the number of positions without a task. */
 const jumped = new WeakMap<TestDatabase, number>();
 
-/** Tock in a database whose segments were ended by moving the sequence: its counts leave out the jumps. */
+/** Tock in a database whose sequence was moved to end segments. Its counts leave out the positions without a task. */
 export const jumping = (tock: System): System => ({
   ...tock,
   check: undefined,
@@ -15,7 +15,7 @@ export const jumping = (tock: System): System => ({
   },
 });
 
-/** Only valid while no task is ready. */
+/** Stores the number of positions without a task. No task may be ready or running at that time. */
 export async function allFinished(tock: System, database: TestDatabase): Promise<void> {
   const { enqueued, finished } = await tock.counts(database);
   jumped.set(database, enqueued - finished);
@@ -53,7 +53,7 @@ export async function live(
   const each = Math.ceil(runs / segments);
   const sessions = [await connected(database.url), await connected(database.url)];
   for (const one of sessions) await one.query('set synchronous_commit = off');
-  // after the first segment: the segments created with the schema are few and wide
+  // The sequence leaves the segments that were created with the schema, which are few and wide.
   const pass = () =>
     client.query(`select setval('tock.positions',
       (select end_position from tock.segments where number = tock.newest_segment()))`);

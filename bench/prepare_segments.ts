@@ -3,7 +3,7 @@ import type pg from 'pg';
 const value = async (client: pg.Client, sql: string, values: unknown[] = []) =>
   Object.values((await client.query(sql, values)).rows[0] ?? {})[0];
 
-/** Positions continue in the next segment, which is prepared. */
+/** Moves the sequence to the next segment, so that positions continue there. */
 async function pass(client: pg.Client, steps = 1): Promise<void> {
   await client.query(
     `select setval('tock.positions', (select end_position from tock.segments
@@ -28,7 +28,7 @@ export async function grow(client: pg.Client, count: number): Promise<string> {
       [more],
     );
   }
-  // create_segments() may double these, so the width is set explicitly
+  // create_segments() may choose twice the width, so the width is given.
   await client.query(
     `select tock.create_segments(p_ahead => $1 - tock.newest_segment(), p_width => 16777216)`,
     [count],

@@ -1,6 +1,6 @@
 import type { Case, System } from './types.ts';
 
-/** The result of a run, as --json writes it; the table and the chart are generated from it alone. */
+/** The result of a run, as --json writes it. The table and the chart need only this. */
 export type Report = {
   date: string;
   command: string;
@@ -17,7 +17,7 @@ export type Report = {
   seconds: Record<string, number>;
   /** Groups that a quick run leaves out. */
   left_out: string[];
-  /** Errors; their figures are null. */
+  /** Error messages. The figures that failed are null. */
   failures: string[];
 };
 

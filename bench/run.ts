@@ -13,17 +13,17 @@ export type RunOptions = Pick<
   'quick' | 'seconds' | 'rounds' | 'clients' | 'wants' | 'systems' | 'floor' | 'say'
 >;
 
-/** The running workers: call a step of all, let time pass, end them. */
+/** The running workers: all() calls a step of each, pass() lets them work, end() ends them. */
 type Crew = {
   all(step: (worker: Worker) => Promise<void>): Promise<void>;
   pass(seconds: number): Promise<void>;
   end(): Promise<void>;
 };
 
-/** Rejects when the worker does, and never resolves. */
+/** A promise that rejects if the worker fails, and never resolves. */
 const failure = ({ over }: Worker) => over.then(() => new Promise<never>(() => {}));
 
-/** Errors during the run are in `failures`. */
+/** Creates a run. It adds errors to `failures`. */
 export function makeRun(stack: TestCluster, options: RunOptions, failures: string[]): Run {
   const opened = new Map<TestDatabase, Opened>();
   let count = 0;
@@ -39,7 +39,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     return workers;
   }
 
-  /** Starts all workers and ends them afterwards; an error of any is thrown. */
+  /** Starts all workers, calls `during` and ends the workers. Throws if any of them fails. */
   async function atWork<T>(sides: Side[], during: (crew: Crew) => Promise<T>): Promise<T> {
     const workers: Worker[] = [];
     const all = async (step: (worker: Worker) => Promise<void>) => {
@@ -67,7 +67,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     }
   }
 
-  /** As the superuser. */
+  /** Runs a statement as the superuser. */
   async function queried(sql: string): Promise<Record<string, unknown>[]> {
     const client = await connected(stack.cluster.url());
     const { rows } = await client.query(sql).finally(() => client.end());

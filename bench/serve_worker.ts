@@ -12,12 +12,12 @@ export type Served = {
   url: string;
   /** A key with every scope. */
   key: string;
-  /** Of workerd. */
+  /** The process id of workerd. */
   pid: number;
   stop(): Promise<void>;
 };
 
-/** functions/index.ts as `wrangler deploy` would bundle it. */
+/** Bundles a Worker as `wrangler deploy` does. */
 async function bundled(entry: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-bench-'));
   try {

@@ -12,7 +12,7 @@ import {
   type Verb,
 } from './windows.ts';
 
-/** One side of a comparison; each window leaves `ready` tasks. */
+/** One side of a comparison. Each window leaves `ready` tasks ready. */
 export type Side = { label: string; queues?: number; ready: number; open(): Promise<TestDatabase> };
 
 export type Twins = {
@@ -71,14 +71,14 @@ async function figuresOf(run: Run, system: System, twins: Twins) {
   }
 }
 
-/** Round by round, because the machine changes between rounds. */
+/** The median of the ratios of all rounds. Each ratio is of one round, because the machine's speed changes. */
 function ratioOf(large?: Figure, small?: Figure): Figure {
   const windows = (large?.windows ?? []).flatMap((rate, n) => ratio(rate, small?.windows[n]) ?? []);
   const value = large?.value && small?.value ? median(windows) : null;
   return { value, windows, note: `${rounded(large?.value)} against ${rounded(small?.value)}` };
 }
 
-/** Each side's rates, and for each except the small one the ratio to the small one's rate. */
+/** The cases of a comparison: the rate of each side, and for the larger ones the ratio to the small side's rate. */
 export async function twinCases(
   run: Run,
   systems: System[],

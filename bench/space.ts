@@ -3,7 +3,7 @@ import { caseOf, figure, shapeOf } from './windows.ts';
 
 type Sizes = { table: number; index: number };
 
-/** Sizes of all tables that are not PostgreSQL's own, TOAST with its table. */
+/** The sizes of all tables that are not PostgreSQL's own. A table's size includes its TOAST table. */
 async function sizes({ client }: TestDatabase): Promise<Sizes> {
   const { rows } = await client.query(
     `select sum(pg_table_size(c.oid))::float8 as table, sum(pg_indexes_size(c.oid))::float8 as index
@@ -18,7 +18,7 @@ const kinds = ['table', 'index'] as const;
 const nameOf = (kind: string, moment: string) => `${kind} bytes ${moment}`;
 const names = moments.flatMap((moment) => kinds.map((kind) => nameOf(kind, moment)));
 
-/** Works at 100 per call until hardly any task is ready. */
+/** Claims and completes 100 tasks per call until hardly any task is ready. */
 async function drain(
   run: Run,
   system: System,
@@ -50,7 +50,7 @@ async function weigh(run: Run, system: System, { bytes, tasks }: Weights) {
     await system.fill(database, tasks, shapeOf(100, { bytes }));
     const { enqueued } = await system.counts(database);
     put('ready', empty, await sizes(database), enqueued - before);
-    // rows of the floor stay unchanged
+    // The floor has no tasks to drain.
     if (system !== run.floor) await drain(run, system, database, bytes);
     await run.settle(database);
     put('done', empty, await sizes(database), enqueued - before);
@@ -60,7 +60,7 @@ async function weigh(run: Run, system: System, { bytes, tasks }: Weights) {
   }
 }
 
-/** The disk space of a task, before and after its life. */
+/** The disk space of a task before it runs and after it is done. */
 export async function weightsOf(run: Run, weights: Weights): Promise<Case[]> {
   const all: Record<string, Record<string, Figure>> = {};
   for (const system of [...weights.systems, run.floor]) {

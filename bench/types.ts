@@ -3,9 +3,9 @@ import type { TestCluster } from '../scripts/stack/test_cluster.ts';
 
 /** An empty or prepared database of one system, in the cluster that all systems share. */
 export type TestDatabase = {
-  /** As its owner, directly. */
+  /** The URL of its owner, without a pooler. */
   url: string;
-  /** A connected client of its owner, for use outside windows; replaced after a restart. */
+  /** A connected client of its owner, for use outside windows. It is replaced after a restart. */
   client: pg.Client;
 };
 
@@ -19,8 +19,8 @@ export type Shape = {
 };
 
 /**
- * The work of one connection: a pgbench script, run with -M prepared by `clients` connections, or a module in its own
- * processes, if the system's client is part of the system.
+ * The work of each connection: a pgbench script, run with -M prepared, or a module that runs in processes of its own,
+ * for systems whose client is a part of the system.
  */
 export type Work =
   | { by: 'pgbench'; script: string }
@@ -36,11 +36,11 @@ export type Worker = {
   meet(): Promise<void>;
   go(): Promise<void>;
   stop(): Promise<void>;
-  /** Ends the rest of it. */
+  /** Ends all processes that are left. */
   close(): Promise<void>;
 };
 
-/** The work in one database, side by side. */
+/** Works that run at the same time in one database. */
 export type Side = {
   database: TestDatabase;
   system: System;
@@ -58,20 +58,20 @@ export type System = {
   /** What it lacks compared with Tock, like `no lease`; printed with the results. */
   lacks: string[];
   prepare(database: TestDatabase): Promise<void>;
-  /** Adds ready tasks, distributed as its own enqueue does; outside windows. */
+  /** Adds ready tasks outside windows, distributed as the system's own enqueue does. */
   fill(database: TestDatabase, tasks: number, shape: Shape): Promise<void>;
   /** Null if the system has no such call. */
   enqueue(shape: Shape): Work | null;
-  /** Claims, has every payload sent to the client, and completes. */
+  /** Claims tasks, so that the client receives every payload, and completes them. Null if there is no such call. */
   cycle(shape: Shape): Work | null;
   counts(database: TestDatabase): Promise<Counts>;
-  /** What settle runs in its database; default `vacuum analyze`. */
+  /** The statement that settle() runs in the system's database. Default: `vacuum analyze`. */
   upkeep?: string;
-  /** SQL that the design needs every so many seconds, run while its windows are open. */
+  /** A statement that the system needs every `every` seconds. It runs during windows too. */
   maintenance?: { sql: string; every: number };
   /** Throws if the database is not in the state that enqueues and cycles alone produce. */
   check?(database: TestDatabase): Promise<void>;
-  /** The number of tasks that must stay ready for a call to find all it asks for; default none. */
+  /** The number of tasks that must stay ready, so that a call finds as many as it wants. Default: 0. */
   least?(shape: Shape): number;
 };
 
@@ -97,18 +97,18 @@ export type Measured = {
   enqueued: number;
   finished: number;
   walBytes: number;
-  /** Of PostgreSQL's processes, user and system. */
+  /** CPU seconds of PostgreSQL's processes, user and system. */
   cpuSeconds: number;
 };
 
-/** The interface for a group of cases. All work of a run uses it. */
+/** A run, as a group of cases uses it. */
 export type Run = {
   quick: boolean;
-  /** Of a window, without its warm-up. */
+  /** Seconds of a window, without its warm-up. */
   seconds: number;
   rounds: number;
   clients: number;
-  /** Whether a case was selected, by its name or its group's; only groups with `cases` need to ask. */
+  /** True if a case was selected, by its name or its group's name. Only groups with `cases` need to ask. */
   wants(name: string): boolean;
   /** All selected systems: Tock and the peers, without the floor. */
   systems: System[];
@@ -121,18 +121,18 @@ export type Run = {
   /** Runs work for a while without measuring. */
   load(database: TestDatabase, work: Work, options: { seconds: number }): Promise<void>;
   /**
-   * One window for works side by side, all warmed up and released at once. Time is from one clock; WAL and CPU are the
-   * cluster's. Throws if the consumers of a side ran out of tasks.
+   * Runs one window with works side by side, which are warmed up and start at the same moment. Their WAL and CPU time
+   * are those of the whole cluster. Throws if a side ran out of tasks.
    */
   together(sides: Side[], seconds?: number): Promise<Measured[]>;
-  /** The same for one side. */
+  /** Like together(), for one side. */
   measure(
     database: TestDatabase,
     system: System,
     works: Side['works'],
     seconds?: number,
   ): Promise<Measured>;
-  /** Each entry once per round, in rotating order; medians. */
+  /** Runs each entry once per round, in rotating order. Returns the medians. */
   interleave(
     entries: { name: string; window(): Promise<number | null> }[],
   ): Promise<Record<string, Figure>>;
@@ -147,13 +147,13 @@ export type Run = {
 };
 
 /**
- * --only selects by `name`, and by the names in `cases` if a group lists them and asks run.wants(). A group produces
- * one or more cases of the result.
+ * A group produces one or more cases of the result. --only selects groups by `name`, and cases by the names in `cases`,
+ * if the group lists them and asks run.wants().
  */
 export type Group = {
   name: string;
   cases?: string[];
-  /** Whether a quick run leaves it out unless it is selected. */
+  /** True if a quick run leaves the group out, unless it is selected. */
   slow?: boolean;
   run(run: Run): Promise<Case[]>;
 };

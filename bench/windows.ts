@@ -2,7 +2,7 @@ import type { Case, Figure, Run, Shape, System, TestDatabase } from './types.ts'
 
 export { median } from './interleave.ts';
 
-/** 100 bytes per payload and one queue, unless a case sets others. */
+/** The shape of a case: 100 bytes per payload and one queue, unless the case sets others. */
 export const shapeOf = (batch: number, more: Partial<Shape> = {}): Shape => ({
   batch,
   bytes: 100,
@@ -24,7 +24,7 @@ export const warmUp = (seconds: number): number => Math.min(seconds / 2, 1);
 /** The peers among which the best is searched. */
 export const best = ['graphile-worker', 'pg-boss', 'single table'];
 
-/** The selected ones, with Tock. */
+/** Tock, and those of the peers above that were selected. */
 export const rivals = (run: Run): System[] =>
   run.systems.filter((one) => isTock(one) || best.includes(one.name));
 
@@ -34,7 +34,7 @@ export const ratio = (above?: number | null, below?: number | null): number | nu
 export const rounded = (value?: number | null): string =>
   value === null || value === undefined ? 'not measured' : Math.round(value).toLocaleString('en');
 
-/** Builds a case from each system's figure and the floor's, by name; notes of peers follow its own. */
+/** Builds a case from the figures of all systems and the floor, by name. The peers' notes follow the case's own. */
 export function caseOf(
   run: Run,
   named: { name: string; unit: string; note?: string },
@@ -57,12 +57,12 @@ export function caseOf(
   return { name, unit, tock, floor, peers, note: notes.join('; '), windows };
 }
 
-/** The fastest rate of each system so far, tasks per second: how much a window may consume. */
+/** The fastest rate of each system so far, in tasks per second. It tells how many tasks a window may need. */
 const seen = new Map<string, number>();
 const keyOf = (system: System, shape: Shape) =>
   `${system.name} ${shape.batch} ${shape.bytes} ${shape.queues > 1}`;
 
-/** Fills until a warm-up and a window of cycles leave `least` ready, and settles. */
+/** Adds tasks until `least` will still be ready after a warm-up and a window of cycles. Then settles the database. */
 export async function stock(
   run: Run,
   system: System,
@@ -78,7 +78,7 @@ export async function stock(
   };
   const key = keyOf(system, shape);
   const work = system.cycle(shape);
-  // the first window shows how much others need; its own consumption is unknown, so it may run out
+  // How much the first window needs is unknown, so it may run out of tasks. It shows how much later windows need.
   let guess = Math.min(10_000 * shape.batch, 100_000) / Math.max(1, shape.bytes / 1000);
   for (let tries = 0; work && !seen.has(key); guess *= 4, tries++) {
     await fillUp(Math.max(least, guess));
@@ -89,13 +89,13 @@ export async function stock(
       if (tries > 3 || !String(error).includes('ran out of tasks')) throw error;
     }
   }
-  // half a second more: until all wait at the concurrency key
+  // The half second is for the time until all clients wait at the barrier.
   const taken = (seen.get(key) ?? 0) * (seconds + warmUp(seconds) + 0.5) * 1.3;
   await fillUp(least + taken + 50 * shape.batch);
   await run.settle(database);
 }
 
-/** One window of claim and complete over all clients, tasks per second; null if there is no such call. */
+/** Runs one window of claims and completions over all clients. Returns tasks per second; null without such a call. */
 export async function cycles(
   run: Run,
   system: System,
@@ -112,14 +112,14 @@ export async function cycles(
   return rate;
 }
 
-/** The value alone. */
+/** A figure that is only a value. */
 export const figure = (value: number | null, note?: string): Figure => ({
   value,
   windows: [],
   ...(note && { note }),
 });
 
-/** The same for enqueueing. */
+/** Runs one window of enqueues. Returns tasks per second; null without such a call. */
 export async function enqueues(
   run: Run,
   system: System,
@@ -136,11 +136,11 @@ export async function enqueues(
 const floors = new Map<string, Figure>();
 const floorKey = (verb: Verb, { batch, bytes }: Shape) => `${verb} ${batch} ${bytes}`;
 
-/** Keeps PostgreSQL's own figure of a group. */
+/** Stores the floor's figure for later cases. */
 export const keepFloor = (verb: Verb, shape: Shape, figure: Figure) =>
   void floors.set(floorKey(verb, shape), figure);
 
-/** PostgreSQL's own figure for as many rows per call: inserted or, for a cycle, updated. Measured once. */
+/** The floor's figure for as many rows per call, inserted or, for a cycle, updated. It is measured once. */
 export async function floorOf(run: Run, verb: Verb, shape: Shape): Promise<Figure> {
   const known = floors.get(floorKey(verb, shape));
   if (known) return known;

@@ -4,7 +4,7 @@ import { bearerKey } from '../functions/http/authorize.ts';
 
 const app = createApp(connect);
 
-// The cost of a request that asks the database for almost nothing, on the same path.
+// A route with a minimal query, to measure the cost of a request on the same path.
 app.get('/bench/select1', async (c) => {
   bearerKey(c.req.header('authorization'));
   const [row] = await connect(c.env, (query) => query('select 1 as one'));

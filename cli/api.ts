@@ -11,7 +11,7 @@ import { explain } from './statement.ts';
 
 /** Options of a call: `parse` replaces JSON.parse; `once` forbids a retry after a lost answer. */
 type RequestOptions = { parse?: (text: string) => unknown; once?: boolean };
-/** Optional if the route needs no input. */
+/** The arguments of a call; optional if the route needs no input. */
 type Arguments<R extends Route> =
   object extends RouteInput<R>
     ? [args?: RouteInput<R> & RequestOptions]
@@ -37,11 +37,11 @@ const advice: Record<number, string> = {
 function exitCode(status: number): ExitCode {
   if (status === 404) return 3;
   if (status === 400 || status === 422) return 2;
-  // Gateways also answer 502 if they reach no server. 507: the answer was too large.
+  // 4 means that a retry may help: gateways send 502 if they reach no server. 507 is 1: the answer was too large.
   return status === 429 || (status > 501 && status !== 507) ? 4 : 1;
 }
 
-/** The client has already retried each call with its own request id, so the connection to the database is down. */
+/** The hint after a 503. The client has already retried the call, so the database is not reachable. */
 const unreachable =
   'Check that PostgreSQL runs and that the server reaches it (its log, or GET /v1/health), then retry.';
 
@@ -65,7 +65,7 @@ function refused(url: string, isLocal: boolean, error: unknown): unknown {
         );
   }
   const { title, detail, field, hint, errors = [] } = problem;
-  // `detail` is the first error.
+  // `detail` repeats the first error.
   const otherErrors = errors
     .slice(1)
     .map((error) => `\n${withOptionName(error.field, error.detail)}`);
@@ -77,7 +77,7 @@ function refused(url: string, isLocal: boolean, error: unknown): unknown {
 
 type ServerTarget = { url: string; key: string; fetch?: CallOptions['fetch'] };
 
-/** A client of a server, or with its own `fetch` of the app in this process. */
+/** A client of a server. With `fetch` it calls the app in this process instead. */
 function createApi({ url, key, fetch }: ServerTarget): Api {
   const isLocal = fetch !== undefined;
   const options = { url, key, timeout_seconds: 60, deadline_seconds: 180, ...(fetch && { fetch }) };
@@ -85,7 +85,7 @@ function createApi({ url, key, fetch }: ServerTarget): Api {
     isLocal,
     async call(route, ...[args = {} as never]) {
       const { body, parse, once } = args;
-      // Calls have a request id or are idempotent, so all may be retried; in this process no answer is lost.
+      // A retry is safe, because a call has a request id or is idempotent. In this process no answer is lost.
       const retries = once || isLocal ? 0 : 2;
       const call = caller({ ...options, retries, ...(parse && { parse }) });
       try {
@@ -121,7 +121,7 @@ export async function withApi<T>(
   return target.kind === 'http' ? work(createApi(target)) : withDatabaseApi(target.url, work);
 }
 
-/** Uses the database if one is configured too, because no API key may exist yet; otherwise the configured target. */
+/** Uses the database behind the target if it is known, because there may be no API key yet. Else it uses the target. */
 export async function withDatabasePreferred<T>(
   options: GlobalOptions,
   work: (api: Api) => Promise<T>,
@@ -130,7 +130,7 @@ export async function withDatabasePreferred<T>(
   return database ? withDatabaseApi(database, work) : withApi(options, work);
 }
 
-/** Fails if the queue does not exist or the key may not read it; for calls that accept any queue name. */
+/** Fails if the queue does not exist or the key may not read it, for routes that accept any queue name. */
 export async function requireQueue(api: Api, queue: string): Promise<void> {
   const unseen = (error: unknown) => {
     if (error instanceof Failure && error.exitCode === 1) return true;

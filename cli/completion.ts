@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 
 const shells = ['bash', 'zsh', 'fish'];
 
-/** Adds a command's options; an option with a value offers its choices. */
+/** Adds a command's options. For an option with choices, the shell offers these. */
 function addOptions(completed: ReturnType<typeof completion.command>, command: Command): void {
   for (const option of command.createHelp().visibleOptions(command)) {
     const name = option.long?.slice(2);
@@ -36,7 +36,7 @@ export function complete(program: Command, args: string[]): void {
   completion.parse(args.slice(1));
 }
 
-/** Works without the package bash-completion, and when sourced twice. */
+/** Changes the script for bash, so that it works without the package bash-completion, and when it is sourced twice. */
 const bash = (script: string) =>
   script
     .replace(/^readonly (?=\w+=)/gm, '')
@@ -57,7 +57,7 @@ const bash = (script: string) =>
 __tock_complete() {`,
     );
 
-/** The library's script; \`complete --\` would not be a command of its own. */
+/** The library's script. It calls `tock complete --`, which is not a command of its own. */
 function completionScript(shell: string): string {
   const lines: string[] = [];
   const { log } = console;

@@ -25,7 +25,7 @@ export async function runCheck(place: string, check: () => Promise<Finding[]>): 
   }
 }
 
-/** Whether the database has all migrations of this Tock; nothing for a role that may not read them. */
+/** Finds migrations that differ between the database and this Tock. Finds nothing if the role may not read them. */
 export async function versions(client: pg.Client): Promise<Finding[]> {
   const brought = readSql(process.env.TOCK_SQL_DIRECTORY).migrations;
   const applied = await client
@@ -81,8 +81,8 @@ const pooler = (mode: string, severity: string, detail: string): Finding => ({
 });
 
 /**
- * A pooler in session mode gives two clients two backends, which stay the same. Each client asks twice in a row,
- * because a pooler that alternates between two backends would otherwise give each client the same one.
+ * True if each of two clients keeps its own backend, as in session mode. Each client asks twice in a row: a pooler that
+ * alternates between two backends would otherwise always give each client the same one.
  */
 async function keepsBackend(first: pg.Client, second: pg.Client): Promise<boolean> {
   const backends = [new Set<number>(), new Set<number>()] as const;
@@ -97,9 +97,9 @@ async function keepsBackend(first: pg.Client, second: pg.Client): Promise<boolea
 }
 
 /**
- * Detects a pooler in front of the database, and its mode. A pooler is there if the process id at the start of the
- * connection differs from the one that answers. Session mode wastes connections, which deserves a warning only if the
- * Worker's calls go through the pooler.
+ * Detects a pooler in front of the database, and its mode. A pooler is there if the process id that the connection
+ * got at its start differs from the one that answers. Session mode wastes connections; that is a warning only if the
+ * Worker's calls use the pooler.
  */
 export async function pooling(url: string, ofWorker = true): Promise<Finding[]> {
   const options = { connectionTimeoutMillis: 15_000, query_timeout: 15_000 };

@@ -5,12 +5,12 @@ import type { Bindings } from '../functions/env.ts';
 import { createApp } from '../functions/http/app.ts';
 import { refusal } from '../functions/http/problem.ts';
 
-/** Bindings of one call: several calls may run at once. */
+/** Each call has bindings of its own, because several calls may run at once. */
 type CallBindings = Bindings & { failed?: Error };
 
 /**
- * The app as a fetch(), with the rights of the logged-in role. A failure of the database throws the database's own
- * error, because the user of this process has its URL.
+ * The app as a fetch(), with the rights of the logged-in role. After a failure of the database it throws the database's
+ * own error: the user of this process has the URL, so the error may show details.
  */
 export function appFetch(client: pg.Client): NonNullable<CallOptions['fetch']> {
   const app = createApp(

@@ -40,8 +40,8 @@ export function withOptions(message: string): string {
 }
 
 /**
- * Fields that are ordinary words: replaced only where they name the field, as in progress[0].note or
- * tasks[0].backoff.kind
+ * Fields that are also ordinary words. They are replaced only where they name the field, as in progress[0].note or
+ * tasks[0].backoff.kind.
  */
 const words =
   /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|concurrency_key|progress|note|backoff|pipeline|stage|cron|overlap|missed)(?:\[\d+\])?(?:\.(\w+))?$/;

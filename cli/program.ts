@@ -126,7 +126,7 @@ export function program(): Command {
   return tock;
 }
 
-/** Returns the exit code after everything has been printed. */
+/** Runs a command and prints its output and error. Returns the exit code. */
 export async function run(args: string[]): Promise<number> {
   try {
     if (isCompleting(args)) {

@@ -9,7 +9,7 @@ export type Bar = {
 
 const hidden: Bar = { add() {}, stop() {} };
 
-/** A progress bar on stderr for long work on a terminal; without a total it only counts. */
+/** A progress bar on stderr, if it is a terminal. Without a total the bar only counts. */
 export function bar(options: Options, label: string, total: number | null): Bar {
   if (options.json || !process.stderr.isTTY) return hidden;
   const format =

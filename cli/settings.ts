@@ -6,7 +6,7 @@ export type GlobalOptions = { json?: boolean; databaseUrl?: string; url?: string
 
 /** The connection to Tock: over HTTP with a key, or directly to its database. */
 export type Target =
-  /** `database` is the server's database, for work that HTTP does not offer; null if the key has another origin. */
+  /** `database` is the server's database, for work that HTTP does not offer; null if it is unknown. */
   | { kind: 'http'; url: string; key: string; database: string | null }
   | { kind: 'sql'; url: string };
 
@@ -36,7 +36,8 @@ const fromVariables = (variables: Variables): Origin => ({
 });
 
 /**
- * The first of options, environment and .tock/dev.env with a target decides the target, the first with a key the key.
+ * Takes the target from the first origin that has one: the options, the environment, or .tock/dev.env. The key comes
+ * from the first origin that has a key.
  */
 function nearest({ url, key, databaseUrl: database }: GlobalOptions) {
   const origins: Origin[] = [
@@ -49,13 +50,13 @@ function nearest({ url, key, databaseUrl: database }: GlobalOptions) {
   return { ...origin, key: keyed?.key, keyFromSameOrigin: keyed === origin };
 }
 
-/** For every command. */
+/** Refuses --url together with --database-url. Every command calls it. */
 export function refuseTwoTargets({ url, databaseUrl }: GlobalOptions): void {
   if (url === undefined || databaseUrl === undefined) return;
   throw new Failure('--url and --database-url exclude each other: give one.', undefined, 2);
 }
 
-/** For work that HTTP does not offer. */
+/** The URL of the database, for work that HTTP does not offer. */
 export function databaseUrl(options: GlobalOptions): string {
   const { url, database } = nearest(options);
   if (database) return database;
@@ -74,7 +75,7 @@ export function databaseUrl(options: GlobalOptions): string {
   );
 }
 
-/** HTTP takes precedence over SQL if one origin has both. */
+/** The target of the calls. If one origin has a server and a database, the calls use the server. */
 export function resolveTarget(options: GlobalOptions): Target {
   const { url, key, database, keyFromSameOrigin } = nearest(options);
   if (url && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
@@ -104,7 +105,7 @@ export function resolveTarget(options: GlobalOptions): Target {
   );
 }
 
-/** The database behind the target, and the pooler of the Worker's calls, if they are known. */
+/** The database behind the target, and the pooler that the Worker uses, if they are known. */
 export function databaseBehind(options: GlobalOptions): {
   database: string | null;
   pooled: string | null;

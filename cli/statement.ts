@@ -6,12 +6,12 @@ const missing = 'Migrate the database to this version: tock migrate';
 
 const retryHint = 'Check that PostgreSQL runs, then retry.';
 
-// Connection exceptions, shutdowns, and system errors such as ECONNRESET.
+// Errors of the connection, shutdowns, and system errors such as ECONNRESET.
 const unreachable = /^(08|57P0|E[A-Z]{4})/;
 
 const exitCodes: Record<string, ExitCode> = { TK400: 2, TK404: 3, TK422: 2, TK503: 4 };
 
-/** Adds hints to errors of PostgreSQL; Tock's own errors already have one. */
+/** Converts a database's error to one for users. Errors of PostgreSQL get a hint; Tock's own errors have one. */
 export function explain(cause: unknown): Error {
   const { code = '', message, detail, hint } = cause as pg.DatabaseError;
   if (/^TK\d{3}$/.test(code)) {

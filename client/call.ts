@@ -12,7 +12,7 @@ export type CallOptions = {
   retries?: number;
   /** Deadline of a call over all its attempts, in addition to its wait_seconds. */
   deadline_seconds?: number;
-  /** Returns additional headers of a call, such as traceparent of the active span; it runs once a call. */
+  /** Returns additional headers of a call, such as traceparent of the active span. It runs once for each call. */
   headers?: () => Record<string, string>;
   /** JSON.parse, or a parser that keeps numbers beyond a double. */
   parse?: (json: string) => unknown;
@@ -28,14 +28,14 @@ export type Call = <T>(
   wait?: WaitOptions,
 ) => Promise<T>;
 
-/** How long the server may wait, what stops further attempts, and the request id of a call whose body has none. */
+/** How long the server may wait, a signal that stops retries, and the request id of a call whose body has none. */
 export type WaitOptions = {
   wait_seconds?: number | undefined;
   signal?: AbortSignal | undefined;
   request_id?: string | undefined;
 };
 
-/** The result of one attempt; `retry_after_ms` is the least wait before the next one. */
+/** The result of one attempt. `retry_after_ms` is the minimum pause before the next one. */
 type Attempt =
   | { answer: unknown }
   | { error: TockError; retryable: boolean; retry_after_ms: number };
@@ -51,11 +51,11 @@ const MAX_PAUSE_MS = 10_000;
 // AbortSignal.timeout() in Node accepts 32-bit integers only.
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
-/** Doubles with each attempt, with 50 % jitter, so that callers that failed together don't retry together. */
+/** The pause doubles with each attempt. Half of it is random, so that callers don't retry all at the same time. */
 const backoff = (attempts: number) =>
   Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1)) * (0.5 + 0.5 * Math.random());
 
-/** Jitter, because the server sends the same Retry-After to many callers. */
+/** Adds a random delay, because the server may send the same Retry-After to many callers. */
 const withJitter = (ms: number) => ms && ms + FIRST_PAUSE_MS * Math.random();
 
 /** Parses Retry-After: seconds, or a date. */
@@ -65,12 +65,12 @@ function retryAfterMs(header: string | null): number {
   return Math.max(0, Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1000) || 0;
 }
 
-// A retry would be refused again.
+// After these statuses a retry would be refused again.
 const permanentStatuses = [501, 505, 507, 511];
 const isRetryable = (status: number) =>
   status === 429 || (status >= 500 && !permanentStatuses.includes(status));
 
-/** A proxy may answer with any JSON: drops fields that are not text. */
+/** Parses a problem. Drops fields that are not text, because a proxy may answer with any JSON. */
 function parseProblem(text: string): Problem {
   try {
     const fields = Object.entries(JSON.parse(text) ?? {});
@@ -91,7 +91,7 @@ function refusal(path: string, response: Response, text: string): Attempt {
   return { error, retryable: isRetryable(status), retry_after_ms };
 }
 
-/** Checks the URL and the key: fetch() would refuse them on each call, with the key in its message. */
+/** Refuses an invalid URL or key here. fetch() would refuse it on each call, with the key in the message. */
 function checkedOrigin(url: string, key: string): string {
   const { protocol, origin, pathname } = new URL(url);
   if (!/^https?:$/.test(protocol)) {

@@ -29,7 +29,7 @@ const withQueueNames = (leased: Answer<'POST /v1/claim'>['leases'][number]): Lea
 
 const emptyAnswer: ClaimAnswer = { leases: [], state: 'busy', retry_after_seconds: 1 };
 
-/** Claims under its own request id. A 409 means that the first answer was lost and its lease has ended since. */
+/** Claims with a request id. A 409 means that the answer to an earlier attempt was lost, and its lease has ended. */
 export async function claimOnce<T>(
   { request_id }: ClaimOptions,
   claim: (request_id: string) => Promise<T>,
@@ -43,7 +43,7 @@ export async function claimOnce<T>(
   }
 }
 
-/** Rejects foreign JSON, such as that of a proxy: a worker would otherwise poll it in a loop. */
+/** Throws for JSON that is not Tock's, such as a proxy's: a worker would take it for an empty answer. */
 function checked<A extends { state: ClaimState }>(answer: A): A {
   if (typeof answer.state === 'string') return answer;
   throw new TockError(0, {

@@ -1,6 +1,6 @@
 import type { Problem as WireProblem } from './wire.ts';
 
-/** The problem document of a refusal (RFC 9457); a proxy's answer may lack its fields. */
+/** The problem document of a refusal (RFC 9457). Fields may be missing if a proxy has answered. */
 export type Problem = Partial<WireProblem>;
 
 function messageOf({ title, detail, field }: Problem, status: number): string {
@@ -17,7 +17,7 @@ export class TockError extends Error {
   /** What the caller can do. */
   readonly hint: string | undefined;
   readonly problem: Problem;
-  /** From Retry-After; 0 without that header. */
+  /** The seconds of Retry-After; 0 without that header. */
   retry_after_seconds = 0;
 
   constructor(status: number, problem: Problem, options?: ErrorOptions) {
@@ -46,12 +46,12 @@ export class WorkerStopped extends Error {
   override message = 'This worker is stopping.';
 }
 
-/** Thrown by a handler: retries are useless, so the task becomes dead. */
+/** A handler throws it to make the task dead, because a retry would fail too. */
 export class Fatal extends Error {
   override name = 'Fatal';
 }
 
-/** Thrown by a handler: the attempt failed, and the next one starts after this delay instead of the backoff. */
+/** A handler throws it to fail the attempt; the next one starts after this delay instead of the backoff. */
 export class RetryIn extends Error {
   override name = 'RetryIn';
   readonly seconds: number;

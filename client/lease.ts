@@ -20,7 +20,10 @@ export type Leases = {
   fail(lease: string, failures?: Failure[] | Outcome): Promise<Failed>;
   /** Releases all remaining tasks, or those named. A release counts as no attempt. */
   release(lease: string, ids?: string[]): Promise<Released>;
-  /** Moves the lease's end to now plus lease_seconds, and returns tasks with requested cancellation. An aborted call is not retried. */
+  /**
+   * Extends the lease to lease_seconds from now. Returns the tasks whose cancellation was requested. After `signal`
+   * aborts, the call is not retried.
+   */
   extend(
     lease: string,
     lease_seconds?: number,

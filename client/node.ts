@@ -1,4 +1,4 @@
-/** A signal that aborts on SIGTERM or SIGINT. A second one ends the process as usual. For Node, Bun and Deno. */
+/** A signal that aborts on SIGTERM or SIGINT. A second SIGTERM or SIGINT ends the process. For Node, Bun and Deno. */
 export function stopSignal(): AbortSignal {
   const controller = new AbortController();
   const names = ['SIGTERM', 'SIGINT'] as const;

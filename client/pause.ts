@@ -1,4 +1,4 @@
-// setTimeout accepts 31 bits: 24 days.
+// The maximum delay of setTimeout: 31 bits, or 24 days.
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** Resolves after a delay, or at once when the signal aborts. */

@@ -10,7 +10,7 @@ export type PoolMemberFilter = Query<'GET /v1/pools/{pool}'>;
 
 /** A pool's workers hold at most one task each. */
 export type Pools = {
-  /** Joins a pool; repeated, it is a heartbeat. With `fence` it extends that assignment only. */
+  /** Joins a pool; a repeat is a heartbeat. With `fencing_token` it extends only the assignment with this token. */
   join(
     pool: string,
     worker: string,
@@ -32,7 +32,7 @@ export type Pools = {
   /** Adds waiting tasks, which workers take in this order; returns the number of new ones. */
   addTasks(pool: string, tasks: string[]): Promise<number>;
   takeTask(pool: string, worker: string, lease_seconds?: number): Promise<TakenTask>;
-  /** Returns false if no worker holds the task under this fence. */
+  /** Returns false if no worker holds the task under this fencing token. */
   unassignTask(
     pool: string,
     task: string,
@@ -42,7 +42,7 @@ export type Pools = {
   listPools(): Promise<Answer<'GET /v1/pools'>['pools']>;
 };
 
-/** Returns null instead of an error with this status. */
+/** Returns null for a call that is refused with this status. */
 export async function nullOnStatus<T>(status: number, answer: Promise<T>): Promise<T | null> {
   try {
     return await answer;

@@ -1,13 +1,13 @@
 import type { Method } from './call.ts';
 import type { Route, Routes } from './wire.ts';
 
-/** Unions of words become string: the server says which words are allowed. */
+/** Replaces unions of words by string, because the server checks the words. */
 type Widened<T> = T extends string
   ? string
   : T extends object
     ? { [K in keyof T]: Widened<T[K]> }
     : T;
-/** A route whose part is `unknown` takes no such part. */
+/** A part of a route's input. `unknown` means that the route has no such part. */
 type Part<N extends string, T, V> = unknown extends T
   ? { [K in N]?: never }
   : object extends T
@@ -16,11 +16,11 @@ type Part<N extends string, T, V> = unknown extends T
 /** A value in a query string; null and undefined are left out. */
 type Value = string | number | boolean | null | undefined;
 
-/** The input of a route; a body may be JSON text, which is sent unchanged. */
+/** The input of a route. A body that is JSON text is sent unchanged. */
 export type RouteInput<R extends Route> = Part<'path', Routes[R]['path'], string> &
   Part<'query', Routes[R]['query'], Value> & { body?: Widened<Routes[R]['body']> | string };
 
-/** Null and undefined are left out. */
+/** A query string without the options that are null or undefined. */
 export function queryString(options: object): string {
   const defined = Object.entries(options).filter(([, value]) => value != null);
   const text = new URLSearchParams(

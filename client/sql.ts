@@ -21,12 +21,12 @@ export { enqueueSql, type SqlQuery, type SqlTag } from './sql/enqueue.ts';
 export type { WorkCounts, WorkOptions } from './worker/work.ts';
 export type { SqlClient, SqlPool };
 
-/** Changes made with `client` commit together with the task's completion, or not at all. Don't commit it yourself. */
+/** Changes made with `client` commit together with the task's completion, or not at all. A handler must not commit. */
 export type SqlContext = Context & { client: SqlClient };
 
 type Row = { within: boolean; completed: number | null; refused: string[] };
 
-/** Completes the task in the handler's transaction; the commit follows. */
+/** Completes the task in the handler's transaction. The caller commits. */
 async function completeInTransaction(
   client: SqlClient,
   leased: LeasedTask,
@@ -44,10 +44,10 @@ async function completeInTransaction(
 
 const ignore = () => {};
 
-/** How long a task without a transaction is kept before its release lets another worker try. */
+/** If no transaction can begin, the worker releases the task after this time, so that another worker can claim it. */
 const NO_TRANSACTION_PAUSE_MS = 1000;
 
-/** Commits. PostgreSQL answers ROLLBACK if a query that the handler did not await has failed. */
+/** Commits. PostgreSQL answers ROLLBACK if a query has failed that the handler did not await. */
 async function commit(client: SqlClient): Promise<void> {
   const { command } = await client.query('commit');
   if (command !== 'ROLLBACK') return;
@@ -55,7 +55,7 @@ async function commit(client: SqlClient): Promise<void> {
   throw Object.assign(new Error(message), { code: '25P02' });
 }
 
-/** Releases a connection. The handler may have released it, which must not undo the commit. */
+/** Releases a connection. If the handler has released it, this throws, which must not fail the committed task. */
 function releaseConnection(client: Pooled, broken: boolean, error: (error: unknown) => void): void {
   try {
     client.release(broken);
@@ -64,9 +64,9 @@ function releaseConnection(client: Pooled, broken: boolean, error: (error: unkno
   }
 }
 
-/** Runs each handler in its own transaction, which also completes the task: exactly once. */
+/** Runs each handler in its own transaction, which also completes the task, so its effects happen exactly once. */
 function inTransactions(pool: SqlPool): RunTask {
-  /** Runs the handler up to the commit; after that only the database knows the outcome. */
+  /** Runs the handler, completes the task and commits. Returns an outcome that is still to be reported, else null. */
   async function runHandler(client: Pooled, ...[leased, handler, error]: Parameters<RunTask>) {
     const [context, resultOptions] = createContext(leased);
     try {
@@ -95,7 +95,7 @@ function inTransactions(pool: SqlPool): RunTask {
       client?.off?.('error', ignore);
       client?.release(true);
       error(cause);
-      // The attempt did not start, so it has not failed.
+      // The handler did not start, so the task is released and no attempt fails.
       await pause(NO_TRANSACTION_PAUSE_MS, leased.abort.signal);
       return { kind: 'released' };
     }
@@ -116,7 +116,7 @@ function inTransactions(pool: SqlPool): RunTask {
     } catch (cause) {
       error(cause);
       open = !isRefusedCommit(cause);
-      // Otherwise the commit's outcome is unknown: the task is either done, or its lease expires.
+      // With a broken connection the commit's outcome is unknown: either the task is done, or its lease expires.
       return open ? { kind: 'reported', as: 'lost' } : outcomeOfError(cause, leased.abort.signal);
     } finally {
       client.off?.('error', ignore);
@@ -125,7 +125,10 @@ function inTransactions(pool: SqlPool): RunTask {
   };
 }
 
-/** Listens to errors of idle connections, which would end the process, and checks that one connection is left for heartbeats. */
+/**
+ * Listens to errors of idle connections, because without a listener they end the process. Throws if the pool is too
+ * small to keep one connection for heartbeats.
+ */
 async function withPool(pool: SqlPool, work: () => Promise<WorkCounts>, concurrency = 1) {
   const max = pool.options?.max ?? Number.POSITIVE_INFINITY;
   if (max <= concurrency) {
@@ -141,8 +144,9 @@ async function withPool(pool: SqlPool, work: () => Promise<WorkCounts>, concurre
 }
 
 /**
- * Tock's work() with SQL: each handler has a transaction that also completes its task, so its effects there happen
- * exactly once. A lost lease rolls it back. The pool needs one connection more than `concurrency`, for heartbeats.
+ * Tock's work() with SQL: each handler has a transaction that also completes its task, so the handler's changes happen
+ * exactly once. If the lease is lost, the transaction rolls back. The pool needs `concurrency` connections and one more
+ * for heartbeats.
  */
 export function workSql<Q = AnyQueues, N extends Name<Q> = Name<Q>>(
   pool: SqlPool,

@@ -24,23 +24,23 @@ import type {
 
 /** Existing tasks: how to read and change them. */
 export type Tasks<Q = AnyQueues> = {
-  /** The task and all its runs, at once, or once it has ended within wait_seconds (up to 30); null if there is none. */
+  /** The task and all its runs; null if there is none. With wait_seconds (up to 30) waits until the task has ended. */
   task(id: string, options?: { wait_seconds?: number }): Promise<Task | null>;
   /** The tasks that it depends on; null if there is no such task. */
   parents(id: string, options?: { after?: number; limit?: number }): Promise<Parent[] | null>;
   /** Tasks of one queue or of all, newest first, one page a call. Continue while there is a cursor. */
   tasks(filter?: TaskFilter): Promise<TaskPage>;
-  /** The same for archived history in object storage. */
+  /** Like tasks(), for archived history in object storage. */
   archived(filter: ArchiveFilter & { queue: Name<Q> }): Promise<ArchivePage>;
-  /** Open leases, the one that ends first at the top. */
+  /** Open leases, earliest end first. */
   openLeases(
     filter?: Pick<TaskFilter, 'queue' | 'worker' | 'cursor' | 'limit'>,
   ): Promise<{ leases: OpenLease[]; cursor: string | null; scanned: number }>;
   /** Why tasks of a queue are late; empty if they aren't. */
   why(queue: Name<Q>): Promise<DelayReason[]>;
-  /** Up to 10,000; unknown ids are left out. */
+  /** Cancels up to 10,000 tasks. The answer omits unknown ids. */
   cancel(ids: string[]): Promise<ChangedTask[]>;
-  /** Null if there is no such task; a TockError with status 409 if it has ended. */
+  /** Returns null if there is no such task. Throws a TockError with status 409 if it has ended. */
   change(id: string, changes: Changes): Promise<ChangedTask | null>;
   move(ids: string[], queue: Name<Q>): Promise<ChangedTask[]>;
   rerun(ids: string[], options?: IdempotencyOptions & { reason?: string }): Promise<Rerun[]>;

@@ -29,7 +29,7 @@ export type Tock<Q = AnyQueues> = Tasks<Q> & {
     tasks: NewTask<Q[N]>[],
     options?: IdempotencyOptions,
   ): Promise<string[]>;
-  /** Returns null if no task is ready, after wait_seconds (up to 30) if given. */
+  /** Returns null if no task is ready. With wait_seconds (up to 30) it waits for one. */
   claim<N extends Name<Q>>(queue: N, options?: ClaimOptions): Promise<Lease<Q[N]> | null>;
   /** Claims from several queues, in order or by weights; returns one lease for each queue with tasks. */
   claimAny<N extends Name<Q>>(
@@ -45,7 +45,7 @@ export type Tock<Q = AnyQueues> = Tasks<Q> & {
   /** Operations on a lease by its token. */
   leases: Leases;
   pools: Pools;
-  /** Claims tasks, runs handlers and reports outcomes, until it is stopped or, with `until: 'empty'`, no task is left. */
+  /** Claims tasks, runs handlers and reports outcomes until it is stopped, or no task is left with `until: 'empty'`. */
   work<N extends Name<Q>>(
     queue: N,
     handler: Handler<Q[N]>,
@@ -64,12 +64,12 @@ function hasRequestId(body: object | string | undefined): boolean {
     const parsed = typeof body === 'string' ? JSON.parse(body) : body;
     return parsed?.request_id != null;
   } catch {
-    // The server reports what is wrong with it.
+    // The server refuses the invalid JSON with a reason.
     return false;
   }
 }
 
-/** Adds a request id to a POST: without one, a retry could repeat its effect. */
+/** Adds a request id to a POST without one, because a retry could repeat its effect. */
 function withRequestId(call: Call): Call {
   return (method, path, body, wait) => {
     if (method !== 'POST' || hasRequestId(body)) return call(method, path, body, wait);

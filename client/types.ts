@@ -73,7 +73,7 @@ export type ListedTask = TaskPage['tasks'][number];
 export type ArchiveFilter = Partial<Query<'GET /v1/archive/tasks'>>;
 export type ArchivePage = Answer<'GET /v1/archive/tasks'>;
 
-/** An open lease without its token, or its part in one stream; `tasks` has up to ten of its unfinished tasks. */
+/** An open lease, or its part in one stream, without its token. `tasks` has up to ten of its unfinished tasks. */
 export type OpenLease = Answer<'GET /v1/leases'>['leases'][number];
 /** Why tasks of a queue are late, and what to do about it. */
 export type DelayReason = Answer<'GET /v1/queues/{queue}/why'>['reasons'][number];

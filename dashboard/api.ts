@@ -32,7 +32,7 @@ function toProblem(status: number, text: string): Problem {
   }
 }
 
-/** With a request id, a repeated call takes effect once. */
+/** With a request id, a repeated call has no second effect. */
 type RequestOptions = { signal?: AbortSignal | undefined; requestId?: string };
 
 /** One request. Numbers in the answer keep all their digits. */

@@ -16,7 +16,7 @@ import { type Session, SessionProvider, storedKey, storeKey } from './session.ts
 import { ThemeSwitch } from './theme.tsx';
 import type { KeyInfo } from './types.ts';
 
-/** Pages with `all` need access to every queue and tenant. */
+/** The pages. A page with `all` needs a key of every queue and tenant. */
 const pages = [
   { path: '', name: 'Overview' },
   { path: 'tasks', name: 'Tasks' },
@@ -120,7 +120,7 @@ function Frame({ session }: { session: Session }) {
   );
 }
 
-/** The delay before a server that did not answer is asked again. */
+/** After this time the page calls a server again that did not answer. */
 const RETRY_MS = 3000;
 
 export function App() {

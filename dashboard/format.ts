@@ -57,7 +57,7 @@ export function duration(seconds: number | null | undefined): string {
 export function relative(instant: string, now: number): string {
   const seconds = (now - Date.parse(instant)) / 1000;
   if (Math.abs(seconds) < 1) return 'now';
-  // Whole seconds: tenths of a moving value cannot be read.
+  // Seconds are whole, because tenths change too fast to read.
   const text = duration(Math.max(1, Math.round(Math.abs(seconds))));
   return seconds > 0 ? `${text} ago` : `in ${text}`;
 }

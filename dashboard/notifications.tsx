@@ -54,7 +54,7 @@ type Action = <R extends Route>(
   done: string | ((answer: Answer<R>) => string),
 ) => Promise<Answer<R> | null>;
 
-/** Runs an action with the key and shows its result: null if it was refused. */
+/** Runs an action with the key and shows its result. Returns the answer, null if the server refused. */
 export function useAction(): Action {
   const { key } = useSession();
   const notify = useContext(Context);

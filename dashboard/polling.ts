@@ -5,10 +5,10 @@ import { call, Refused } from './api.ts';
 import { useSession } from './session.tsx';
 
 export type Polled<T> = {
-  /** The last answer; it stays while later polls fail. */
+  /** The last answer, also while later polls fail. */
   data: T | undefined;
   error: Refused | null;
-  /** The time of the answer, in ms. */
+  /** When the last answer came, in ms. */
   at: number | null;
   refresh(): void;
 };

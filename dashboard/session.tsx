@@ -5,7 +5,7 @@ import type { KeyInfo } from './types.ts';
 export type Session = {
   key: string;
   keyInfo: KeyInfo;
-  /** Called when the key was revoked or changed meanwhile. */
+  /** Called when the server refuses the key, because it was revoked or changed after the sign-in. */
   refused(): void;
   signOut(): void;
 };
@@ -19,7 +19,7 @@ export function useSession(): Session {
   return session;
 }
 
-/** Whether the key has a scope for a queue, or without one for every queue. */
+/** True if the key has the scope for the queue; without a queue, for every queue. */
 export function useMay(): (scope: 'enqueue' | 'admin', queue?: string) => boolean {
   const { keyInfo } = useSession();
   return (scope, queue) =>
@@ -27,7 +27,7 @@ export function useMay(): (scope: 'enqueue' | 'admin', queue?: string) => boolea
     (keyInfo.queues === null || (queue !== undefined && keyInfo.queues.includes(queue)));
 }
 
-// Session storage: deleted with the tab, and not visible to other sites.
+// Session storage is deleted with the tab, and other sites cannot read it.
 const NAME = 'tock-key';
 export const storedKey = () => sessionStorage.getItem(NAME);
 export function storeKey(key: string | null): void {

@@ -12,11 +12,11 @@ export type Bindings = {
   /** Like DATABASE_URL and HYPERDRIVE, for calls on leases: a separate pool that enqueues cannot exhaust. */
   DATABASE_URL_ENDS?: string;
   HYPERDRIVE_ENDS?: { connectionString: string };
-  /** Maximum number of concurrent enqueues, claims and other calls of an isolate, of each kind. Default: 300. */
+  /** Maximum number of concurrent calls of an isolate, for each kind: enqueues, claims, others. Default: 300. */
   TOCK_MOST_AT_ONCE?: string;
   /** The master secrets of queues with push, newest first, separated by spaces. Without it nothing is pushed. */
   TOCK_PUSH_SECRET?: string;
-  /** allow: also push to http:// and to private addresses, for local development. */
+  /** `allow`: pushes may go to http:// and to private addresses, for local development. */
   TOCK_PUSH_PRIVATE?: string;
   /** Which traces of enqueuing requests tasks keep: sampled (default), all or off. */
   TOCK_TRACE?: string;
@@ -24,12 +24,13 @@ export type Bindings = {
   ALARM?: AlarmNamespace;
   /** The R2 bucket of the archive. */
   ARCHIVE?: Bucket;
-  /** `manual`: an operator turns the archive on and off. */
+  /** `manual`: only an operator turns the archive on. Default: the Worker does, if a store is configured. */
   TOCK_ARCHIVE?: string;
-  /** The archive's bucket in an S3-compatible store: https://host/bucket[/folder]; with key, and region (default: auto). */
+  /** The archive's bucket in an S3-compatible store: https://host/bucket[/folder]. */
   TOCK_ARCHIVE_URL?: string;
   TOCK_ARCHIVE_KEY_ID?: string;
   TOCK_ARCHIVE_SECRET?: string;
+  /** Default: auto. */
   TOCK_ARCHIVE_REGION?: string;
 };
 

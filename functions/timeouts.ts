@@ -3,7 +3,7 @@
 /** A connection: TCP, TLS and login. */
 export const CONNECT_MS = 5_000;
 
-/** The same for Neon, whose proxy waits this long for a database to wake. */
+/** A connection to Neon. Its proxy waits this long for a sleeping database to wake. */
 export const NEON_CONNECT_MS = 15_000;
 
 /** A statement. The role's own statement_timeout of 30 s fires first, with a better error. */
@@ -18,7 +18,7 @@ export const END_MS = 1_000;
 /** A request's body, from its head to its last byte. */
 export const BODY_MS = 30_000;
 
-/** Each interval of this length must bring MIN_BYTES of a body: a stalled sender keeps its slot no longer. */
+/** Each interval of this length must bring MIN_BYTES of a body, so that a stalled sender does not keep its slot. */
 export const BODY_STALL_MS = 5_000;
 
 /** The database, for a health probe. */

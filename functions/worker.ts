@@ -22,7 +22,7 @@ export type WorkerOptions = {
   consumers?: readonly Consumer[];
   /** Wraps each attempt, for example in a trace span. */
   middleware?: Middleware;
-  /** How long one invocation works: up to 28, because a Worker has 30 s after its response. */
+  /** How many seconds one invocation works. The maximum is 28, because a Worker has 30 s after its response. */
   seconds?: number;
   /** The database driver. Default: by the bindings. */
   connect?: Connect;
@@ -38,7 +38,7 @@ export type Worker = {
   Alarm: AlarmClass;
 };
 
-/** Runs all functions, and throws their errors at the end. */
+/** Runs all functions, even after a failure, and throws their errors at the end. */
 async function runAll(...jobs: (() => Promise<unknown>)[]): Promise<void> {
   const errors: unknown[] = [];
   for (const job of jobs) await job().catch((error) => errors.push(error));
@@ -81,7 +81,7 @@ export function createWorker({
   const enough_seconds = enoughSeconds(seconds);
   return {
     async fetch(request, env, execution) {
-      // The queue may have push.
+      // Any queue may have push, so a Worker that pushes checks each enqueue.
       const mayEnqueue = execution && (queues.size > 0 || env.TOCK_PUSH_SECRET);
       const queue = enqueuedTo(request.method, mayEnqueue ? new URL(request.url).pathname : '');
       if (!execution || queue === null || !(queues.has(queue) || env.TOCK_PUSH_SECRET)) {

@@ -18,7 +18,7 @@ function errorLine(statement: Statement, position?: string): number {
   return statement.line + textBefore.filter((letter) => letter === '\n').length;
 }
 
-/** Runs a file statement by statement, so that an error can name its line; `lock table` only tries for its locks. */
+/** Runs a file statement by statement, so that an error can name its line. For `lock table` see lockTables(). */
 export async function apply(client: pg.Client, file: SqlFile, lockSeconds = 10): Promise<void> {
   for (const statement of statements(file.sql)) {
     if (transactionWords.test(statement.words[0] ?? '')) {

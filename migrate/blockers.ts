@@ -24,7 +24,7 @@ export function describe(row: Record<string, string | number | null>): string {
   return `process ${row.pid} (${row.usename ?? 'role hidden'}${from}${name}; ${state})${doing}`;
 }
 
-/** Asks over its own connection, once a second, which sessions block `client`; starts after a second. */
+/** Asks once a second, over a connection of its own, which sessions block `client`. */
 export function watchBlockers(
   client: pg.Client,
   pid: number,
@@ -50,7 +50,7 @@ export function watchBlockers(
       } as pg.ClientConfig);
       candidate.on('error', () => {});
       await candidate.connect();
-      // Only after the connection succeeded: a client that could not connect never answers a query.
+      // It is set only now, because a client that could not connect never answers a query.
       watcher = candidate;
     }
     const { rows } = await watcher.query(question, [pid]);

@@ -35,13 +35,13 @@ function describeBreak({ message }: Error): string | null {
   return /^Connection terminated/.test(message) ? 'broke' : null;
 }
 
-/** Node returns one error for each address of a name. */
+/** The error of a failed connection. Node returns several, one for each address of a name. */
 function firstError(error: unknown): { code?: string; message: string } {
   const [first] = error instanceof AggregateError ? error.errors : [error];
   return { code: first?.code, message: first?.message || String(first) };
 }
 
-/** A dead network never confirms the end of a connection. */
+/** Ends a connection, at most END_MS later by force, because a dead network never confirms the end. */
 async function endClient(client: pg.Client): Promise<void> {
   const { stream } = (client as unknown as { connection: { stream: { destroy(): void } } })
     .connection;
@@ -63,7 +63,7 @@ export function createClient(url: string, options: pg.ClientConfig): pg.Client {
   try {
     client = new pg.Client({ ...options, connectionString: url });
   } catch (error) {
-    // For example, the file of sslrootcert does not exist.
+    // pg throws, for example, if the file of sslrootcert does not exist.
     throw new Failure(
       `The database URL cannot be used: ${(error as Error).message}.`,
       undefined,

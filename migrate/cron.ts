@@ -14,7 +14,7 @@ const maintenance_jobs = `  - promoting delayed and retried tasks when they fall
   - making segments ahead of need
   - purging request ids and old records`;
 
-/** Null if pg_cron can be used here; otherwise why it cannot, and the consequences. */
+/** Returns why pg_cron cannot be used here, with the consequences; null if it can. */
 export async function cronMissing(client: pg.Client): Promise<string | null> {
   const { rows } = await client.query(question);
   const { role, database, installed, usable } = rows[0];
@@ -44,9 +44,9 @@ export async function declareJobs(client: pg.Client, files: SqlFile[]): Promise<
 const LAUNCHER_MS = 2_000;
 
 /**
- * Declares the jobs again in a small transaction. The launcher of pg_cron sleeps up to a second, and a catalog message
- * tells it of changed jobs. A transaction with more than 4,096 such messages replaces them by one reset, which the
- * launcher ignores (pg_cron's pull request 406). Then it would run no job until the next change.
+ * Declares the jobs again in a small transaction, because pg_cron's launcher may have missed the change. The launcher
+ * learns of changed jobs by a catalog message. A transaction with more than 4,096 such messages sends a reset instead,
+ * which the launcher ignores (pg_cron's pull request 406). It would then run no job until the next change.
  */
 export async function wakeLauncher(client: pg.Client, files: SqlFile[], role: string | null) {
   await new Promise((resolve) => setTimeout(resolve, LAUNCHER_MS));

@@ -21,7 +21,7 @@ export const templateName = /([a-z0-9_]+)\.(segment|current)\.sql$/;
 /** Applied after all functions, in this order. */
 const last = ['grants.sql', 'after_install.sql'];
 
-/** In the source tree (migrate) or the built package (dist/migrate). */
+/** The SQL folder of this installation: beside migrate/ in the source tree, beside dist/ in the package. */
 function shipped(): string {
   const candidates = ['../sql', '../../sql'].map((path) => resolve(import.meta.dirname, path));
   const shippedDirectory = candidates.find((path) => existsSync(join(path, 'migrations')));

@@ -3,8 +3,8 @@ import { apply } from './apply.ts';
 import { Failure } from './failure.ts';
 import { type SqlFile, templateName } from './files.ts';
 
-// A body may call functions of later files. So bodies are checked after all functions exist, by the validator that
-// "create function" calls.
+// A body may call functions of later files, so "create function" does not check it. After all functions exist, the same
+// validator checks all bodies.
 const unchecked = 'set local check_function_bodies = off';
 const checked = 'set local check_function_bodies = on';
 const validate = `
@@ -44,7 +44,7 @@ function located(error: pg.DatabaseError, files: SqlFile[]): Error {
   return Object.assign(new Failure(message), { code: error.code });
 }
 
-/** Creates or replaces all functions, in any order. */
+/** Creates or replaces all functions. Their order does not matter. */
 export async function applyFunctions(client: pg.Client, files: SqlFile[]): Promise<void> {
   await client.query(unchecked);
   for (const file of files) await apply(client, file);

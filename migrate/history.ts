@@ -20,7 +20,7 @@ const record = 'insert into tock.migrations (number, name, checksum) values ($1,
 
 const day = (at: Date) => at.toISOString().slice(0, 10);
 
-/** Whether the first migration has another name here: the migrations were squashed since. */
+/** True if the first migration has another name here: the migrations were squashed after the database was installed. */
 export function isBeforeBaseline(
   applied: Pick<Applied, 'number' | 'name'>[],
   files: Pick<SqlFile, 'number' | 'name'>[],

@@ -16,8 +16,9 @@ export type MigrateOptions = {
   log?: (message: string) => void;
   /** The folder with migrations, functions and cron. Default: that of this installation. */
   directory?: string;
-  /** How long to wait for another migrator, and for each lock of a statement. */
+  /** How long to wait for another migrator. */
   waitSeconds?: number;
+  /** How long to wait for each lock of a statement. */
   lockSeconds?: number;
 };
 
@@ -26,7 +27,7 @@ export type MigrateReport = {
   applied: string[];
   /** The number of function files applied. */
   functions: number;
-  /** Whether pg_cron is used; if not, the log says why, and the consequences. */
+  /** True if pg_cron is used. If not, the log gives the reason and the consequences. */
   cron: boolean;
   /** Advice about the server's settings, or null. */
   advice: string | null;
@@ -35,8 +36,9 @@ export type MigrateReport = {
 type Done = {
   report: Omit<MigrateReport, 'advice'>;
   missing: string | null;
-  /** Whether the jobs changed, and the role that owns them if it is another one. */
+  /** True if the jobs changed. */
   jobs: boolean;
+  /** The role that owns the jobs, if it is another one. */
   owner: string | null;
 };
 
@@ -50,7 +52,7 @@ const settings = (lockSeconds: number) => `
   set local standard_conforming_strings = on;
   set local search_path = pg_catalog`;
 
-// A single bigint does not conflict with the verbs' locks, which are pairs of integers.
+// This lock has one bigint as its key, so it cannot conflict with the verbs' locks, whose keys are two integers.
 const lock = `select pg_catalog.pg_advisory_xact_lock(
   pg_catalog.hashtextextended('tock:migrate', 0))`;
 
@@ -63,7 +65,7 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   checkRights(server);
   const owner = server.owner !== server.role ? server.owner : null;
   if (owner !== null) {
-    // The owner could not replace objects that another role created.
+    // All objects must belong to the owner: it could not replace objects of another role later.
     log(`Migrating as ${owner}, which owns the schema tock`);
     await client.query(`set local role ${owner}`);
   }
@@ -84,7 +86,7 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   return { report: { applied: applied.map((file) => file.name), ...report }, missing, jobs, owner };
 }
 
-// The last two: another database's migration created the same roles at the same time.
+// A retry can succeed after these errors. The last line: a migration of another database creates the same roles.
 const passing = (error: pg.DatabaseError) =>
   error.code === '40P01' ||
   error.code === '40001' ||

@@ -18,7 +18,7 @@ const lines = (role: string) => [
     : []),
 ];
 
-/** Refuses if the cluster lacks roles that this role may not create; the error lists the statements to run. */
+/** Refuses if roles are missing that this role may not create. The error lists the statements to run. */
 export async function checkRoles(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ role: string; may_create: boolean; missing: string[] }>(
     question,

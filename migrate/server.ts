@@ -14,7 +14,7 @@ export type Server = {
   recorded: boolean;
   holds: string | null;
   pid: number;
-  /** Whether every role of the cluster may connect. */
+  /** True if every role of the cluster may connect. */
   open: boolean;
 };
 
@@ -64,7 +64,7 @@ export function checkServer({ version, standby, read_only, database }: Server): 
   }
 }
 
-/** Refuses if a right is missing, and names the grant; repeated once the lock is held. */
+/** Refuses if a right is missing, and names the grant. It runs before and after the migrator takes its lock. */
 export function checkRights(server: Server): void {
   const { role, database, owner, owned, may_create_schema, recorded, holds } = server;
   if (owner === null && !may_create_schema) {
@@ -89,7 +89,7 @@ export function checkRights(server: Server): void {
   }
 }
 
-/** A role that may connect can take the advisory locks of all writers, and so block all enqueues. */
+/** The advice if every role may connect. Such a role can take the advisory locks of writers and block all enqueues. */
 export const openToAll = (database: string) =>
   `Any role of this server may connect to database ${database}, and could then block Tock's writers.
 To restrict access: revoke connect, temporary on database ${database} from public;

@@ -2,7 +2,8 @@ import type pg from 'pg';
 import { describe } from './blockers.ts';
 import { Failure } from './failure.ts';
 
-// Each attempt is longer, for busy machines, but shorter than deadlock_timeout (1 s), so that it ends no call.
+// Each attempt is longer than the one before, for busy machines. All are shorter than deadlock_timeout (1 s), so that
+// no call fails with a deadlock.
 const firstTry = 200;
 const longestTry = 800;
 const pause = 100;
@@ -35,13 +36,13 @@ const attempt = (client: pg.Client, statement: string, milliseconds: number) =>
   );
 
 /**
- * Tries a `lock table` repeatedly, all or nothing, for up to `seconds`. While it waits for one table and holds others,
- * every call waits behind it, and some deadlock with it: so each attempt is short.
+ * Tries a `lock table` for up to `seconds`; an attempt locks all tables or none. While an attempt waits for one table
+ * and holds others, calls wait for it, and some could deadlock with it. So each attempt is short.
  */
 export async function lockTables(client: pg.Client, statement: string, seconds: number) {
   const deadline = Date.now() + seconds * 1000;
   const { rows } = await client.query("select current_setting('statement_timeout') as timeout");
-  // Calls come and go, and other roles' start times are hidden. A transaction seen at every attempt is the blocker.
+  // PostgreSQL hides when transactions of other roles began. So a transaction seen at every attempt is the blocker.
   let always: string[] | undefined;
   await client.query('savepoint tables');
   for (let tried = firstTry; ; tried = Math.min(longestTry, tried + 50)) {

@@ -1,5 +1,5 @@
-// Plain JavaScript for Node 20 without node_modules: installs the packages of package-lock.json, then runs the given
-// TypeScript file with Node 24. Usage: node scripts/bootstrap.mjs <file> [arguments]
+// Installs the packages of package-lock.json, then runs the given TypeScript file with Node 24. It is plain JavaScript
+// that runs on Node 20 without node_modules. Usage: node scripts/bootstrap.mjs <file> [arguments]
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const binaries = (folder) => join(folder, 'node_modules', '.bin');
-// This lock file pins the hash of Node's binary for each system; the npm package "node" fetches it without a hash.
+// The lock file in this folder pins the hash of Node's binary for each system. The npm package "node" would fetch the
+// binary without checking a hash.
 const newerNode = join(root, 'scripts', 'node');
 const forwarded = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 const say = (text) => process.stdout.write(`${text}\n`);
@@ -22,7 +23,7 @@ function read(path) {
   }
 }
 
-/** npm writes node_modules/.package-lock.json last, so after an interrupted or older installation it differs. */
+/** True if all packages are installed. npm writes .package-lock.json last, so an incomplete installation differs. */
 function installed(folder) {
   const wanted = read(join(folder, 'package-lock.json'))?.packages ?? {};
   const present = read(join(folder, 'node_modules', '.package-lock.json'))?.packages;
@@ -66,7 +67,7 @@ function mark(pid) {
   }
 }
 
-/** The npm that runs this script, with or without a shell between. */
+/** The pid of the npm that runs this script, directly or through a shell. */
 function npmAbove() {
   let pid = process.ppid;
   for (let level = 0; level < 2 && pid > 1; level++) {
@@ -81,14 +82,14 @@ function npmAbove() {
   return 0;
 }
 
-/** An npm that is killed or gets a SIGHUP does not stop its children, so they must check for it. */
+/** Checks whether npm still runs, because an npm that is killed or gets a SIGHUP does not stop its children. */
 function watchNpm(onGone) {
   const pid = npmAbove();
   const born = pid && mark(pid);
   return setInterval(() => born && mark(pid) !== born && onGone(), 500);
 }
 
-/** Installs a folder's packages, one process at a time in this checkout; returns an exit code. */
+/** Installs a folder's packages and returns an exit code. In a checkout only one process installs at a time. */
 async function alone(folder) {
   const lock = join(root, '.tock', 'install.lock');
   mkdirSync(dirname(lock), { recursive: true });
@@ -140,7 +141,7 @@ async function install(folder) {
   return code;
 }
 
-/** The Node that runs TypeScript directly: the current one if it is new enough, else npm's for this system. */
+/** The Node that runs TypeScript directly: the current one if it is new enough, else the one from npm. */
 async function node() {
   if (Number(process.versions.node.split('.')[0]) >= 24) return process.execPath;
   const failed = installed(newerNode) ? 0 : await alone(newerNode);

@@ -11,8 +11,8 @@ const MOST_BYTES = 1_000_000;
 export type Bundle = { code: string; bytes: number; compressed: number };
 
 /**
- * Builds what `wrangler deploy` would upload, without network or account, for this Worker or another; throws if it is
- * too large.
+ * Builds what `wrangler deploy` would upload for the Worker in `entry`. It needs no network and no account, and throws
+ * if the bundle is too large.
  */
 export async function bundle(entry = 'functions/index.ts'): Promise<Bundle> {
   await buildDashboard();

@@ -7,7 +7,7 @@ import { buildDashboard } from './dashboard.ts';
 import { installBrowser } from './stack/browser.ts';
 import { aloud } from './stack/step_reporter.ts';
 
-/** The checks that count as one each; vitest counts its tests. Add new checks here. */
+/** The checks beside the tests. In the total each counts as one. Add new checks here. */
 const checks: { name: string; argv: string[] }[] = [
   { name: 'format and lint', argv: ['biome', 'check', '--error-on-warnings', '.'] },
   { name: 'types', argv: ['tsc', '--noEmit'] },
@@ -19,7 +19,7 @@ const args = allArgs.filter((arg) => arg !== '--all');
 const requestedMajor = Number(process.env.TOCK_TEST_POSTGRES);
 const total = { passed: 0, failed: 0 };
 
-/** Small settings of checks whose duration is configurable: enough to see that they work. */
+/** Settings that make long tests short, but still show that they work. */
 const short = {
   TOCK_TEST_QUICK: '1',
   TOCK_MODEL_RUNS: '2',
@@ -28,8 +28,8 @@ const short = {
 };
 
 /**
- * The given files, or the quick ones, on one PostgreSQL; with --all everything on the default version, and the rest on
- * the others.
+ * Runs the given files, or the quick tests, on one PostgreSQL. With --all it runs all tests on the default version, and
+ * those that depend on PostgreSQL on the other versions.
  */
 async function tests(): Promise<(Outcome | Version)[]> {
   if (requestedMajor && args.length === 0) return [await onVersion(requestedMajor)];
@@ -44,7 +44,7 @@ async function tests(): Promise<(Outcome | Version)[]> {
   return [defaultSuite];
 }
 
-/** Whether there are advisories for the packages that users get; says clearly if the registry gave no answer. */
+/** Reports advisories for the packages that users get, or that the registry gave no answer. */
 async function advisories(): Promise<string> {
   const audited = await audit();
   if ('cannot' in audited) return `advisories: NOT CHECKED. ${audited.cannot}\n`;
@@ -54,7 +54,7 @@ async function advisories(): Promise<string> {
   return `advisories: ${found.length > 0 ? `FAILED: ${found.join('; ')}` : 'none'}\n`;
 }
 
-// Types, tests and the Worker import its output.
+// The type check, tests and the Worker import the built dashboard.
 await buildDashboard();
 if (args.length === 0 && !requestedMajor) await installBrowser(aloud);
 for (const { name, argv } of args.length > 0 ? [] : checks) {
@@ -68,7 +68,7 @@ const advisoryLines = args.length > 0 ? '' : await advisories();
 const results = await tests();
 for (const result of results) {
   if ('cannot' in result) {
-    // A version that is not available is skipped with a clear message, unless it was requested explicitly.
+    // An unavailable version fails only if it was requested; otherwise the summary says that it was not tested.
     if (requestedMajor) total.failed++;
     continue;
   }

@@ -5,11 +5,11 @@ export type Child = {
   pid: number;
   /** Resolves when the process has ended and all its output was read. */
   ended: Promise<void>;
-  /** False if it had ended. */
+  /** Returns false if the process had already ended. */
   kill(signal: NodeJS.Signals): boolean;
   /** Writes a line to its standard input. */
   writeLine(line: string): void;
-  /** Closes its standard input: the child has nothing left to do. */
+  /** Closes its standard input, which tells the child to end. */
   close(): void;
 };
 

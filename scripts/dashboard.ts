@@ -5,7 +5,7 @@ import { build } from 'esbuild';
 import { checkout } from './stack/paths.ts';
 
 const source = join(checkout, 'dashboard');
-/** The module that the Worker imports: it is not in the repository, so each command that needs it builds it first. */
+/** The module that the Worker imports. It is not in the repository, so each command that needs it builds it first. */
 const built = join(checkout, 'functions', 'dashboard', 'built.ts');
 
 const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
@@ -40,7 +40,7 @@ export async function buildDashboard(): Promise<boolean> {
   ].join('\n');
   if (existsSync(built) && readFileSync(built, 'utf8') === text) return false;
   mkdirSync(dirname(built), { recursive: true });
-  // Written atomically, because other processes may read it.
+  // The rename replaces the file atomically, because other processes may read it.
   const temporaryFile = `${built}.${process.pid}`;
   writeFileSync(temporaryFile, text);
   renameSync(temporaryFile, built);

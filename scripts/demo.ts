@@ -33,7 +33,7 @@ async function enqueue(call: Api, queue: string, paths: string[]): Promise<strin
   return ids;
 }
 
-/** Whether runs were lost; with workers it also reports which job reaped them. */
+/** Returns true if runs were lost. With workers it also prints which job reaped them. */
 async function reportReaped(
   runner: RunnerName,
   stack: Stack,

@@ -21,7 +21,7 @@ export function locked(): [name: string, Locked][] {
     .map(([path, entry]) => [path.replace(/^.*node_modules\//, ''), entry]);
 }
 
-/** Lists the licences of the packages that users get, and counts those of development packages. */
+/** Lists the licences of the packages that users get, and counts the licences of the development packages. */
 export function licences(): string {
   const all = locked();
   const shippedPackages = all.filter(([, { dev }]) => !dev);

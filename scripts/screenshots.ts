@@ -5,7 +5,7 @@ import { browserPath } from './stack/browser.ts';
 import { readDevEnv } from './stack/files.ts';
 import { home } from './stack/paths.ts';
 
-/** Screenshots of the dashboard of a running `npm start`, in both themes, on desktop and phone. */
+// Takes screenshots of the dashboard of a running `npm start`: in both themes, at the sizes of a desktop and a phone.
 const { TOCK_URL, TOCK_KEY } = readDevEnv();
 if (!TOCK_URL || !TOCK_KEY) {
   process.stderr.write('No stack is running. First run: npm start\n');

@@ -1,6 +1,6 @@
-// Prints the average and the longest sentence of each Markdown file, in words. Code, tables and headings don't count.
-// Usage: npm run sentences [-- FILE...]; without files all tracked ones. The exit code is 1 if a named file has an
-// average over 20 words or a sentence over 45, and each such sentence is printed.
+// Prints how many words the average and the longest sentence of each Markdown file have. Code, tables and headings
+// don't count. Usage: npm run sentences [-- FILE...]; the default is all tracked files. If a named file has an average
+// over 20 words or a sentence over 45, each such sentence is printed and the exit code is 1.
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 

@@ -63,7 +63,7 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
   process.stdout.write(guide(url, key, envFile, log));
 }
 
-/** Calls in SQL do not wake the alarm, so the alarm ticks where pg_cron has no seconds. */
+/** Starts the alarm by a first call over HTTP, because calls in SQL do not wake it. */
 async function wakeAlarm(url: string, key: string, signal: AbortSignal): Promise<void> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   await fetch(`${url}/v1/tick`, { method: 'POST', headers, body: '{}', signal });
@@ -72,7 +72,7 @@ async function wakeAlarm(url: string, key: string, signal: AbortSignal): Promise
 const relativePath = (name: string) => relative(process.cwd(), join(home(), name));
 
 async function main(args: string[]): Promise<number> {
-  // npm treats `npm start --reset` as its own setting, and passes it on
+  // npm takes `npm start --reset` as a setting of its own, and passes it on in the environment.
   const reset = args.includes('--reset') || process.env.npm_config_reset === 'true';
   const unknown = args.filter((arg) => arg !== '--reset');
   if (unknown.length > 0) {

@@ -7,7 +7,7 @@ import { checkout } from './stack/paths.ts';
 /** The types that client, command line and dashboard import; `npm run wire` generates them. */
 export const wireFile = join(checkout, 'client', 'wire.ts');
 
-/** JSON Schema, as far as the document uses it. */
+/** The part of JSON Schema that the OpenAPI document uses. */
 type Schema = {
   $ref?: string;
   type?: string | string[];
@@ -35,7 +35,7 @@ type Document = {
   components: { schemas: Record<string, Schema> };
 };
 
-/** An answer has every field of its schema. JSON Schema does not list a field of any JSON type as required. */
+/** An answer has every field of its schema, also those of any JSON type, which the schema does not list as required. */
 type Use = 'asked' | 'answered';
 
 const isAny = ({ description, ...rest }: Schema) => Object.keys(rest).length === 0;
@@ -72,7 +72,7 @@ function typeOf(schema: Schema, use: Use): string {
     .join(' | ');
 }
 
-/** Query strings are text: numbers and flags may be given as such. */
+/** All values of a query string are text. A caller may pass numbers and flags with their own types. */
 function inQuery(schema: Schema): Schema {
   if (schema.pattern === '^\\d{1,9}$') return { type: 'integer' };
   return schema.enum?.join() === 'true,false' ? { type: 'boolean' } : schema;

@@ -4,18 +4,18 @@ import { withClient } from '../scripts/stack/roles.ts';
 import { softly } from '../scripts/stack/step_reporter.ts';
 import { prepare, type TestCluster, testCluster } from '../scripts/stack/test_cluster.ts';
 
-/** What the run's setup tells the tests. Without a PgBouncer of ours there is no pool. */
+/** What test/setup.ts tells the tests about the cluster. Without a PgBouncer of its own there is no `poolHost`. */
 export type Stack = {
   /** PostgreSQL's major version. */
   major: number;
-  /** What it is, like `PostgreSQL 17.6 of Debian 13 in a folder, with pg_cron 1.6`. */
+  /** A description, like `PostgreSQL 17.6 of Debian 13 in a folder, with pg_cron 1.6`. */
   name: string;
   superUrl: string;
   ownerPassword: string;
   edgePassword: string;
   poolHost?: string;
   poolPort?: number;
-  /** Whether pg_cron runs in the database `tock_cron`. */
+  /** True if pg_cron runs in the database `tock_cron`. */
   cron: boolean;
   postmasterPid?: number;
   dataDir?: string;
@@ -23,26 +23,26 @@ export type Stack = {
 
 export type Database = {
   name: string;
-  /** As tock, the owner, direct. */
+  /** The URL of the owner, tock, without a pooler. */
   url: string;
-  /** As tock_edge, which may only call verbs, direct. */
+  /** The URL of tock_edge, which may only call verbs, without a pooler. */
   edgeUrl: string;
-  /** As tock_edge through PgBouncer in transaction mode. */
+  /** The URL of tock_edge through PgBouncer in transaction mode. */
   poolUrl?: string;
   superUrl: string;
-  /** A connected client as tock (or to the url given), closed by drop(). */
+  /** Connects as tock, or to the given URL. drop() closes the client. */
   connect(url?: string): Promise<pg.Client>;
-  /** Closes the clients and drops the database; the shared one only loses its clients. */
+  /** Closes the clients, and drops the database unless it is pg_cron's, which all tests share. */
   drop(): Promise<void>;
 };
 
 export type OwnCluster = Database & {
   readonly postmasterPid: number;
-  /** kill -9 of the postmaster and all its children. */
+  /** Kills the postmaster and all its children with kill -9. */
   kill9(): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Its PgBouncer anew, in a mode that it should not have. */
+  /** Restarts its PgBouncer with other settings, such as a mode that Tock does not support. */
   pool: TestCluster['pool'];
 };
 
@@ -70,7 +70,7 @@ function database(stack: Stack, name: string, drop: () => Promise<void>): Databa
     superUrl: as(username, password),
     async connect(to = url) {
       const client = new pg.Client({ connectionString: to });
-      // A killed server must fail the query at hand, not the whole test process.
+      // When the server is killed, the current query must fail, not the whole test process.
       client.on('error', () => {});
       await client.connect();
       clients.push(client);
@@ -85,12 +85,12 @@ function database(stack: Stack, name: string, drop: () => Promise<void>): Databa
 
 let count = 0;
 
-/** A migrated, empty database of the test's own: a clone of the template, without pg_cron. Or with nothing in it. */
+/** Creates a migrated, empty database without pg_cron, as a clone of the template. Another template may be given. */
 export async function freshDatabase(template = 'tock_template'): Promise<Database> {
   const stack = stackInfo();
   const name = `tock_${process.pid}_${++count}_${randomBytes(3).toString('hex')}`;
   await withClient(stack.superUrl, async (client) => {
-    // Two clones of one template at once: the second fails, as the template is in use.
+    // The lock keeps two clones apart: the second one would fail while the first one uses the template.
     await client.query("select pg_advisory_lock(hashtext('tock_template'))");
     await client.query(`create database ${name} template ${template} owner tock`);
   });
@@ -101,7 +101,7 @@ export async function freshDatabase(template = 'tock_template'): Promise<Databas
   );
 }
 
-/** pg_cron's own database, one for all tests: waits until no other test uses it, until drop(). */
+/** pg_cron's own database, which all tests share. Waits until no other test uses it; drop() frees it. */
 export async function cronDatabase(): Promise<Database> {
   const stack = stackInfo();
   if (!stack.cron) throw new Error(`There is no pg_cron in tock_cron: this is ${stack.name}.`);
@@ -112,7 +112,7 @@ export async function cronDatabase(): Promise<Database> {
   return database(stack, 'tock_cron', () => holder.end());
 }
 
-/** A cluster of the test's own, with pg_cron where the host has it, that it may kill; drop() ends it and its data. */
+/** Starts a cluster that a test may kill, with pg_cron if the host has it. drop() ends it and removes its data. */
 export async function ownCluster(): Promise<OwnCluster> {
   const made = await testCluster('tock', softly);
   const { cluster, passwords } = made;

@@ -10,7 +10,7 @@ function skip(test: TestCase): Named {
   return { name: nameOf(test), why };
 }
 
-/** What the first of some errors says, on one line, and where in a test it was. */
+/** The message of the first error, on one line, and its place in the test file. */
 function first(errors: readonly { message: string; stack?: string }[] | undefined): string {
   const [error] = errors ?? [];
   if (!error) return 'it never ran';
@@ -26,8 +26,8 @@ const broke = (module: TestModule): Named => ({
 });
 
 /**
- * A reporter that writes a Report to the file TOCK_TEST_REPORT. Every test counts, and so does a file
- * that broke outside of any.
+ * A reporter of vitest that writes a Report to the file TOCK_TEST_REPORT. It counts every test, and every file that
+ * failed outside of its tests.
  */
 export const report: Reporter = {
   onTestRunEnd(modules, errors) {
@@ -40,7 +40,7 @@ export const report: Reporter = {
       (module) =>
         module.state() === 'failed' && inState(module.children.allTests(), 'failed').length === 0,
     );
-    // A test that is pending at the end never ran: its file, or the run, was given up.
+    // A test that is still pending never ran, because its file or the whole run was stopped.
     const failures = [
       ...[...inState(all, 'failed'), ...inState(all, 'pending')].map(fail),
       ...broken.map(broke),

@@ -29,7 +29,7 @@ async function ownStack(say: StepReporter): Promise<Stack> {
   const made = await testCluster('tock_cron', say);
   const { cluster, passwords } = made;
   const { cron, major, pgbouncer } = cluster.host;
-  // From here on: migrating may fail, and nothing may stay behind.
+  // close() is set now, because the cluster must be removed even if the next step fails.
   close = made.close;
   await templates(cluster.url(), passwords.owner, passwords.edge, cron);
   const pooler = pgbouncer ? await made.pool() : null;
@@ -46,7 +46,7 @@ async function ownStack(say: StepReporter): Promise<Stack> {
   };
 }
 
-/** Somebody else's cluster: its roles tock and tock_edge get the passwords of the tests. */
+/** Prepares the cluster of TOCK_TEST_DATABASE_URL. Its roles tock and tock_edge get the passwords of the tests. */
 async function givenStack(superUrl: string): Promise<Stack> {
   const password = 'tock-test';
   await makeOwner(superUrl, password);
@@ -70,7 +70,7 @@ async function givenStack(superUrl: string): Promise<Stack> {
   return { major: Number.parseInt(postgres, 10), name, superUrl, ...passwords, cron };
 }
 
-/** vitest's globalSetup: one cluster for the run, a migrated template in it, gone at the end. */
+/** vitest's globalSetup: starts one cluster for the run, with a migrated template. It is removed at the end. */
 export async function setup(): Promise<void> {
   const given = process.env.TOCK_TEST_DATABASE_URL;
   const name = given ? 'Preparing TOCK_TEST_DATABASE_URL' : 'Starting a test cluster';

@@ -6,7 +6,7 @@ const clock = 'it is a fake clock that passes';
 const killed = 'it is what a process does until the test kills it';
 const text = 'it is text that is looked for, and never run';
 
-/** Files that may name a time to wait for, and why none of their tests fails where a machine is slow. */
+/** Files that may call sleep(), and why none of their tests fails on a slow machine. */
 const reasons: Record<string, string> = {
   'test/sleep.ts': 'all others call it',
   'test/client/leases.test.ts': 'nothing is to happen in it: with less it would go unseen',
@@ -23,10 +23,10 @@ const reasons: Record<string, string> = {
   'test/drivers/failures.test.ts': 'it is a session at work until the test ends it',
 };
 
-test('no test waits for a fixed time, but for a reason', () => {
+test('only listed files wait for a fixed time', () => {
   const wait = /\bsetTimeout\(|\bpg_sleep|\btimers\/promises|\bsleep\(\d[\d_]{2,}\)/;
   const files = globSync('test/**/*.ts', { cwd: checkout, exclude: ['test/mutants/**'] });
   const waiting = files.filter((file) => wait.test(readFileSync(`${checkout}/${file}`, 'utf8')));
-  // Await what is to come (until, becomes, blocked, expect.poll), or move the data's time.
+  // In another file, wait for a condition (until, becomes, blocked, expect.poll), or date rows back.
   expect(waiting.toSorted()).toEqual(Object.keys(reasons).toSorted());
 });

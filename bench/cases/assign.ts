@@ -11,13 +11,13 @@ const clients = 32;
 type Race = { script: string; done: string };
 
 type Raced = {
-  /** Seconds until each tenth was assigned, as far as the run got. */
+  /** Seconds until each tenth of the tasks was assigned, as far as the run got. */
   tenths: number[];
   assigned: number;
   seconds: number;
 };
 
-/** All clients assign until every task is assigned or the time is up. */
+/** Runs the script on all clients until every task is assigned or the time is up. */
 async function race(
   run: Run,
   database: TestDatabase,
@@ -31,7 +31,7 @@ async function race(
     const from = performance.now();
     await worker.ready;
     while (raced.assigned < tasks && raced.seconds < most) {
-      // counting takes as long as many calls
+      // The count runs only once a second, because it takes as long as many calls.
       await Promise.race([pause(1000), worker.over]);
       const before = { ...raced };
       const { rows } = await database.client.query({ name: 'done', text: done });
@@ -70,7 +70,7 @@ async function raced(run: Run, { system, ready, race: asked }: Side, tasks: numb
   }
 }
 
-/** A run that did not finish is compared by what it did, which flatters it. */
+/** Maximum seconds of a run. A slower run is compared by the tasks that it did, which makes it look better. */
 const most = ({ quick }: Run) => (quick ? 15 : 240);
 
 const describe = (one: Raced, tasks: number) => {
@@ -83,7 +83,7 @@ function flat(one: Raced, tasks: number): number | null {
   return all.length > 1 ? ratio(all.at(-1), all[0]) : null;
 }
 
-/** The rate over the whole run, and whether it stays constant. */
+/** Compares the rates over the whole run, and how constant they are. */
 function compared(name: string, ours: Raced, peer: string, theirs: Raced, tasks: number): Case[] {
   const note = `Tock ${describe(ours, tasks)}; ${peer} ${describe(theirs, tasks)}`;
   const [tock, other] = [whole(ours), whole(theirs)];
@@ -115,7 +115,7 @@ const joined = async (database: TestDatabase, workers: number) =>
     `select tock.join_pool('p', 'w' || n, 3600) from generate_series(1, ${workers}) n`,
   ));
 
-/** Known tasks, each for one of up to a million workers that come. */
+/** The tasks are known, and up to a million workers come; each takes one. */
 const taking = (run: Run, tasks: number): Side => ({
   system: tockOf(run),
   ready: async ({ client }) =>
@@ -128,7 +128,7 @@ const taking = (run: Run, tasks: number): Side => ({
   },
 });
 
-/** Known workers, and up to a million tasks that come by the hundred. */
+/** The workers are known, and up to a million tasks come, a hundred in each call. */
 const byTheHundred = (run: Run, tasks: number): Side => ({
   system: tockOf(run),
   ready: (database) => joined(database, tasks),
@@ -165,7 +165,7 @@ const seedElecting = (tasks: number): Side => ({
   },
 });
 
-/** Example 1: one of a thousand workers is elected and freed again; pgbench counts. */
+/** Example 1 of the seed: one of a thousand workers is elected and freed again. pgbench counts the rounds. */
 async function cycling(run: Run): Promise<Case[]> {
   const { host } = run.stack.cluster;
   const file = `${host.folder}/assign.sql`;
@@ -252,7 +252,7 @@ async function measured(run: Run): Promise<Case[]> {
   return cases;
 }
 
-/** Assignment beside the seed's functions: its speed, and whether the last task costs no more than the first. */
+/** Compares assignment with the seed's functions: the rate, and whether the last task takes as long as the first. */
 export const groups: Group[] = [
   {
     name: 'assign',

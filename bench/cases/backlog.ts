@@ -3,7 +3,7 @@ import { type Twins, twinCases } from '../size_comparison.ts';
 import type { Group, System } from '../types.ts';
 import { tockOf } from '../windows.ts';
 
-/** Cycles with a large backlog against a small one; each window leaves the backlog unchanged. Tock alone. */
+/** Compares cycles with a large and a small backlog, for Tock alone. Each window leaves the backlog unchanged. */
 export const groups: Group[] = [
   {
     name: 'backlog',

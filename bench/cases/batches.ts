@@ -18,7 +18,7 @@ const group = (
   run: (run) => livesOf(run, { systems: systemsOf(run), bytes: 100, batches, lives }),
 });
 
-/** 1, 100 and 1,000 tasks per call, the last without per-user tables; no target applies. */
+/** 1, 100 and 1,000 tasks per call. The last one leaves out the system with per-user tables. */
 export const groups: Group[] = [
   group('batches', [1, 100], [1, 100], ({ systems }) => systems),
   { ...group('large batches', [1000], [], rivals), slow: true },

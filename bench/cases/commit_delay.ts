@@ -3,7 +3,7 @@ import { caseOf, ratio, rounded, shapeOf, tockOf } from '../windows.ts';
 
 const tasks = 60_000;
 
-/** Tasks enqueued by one session, so that one stream has them all, and claims that commit synchronously. */
+/** Enqueues tasks in one session, so that one stream has them all. Claims will commit synchronously. */
 async function oneStream(database: TestDatabase): Promise<void> {
   for (let n = 0; n < tasks / 5000; n++) {
     await database.client.query(
@@ -22,7 +22,7 @@ const claim = (queue: string, alone: boolean): Work => ({
   script: `select lease, id, payload from tock.claim(p_queue => '${queue}', p_own_transaction => ${alone}) \\aset\n`,
 });
 
-/** Tock; only claims are counted, each with its own lease because it takes one task. */
+/** Tock with a count of claims alone: each claim takes one task, so the number of leases is the number of claims. */
 const claiming = (tock: System): System => ({
   ...tock,
   async counts(database) {
@@ -34,7 +34,7 @@ const claiming = (tock: System): System => ({
   },
 });
 
-// not cycles(), which remembers how fast a system is: this commit delay applies only here
+// This is not cycles(), which remembers the speed of a system. With the commit delay the speed is another one.
 async function rate(run: Run, system: System, database: TestDatabase, work: Work | null) {
   if (!work) return null;
   const got = await run.measure(database, system, [{ work, clients: run.clients }]);
@@ -57,7 +57,7 @@ async function measured(run: Run): Promise<Case[]> {
     await tock.fill(claims, 2 * tasks, shape);
     await oneStream(single);
     for (const database of [claims, single]) await run.settle(database);
-    // every flush waits for 3 ms, whatever else runs
+    // With these settings every flush waits for 3 ms, even if no other session commits.
     back = await run.configure({ commit_delay: '3000', commit_siblings: '0' });
     const counted = claiming(tock);
     const figures = await run.interleave([
@@ -94,5 +94,5 @@ async function measured(run: Run): Promise<Case[]> {
   }
 }
 
-/** With 3 ms per flush: cycles and claims of one task. */
+/** Cycles and claims of one task if each flush takes 3 ms. */
 export const groups: Group[] = [{ name: 'commit_delay', run: measured }];

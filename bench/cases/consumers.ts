@@ -6,11 +6,11 @@ import type { Case, Group, Run } from '../types.ts';
 
 const samples = (run: Run) => (run.quick ? 100 : 400);
 const warmUp = 100;
-/** No task runs between two others. */
+/** The pause between two tasks, so that each one finds the consumer idle. */
 const PAUSE_MS = 50;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Receives messages of handlers that have begun. */
+/** A server that handlers call when they start. */
 async function listener() {
   let heard = () => {};
   const server = createServer((_, response) => {
@@ -30,7 +30,7 @@ async function listener() {
   };
 }
 
-/** Milliseconds from a request until the listener's message about it, or until its answer. */
+/** Milliseconds from each request until its handler has started, or until its answer. */
 async function times(count: number, once: () => Promise<[sent: number, done: number]>) {
   const found: number[] = [];
   for (let n = -warmUp; n < count; n++) {

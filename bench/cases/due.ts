@@ -3,7 +3,7 @@ import { caseOf, floorOf, shapeOf, tockOf } from '../windows.ts';
 
 const tasks = 100_000;
 
-/** Calls until there is nothing left to do; tasks per second. */
+/** Repeats a call until it does nothing more. Returns tasks per second. */
 async function rateOf(run: Run, database: TestDatabase, call: string): Promise<number> {
   await run.settle(database);
   const started = performance.now();
@@ -18,7 +18,7 @@ async function rateOf(run: Run, database: TestDatabase, call: string): Promise<n
   return done / seconds;
 }
 
-/** Delays tasks by an hour, then moves their time back. */
+/** Enqueues tasks with a delay of an hour, then dates them back, so that they are due. */
 async function waiting({ client }: TestDatabase): Promise<void> {
   await client.query(
     `select cardinality(tock.enqueue('due', (select jsonb_agg(jsonb_build_object('delay_seconds', 3600,
@@ -48,7 +48,7 @@ async function lost(run: Run, database: TestDatabase): Promise<void> {
      where closed_at is null`,
   );
   await database.client.query('vacuum tock.leases');
-  // the claims may have reaped until now
+  // The claims may have reaped until now; this resets reap() to a position before all deadlines.
   await database.client.query(
     "update tock.maintenance_jobs set reached_at = now() - interval '1 hour', swept_at = now() where name = 'reap'",
   );
@@ -88,7 +88,7 @@ export const groups: Group[] = [
           'of leases of 1,000',
         ],
       ];
-      // each in its own transaction, or all in one: quick runs do only the first
+      // A call has a transaction of its own, or all calls share one. Quick runs measure only the former.
       const chosen = run.quick ? [calls[0], calls[2]] : calls;
       const picked = chosen.filter((one) => one !== undefined);
       const floor = await floorOf(run, 'enqueue', shapeOf(1000));

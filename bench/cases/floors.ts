@@ -2,13 +2,13 @@ import { connected } from '../cluster.ts';
 import { payload } from '../payload.ts';
 import type { Case, Figure, Group, Run, TestDatabase, Work } from '../types.ts';
 
-/** Work without a counterpart in a queue: rows by COPY, and an empty statement. */
+/** Work of PostgreSQL that no queue can avoid: rows by COPY, and an empty statement. */
 async function measured(run: Run): Promise<Case[]> {
   const database = await run.open(run.floor);
   const { host } = run.stack.cluster;
   const [file, select] = [`${host.folder}/copied`, `${host.folder}/select.sql`];
   const name = new URL(database.url).pathname.slice(1);
-  // only a superuser may COPY from a file
+  // Only a superuser may COPY from a file.
   const admin: TestDatabase = {
     url: run.superUrl(name),
     client: await connected(run.superUrl(name)),

@@ -28,8 +28,8 @@ type Twin = { ready(database: TestDatabase): Promise<void>; work: Work };
 type Seen = { held: number[]; control: number[] };
 
 /**
- * Two databases of a system run side by side with half of the connections each, and one of them has the held
- * transaction: all other changes during the minute affect both.
+ * Runs two databases of a system side by side, with half of the connections each. Only one has the held transaction, so
+ * all other changes during the minute affect both.
  */
 async function seenBy(
   run: Run,
@@ -61,7 +61,7 @@ async function seenBy(
   }
 }
 
-/** Runs each system by itself: a failure becomes the system's own note. */
+/** Runs the systems one after another. A failure becomes a note of that system. */
 async function eachOf(
   run: Run,
   systems: System[],
@@ -110,7 +110,7 @@ function casesOf(
   ];
 }
 
-/** A round takes ten seconds, including the time before its window. */
+/** Measures all cases. A round takes ten seconds, including the time before its window. */
 async function measured(run: Run): Promise<Case[]> {
   const seconds = run.quick ? run.seconds : 7.5;
   const tock = tockOf(run);
@@ -127,7 +127,7 @@ async function measured(run: Run): Promise<Case[]> {
     );
     cases.push(...casesOf(run, `${batch}`, seen, floor));
     const work = mix(batch);
-    // so that claims find tasks before the first delayed ones are due
+    // This load leaves tasks that claims find before the first delayed tasks are due.
     const ready = async (database: TestDatabase) => {
       const { rows } = await database.client.query('select from tock.streams limit 1');
       if (rows.length === 0) await run.load(database, work, { seconds: 2 });
@@ -140,5 +140,5 @@ async function measured(run: Run): Promise<Case[]> {
   return cases;
 }
 
-/** Rates in a minute with a transaction held open; peers only with one task per call. */
+/** Rates during a minute in which a transaction is held open. Peers have one task per call. */
 export const groups: Group[] = [{ name: 'held', slow: true, run: measured }];

@@ -4,7 +4,7 @@ import { type Side, twinCases } from '../size_comparison.ts';
 import type { Group } from '../types.ts';
 import { tockOf } from '../windows.ts';
 
-/** Calls in a database with many finished runs in many segments, against a new one. Tock alone. */
+/** Compares calls in a database with many finished runs in many segments with calls in a new one, for Tock alone. */
 export const groups: Group[] = [
   {
     name: 'history',

@@ -43,7 +43,7 @@ async function measured(run: Run): Promise<Case[]> {
   const all = Array.from({ length: run.clients }, () => connection(served));
   let left = 0;
   let claimed = 0;
-  // an estimate until the first window has a result
+  // These rates are an estimate until the first window has a result.
   const perSecond = new Map(batches.map((batch) => [batch, 500 * batch]));
 
   const window = async (step: Step) => {

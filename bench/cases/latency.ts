@@ -6,7 +6,7 @@ import { type Served, serve } from '../serve_worker.ts';
 import type { Case, Group, Run, System, TestDatabase } from '../types.ts';
 
 const waiters = 4;
-/** How long a consumer has waited when a task comes: up to this many seconds, evenly distributed. */
+/** A consumer has waited up to this many seconds, evenly distributed, when a task comes. */
 const longest = 2;
 const asking = (run: Run) => (run.quick ? 4 : 10);
 const pause = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
@@ -42,7 +42,7 @@ async function latencies(served: Served, queue: string, seconds: number): Promis
   return found;
 }
 
-/** The statements of a waiting consumer, from the database's transaction count with and without it. */
+/** The number of statements of a waiting consumer: the database's transactions with it minus those without it. */
 async function statements(
   database: TestDatabase,
   served: Served,
@@ -51,7 +51,7 @@ async function statements(
   const text = `select xact_commit + xact_rollback as count from pg_stat_database
     where datname = current_database()`;
   const during = async (work: () => Promise<unknown>) => {
-    // sessions report once a second
+    // The pause covers the second after which sessions report their transactions.
     await pause(1.5);
     const before = Number((await database.client.query(text)).rows[0].count);
     await work();
@@ -67,7 +67,7 @@ async function statements(
   return (waiting - alone) / waiters / seconds;
 }
 
-/** The same for a peer, from sending a job to the start of its handler, by its own runner with NOTIFY. */
+/** Milliseconds from sending a peer's job to the start of its handler, in the peer's own runner with NOTIFY. */
 async function ofPeer(run: Run, peer: System, seconds: number): Promise<number[] | null> {
   if (!['graphile-worker', 'pg-boss'].includes(peer.name)) return null;
   const database = await run.open(peer);

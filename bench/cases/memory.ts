@@ -10,7 +10,7 @@ type Sample = { database: number; processes: number; worker: number };
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** All of them repeatedly until told to stop, by HTTP in single tasks and in SQL by the hundred. */
+/** Starts mixed work: single tasks over HTTP, and hundreds of tasks in SQL. It repeats until it is stopped. */
 async function mixed(database: TestDatabase, served: Served) {
   let going = true;
   const over = (work: () => Promise<unknown>) =>
@@ -42,7 +42,7 @@ async function mixed(database: TestDatabase, served: Served) {
       done += rows.length;
       await pause(20);
     }),
-    // as pg_cron does
+    // Ticks once a second, as pg_cron does.
     over(async () => {
       await ticks.query('select tock.tick()');
       await pause(1000);
@@ -87,7 +87,7 @@ async function measured(run: Run): Promise<Case[]> {
     await touchBuffers(database);
     const stop = await mixed(database, served);
     const samples: Sample[] = [];
-    // everything that a start needs is loaded by then
+    // After this pause all processes have loaded what they need.
     await pause(run.quick ? 5000 : 30_000);
     const started = performance.now();
     for (let at = 0; at < seconds; at = (performance.now() - started) / 1000) {
@@ -114,5 +114,5 @@ async function measured(run: Run): Promise<Case[]> {
   }
 }
 
-/** Ten minutes of mixed work, with autovacuum on. */
+/** The memory use during ten minutes of mixed work, with autovacuum on. */
 export const groups: Group[] = [{ name: 'memory', slow: true, run: measured }];

@@ -14,7 +14,7 @@ async function window(run: Run, system: System, database: TestDatabase): Promise
   ]);
 }
 
-/** Half of the connections enqueue and the others claim and complete, 100 per call, at the same time. */
+/** Half of the connections enqueue, and the others claim and complete at the same time, 100 tasks per call. */
 export const groups: Group[] = [
   {
     name: 'mixed',

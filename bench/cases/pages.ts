@@ -5,8 +5,8 @@ import type { Group, TestDatabase } from '../types.ts';
 import { shapeOf, tockOf } from '../windows.ts';
 
 /**
- * Pages that a claim and its completion touch with many segments, a quarter of them kept open by a paused task,
- * against three segments. Other comparisons count pages where they are made: backlog, history, queues.
+ * Compares the pages that a claim and its completion touch with many segments and with three. A task of a paused queue
+ * keeps a quarter of the segments open. The groups backlog, history and queues count pages too.
  */
 export const groups: Group[] = [
   {

@@ -8,7 +8,7 @@ async function streamsOf(database: TestDatabase): Promise<number> {
   return rows[0].streams;
 }
 
-/** Calls that cycle through 1, 100 and 2,000 queues with the same total backlog. Tock alone. */
+/** Compares calls that cycle through 1, 100 and 2,000 queues with the same total backlog, for Tock alone. */
 export const groups: Group[] = [
   {
     name: 'queues',
@@ -22,7 +22,7 @@ export const groups: Group[] = [
           ready: run.quick ? 500_000 : 2_000_000,
           async open() {
             const database = await run.open(tock);
-            // the first calls create each queue's streams once: repeat until hardly any are new
+            // The first calls create each queue's streams. This load repeats until hardly any stream is new.
             const work = tock.enqueue(shapeOf(1, { queues }));
             for (let pass = 0, made = 0; work && pass < 8; pass++) {
               await run.load(database, work, { seconds: 4 });

@@ -11,7 +11,7 @@ const batch = 100;
 const data = JSON.parse(payload(100));
 /** The maximum number of tasks in one call over HTTP. */
 const tasks = 10_000;
-/** The number of rounds, after one to warm plans and caches. */
+/** The number of rounds after a first one, which warms plans and caches. */
 const turns = (run: Run) => (run.quick ? 1 : run.rounds);
 
 type Client = pg.Client;
@@ -45,7 +45,7 @@ async function claim(client: Client, queue: string, limit: number): Promise<Clai
 const complete = (client: Client, lease: string) =>
   client.query({ name: 'complete', text: 'select * from tock.complete($1)', values: [lease] });
 
-/** The same task this many times. */
+/** A list with the same task `count` times. */
 const times = (count: number, task: object) => Array<object>(count).fill(task);
 
 async function connections(run: Run, { url }: TestDatabase): Promise<Client[]> {
@@ -63,7 +63,7 @@ async function fanOut(client: Client, queue: string): Promise<Out> {
   const ready = await seconds(async () => {
     await complete(client, parent?.lease as string);
     const left = 'select count(*)::int as left from tock.waiting where queue = $1';
-    // a claim promotes a thousand tasks, the maintenance job ten thousand: here it runs all the time
+    // A claim promotes a thousand tasks, the maintenance job ten thousand. Here the job runs without a pause.
     while ((await client.query(left, [queue])).rows[0].left > 0) {
       await client.query('select tock.promote(10000)');
     }
@@ -72,8 +72,8 @@ async function fanOut(client: Client, queue: string): Promise<Out> {
 }
 
 /**
- * Claims and completes by the hundred over all connections until this many are done, then completes a last one, if
- * any.
+ * Claims and completes tasks by the hundred over all connections until all are done. With `callback` it then completes
+ * the callback too.
  */
 async function finish(all: Client[], queue: string, callback: boolean) {
   const from = performance.now();
@@ -108,7 +108,7 @@ async function fanIn(all: Client[], queue: string): Promise<Into> {
 
 type Moves = (client: Client, stage: number, runs: Claimed[]) => Promise<unknown>;
 
-/** Each connection claims from a stage until it is empty, then from the next; tasks per second through all stages. */
+/** Each connection claims from a stage until it is empty, then from the next. Returns tasks per second through all. */
 async function through(all: Client[], stages: string[], count: number, limit: number, ends: Moves) {
   let done = 0;
   const worker = async (client: Client) => {
@@ -144,7 +144,7 @@ async function stages(all: Client[], name: string, count: number, limit: number)
   return { pipeline, byHand };
 }
 
-/** pg-boss calls this a flow; the other peers have none. */
+/** pg-boss calls related jobs a flow. The other peers have no related jobs. */
 async function flows(run: Run): Promise<{ out: Out; into: Into }[]> {
   const system = run.systems.find(({ name }) => name === 'pg-boss');
   if (!system) return [];
@@ -168,7 +168,7 @@ async function flows(run: Run): Promise<{ out: Out; into: Into }[]> {
   }
 }
 
-/** Tock's rounds, one after the other, in one database. */
+/** Runs Tock's rounds one after the other in one database. */
 async function rounds<T>(run: Run, round: (all: Client[], n: number) => Promise<T>): Promise<T[]> {
   const database = await run.open(tockOf(run));
   const all = await connections(run, database);
@@ -273,7 +273,7 @@ async function measured(run: Run): Promise<Case[]> {
   return cases;
 }
 
-/** Related tasks: parents, callbacks, pipelines. Called through Node, as a worker would. */
+/** Related tasks: parents, callbacks, pipelines. Node sends the calls, as a worker would. */
 export const groups: Group[] = [
   {
     name: 'together',

@@ -18,7 +18,7 @@ const others = (each: number): Task[] =>
 const heavyOnes = (count: number): Task[] =>
   Array.from({ length: count }, (_, n) => ({ tenant: heavy, payload: n }));
 
-/** In order, in calls of this size, over several connections at once. */
+/** Enqueues tasks in this order, `perCall` in a call, over several connections at once. */
 async function enqueue(clients: pg.Client[], queue: string, tasks: Task[], perCall: number) {
   let next = 0;
   const each = async (client: pg.Client) => {
@@ -41,7 +41,7 @@ async function claim(client: pg.Client, queue: string): Promise<Task[]> {
   return rows;
 }
 
-/** How many tasks were claimed before each of the other tenants' tasks, until the backlog is done. */
+/** Claims the backlog. Returns, for each task of another tenant, how many tasks were claimed before it. */
 async function drained(client: pg.Client, queue: string, count: number): Promise<number[]> {
   const waits: number[] = [];
   for (let before = 0; before < count; ) {
@@ -53,7 +53,7 @@ async function drained(client: pg.Client, queue: string, count: number): Promise
   return waits;
 }
 
-/** One claim for every half batch of new tasks: how many claims each of these tasks waits for. */
+/** Enqueues half a batch before each claim. Returns how many claims each of the new tasks waits for. */
 async function flowing(client: pg.Client, queue: string, claims: number): Promise<number[]> {
   const size = perClaim / 2;
   const waits: number[] = [];
@@ -101,7 +101,7 @@ async function backlogs(
   await enqueue(clients, 'bulk', shuffled(others(each)), 100);
   const bulk = await drained(database.client, 'bulk', 2 * count);
 
-  // interleaved with other tasks, one by one: the maintenance job that runs every 5 s must detect it
+  // The heavy tenant's tasks come between others, one by one. The job that runs every 5 s must detect the tenant.
   const mixed = shuffled([...others(each), ...heavyOnes(count)]);
   const early = Math.ceil(mixed.length / 5);
   await enqueue(clients, 'drip', mixed.slice(0, early), 100);

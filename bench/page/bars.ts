@@ -12,7 +12,7 @@ type Bar = {
 
 const unmeasured = { kind: 'peer', value: null } as const;
 
-/** Minimum and maximum of a figure's windows; null for windows with another meaning, such as samples over time. */
+/** The minimum and maximum of a figure's windows. Null if the windows are not repetitions, but samples over time. */
 function spreadOf(
   { windows = {} }: Case,
   name: string,

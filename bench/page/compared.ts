@@ -3,10 +3,10 @@ import { best } from '../windows.ts';
 
 export type Standing = 'better' | 'even' | 'worse';
 
-/** A smaller difference is none: windows of one run differ by more. */
+/** A difference up to this share does not count, because windows of one run differ by more. */
 const EVEN = 0.05;
 
-/** Whether more is better: for rates and ratios, not for costs. */
+/** True for rates and ratios, where more is better; false for costs. */
 const moreIsBetter = (unit: string) => unit === 'ratio' || unit.endsWith('/s');
 
 /** Tock's figure divided by the best peer's: the highest rate or ratio, the lowest cost. */

@@ -9,7 +9,7 @@ const entities: Record<string, string> = {
 /** Escapes text for HTML and its attributes. */
 export const escaped = (text: string) => text.replace(/[&<>"']/g, (one) => entities[one] as string);
 
-/** Converts backticks of a note to code spans, and escapes the rest. */
+/** Converts text in backticks to code elements, and escapes the rest. */
 export const prose = (text: string) => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
 export function table(caption: string, head: string[], rows: string[][]): string {

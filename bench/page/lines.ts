@@ -8,7 +8,7 @@ type Chart = { title: string; x: string; y: string; lines: Line[]; most?: number
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [640, 280, 58, 12, 12, 52];
 const [wide, high] = [WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM];
 
-/** A round step for the axis, with about four steps. */
+/** A round step that divides the axis into about four parts. */
 function stepOf(most: number): number {
   const raw = most / 4;
   const ten = 10 ** Math.floor(Math.log10(raw));
@@ -23,7 +23,7 @@ const ticks = (most: number) => {
 const compact = (value: number) =>
   value.toLocaleString('en', { notation: 'compact', maximumFractionDigits: 2 });
 
-/** Lines from zero on both axes; the values are in the table beside them. */
+/** A line chart whose axes start at zero. The table beside it has the values. */
 function svg({ title, x, y, lines, most }: Chart): string {
   const points = lines.flatMap((one) => one.points);
   const right = most ?? Math.max(...points.map(([at]) => at));
@@ -54,7 +54,7 @@ function figure(chart: Chart, figures: string): string {
 <ul class="legend">${legend.join('')}</ul>${svg(chart)}${figures}</figure>`;
 }
 
-/** Consecutive windows: rates while a transaction is held open, memory during work. */
+/** The chart of windows that follow each other: rates while a transaction is held open, or memory during work. */
 function inTime(one: Case, title: string, x: string, y: string): string {
   const windows = Object.entries(one.windows ?? {});
   const lines = windows.map(
@@ -79,7 +79,7 @@ const parts = [10, 25, 50, 75, 90, 99, 100];
 const percentile = (sorted: number[], part: number) =>
   sorted[Math.max(0, Math.ceil((sorted.length * part) / 100) - 1)] ?? 0;
 
-/** Samples of a latency: the percentage of samples up to each time. */
+/** The chart of a latency's samples: the percentage of samples up to each time. */
 function spread(one: Case, title: string): string {
   const windows = Object.entries(one.windows ?? {}).map(
     ([name, seen]) => [name, seen.toSorted((a, b) => a - b)] as const,

@@ -12,7 +12,7 @@ const css = readFileSync(join(import.meta.dirname, 'page.css'), 'utf8');
 
 const idOf = (group: string) => `g-${group.replaceAll(/\W+/g, '-')}`;
 
-/** In the order of the run, groups with a peer first. */
+/** The names of the groups: those with a peer first, else in the order of the run. */
 function groupsOf({ cases }: Report): string[] {
   const first = cases.filter((one) => standing(one) !== null);
   return [...new Set([...first, ...cases].map(({ group = '' }) => group))];
@@ -92,7 +92,7 @@ function how({ command, machine, versions, settings, ...report }: Report): strin
 ${left.join('')}${systems.join('\n')}</ul>${failed ? `<h3>Failed</h3><ul>${failed}</ul>` : ''}</section>`;
 }
 
-/** The run as one page without network requests. */
+/** The run as one HTML page, which sends no network requests. */
 export function page(report: Report): string {
   const groups = groupsOf(report);
   const peers = [...new Set(report.cases.flatMap((one) => Object.keys(one.peers)))];

@@ -1,4 +1,4 @@
-/** pg-boss's flows, for bench/cases/related_tasks.ts: says what each round came to, as JSON. */
+// Runs pg-boss's flows for bench/cases/related_tasks.ts, and prints the figures of each round as JSON.
 import { PgBoss } from 'pg-boss';
 import { payload } from '../payload.ts';
 
@@ -16,7 +16,7 @@ async function seconds(work: () => Promise<unknown>): Promise<number> {
   return (performance.now() - from) / 1000;
 }
 
-/** So many jobs fetched and completed over all connections. */
+/** Fetches and completes this many jobs over all connections. */
 async function finish(name: string, count: number): Promise<void> {
   let left = count;
   const worker = async () => {
@@ -67,7 +67,7 @@ async function fanIn(name: string) {
 }
 
 const found = [];
-// the first is for plans and caches
+// The first round only warms plans and caches.
 for (let round = 0; round <= rounds; round++) {
   found.push({ out: await fanOut(`out${round}`), into: await fanIn(`in${round}`) });
 }

@@ -4,21 +4,22 @@ import { serve } from './serve.ts';
 
 type Options = {
   queues: string[];
-  /** Its runners in one process, which share the connections. */
+  /** Number of graphile-worker's runners in this process, which share the connections. */
   runners: number;
-  /** Of one runner: jobs at a time, as many as it has connections unless it is said. */
+  /** Number of jobs that a runner runs at once. Default: its number of connections. */
   concurrency?: number;
-  /** The size of its local queue and the delay of releasing jobs, in ms; -1 for none. */
+  /** The size of its local queue; -1 for none. */
   size: number;
+  /** The delay of reporting completed jobs, in ms; -1 for none. */
   delay: number;
 };
 
-/** Its own runner over tasks that read their payload and do nothing. */
+/** graphile-worker's own runner, with tasks that read their payload and do nothing else. */
 await serve<Options>(async ({ url, clients, options }) => {
   const { queues, size, delay, runners } = options;
   const share = Math.max(1, Math.floor(clients / runners));
   const { concurrency = share } = options;
-  // One more, which listens.
+  // One connection more, which listens for notifications.
   const max = share + 1;
   const pools = Array.from({ length: runners }, () => {
     const pool = new pg.Pool({ connectionString: url, max, idleTimeoutMillis: 0 });

@@ -34,7 +34,7 @@ await serve<Options>(async ({ url, clients, options }) => {
   }
 
   const call = kind === 'enqueue' ? enqueue : cycle;
-  // All at once, so that the pool opens all its connections.
+  // These calls run at once, so that the pool opens all its connections.
   await Promise.all(Array.from({ length: clients }, (_, client) => call(client, 'warm')));
   return {
     turns: clients,

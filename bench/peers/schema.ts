@@ -1,4 +1,4 @@
-/** Makes the schema of the peer that BENCH_WORK names, as its package does it. */
+// Creates the schema of the peer that BENCH_WORK names, with the peer's own package.
 const { url, name } = JSON.parse(process.env.BENCH_WORK ?? '{}');
 
 if (name === 'graphile-worker') {

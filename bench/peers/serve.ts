@@ -1,30 +1,31 @@
 import { createInterface } from 'node:readline';
 
-/** What bench/node-work.ts asks of one process. */
+/** The work that bench/node-work.ts passes to a process. */
 export type Task<O> = { url: string; clients: number; options: O };
 
 export type Options = {
   kind: 'enqueue' | 'cycle';
-  /** Tasks a call, and the bytes of JSON of each. */
+  /** Tasks per call. */
   batch: number;
+  /** Bytes of JSON of each task. */
   bytes: number;
   queues: string[];
 };
 
 export type Barrier = {
-  /** To be awaited before each turn: those that start while all are called together wait there. */
+  /** Each turn awaits this first. While all clients are called together, a turn waits here. */
   pass(): Promise<void> | undefined;
   over(): boolean;
-  /** Resolves when it is over. */
+  /** Resolves when the work is over. */
   end: Promise<void>;
 };
 
-/** Connected: `run` works until it is over, with `turns` calls at a time. */
+/** The prepared work: `run` works until the barrier says that it is over, with `turns` calls at a time. */
 export type Ready = { turns: number; run(barrier: Barrier): Promise<void> };
 
 /**
- * Says `ready`, warms up, is called by `meet`, says `met` when all calls wait at the barrier, works from
- * `go` until `stop`, and says `over`.
+ * Serves one process by lines of text. It prints `ready` and warms up. After the line `meet` it prints `met` when all
+ * calls wait at the barrier. It works from `go` until `stop`, and then prints `over`.
  */
 export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Promise<void> {
   const task: Task<O> = JSON.parse(process.env.BENCH_WORK ?? '{}');
@@ -47,7 +48,7 @@ export async function serve<O>(prepare: (task: Task<O>) => Promise<Ready>): Prom
   };
   const lines = createInterface({ input: process.stdin });
   lines.on('line', (word) => words[word]?.());
-  // the parent process has ended
+  // Standard input closes when the parent process has ended.
   lines.once('close', () => process.exit(1));
   const { turns, run } = await prepare(task);
   const pass = () => {
@@ -77,7 +78,7 @@ export async function loops(
   await Promise.all(Array.from({ length: clients }, (_, client) => loop(client)));
 }
 
-/** Each client begins elsewhere and goes round. */
+/** A function that gives each client the entries in turn. Each client begins with another entry. */
 export function round<T>(all: T[], clients: number): (client: number) => T {
   const next = Array.from({ length: clients }, (_, i) => Math.floor((i * all.length) / clients));
   return (client) => {

@@ -1,4 +1,4 @@
-/** Milliseconds from a job sent to its start, by the peer that BENCH_WORK names, in its own runner. */
+// Measures the milliseconds from sending a job to its start, in the own runner of the peer that BENCH_WORK names.
 const { url, name, seconds, gap } = JSON.parse(process.env.BENCH_WORK ?? '{}');
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

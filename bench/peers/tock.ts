@@ -11,7 +11,7 @@ await serve<Options>(async ({ url, clients, options }) => {
   const next = round(queues, clients);
 
   async function enqueue(client: number, queue: string): Promise<number> {
-    // The batch is written out in each call, as a caller has to.
+    // Each call converts the batch to JSON, as a real caller must do.
     const values = [queue, JSON.stringify(tasks)];
     await of(client).query({ name: 'e', text: 'select tock.enqueue($1, $2)', values });
     return batch;

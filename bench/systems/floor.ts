@@ -3,7 +3,7 @@ import type { System } from '../types.ts';
 
 const rows = 100_000;
 
-/** The cost of the rows in PostgreSQL itself: nothing is queued. */
+/** The cost of inserting and updating rows in PostgreSQL itself, without any queue. */
 export const floor: System = {
   name: 'floor',
   version: 'PostgreSQL itself',
@@ -23,7 +23,7 @@ export const floor: System = {
       [payload(100), rows],
     );
   },
-  /** Rows beside the updated ones, which are always the same. */
+  /** Adds rows. The updates always change the same other rows. */
   async fill({ client }, tasks, { bytes }) {
     const text = 'insert into rows (payload) select $1 from generate_series(1, $2::integer)';
     await client.query(text, [payload(bytes), Math.ceil(tasks)]);

@@ -4,7 +4,7 @@ import type { Shape, System, TestDatabase, Work } from '../types.ts';
 import { drawn } from './random_queue.ts';
 import { queueNames } from './tock.ts';
 
-/** Adds jobs; their payloads are the text of a JSON array that is parsed in the call. */
+/** Adds jobs. Their payloads are a JSON array as text, which the call parses. */
 const added = (name: string, payloads: string) => `select count(id)
   from graphile_worker.add_jobs(array(
     select (${name}, one, null, null, null, null, null, null)::graphile_worker.job_spec
@@ -30,7 +30,7 @@ async function fill({ client }: TestDatabase, tasks: number, shape: Shape): Prom
   }
 }
 
-/** The fastest of the settings that its performance page recommends. */
+/** The fastest settings among those that graphile-worker's performance page recommends. */
 function tuned(batch: number) {
   if (batch === 1) return { processes: 2, runners: 1, size: -1, delay: -1 };
   return { processes: 2, runners: 1, concurrency: 24, size: batch, delay: 0 };

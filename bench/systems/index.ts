@@ -7,10 +7,10 @@ import { singleTable } from './single-table.ts';
 import { tock } from './tock.ts';
 import { tockNode } from './tock-node.ts';
 
-/** In the order of the columns. */
+/** The systems in the order of the columns. */
 export const systems: System[] = [tock, graphileWorker, pgBoss, singleTable, perUserTables];
 
-/** Measured only if --systems names them. */
+/** Systems that are measured only if --systems names them. */
 export const more: System[] = [tockNode];
 
 export { floor };

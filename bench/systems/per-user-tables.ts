@@ -3,7 +3,7 @@ import type { System } from '../types.ts';
 
 const users = 1000;
 
-// As in the seed, except that one insert has a batch of one user, and payloads are returned.
+// The functions of the seed, except that an insert has a batch of one user's tasks, and payloads are returned.
 const functions = `
 create function ins_task_init(uid int, info text, ts timestamp) returns void language plpgsql strict as $$
 declare
@@ -70,7 +70,7 @@ export const perUserTables: System = {
     'no index, so no task can be looked up',
   ],
   upkeep: 'select 1',
-  // a random table must rarely have fewer tasks than a call takes
+  // A randomly chosen table should rarely have fewer tasks than a call takes.
   least: ({ batch }) => users * batch,
   async prepare({ client }) {
     await client.query(tables.join('\n'));

@@ -10,7 +10,7 @@ async function create(client: TestDatabase['client'], names: string[]): Promise<
   await client.query(text, [names]);
 }
 
-/** Plain rows, which its documentation offers for loading jobs by SQL. */
+/** Inserts plain rows, as pg-boss's documentation describes for jobs from SQL. */
 const inserted = (name: string, payloads: string) => `insert into pgboss.job (name, data)
   select ${name}, one from jsonb_array_elements(${payloads}::jsonb) one`;
 

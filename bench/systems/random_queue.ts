@@ -1,6 +1,6 @@
 import type { Shape } from '../types.ts';
 
-/** The queue that a pgbench script calls: a random one, so that its clients do not run in lockstep. */
+/** The queue of a call in a pgbench script: a random one, so that clients don't call the queues in the same order. */
 export const drawn = ({ queues }: Shape) =>
   queues === 1
     ? { set: '', name: "'q'" }

@@ -1,6 +1,6 @@
 import type { System } from '../types.ts';
 
-/** Not called by cycle windows: the case `assign` has its own scripts. */
+/** The parts of a system that are not used here, because the case `assign` has its own scripts. */
 const nothing = {
   lacks: [
     'no lease: a worker that vanishes keeps its task',
@@ -12,7 +12,7 @@ const nothing = {
   counts: async () => ({ enqueued: 0, finished: 0 }),
 };
 
-// As the seed task-assignment has them, word for word but for the table and the columns of what is searched.
+// The functions of the seed task-assignment, unchanged except for the table and the searched columns.
 const elect = (name: string, table: string, found: string, given: string) => `
   create function ${name}(v_${given} int) returns int as $$
   declare

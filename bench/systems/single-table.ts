@@ -20,7 +20,7 @@ function cycle({ batch }: Shape): string {
   if (batch === 1) {
     return `${claimed(1)} select id, payload from claimed \\aset\n${finish('id = :id')}`;
   }
-  // pgbench keeps only the last row, so that row carries the ids
+  // pgbench keeps only the last row, so that row has the ids of all tasks.
   return `${claimed(batch)} select id, payload, null as ids from claimed
   union all select null, null, coalesce(array_agg(id)::text, '{}') from claimed \\aset
 ${finish('id = any (:ids::bigint[])')}`;

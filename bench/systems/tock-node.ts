@@ -9,7 +9,7 @@ const options = (kind: 'enqueue' | 'cycle', shape: Shape) => ({
   processes: 2,
 });
 
-/** Tock through node-postgres, as the peers are called: shows the effect of pgbench's client. */
+/** Tock, called through node-postgres as the peers are. It shows how much of the difference is due to pgbench. */
 export const tockNode: System = {
   ...tock,
   name: 'tock (node)',

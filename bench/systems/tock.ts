@@ -11,7 +11,7 @@ const setQueue = ({ queues }: Shape) => (queues === 1 ? '' : `\\set queue random
 export const queueNames = ({ queues }: Shape) =>
   queues === 1 ? ['q'] : Array.from({ length: queues }, (_, n) => `q${n + 1}`);
 
-/** From eight connections at once, so that streams of that many writers exist. */
+/** Enqueues from eight connections at once, so that the streams of eight writers exist. */
 async function fill(database: TestDatabase, tasks: number, shape: Shape): Promise<void> {
   const names = queueNames(shape);
   const batch = Math.max(1, Math.min(1000, Math.ceil(tasks / names.length / 4)));
@@ -38,8 +38,8 @@ async function number(database: TestDatabase, sql: string): Promise<number> {
   return Number(Object.values((await database.client.query(sql)).rows[0])[0]);
 }
 
-// Counts positions: the sequence provides one per task, and one whenever a stream begins or wakes. Counting runs would
-// read all of them before each window, and so set their hint bits outside of it.
+// Tasks are counted by the sequence: it gives one position to each task, and one when a stream begins or wakes. A count
+// of runs would read them all before each window, and so set their hint bits outside the window.
 const positions = 'select last_value from tock.positions';
 
 export const tock: System = {
@@ -52,7 +52,7 @@ export const tock: System = {
   ],
   lacks: [],
   maintenance: { sql: 'select tock.tick()', every: 5 },
-  // TOCK_SQL_DIRECTORY: another sql/ to compare with
+  // TOCK_SQL_DIRECTORY names another sql/, to compare it.
   prepare: async (database) =>
     void (await migrate(database.url, { directory: process.env.TOCK_SQL_DIRECTORY })),
   fill,
@@ -63,7 +63,7 @@ export const tock: System = {
   },
   cycle(shape) {
     const args = `p_queue => ${queueOf(shape)}, p_limit => ${shape.batch}, p_own_transaction => true`;
-    // after an empty claim, :lease is still the previous one, and completing that again counts nothing
+    // After an empty claim, :lease is still the previous lease. Completing it again does not change the counts.
     const claim = `select lease, id, payload from tock.claim(${args}) \\aset`;
     const complete = 'select * from tock.complete(:lease::uuid);';
     return { by: 'pgbench', script: `${setQueue(shape)}${claim}\n${complete}\n` };

@@ -9,7 +9,7 @@ import { moment, plural, table } from '../table.ts';
 
 type ArchivedTask = Answer<'GET /v1/archive/tasks'>['tasks'][number];
 
-/** Steps and searches need a Worker, which has the store. */
+/** Refuses a step or search in this process, because only the Worker has the store. */
 function mustReachStore(api: Api): void {
   if (!api.isLocal) return;
   const next = 'Give --url and --key of the Worker.';
@@ -47,7 +47,7 @@ const status = (options: Options) =>
 
 async function putSettings(settings: { enabled: boolean; prefix?: string }, options: Options) {
   await withApi(options, async (api) => {
-    // An archive without a store would only keep segments from being dropped.
+    // Without a store the archive would never write a file, and no segment could be dropped.
     if (settings.enabled) mustReachStore(api);
     await api.call('PUT /v1/archive', { body: settings });
   });
@@ -88,7 +88,7 @@ const endSegment = (options: Options) =>
     print(options, endedSegment, () => `Segment ${segment} has ended; ${next}\n`);
   });
 
-/** An exported task is listed once the database has dropped its segment. */
+/** The archive lists a task only after the database has dropped its segment. */
 const NONE_ARCHIVED =
   'The archive has no such tasks. Tasks that are still in the database: tock tasks';
 
@@ -136,7 +136,7 @@ export function addArchive(program: Command): void {
     .action((_options, command: Command) => status(optionsOf(command)));
   archive
     .command('on')
-    .description('from now on no history is dropped that is not there, verified')
+    .description('from now on drop history only after it is archived and verified')
     .option('--prefix <path>', 'prefix of its files')
     .action((_options, command: Command) => {
       const options: Options<{ prefix?: string }> = optionsOf(command);

@@ -28,7 +28,7 @@ function refuseAfar(options: Options<Flags>): void {
   throw new Failure(`${hostname} is not this machine.`, next, 2);
 }
 
-/** Runs `one` on each connection until its share is done. `one` runs some tasks, or throws if there are none. */
+/** Calls `runOnce` `calls` times, shared among the connections. It throws if it finds no tasks. */
 async function rounds(
   apis: Api[],
   calls: number,
@@ -87,7 +87,7 @@ async function measure(
   return all;
 }
 
-/** Each SQL worker needs its own connection. */
+/** Opens one api for each worker, because each SQL worker needs a connection of its own. */
 function withApis<T>(options: Options<Flags>, count: number, work: (apis: Api[]) => Promise<T>) {
   const withMoreApis = (apis: Api[]): Promise<T> =>
     apis.length === count ? work(apis) : withApi(options, (api) => withMoreApis([...apis, api]));

@@ -27,7 +27,7 @@ async function cancelAll(ids: string[], options: Options): Promise<Changed[]> {
   return tasks;
 }
 
-/** The answer to a run's id names the task's id, so with several ids it is unknown which id is missing. */
+/** The error for unknown ids. The answer to a run's id has its task's id, so it may be unclear which id is unknown. */
 function unknownIds(ids: string[], tasks: Changed[], missing: number): Failure {
   const found = new Set(tasks.map((task) => task.id));
   const missingIds = ids.filter((id) => !found.has(id));

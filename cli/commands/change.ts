@@ -6,7 +6,7 @@ import { type Options, optionsOf, print } from '../output.ts';
 
 type Flags = { priority?: number; runAt?: string; delay?: number; payload?: string };
 
-/** As JSON text, so that the payload keeps its exact form. */
+/** The changes as JSON text, so that the payload keeps its exact form. */
 async function changesOf({ priority, runAt, delay, payload }: Flags): Promise<string> {
   const fields = Object.entries({ priority, run_at: runAt, delay_seconds: delay })
     .filter(([, value]) => value !== undefined)

@@ -20,7 +20,7 @@ type Flags = {
 type Claimed = Answer<'POST /v1/queues/{queue}/claim'>;
 type ClaimedAny = Answer<'POST /v1/claim'>;
 
-/** Claims at once, or repeats waiting calls of up to 30 seconds until there are tasks or the time is up. */
+/** Repeats claims that wait up to 30 seconds, until there are tasks or the time is up. With 0 seconds claims once. */
 async function waiting<T extends Claimed | ClaimedAny>(
   seconds: number,
   claim: (wait_seconds: number) => Promise<T>,
@@ -50,7 +50,7 @@ function text(claimed: Claimed | ClaimedAny): string {
   return claimed.lease ? lines(claimed.lease, claimed.tasks) : '';
 }
 
-/** Checks the options that --own allows. */
+/** The worker for --own, which allows only some of the options. */
 function checkedOwner(
   otherQueues: string[],
   { worker, limit, weights, wait, requestId }: Flags,
@@ -66,7 +66,7 @@ function checkedOwner(
 
 async function claim(queue: string, otherQueues: string[], options: Options<Flags>) {
   const owner = options.own ? checkedOwner(otherQueues, options) : undefined;
-  // The client repeats the call if it gets no answer.
+  // The client may retry the call, so it has a request id.
   const { limit, worker, lease, requestId = randomUUID(), wait = 0 } = options;
   const claimBody = { limit, worker, lease_seconds: lease, request_id: requestId };
   const queues = [queue, ...otherQueues];

@@ -59,7 +59,7 @@ async function concurrency_key(queue: string, name: string, options: Options<Fla
   print(options, key, () => {
     const { holders, waiting, concurrency_limit } = key;
     const state = key.paused ? 'paused, ' : '';
-    return `${visibleLine(name)}: ${state}${holders.length} of ${concurrency_limit} inside, ${waiting} waiting\n`;
+    return `${visibleLine(name)}: ${state}${holders.length} of ${concurrency_limit} running, ${waiting} waiting\n`;
   });
 }
 

@@ -8,6 +8,7 @@ import { clocks, pooling, runCheck, versions } from '../diagnosis.ts';
 import { visibleLine } from '../escape_control.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { databaseBehind } from '../settings.ts';
+import { plural } from '../table.ts';
 
 type Finding = Answer<'GET /v1/doctor'>['findings'][number];
 
@@ -18,7 +19,7 @@ export function described({ finding, severity, detail, hint }: Finding): string 
   return `${severity}: ${finding}\n${lines.join('')}`;
 }
 
-/** Checks that need a connection from this machine, if the database can be reached from here. */
+/** Runs the checks that need a connection from this machine, if the database's URL is known. */
 async function findingsFromHere(options: Options): Promise<Finding[]> {
   const { database, pooled } = databaseBehind(options);
   if (!database) return [];
@@ -33,7 +34,7 @@ async function findingsFromHere(options: Options): Promise<Finding[]> {
   ];
 }
 
-/** The app in this process has no Worker whose clock could differ: findingsFromHere() checks this machine's clock. */
+/** The server's findings. The app in this process is no Worker: findingsFromHere() checks this machine's clock. */
 async function findingsFromInside(options: Options): Promise<Finding[]> {
   return withApi(options, async (api) => {
     const { findings } = await api.call('GET /v1/doctor');
@@ -46,7 +47,8 @@ async function doctor(options: Options) {
   const wrong = findings.filter(({ severity }) => severity !== 'note').length;
   const summary = wrong === 0 ? 'All is well.\n' : '';
   print(options, { findings }, () => findings.map(described).join('') + summary);
-  if (wrong > 0) throw new Failure(`${wrong} found.`);
+  if (wrong > 0)
+    throw new Failure(`${plural(wrong, 'problem')} found.`, 'Each finding above says what to do.');
 }
 
 export function addDoctor(program: Command): void {

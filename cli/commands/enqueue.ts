@@ -40,7 +40,7 @@ function header(text: string, headers: Record<string, string> = {}): Record<stri
   return { ...headers, [name]: value.join('=') };
 }
 
-/** A call takes up to 10,000 tasks and 5 MB; batches stay well below. */
+/** A call may have 10,000 tasks and 5 MiB; batches are much smaller. */
 const batchTasks = 1000;
 const batchBytes = 2_000_000;
 
@@ -92,7 +92,7 @@ function newTask(payload: string, flags: Flags): string {
   return `{"payload":${payload}${fields && `,${fields}`}}`;
 }
 
-/** Each task is JSON text, which keeps its exact form. */
+/** Enqueues tasks that are JSON text, so that payloads keep their exact form. */
 export async function enqueued(api: Api, queue: string, tasks: string[], requestId: string) {
   const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;
   return (await api.call('POST /v1/queues/{queue}/tasks', { path: { queue }, body })).ids;
@@ -123,7 +123,7 @@ async function enqueueMany(queue: string, options: Options<Flags>): Promise<void
   if (json) print(options, { ids: all }, String);
 }
 
-/** The tasks of one call may refer to each other by index. */
+/** Enqueues all tasks in one call, so that they may depend on each other. */
 async function enqueueTogether(queue: string, options: Options<Flags>): Promise<void> {
   const tasks: string[] = [];
   for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
@@ -187,8 +187,8 @@ export function addEnqueue(program: Command): void {
     .option('--depends-on <ids>', 'run after these tasks are done, like 12,34', (ids) =>
       ids.split(','),
     )
-    .option('--on-parent-failure <what>', 'if one of them dies: cancel, run or wait')
-    .option('--include-results', 'add their results to the payload')
+    .option('--on-parent-failure <what>', 'if a parent dies: cancel, run or wait')
+    .option('--include-results', "add the parents' results to the payload")
     .option('--parent <id>', 'parent task, which is shown with it')
     .option('--pipeline <stages>', 'queues of its pipeline, like fetch,parse,index', (stages) =>
       stages.split(','),

@@ -43,8 +43,8 @@ const columns = [
 ] as const;
 
 /**
- * RFC 4180. A cell that a spreadsheet would read as a formula gets a leading apostrophe; control characters are
- * escaped.
+ * A cell as RFC 4180 writes it. A text that a spreadsheet would read as a formula gets a leading apostrophe. Control
+ * characters are escaped.
  */
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '';
@@ -56,7 +56,7 @@ function cell(value: unknown): string {
 const csv = (task: ListedTask) => `${columns.map((name) => cell(task[name])).join()}\r\n`;
 const json = (task: object) => `${visible(JSON.stringify(task))}\n`;
 
-/** Reads all fields of each task, in order; tasks that no longer exist are left out. */
+/** Reads all fields of each task, in order, without tasks that no longer exist. */
 async function fullTasks(api: Api, tasks: ListedTask[]): Promise<object[]> {
   const all: object[] = [];
   for (let offset = 0; offset < tasks.length; offset += MAX_REQUESTS) {
@@ -69,13 +69,13 @@ async function fullTasks(api: Api, tasks: ListedTask[]): Promise<object[]> {
   return all;
 }
 
-/** Writes no faster than the reader reads or the disk writes. */
+/** Resolves when the text is written, so that a slow reader or disk slows down the export. */
 const writeText = (output: Writable, text: string): Promise<void> =>
   new Promise((resolve, reject) => {
     output.write(text, (error) => (error ? reject(error) : resolve()));
   });
 
-/** The export so far ends with a whole page: a later call continues at this cursor. */
+/** The export so far, which ends with a whole page. A later call can continue at the cursor. */
 type Reached = { count: number; bytes: number; cursor: string | null };
 
 async function write(
@@ -125,7 +125,7 @@ async function exported(queue: string, options: Options<Flags>) {
     throw new Failure('--payloads needs --format jsonl.', undefined, 2);
   }
   const output = out ? await opened(out, cursor !== null) : process.stdout;
-  // Each write reports its own error: a partial export must not look complete.
+  // writeText() rejects if a write fails, so this listener only keeps the error event from ending the process.
   output.removeAllListeners('error').on('error', () => {});
   const reached: Reached = { count: 0, bytes: out ? (await stat(out)).size : 0, cursor };
   try {

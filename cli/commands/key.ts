@@ -20,7 +20,7 @@ const list = (value: string, values: string[] = []) => [
 const formatRate = (key: Pick<NewKey, 'rate_limit' | 'rate_seconds'>) =>
   key.rate_limit && `${key.rate_limit}/${key.rate_seconds}`;
 
-/** 100/60 means a hundred requests in a minute. */
+/** Parses a rate: 100/60 means a hundred requests in a minute. */
 function rate(value: string): Rate {
   if (value === 'none') return value;
   const [, limit, seconds = 1] = /^(\d+)(?:\/(\d+))?$/.exec(value) ?? [];
@@ -85,7 +85,7 @@ async function change(prefix: string, options: Options<Changed>) {
 const unknownKey = (prefix: string) =>
   new Failure(`There is no key with the prefix ${prefix}.`, 'See: tock key list', 3);
 
-/** Text that cannot be a key's prefix matches no key. */
+/** Throws for text that is not the prefix of a key. */
 function checkedPrefix(prefix: string): string {
   if (/^tock_[0-9a-f]{8}$/.test(prefix)) return prefix;
   throw unknownKey(prefix);

@@ -10,7 +10,7 @@ type Completing = { result?: string; stage?: string; end?: boolean; spawn?: stri
 type Failing = { error?: string; retryIn?: number; fatal?: boolean };
 type Extending = { lease?: number; progress?: number; note?: string };
 
-/** One object for all remaining tasks, or one for each id. */
+/** One entry with the fields for each id. */
 const forEachId = <T extends object>(ids: string[], fields: T) =>
   ids.map((id) => ({ id, ...fields }));
 

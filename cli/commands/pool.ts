@@ -47,7 +47,7 @@ async function list(pool: string | undefined, options: Options<ListFlags>) {
   }
 }
 
-/** Output for shells: the assigned task and its fencing token; the reason on stderr if there is none. */
+/** Output for shells: the assigned task (or worker) and its fencing token. Without one, stderr gets the reason. */
 function printAssignment(
   options: Options,
   answer: { state: string; fencing_token: string | null },
@@ -220,7 +220,7 @@ export function addPool(program: Command): void {
   pool
     .command('unassign <pool> <task>')
     .description('remove a task from a pool; its worker is free again')
-    .option('--fencing-token <number>', 'only while that assignment lasts')
+    .option('--fencing-token <number>', 'only if it still has this fencing token')
     .option('--again', 'let the task wait for another worker')
     .action((name: string, task: string, _options, command: Command) =>
       unassign(name, task, optionsOf(command)),

@@ -5,7 +5,7 @@ import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
 import { plural } from '../table.ts';
 
-/** After this many busy calls, purge gives up on streams that other transactions lock. */
+/** After this many calls in which other transactions lock streams, purge gives up. */
 const MAX_BUSY_CALLS = 50;
 
 async function purge(queue: string, options: Options<{ state?: string }>) {

@@ -39,7 +39,7 @@ async function putQueue(queue: string, settings: object, options: Options, messa
     api.call('PUT /v1/queues/{queue}', { path: { queue }, body: settings }),
   ).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;
-    // Settings have their field names here.
+    // This command's settings have the names of the fields, not of options.
     const detail = error.message.replace(/^--[a-z-]+/, (option) =>
       option.slice(2).replaceAll('-', '_'),
     );
@@ -52,7 +52,7 @@ async function putQueue(queue: string, settings: object, options: Options, messa
   print(options, policy, () => (message ? `${message}\n` : describe(policy)));
 }
 
-/** Requires an existing queue: otherwise a mistyped name would create one and leave the other unchanged. */
+/** Pauses or resumes an existing queue. Without the check, a mistyped name would create a queue. */
 async function pause(queue: string, paused: boolean, options: Options) {
   await withApi(options, (api) => requireQueue(api, queue));
   await putQueue(queue, { paused }, options, `${queue} ${paused ? 'is paused' : 'is resumed'}`);
@@ -106,6 +106,6 @@ export function addQueue(program: Command): void {
     .action((name: string, _options, command: Command) => pause(name, true, optionsOf(command)));
   queue
     .command('resume <queue>')
-    .description('lease its tasks again')
+    .description('allow claims of its tasks again')
     .action((name: string, _options, command: Command) => pause(name, false, optionsOf(command)));
 }

@@ -42,7 +42,7 @@ async function rerun(idTexts: string[], options: Options<Flags>) {
   if (refused > 0) throw new Failure(`${refused} of ${ids.length} tasks cannot be rerun.`);
 }
 
-/** Each call is retried with its own request id. */
+/** Reruns dead tasks page by page. Each call has a request id of its own, so a retry is safe. */
 async function redrive(queue: string, options: Options<Redriving>) {
   const { error, tenant, to, again, reason, requestId = randomUUID() } = options;
   const ids: string[] = [];
@@ -86,7 +86,7 @@ export function addRerun(program: Command): void {
     .description('rerun dead tasks of a queue that have not been rerun')
     .option('--error <text>', 'only tasks with this error, as tock dead shows it')
     .option('--tenant <tenant>', 'only tasks of this tenant')
-    .option('--to <queue>', 'in another queue')
+    .option('--to <queue>', 'add the new tasks to this queue')
     .option('--again', 'also tasks that were rerun before')
     .option(request[0] as string, request[1])
     .option(why[0] as string, why[1])

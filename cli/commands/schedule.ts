@@ -50,7 +50,7 @@ function describe(schedule: Schedule): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** JSON text, so that the payload keeps its exact form. */
+/** The settings as JSON text, so that the payload keeps its exact form. */
 async function buildSettings(queue: string, flags: Flags): Promise<string> {
   const settings = {
     queue,
@@ -151,7 +151,7 @@ async function drop(name: string, options: Options) {
   print(options, dropped, () => `${name} is dropped\n`);
 }
 
-/** Schedule names contain no space and no @; cron expressions contain one of them. */
+/** Shows the next fires of a schedule or an expression. A cron expression has a space or an @; a name has neither. */
 async function next(nameOrExpression: string, options: Options<Flags>) {
   const { count = 5, zone } = options;
   const isName = !/[\s@]/.test(nameOrExpression);
@@ -200,7 +200,7 @@ function addPut(schedule: Command): void {
     .option('--missed-limit <n>', 'with all: maximum number of tasks', wholeNumber(1, 1000))
     .option(
       '--missed-after <seconds>',
-      'from when on one is missed; else 60',
+      'a fire this late is missed; default 60',
       wholeNumber(0, 86_400),
     )
     .option('--fire-as <key>', 'payload key that receives the time of the fire')

@@ -46,7 +46,7 @@ async function series(queue: string | undefined, options: Options<Range>) {
     if (!answer.points.some(isAny)) await requireQueue(api, queue);
     return answer;
   });
-  // There are no points before Tock collected metrics.
+  // The points before the first collected metrics are empty.
   const first = all.points.findIndex((point) => isAny(point) || point.ready !== null);
   const points = first < 0 ? [] : all.points.slice(first);
   print(options, all, () => table([heading, ...points.map(row)]));

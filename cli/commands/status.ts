@@ -83,7 +83,7 @@ function drift(current: QueueStats[], previous: QueueStats[] | null, seconds: nu
   return `, ${change > 0 ? '+' : ''}${change.toFixed(1)} ready a second`;
 }
 
-/** Repeats the status, in place on a terminal; an error is printed, and polling continues. */
+/** Shows the status repeatedly, in place on a terminal. After an error it prints the error and continues. */
 async function watch(seconds: number, options: Options) {
   let previous: QueueStats[] | null = null;
   const stop = new AbortController();

@@ -12,12 +12,12 @@ type ListedTask = Answer<'GET /v1/tasks'>['tasks'][number];
 type Filter = { queue?: string; state?: string; tenant?: string };
 type Flags = { state?: string; tenant?: string; lines: number; every: number };
 
-/** Tasks older than those of the previous poll are not read again. */
+/** A poll reads only the newest tasks, up to this many. */
 const MAX_TASKS_PER_POLL = 1000;
 const MAX_PRINTED = 20_000;
 const LONGEST_PAUSE_MS = 30_000;
 
-/** The last printed state of each task, oldest first; the number of entries is limited. */
+/** The last printed state of each task, oldest first. It keeps a limited number of tasks. */
 class PrintedStates {
   readonly #said = new Map<string, string>();
 
@@ -89,7 +89,7 @@ export function addTail(program: Command): void {
       'only tasks that are waiting, ready, running, done, dead or cancelled',
     )
     .option('--tenant <tenant>', 'tasks of this tenant')
-    .option('--lines <count>', 'begin with so many that were there', wholeNumber(0, 1000), 10)
+    .option('--lines <count>', 'begin with this many existing tasks', wholeNumber(0, 1000), 10)
     .option(
       '--every <seconds>',
       'poll interval; each poll sees up to 1,000 new tasks',

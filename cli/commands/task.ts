@@ -11,7 +11,7 @@ type Run = Task['runs'][number];
 /** Final states. */
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
-/** Returns the task at once, or when it has ended within the time; each call waits up to 30 seconds. */
+/** Returns the task when it has ended or the time is up. Each call waits up to 30 seconds. */
 async function waitForEnd(api: Api, id: string, seconds: number): Promise<Task | null> {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {
@@ -27,7 +27,7 @@ function brief(value: unknown): string {
   return text.length > 100 ? `${text.slice(0, 99)}…` : text;
 }
 
-/** For example: 40 %, halfway */
+/** A progress in words, for example: 40 %, halfway */
 function progress(share: unknown, note: unknown): string | null {
   const parts = [share === null ? null : `${share} %`, note].filter((part) => part !== null);
   return parts.join(', ') || null;
@@ -73,6 +73,6 @@ export function addTask(program: Command): void {
   program
     .command('task <id>')
     .description('show a task and all its runs')
-    .option('--wait <seconds>', 'first wait for its end, at most this long', number)
+    .option('--wait <seconds>', 'wait until it has ended, at most this long', number)
     .action((id: string, _options, command: Command) => showTask(id, optionsOf(command)));
 }

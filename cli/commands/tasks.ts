@@ -13,7 +13,7 @@ type Filter = Omit<
 >;
 type Flags = Filter & { uniqueKey?: string; concurrencyKey?: string; limit: number };
 
-/** One call scans some thousand rows; a command makes at most this many calls. */
+/** Maximum number of calls of one command. A call scans some thousand rows. */
 const MAX_CALLS = 200;
 const PAGE_SIZE = 1000;
 

@@ -23,7 +23,7 @@ type Plan = {
 
 const roles = ['tock_producer', 'tock_worker', 'tock_admin', 'tock_edge'];
 
-/** More locks in one transaction need a server configured for it. */
+/** Drops at most this many tables in one transaction: each needs locks, and a server limits their number. */
 const MAX_TABLES = 1000;
 
 const planned = `select current_database() as database, to_regnamespace('tock') is not null as exists,
@@ -79,7 +79,7 @@ async function agreed({ database }: Plan): Promise<void> {
   if (typed.trim() !== database) throw new Failure('Nothing was dropped.', undefined, 2);
 }
 
-/** How long to wait for the locks of other sessions. */
+/** Waits up to 10 seconds for locks that other sessions hold. */
 const patiently = "set lock_timeout = '10s'";
 
 async function dropped(client: pg.Client, sql: string): Promise<void> {
@@ -93,7 +93,7 @@ async function dropped(client: pg.Client, sql: string): Promise<void> {
   }
 }
 
-/** A role stays if another database needs it, or if it owns objects. */
+/** Drops a role, unless another database needs it or it owns objects; then returns the reason. */
 async function dropRole(client: pg.Client, role: string): Promise<string | null> {
   await client.query('begin');
   try {

@@ -9,7 +9,7 @@ import { withDatabaseApi } from '../api.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { databaseUrl } from '../settings.ts';
 
-/** Exists in a checkout beside cli/, not in the package. */
+/** The folder of a checkout. It has scripts/, which the package does not have. */
 const checkout = fileURLToPath(new URL('..', new URL('..', import.meta.url)));
 const starter = `${checkout}scripts/bootstrap.mjs`;
 
@@ -19,7 +19,7 @@ async function start(options: Options<{ reset?: boolean }>): Promise<void> {
   const env = { ...process.env, ...(databaseOption && { DATABASE_URL: databaseOption }) };
   const args = [starter, `${checkout}scripts/start.ts`, ...(reset ? ['--reset'] : [])];
   const child = spawn(process.execPath, args, { stdio: 'inherit', env });
-  // Both processes get the terminal's Ctrl-C: the child must stop its servers first.
+  // The terminal sends Ctrl-C to both processes. This one waits until the child has stopped its servers.
   const wait = () => {};
   process.on('SIGINT', wait);
   const [code] = await once(child, 'close');
@@ -36,7 +36,7 @@ deploy the Worker with that role's URL as DATABASE_URL, or run it on Node: see d
 In SQL, without the Worker: tock enqueue hello '{"hello":"world"}' and tock claim hello
 `;
 
-/** The package has no PostgreSQL and no Worker to run: it prepares a database. */
+/** Prepares a database with a key, because the package has no PostgreSQL and no Worker to run. */
 async function prepare(options: Options): Promise<void> {
   const url = databaseUrl(options);
   const log = (message: string) => options.json || process.stdout.write(`${message}\n`);

@@ -105,7 +105,7 @@ function checkAll(rules: Record<string, Rule>, values: object, prefix = ''): voi
   }
 }
 
-/** Refuses options that the in-memory Tock would ignore and the database would not. */
+/** Refuses an option that the database supports and the in-memory Tock does not. */
 function refuseUnsupported(field: string, kind = 'option'): never {
   const hint = 'Test this with a Tock server started by npm start.';
   throw new RefusedError(
@@ -162,7 +162,7 @@ export function checkResults(results: Result[]): void {
     const prefix = `results[${n}].`;
     if (seen.has(id)) refuse(`${prefix}id`, 'each task once');
     seen.add(id);
-    // Also refuses a null stage: without a pipeline there is none to end.
+    // A null stage is refused too, because the in-memory Tock has no pipelines to end.
     if ('stage' in rest) refuseUnsupported(`${prefix}stage`);
     checkSupported([], rest, prefix);
     if (result !== undefined) check(jsonValue, `${prefix}result`, result);

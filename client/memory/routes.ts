@@ -182,7 +182,7 @@ export function answer(
     }
     throw new RefusedError(501, `The in-memory Tock does not support ${asked}.`);
   } catch (error) {
-    // 501 is not retried: the call would be refused each time.
+    // The client does not retry a 501.
     const refusal =
       error instanceof RefusedError ? error : new RefusedError(501, (error as Error).message);
     const { status, message: detail, field, hint } = refusal;

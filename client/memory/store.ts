@@ -3,7 +3,7 @@ import type { ClaimOptions, NewTask, Run, Task } from '../types.ts';
 export type StoredTask = Omit<Task, 'runs' | 'rerun_of' | 'reruns' | 'options'> & {
   /** Every attempt that started, then the ready run. */
   runs: Run[];
-  /** Its position among ready tasks. */
+  /** The task's place among the ready tasks. */
   order: number;
   due: number;
   unique_key: string | undefined;

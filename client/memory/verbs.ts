@@ -3,7 +3,7 @@ import { checkFailures, checkIds, checkLease, checkResults, checkSeconds } from 
 import { leaseEnded } from './problem.ts';
 import { backoffSeconds, type LeasedRun, type Store, type StoredLease } from './store.ts';
 
-/** Runs with a matching outcome, those of them that are new, and ids that are not in the lease. */
+/** `matching`: runs that now have this outcome. `added`: those that did not have it before. `refused`: other ids. */
 type Selection = { matching: LeasedRun[]; added: LeasedRun[]; refused: string[] };
 
 /** Operations on a lease. As in the database, a repeated call gives the same answer. */
@@ -17,7 +17,7 @@ export function leaseVerbs(store: Store) {
     return lease;
   }
 
-  /** Selects the named runs, or all remaining ones. A repeated outcome counts; a different one is refused. */
+  /** Selects the named runs, or all remaining ones. A run may repeat its outcome; a different outcome is refused. */
   function select(lease: StoredLease, outcomes: Map<string, string> | string): Selection {
     const all = typeof outcomes === 'string';
     const candidates = all
@@ -32,7 +32,7 @@ export function leaseVerbs(store: Store) {
     for (const held of added) held.ended = outcomeOf(held);
     const matchingIds = new Set(matching.map(({ task }) => task.id));
     const hasOpenRuns = [...lease.runs.values()].some(({ ended }) => ended === undefined);
-    // A lease that has ended still answers as long as it holds a run of the caller.
+    // A lease that has ended still answers a call that repeats an outcome.
     if (matching.length === 0 && (all || !hasOpenRuns)) throw leaseEnded();
     return { matching, added, refused: ids.filter((id) => !matchingIds.has(id)) };
   }

@@ -10,7 +10,7 @@ export type SqlTag = (
   ...values: (string | null)[]
 ) => PromiseLike<unknown>;
 
-/** A transaction handle; also a connection, for a separate transaction. */
+/** A client with an open transaction. A client without one adds the task in a transaction of its own. */
 export type SqlQuery = Pick<SqlClient, 'query'> | SqlTag;
 
 type EnqueueArguments<Q> = {
@@ -28,7 +28,7 @@ const tagOf =
     return client.query(text, values);
   };
 
-/** An ORM wraps the database's error as its cause. */
+/** The refusal in an error. An ORM wraps the database's error as the cause of its own. */
 function refusalOf(error: unknown): unknown {
   const refusal = asRefusal(error);
   const cause = refusal === error && error instanceof Error ? error.cause : undefined;
@@ -47,7 +47,7 @@ export async function enqueueSql<Q = AnyQueues>(
   const sql = typeof client === 'function' ? client : tagOf(client);
   const tasks = JSON.stringify([{ ...options, payload: payload ?? null }]);
   try {
-    // A cast from text: postgres.js would encode the text twice for jsonb, and Prisma sends text only.
+    // `::text::jsonb`, because postgres.js would encode a jsonb parameter twice, and Prisma sends only text.
     const [row] = rowsOf(
       await sql`select (tock.enqueue(p_queue => ${queue}::text, p_tasks => ${tasks}::text::jsonb, p_request_id => ${request_id ?? null}::text))[1]::text as id`,
     );

@@ -8,7 +8,7 @@ export type SqlClient = {
 };
 
 export type Pooled = SqlClient & {
-  /** With an error the connection is discarded. */
+  /** With an error or true, the pool discards the connection. */
   release(error?: Error | boolean): void;
   on?(event: 'error', listener: () => void): unknown;
   off?(event: 'error', listener: () => void): unknown;
@@ -30,7 +30,7 @@ type DatabaseError = Error & {
   table?: string;
 };
 
-/** Narrows a thrown value to a database error; null for anything else. */
+/** A thrown value as a database error; null if it is no Error. */
 function asDatabaseError(error: unknown): DatabaseError | null {
   try {
     return error instanceof Error ? error : null;
@@ -40,13 +40,13 @@ function asDatabaseError(error: unknown): DatabaseError | null {
 }
 
 /**
- * Whether the commit was refused, as by a deferred constraint or a serialization failure, and so rolled back. After a
- * broken connection the outcome is unknown.
+ * True if PostgreSQL refused the commit and rolled back, for example by a deferred constraint or a serialization
+ * failure. After a broken connection it is false, because the outcome is unknown.
  */
 export const isRefusedCommit = (error: unknown) =>
   /^(?!40003)(2\d|4[0-4]|P0|TK)/.test(asDatabaseError(error)?.code ?? '');
 
-/** Converts Tock's own refusals, whose SQLSTATE holds the status; other errors stay unchanged. */
+/** Converts Tock's own refusals, whose SQLSTATE contains the HTTP status. Returns other errors unchanged. */
 export function asRefusal(error: unknown): unknown {
   const { code, message, detail, hint } = asDatabaseError(error) ?? {};
   if (!message || !code || !/^TK\d{3}$/.test(code)) return error;
@@ -64,7 +64,7 @@ export function asRefusal(error: unknown): unknown {
 // segment, system errors such as ECONNRESET, and driver errors without a code, such as a closed connection.
 const transient =
   /^(08|25006|40001|40P01|42P01|53|55P03|57014|57P0|58|XX|TK503|E[A-Z]{4}|EAI_AGAIN|$)/;
-// Two claims that collided, and a missing partition: the same list as in functions/http/problem.ts.
+// Two claims collided, or a partition is missing; isTransient() of functions/http/problem.ts is the same.
 const isTransient = ({ code = '', constraint = '', table }: DatabaseError) =>
   transient.test(code) ||
   (code === '23505' && /^leases_\d+_pkey$/.test(constraint)) ||
@@ -72,7 +72,7 @@ const isTransient = ({ code = '', constraint = '', table }: DatabaseError) =>
 
 const MAX_ATTEMPTS = 6;
 
-/** Runs one statement as its own transaction and retries transient errors: each carries a lease or a request id. */
+/** Runs one statement as its own transaction. It retries transient errors: a lease or request id makes repeats safe. */
 export async function queryWithRetry<Row>(
   client: SqlClient,
   text: string,

@@ -26,7 +26,7 @@ function parseClaim({ leases, ...rest }: Row): ClaimAnswer {
   return { ...rest, leases: withQueueNames };
 }
 
-/** Claims and lease operations, one statement each. A waiting claim polls: no backend sleeps in the database. */
+/** Claims and lease operations, one statement each. A waiting claim polls, so no session sleeps in the database. */
 export function sqlSource(client: SqlClient): Claims & Leases {
   const json = (value: unknown) => (value === undefined ? null : JSON.stringify(value));
   const onLease = async <T>(text: string, values: unknown[], signal?: AbortSignal): Promise<T> => {

@@ -41,7 +41,7 @@ export const claimAny = claimSql(
 export const complete =
   'select completed, refused::text[] as refused from tock.complete(p_lease => $1, p_results => $2)';
 
-/** Begins a handler's transaction; a local setting identifies it until it ends. */
+/** Begins a handler's transaction. A setting local to it shows later that the same transaction is still open. */
 export const beginFor = (run_id: string) =>
   `begin; set local tock_client.run = '${run_id.replaceAll(/\D/g, '')}'`;
 

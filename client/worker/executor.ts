@@ -9,7 +9,7 @@ import { outcomeOfError } from './outcome.ts';
 import type { OutcomeKind } from './report_outcomes.ts';
 import { type RunTask, runTask } from './run.ts';
 
-/** Outcomes of the claimed tasks. Lost: the lease ended, or the outcome could not be reported. */
+/** Number of claimed tasks by outcome. `lost`: the lease ended, or the outcome could not be reported. */
 export type WorkCounts = Record<OutcomeKind, number>;
 
 export type ErrorListener = (error: unknown, task?: Claimed) => void;
@@ -38,7 +38,7 @@ export type Executor = {
   finish(seconds: number): Promise<void>;
 };
 
-/** How long handlers may run on after their worker has signalled the stop. */
+/** How long handlers may still run after their signals have aborted. */
 const GRACE_MS = 1000;
 
 export function createExecutor(options: ExecutorOptions): Executor {

@@ -20,8 +20,8 @@ export type Heartbeat = {
 const PROGRESS_WITHIN_MS = 1000;
 
 /**
- * Extends a lease at each third of its duration. The local end moves by as much as the server's end moved, so the two
- * clocks need not agree. `late` marks a claim that was retried: the start of its lease is unknown.
+ * Extends a lease at each third of its duration. It moves the end on the local clock by as much as the server moved its
+ * end, so the two clocks may differ. `late` is true for a claim that was retried: the start of its lease is unknown.
  */
 export function heartbeat(
   source: Leases,

@@ -22,7 +22,7 @@ export type LeasedTask = {
   end(outcome: TaskOutcome): void;
 };
 
-/** A lease of a worker: kept alive and reported until none of its tasks is left. */
+/** A lease of a worker. The batch extends it and reports outcomes until no task is left. */
 export type LeasedBatch = {
   tasks: LeasedTask[];
   /** Releases tasks that have not started; with a reason also running ones, whose signals it aborts. */
@@ -35,10 +35,10 @@ export type BatchOptions = {
   lease_seconds: number;
   late: boolean;
   report_within_ms: number;
-  /** Whether reports may wait for more outcomes of this lease, because no handler is idle. */
+  /** True if reports may wait for more outcomes of this lease, because no handler is idle. */
   canWait(): boolean;
   counted(kind: OutcomeKind, count: number): void;
-  /** None of its tasks is left. */
+  /** Called when no task of the lease is left. */
   onEmpty(): void;
   error(error: unknown): void;
 };
@@ -53,7 +53,7 @@ export function leaseBatch(
   const { counted, onEmpty, error } = options;
   const tasks = leased.tasks.map(leasedTask);
   let left = tasks.length;
-  // A counter: searching at each outcome takes a second for a lease of 10,000 tasks.
+  // A count, because a search through all tasks at each outcome takes a second for a lease of 10,000 tasks.
   let unfinished = tasks.length;
   let lost = false;
   let outcomes: TaskEnd[] = [];

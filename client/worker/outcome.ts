@@ -28,7 +28,7 @@ export function errorToJson(error: unknown): ErrorJson {
   try {
     return describe(error);
   } catch {
-    // toString() or a getter that throws, or a revoked Proxy.
+    // The value is a revoked Proxy, or its toString() or a getter throws.
     return { name: 'Thrown', message: 'The thrown value cannot be converted to text.' };
   }
 }
@@ -60,7 +60,7 @@ export function outcomeOfError(error: unknown, signal: AbortSignal): TaskOutcome
   return { kind: 'failed', report: { error: errorToJson(error), ...failureOptions(error) } };
 }
 
-/** A result that cannot be serialized fails its own task only, not the tasks reported with it. */
+/** The outcome of a task whose handler returned. A result without JSON fails only this task, not the whole report. */
 export function outcomeOfResult(report: Omit<Result, 'id'>): TaskOutcome {
   try {
     JSON.stringify(report);

@@ -14,7 +14,7 @@ export type ReportEvents = {
   error(error: unknown): void;
 };
 
-// The result is too large or not storable, or the key may not add the tasks.
+// The server refuses a result that is too large or not storable, and tasks that the key may not add.
 const isRefusal = (error: unknown) =>
   error instanceof TockError && [400, 403, 413, 422].includes(error.status);
 
@@ -33,7 +33,7 @@ export function createReporter(
   events: ReportEvents,
 ) {
   const complete = (outcomes: TaskEnd[]) =>
-    // The server updates one row, whatever the number of tasks.
+    // Without a list of tasks the server updates one row for the whole lease.
     outcomes.length === tasks.length && outcomes.every(hasNoResult)
       ? source.complete(lease)
       : source.complete(
@@ -63,7 +63,7 @@ export function createReporter(
     }
   }
 
-  /** A refused outcome must not block the others: halves the batch down to the refused one, which then fails. */
+  /** Halves the batch until the refused outcome is alone, and fails its task, so that it does not block the others. */
   async function splitRefused(
     error: unknown,
     outcomes: TaskEnd[],

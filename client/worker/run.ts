@@ -14,7 +14,7 @@ export type ResultOptions = { stage?: string | null; spawn?: Spawn };
 
 const MAX_NOTE = 500;
 
-/** Clamps progress to what a heartbeat accepts: a refused heartbeat would not extend the lease. */
+/** Limits progress to what a heartbeat accepts, because a refused heartbeat would not extend the lease. */
 const clampProgress = (progress?: number, note?: string): Progress => ({
   ...(progress !== undefined && { progress: Math.min(100, Math.max(0, progress)) || 0 }),
   ...(note !== undefined && { note: truncate(note, MAX_NOTE) }),
@@ -51,7 +51,7 @@ export function createContext(
   return [context, resultOptions];
 }
 
-/** Runs the handler; its outcome is reported afterwards, together with others: at least once. */
+/** Runs the handler. Its outcome is reported later, so the task may run again if the worker is killed before that. */
 export const runTask: RunTask = async (leased, handler, error) => {
   const [context, resultOptions] = createContext(leased);
   try {

@@ -7,7 +7,7 @@ export type StopSignal = AbortSignal & {
   left(): number;
 };
 
-// setTimeout accepts 31 bits; a worker that runs longer than 24 days needs another way to stop.
+// setTimeout accepts 31 bits, or 24 days. A worker that runs longer has no such deadline.
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 
 /** A signal that aborts with the caller's signal, at the deadline, or by stop(). */

@@ -15,7 +15,7 @@ export type WorkOptions = {
   worker?: string;
   /** Maximum number of handlers that run at once. */
   concurrency?: number;
-  /** With `low` or fewer leased tasks it claims up to `high`. Default: one task for each free handler. */
+  /** If it has leased `low` tasks or fewer, it claims up to `high`. Default: one task for each free handler. */
   prefetch?: { low: number; high: number };
   /** empty: stops when a claim finds no task. Default: runs until the signal or the deadline. */
   until?: 'empty' | Date;
@@ -23,12 +23,12 @@ export type WorkOptions = {
   for_seconds?: number;
   /** Stops the worker when aborted: see stop_seconds. */
   signal?: AbortSignal;
-  /** How long running handlers may finish after the stop; then their signals abort, and one second later their tasks are released. */
+  /** After a stop, handlers have this time to end. Then their signals abort; tasks are released a second later. */
   stop_seconds?: number;
   lease_seconds?: number;
   /** How long a claim waits for tasks, 0 to 30. A stopping worker waits for its claim to end. */
   wait_seconds?: number;
-  /** Weights of queues by name: each claim draws the queue order by them. */
+  /** Weights of queues by name. Each claim puts the queues in a random order by these weights. */
   weights?: Record<string, number>;
   /** Maximum delay of reporting an outcome together with others, while more tasks are leased. */
   report_within_ms?: number;
@@ -38,7 +38,7 @@ export type WorkOptions = {
   on_error?: ErrorListener;
 };
 
-/** Tells a worker that is about to end, or waits for its handlers, that there are more tasks to claim. */
+/** Tells a worker with `until: 'empty'` that there are more tasks to claim. */
 export type Wakeups = { count(): number; next(): Promise<void> };
 
 /** A source that runs handlers in transactions provides `run`, and completes the tasks itself. */
@@ -61,10 +61,10 @@ type ClaimLoop = {
 };
 
 const MAX_CLAIM = 10_000;
-/** Limits Retry-After of a busy server, which may be wrong. */
+/** A longer Retry-After than this is not obeyed. */
 const MAX_RETRY_SECONDS = 300;
 
-/** Errors of the listener must not break the worker, whether thrown at once or later. */
+/** Ignores errors of the listener, whether it throws or rejects, because they must not stop the worker. */
 function safeListener(onError: ErrorListener = () => {}): ErrorListener {
   return async (error, task) => {
     try {
@@ -75,7 +75,7 @@ function safeListener(onError: ErrorListener = () => {}): ErrorListener {
 
 function check(handlers: Map<string, unknown>, concurrency: number, low: number, high: number) {
   for (const [queue, handler] of handlers) {
-    // Otherwise each task would use up all its attempts.
+    // Without this check each task would use up all its attempts.
     if (typeof handler !== 'function')
       throw new TypeError(`work: ${queue} needs a function as its handler`);
   }
@@ -86,7 +86,7 @@ function check(handlers: Map<string, unknown>, concurrency: number, low: number,
   }
 }
 
-/** Null without an answer: a long-running worker retries. `late`: the start of the lease is unknown. */
+/** Claims once; null if the worker must retry. `late`: after so long a call, the start of the lease is unknown. */
 async function claim(loop: ClaimLoop): Promise<{ answer: ClaimAnswer; late: boolean } | null> {
   const { worker, lease_seconds, stopping } = loop;
   const wait_seconds = Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
@@ -106,7 +106,7 @@ async function claim(loop: ClaimLoop): Promise<{ answer: ClaimAnswer; late: bool
   }
 }
 
-/** The pause after a claim without tasks. A claim that waited needs little more; contention needs a short one. */
+/** The pause after a claim without tasks. It is short after a claim that waited or that found its streams locked. */
 function pauseMs({ wait_seconds }: ClaimLoop, { state, retry_after_seconds }: ClaimAnswer): number {
   if (state === 'passing') return 0;
   if (wait_seconds > 0) return 50;
@@ -134,7 +134,7 @@ async function claimLoop(loop: ClaimLoop): Promise<void> {
     if (loop.untilEmpty && (state === 'empty' || state === 'paused')) {
       const wasWoken = () => loop.wakeups?.count() !== wakeupsBefore;
       if (wasIdle && !wasWoken()) return;
-      // Running tasks may add new ones.
+      // The running tasks may still add tasks, so the worker does not stop yet.
       while (executor.count() > 0 && !wasWoken() && !stopping.aborted) {
         await Promise.race([executor.next(), ...(loop.wakeups ? [loop.wakeups.next()] : [])]);
       }
@@ -191,7 +191,7 @@ export async function work(
   } finally {
     stopping.stop();
     await finished;
-    // Tasks of a claim that was in flight.
+    // A claim that was sent before the stop may still bring tasks.
     await executor.whenEmpty();
   }
   return executor.counts;

@@ -34,7 +34,7 @@ function timeLabels(ticks: number[]): string[] {
   );
 }
 
-/** Isolated points, whose neighbours are unknown: no line connects them. */
+/** The points whose neighbours are unknown. No line connects them, so each is drawn as a dot. */
 const isolatedPoints: uPlot.Series.Points.Filter = (chart, series) => {
   const values = Array.from(chart.data[series] ?? []);
   return values.flatMap((value, n) =>
@@ -42,11 +42,11 @@ const isolatedPoints: uPlot.Series.Points.Filter = (chart, series) => {
   );
 };
 
-/** A colour of the page in its current theme. */
+/** The value of a CSS variable in the current theme. */
 const cssColour = (name: string) =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-/** 1, 2, 5, 10 … */
+/** Possible steps of an axis with whole numbers: 1, 2, 5, 10 … */
 const wholeSteps = Array.from(
   { length: 36 },
   (_, n) => ([1, 2, 5][n % 3] as number) * 10 ** Math.floor(n / 3),

@@ -13,7 +13,7 @@ type Props = {
   onClose(): void;
 };
 
-/** Asks before an action; Escape and Cancel close the dialog, and the focus returns. */
+/** Asks before an action. Escape and Cancel close the dialog; then the focus returns to the button. */
 export function Confirm({ title, children, buttonLabel, danger, word, onConfirm, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();

@@ -7,7 +7,7 @@ type Props = { queue: string; onClose(): void; onDone(): void };
 
 const example = '{\n  "payload": {"hello": "world"}\n}';
 
-/** Adds one task as JSON; refusals are shown beside the text. A repeated click adds the task once. */
+/** A form that adds one task as JSON, and shows a refusal beside the text. A repeated click adds the task only once. */
 export function Enqueue({ queue, onClose, onDone }: Props) {
   const { key } = useSession();
   const dialog = useRef<HTMLDialogElement>(null);

@@ -24,7 +24,7 @@ function Linked({ text }: { text: string }) {
   );
 }
 
-/** The server appends its findings about clocks. */
+/** Sorts findings by severity, because the server appends its findings about clocks. */
 export const worstFirst = (findings: readonly Finding[]) =>
   [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 

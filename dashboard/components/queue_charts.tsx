@@ -17,7 +17,7 @@ const ranges: [name: string, seconds: number, step: number][] = [
 
 const minute = 60_000;
 
-/** Rounded to whole minutes, so that the URL stays the same within a minute. */
+/** The start of a range, rounded to a whole minute, so that the URL stays the same within a minute. */
 const startTime = (seconds: number) =>
   new Date(Math.floor((Date.now() - seconds * 1000) / minute) * minute).toISOString();
 

@@ -1,4 +1,4 @@
-/** The last values as a small line; the numbers are shown beside it. */
+/** A small line of the last values. The caller shows the numbers beside it. */
 export function Spark({ values }: { values: readonly number[] }) {
   if (values.length < 2) return null;
   const max = Math.max(...values, 1);

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 
 export type Column<Row> = {
   name: string;
-  /** Numbers are aligned to the right. */
+  /** True for numbers, which are aligned to the right. */
   number?: boolean;
   show(row: Row): ComponentChildren;
   /** Sort key, if rows can be sorted by this column. */
@@ -19,7 +19,7 @@ type Props<Row> = {
   emptyText: string;
   /** The initial sort column. */
   sorted?: string;
-  /** On phones each row is a block, so that no column is cut off. */
+  /** True if each row is a block on phones, so that no column is cut off. */
   stacked?: boolean;
 };
 

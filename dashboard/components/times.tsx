@@ -1,7 +1,7 @@
 import { duration, exactTime, relative } from '../format.ts';
 import { useNow } from '../polling.ts';
 
-/** An instant as relative time; the exact instant on hover and for screen readers. */
+/** An instant as relative time. Its title has the exact instant. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const now = useNow();
   if (!at) return <>–</>;

@@ -8,10 +8,10 @@ import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
 
-/** At most this many queues are searched for concurrency keys, those with the most waiting tasks first. */
+/** Maximum number of queues that are searched for concurrency keys. Those with the most waiting tasks come first. */
 const MAX_SEARCHED_QUEUES = 20;
 
-/** The first queue with concurrency keys, if no queue is chosen; undefined while it is searched. */
+/** The first queue with concurrency keys, if no queue is chosen; null if there is none, undefined during the search. */
 function useQueueWithKeys(
   queues: string[] | undefined,
   chosen: string | null,
@@ -48,7 +48,7 @@ function useQueueWithKeys(
   return chosen ?? queueWithKeys;
 }
 
-/** The concurrency keys of one queue: the chosen one, or one that has some. */
+/** The concurrency keys of the chosen queue, or of the first queue that has some. */
 export function ConcurrencyKeys({ address }: { address: Address }) {
   const { keyInfo } = useSession();
   const all = usePolling('GET /v1/overview', keyInfo.queues ? null : {}, 30_000);

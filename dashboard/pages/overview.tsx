@@ -15,7 +15,7 @@ import type { Finding } from '../types.ts';
 type Row = Answer<'GET /v1/overview'>['queues'][number];
 type Depth = Answer<'GET /v1/queues'>['queues'][number];
 
-/** A ready task is late after this time: most queues start tasks within seconds. */
+/** The page marks a queue as late if its oldest ready task has waited longer. */
 const LATE_SECONDS = 60;
 const MOST_ROWS = 100;
 
@@ -97,7 +97,7 @@ const columns: Column<Row>[] = [
   },
 ];
 
-/** Joins rates, which are collected periodically, with current depths. */
+/** Replaces the collected depths, which may be a minute old, by current ones. */
 function joinDepths(collected: Row[], depths: Depth[] | undefined): Row[] {
   const depthByName = new Map(depths?.map((depth) => [depth.name, depth]));
   return collected.map((row) => ({ ...row, ...depthByName.get(row.name) }));

@@ -169,7 +169,7 @@ function DeadGroups({ queue, dead }: { queue: string; dead: number | null | unde
   const polled = usePolling('GET /v1/queues/{queue}/dead', { path, query }, 10_000);
   const may = useMay();
   const action = useAction();
-  // Without the error the call would rerun all dead tasks.
+  // The call must name the error, or it would rerun all dead tasks of the queue.
   const redrive = async (error: string) => {
     type ChangedPart = Answer<'POST /v1/queues/{queue}/redrive'>;
     let cursor: string | null = null;

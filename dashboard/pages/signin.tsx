@@ -3,7 +3,7 @@ import { ThemeSwitch } from '../theme.tsx';
 
 type Props = { signIn(key: string): void; why: string | null; trying: boolean };
 
-/** The key stays in this tab: it is sent only to this server, and deleted with the tab. */
+/** The form that asks for a key. The key is sent only to this server, and deleted when the tab closes. */
 export function SignIn({ signIn, why, trying }: Props) {
   const [key, setKey] = useState('');
   useEffect(() => {

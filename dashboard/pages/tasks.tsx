@@ -23,7 +23,7 @@ const fields = [
 type Name = (typeof fields)[number][0];
 type SearchForm = Partial<Record<Name | 'archive', string>>;
 
-/** Tasks per page; a call that scans much and finds nothing also returns a cursor. */
+/** Tasks of a page. A call may find fewer and still return a cursor, because it scans a limited number of rows. */
 const LIMIT = 50;
 
 /**
@@ -35,7 +35,7 @@ function instant(local: string | undefined): string | undefined {
   return Number.isNaN(at.getTime()) ? local : at.toISOString();
 }
 
-/** Maximum calls per page: one call scans a limited number of rows and may find little. */
+/** Maximum number of calls for one page. */
 const MOST_CALLS = 20;
 
 /** The reason why a search is impossible, or null. */

@@ -8,7 +8,7 @@ const { TOCK_URL = '', TOCK_KEY = '', CALL_SECONDS = '3' } = process.env;
 const call_seconds = Number(CALL_SECONDS);
 // How long running handlers may continue when the time is up.
 const stop_seconds = 2;
-// Then the handlers are stopped, and their tasks released a second later; a claim may also be under way.
+// A stop takes stop_seconds, then a second until the release of the tasks. A claim sent before may add call_seconds.
 const reserve_seconds = stop_seconds + 1 + call_seconds + 1;
 
 const tock = createTock({

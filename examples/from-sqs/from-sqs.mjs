@@ -29,7 +29,7 @@ const aws = new AwsClient({
 });
 const stop = stopSignal();
 const fifo = SQS_QUEUE_URL.endsWith('.fifo');
-// SQS' long poll takes 20 s. The call that ends with the queue uses none, except to ask all its servers.
+// A long poll of SQS takes up to 20 s. With UNTIL_EMPTY a poll of 1 s suffices: unlike one of 0 s, it asks all servers.
 const wait_seconds = UNTIL_EMPTY ? 1 : 20;
 
 async function sqs(action, body) {
@@ -48,7 +48,7 @@ async function sqs(action, body) {
   return response.json();
 }
 
-/** A refused message is refused again; one without an answer may succeed. */
+/** After a refusal by SQS this program ends, because a retry would be refused too. Otherwise it waits and retries. */
 async function unreceived(error) {
   console.error(`${error}`);
   if (error.status < 500) process.exit(1);
@@ -63,7 +63,7 @@ function payloadOf({ Body }) {
   }
 }
 
-/** Whether the task was accepted. A redelivered message has the same request id, so it is the same task. */
+/** True if Tock has accepted the task. A redelivered message has the same request id, so it adds no second task. */
 async function moved(message) {
   const { MessageId, Attributes: { MessageGroupId } = {} } = message;
   const options = {
@@ -79,7 +79,7 @@ async function moved(message) {
   }
 }
 
-/** The messages that may be deleted; for a FIFO queue in order, up to the first failure. */
+/** Enqueues messages and returns those that may be deleted. For a FIFO queue it stops at the first failure. */
 async function moveAll(messages) {
   if (!fifo) {
     const done = await Promise.all(messages.map(moved));
@@ -106,7 +106,7 @@ while (!stop.aborted) {
   const through = await moveAll(messages);
   if (through.length > 0) {
     const Entries = through.map(({ ReceiptHandle }, n) => ({ Id: `${n}`, ReceiptHandle }));
-    // A message that is not deleted is delivered again, and is then the same task.
+    // SQS delivers a message again if it is not deleted. Then Tock returns the same task.
     await sqs('DeleteMessageBatch', { Entries }).catch((error) => console.error(`${error}`));
   }
   count += through.length;

@@ -24,7 +24,7 @@ const worked = await tock.work('links', ask, {
   until: 'empty',
   for_seconds: Number(TOCK_FOR_SECONDS),
   signal: stopSignal(),
-  // A cancelled job has 7.5 seconds after its interrupt.
+  // GitHub kills a cancelled job 7.5 seconds after it has sent the interrupt.
   stop_seconds: 2,
   on_error(error, task) {
     console.error(`task ${task?.id ?? '-'}, attempt ${task?.attempt ?? '-'}:`, error);

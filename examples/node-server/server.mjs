@@ -14,7 +14,7 @@ if (!DATABASE_URL) {
 
 const log = (error) => console.error(error);
 
-// Answers, and work that continues after an answer, such as a push.
+// The work that must end before this process does: answers, and what continues after an answer, such as a push.
 const under_way = new Set();
 function waitUntil(promise) {
   const one = Promise.resolve(promise)
@@ -35,7 +35,7 @@ function alarmIn(env) {
   const set = (time) => {
     clearTimeout(timer);
     at = time;
-    // setTimeout() fires at once for longer times; firing early does no harm.
+    // setTimeout() would fire at once for a longer time. An early alarm does no harm.
     if (time !== null)
       timer = setTimeout(ring, Math.min(Math.max(0, time - Date.now()), 2 ** 31 - 1));
   };
@@ -81,15 +81,15 @@ async function readOn(incoming) {
 }
 
 async function answer(incoming, outgoing) {
-  // A waiting claim learns that its client has disconnected.
+  // This signal tells a waiting claim that its client has disconnected.
   const gone = new AbortController();
   outgoing.on('close', () => gone.abort());
   try {
     const request = requestOf(incoming, gone.signal);
     const response = await tock.fetch(request, env, { waitUntil, passThroughOnException() {} });
     const headers = Object.fromEntries(response.headers);
-    // Otherwise a client that keeps its connection busy would keep this process alive. Behind an unread body no
-    // further request is read.
+    // During a shutdown a client must not keep its connection, or this process would not end. After a body that was not
+    // read to its end, the connection cannot carry another request.
     if (!server.listening || !incoming.complete) headers.connection = 'close';
     outgoing.writeHead(response.status, headers);
     outgoing.flushHeaders();
@@ -110,7 +110,7 @@ server.once('error', ({ message }) => {
 });
 server.listen(Number(PORT), HOST, () => {
   console.log(`Tock listens on http://${HOST}:${server.address().port}`);
-  // Runs what became due while no server ran.
+  // Runs work that became due while no server ran.
   waitUntil(namespace.get().fetch());
 });
 

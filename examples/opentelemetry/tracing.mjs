@@ -1,4 +1,4 @@
-// Tasks in OpenTelemetry traces, by its messaging conventions: a span for the enqueue, and below it a span for each
+// Tasks in OpenTelemetry traces, by its conventions for messaging: a span for the enqueue, with a child span for each
 // attempt.
 import {
   context,
@@ -11,7 +11,7 @@ import {
 
 const tracer = trace.getTracer('tock');
 
-/** Runs `run` in a span, which fails with it. */
+/** Runs `run` in a span. If `run` fails, the span has the error. */
 export function spanned(name, options, parent, run) {
   return tracer.startActiveSpan(name, options, parent, async (span) => {
     try {
@@ -44,7 +44,7 @@ export function headers() {
 /** The context of a request or a task. */
 export const contextOf = (carrier) => propagation.extract(ROOT_CONTEXT, carrier ?? {});
 
-/** Enqueues a task, whose attempts are below this span. */
+/** Enqueues a task in a span. The spans of its attempts are children of this span. */
 export function enqueue(tock, queue, payload, options) {
   const kind = SpanKind.PRODUCER;
   const attributes = about('send', queue);
@@ -55,7 +55,7 @@ export function enqueue(tock, queue, payload, options) {
   });
 }
 
-/** For work() and createWorker(): each attempt is a span below the enqueue's. */
+/** Middleware for work() and createWorker(): each attempt gets a span, a child of the enqueue's span. */
 export function middleware(task, run) {
   const attributes = {
     ...about('process', task.queue),

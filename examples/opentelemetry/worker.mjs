@@ -1,5 +1,5 @@
-// Sends orders to a warehouse. Each attempt is a span in the trace of the order's request, which the warehouse
-// receives too.
+// Sends orders to a warehouse. Each attempt is a span in the trace of the order's request. The request to the warehouse
+// continues this trace.
 import { createTock } from 'tock/client';
 import { stopSignal } from 'tock/client/node';
 import { headers, middleware } from './tracing.mjs';
@@ -14,7 +14,8 @@ async function send({ id, payload }, { signal }) {
   return { status: response.status };
 }
 
-// With TOCK_UNTIL=empty it ends when the queue is empty. With batched span export, call the SDK's shutdown() then.
+// With TOCK_UNTIL=empty the worker ends when the queue is empty. If spans are exported in batches, call the SDK's
+// shutdown() after that.
 await tock.work('orders', send, {
   middleware,
   ...(TOCK_UNTIL === 'empty' && { until: 'empty' }),

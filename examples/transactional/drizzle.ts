@@ -1,4 +1,4 @@
-// An order and its task in one transaction, with Drizzle on node-postgres, through a transaction pooler too.
+// An order and its task in one transaction, with Drizzle on node-postgres. A transaction pooler may be between them.
 //   await placeOrder(drizzle(new pg.Pool({ connectionString: process.env.DATABASE_URL })), 'ann@a.example', 4200);
 import { sql } from 'drizzle-orm';
 import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
@@ -18,7 +18,7 @@ const asking =
   (...query) =>
     session.execute(sql(...query));
 
-/** Stores the order and the task that writes its receipt: both, or neither. */
+/** Stores the order and the task that writes its receipt; either both or neither. */
 export function placeOrder(db: NodePgDatabase, customer: string, total_cents: number) {
   return db.transaction(async (tx) => {
     const [order] = await tx

@@ -1,4 +1,4 @@
-// An order and its task in one transaction, with postgres.js, whose `sql` needs nothing around it.
+// An order and its task in one transaction, with postgres.js, whose `sql` fits enqueueSql() as it is.
 //   await placeOrder(postgres(process.env.DATABASE_URL), 'ann@a.example', 4200);
 // Through a transaction pooler that keeps no prepared statements: postgres(url, { prepare: false }).
 import type { Sql } from 'postgres';

@@ -1,10 +1,10 @@
 // An order and its task in one transaction, with Prisma.
 //   await placeOrder(new PrismaClient({ adapter }), 'ann@a.example', 4200);
-// Where the schema has the model, tx.order.create() stands in the place of the insert.
+// If your schema has the model, use tx.order.create() instead of the insert.
 import { enqueueSql } from 'tock/client/sql';
 import type { Queues } from './queues.ts';
 
-/** The part of a PrismaClient that is needed; a project's own client has it. */
+/** The part of a PrismaClient that placeOrder() needs. */
 type Transaction = {
   $queryRaw<T>(strings: TemplateStringsArray, ...values: unknown[]): PromiseLike<T>;
 };

@@ -1,2 +1,2 @@
-/** The queues with the types of their payloads; a worker uses the same type: createTock<Queues>(…). */
+/** The queues with the types of their payloads. A worker uses the same type: createTock<Queues>(…). */
 export type Queues = { receipts: { order_id: number; to: string } };

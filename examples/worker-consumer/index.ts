@@ -1,5 +1,4 @@
-// A Worker that serves the HTTP API, and writes an invoice for each order exactly once, even if it is killed at any
-// point.
+// A Worker that serves the HTTP API and writes one invoice for each order, even if the Worker is killed at any point.
 import { createWorker, defineConsumer } from 'tock/worker';
 import * as v from 'valibot';
 
@@ -20,8 +19,8 @@ const invoices = defineConsumer({
     if (response.status === 429) retryIn(60, 'the rates are busy');
     if (!response.ok) throw new Error(`the rates service answers ${response.status}`);
     const { rate } = (await response.json()) as { rate: number };
-    // The invoice and the end of the task are one statement: both are stored, or neither. An order that was enqueued
-    // twice gets one invoice.
+    // One statement stores the invoice and completes the task; either both happen or neither. An order that was
+    // enqueued twice gets one invoice.
     await completeWith(
       `insert into shop.invoices (order_id, euro_cents) values ($1, $2) on conflict do nothing`,
       [order_id, Math.round(cents * rate)],

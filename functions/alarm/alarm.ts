@@ -19,20 +19,20 @@ export type AlarmState = {
 export type AlarmObject = { fetch(): Promise<Response>; alarm(): Promise<void> };
 export type AlarmClass = new (state: AlarmState, env: Bindings) => AlarmObject;
 
-/** Delay between a notification and its alarm; notifiers send one each half second. */
+/** Time from a notification to its alarm. A notifier sends one each half second at most; one alarm covers several. */
 const SETTLE_MS = 1000;
-/** Margin against the database's clock. */
+/** Added to each alarm, so that a small difference of the clocks does not make it fire too early. */
 const MARGIN_MS = 5;
 const FIRST_BACKOFF_MS = 1000;
 const MAX_BACKOFF_MS = 5 * 60_000;
-/** When the alarm fires again if the object is killed during a run; longer than any run. */
+/** If the object is killed during a run, its alarm fires again after this time, which is longer than any run. */
 const RETRY_IF_KILLED_MS = 60_000;
-/** Number of alarms at once for a time that has passed; maintenance jobs are due within ten seconds anyway. */
+/** After this many alarms in a row for the same passed time, the alarms back off. */
 const MAX_LATE_ALARMS = 10;
 /** Interval between checks for history to archive. No alarm is set for the check alone, only for remaining work. */
 const ARCHIVE_MS = 60_000;
 
-/** Failures in a row, and alarms in a row for one passed time; stored, because an idle object is evicted. */
+/** Failures in a row, and alarms in a row for one passed time. Stored, because Cloudflare evicts an idle object. */
 type AlarmHistory = { failures: number; late: number; passed_at: string | null };
 const noFailures: AlarmHistory = { failures: 0, late: 0, passed_at: null };
 
@@ -40,9 +40,9 @@ const backoff = (times: number) =>
   Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(20, times));
 
 /**
- * The Durable Object that wakes the database when something is due, and only then: its alarm is next_wake_at(), kept in
- * its storage. alarm() never throws, because Cloudflare gives up after six failures. It sets the next alarm before it
- * starts, because a killed run counts as a failure too.
+ * The Durable Object that wakes the database when work is due, and only then. Its storage keeps the alarm, set to
+ * next_wake_at(). alarm() catches the errors of its work, because Cloudflare stops retrying after six failures. A run
+ * that is killed fails too, so alarm() sets the next alarm before it starts.
  */
 export function createAlarm(connect: Connect, consumers: Consumers, seconds: number): AlarmClass {
   return class Alarm implements AlarmObject {
@@ -57,12 +57,12 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
       this.#env = env;
     }
 
-    /** Receives the notification that something may have become due sooner. */
+    /** Receives the notification that work may be due before the pending alarm. */
     async fetch(): Promise<Response> {
       const at = Date.now() + SETTLE_MS;
       const scheduled = await this.#storage.getAlarm();
       if (scheduled === null || scheduled > at) await this.#storage.setAlarm(at);
-      // The pending alarm may be too early for later requests that this notification covers.
+      // The pending alarm may fire before the last request that this notification covers, so another one follows.
       else await this.#storage.put('again', at);
       return new Response(null, { status: 204 });
     }
@@ -112,7 +112,7 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
       }
     }
 
-    /** Archives, and returns when to continue with the rest. */
+    /** Archives for a limited time, and returns when to continue if work is left. */
     async #archive(): Promise<number | null> {
       if (Date.now() < this.#archivedAt + ARCHIVE_MS) return null;
       this.#archivedAt = Date.now();
@@ -132,7 +132,7 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
       return Date.now() + backoff(this.#past.failures++);
     }
 
-    /** Backs off for work that stays due after each run, such as a failing maintenance job, so that the database can sleep. */
+    /** Backs off if the same work stays due, such as a failing maintenance job, so that the database can sleep. */
     #unlessStuck(ms: number, passed_at: string | null): number {
       const same = passed_at !== null && passed_at === this.#past.passed_at;
       const late = same ? this.#past.late + 1 : 0;

@@ -5,7 +5,7 @@ import { type SerialConnection, serialConnection } from '../consumers/serial_con
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
-// A duration from now: the two clocks need not agree.
+// The database returns a duration from now, because its clock and the Worker's may differ.
 const ms = (at: string) =>
   `select ceil(extract(epoch from w.at - clock_timestamp()) * 1000)::float8 as ms, w.at::text as at from ${at} as w (at)`;
 const TICK = ms('least(tock.tick(), tock.tick_by())');
@@ -13,18 +13,18 @@ const NEXT = ms('least(tock.next_wake_at(), tock.tick_by())');
 
 /** While consumers work, ticks run at least once a second. */
 const TICK_MS = 1000;
-/** A time that has passed may belong to a failing maintenance job. */
+/** Delay of the next cycle if work is still due after a tick, for example a failing maintenance job. */
 const LATE_MS = 1000;
 /** The shortest time for which a drain starts. */
 const LEAST_MS = 5000;
-/** Statements of the invocation that ticks leave to its consumers. */
+/** Number of the invocation's statements that ticks leave for the consumers. */
 const RESERVED_STATEMENTS = 25;
 
 type Due = { ms: number | null; passed_at: string | null };
 
 /** The result of one alarm cycle. */
 export type CycleResult = Due & {
-  /** Errors; the cycle ran to its end nevertheless. */
+  /** Errors that did not stop the cycle. */
   errors: unknown[];
 };
 
@@ -38,7 +38,7 @@ async function queryDue(connection: SerialConnection, text: string): Promise<Due
 const sooner = (a: number | null, b: number | null) =>
   a === null || b === null ? (a ?? b) : Math.min(a, b);
 
-/** Ticks as work falls due, and wakes the consumers each time, until they have ended. */
+/** Ticks when work is due and wakes the consumers after each tick, until they have ended. */
 async function tickWhile(
   connection: SerialConnection,
   draining: Promise<unknown>,
@@ -68,7 +68,7 @@ function logTickError(error: unknown): null {
   return null;
 }
 
-/** Drains ready tasks, and repeats if a tick came too late for the last claims. */
+/** Drains ready tasks. Drains again if a tick during the drain may have made tasks ready after its last claims. */
 async function consume(
   connection: SerialConnection,
   env: Bindings,
@@ -112,11 +112,11 @@ async function consume(
   return { ...after, ms: sooner(after.ms, again_seconds && again_seconds * 1000), errors };
 }
 
-/** True if the database has answered: then consumers can run. */
+/** True if the error is an answer of the database, so consumers can run. */
 const isReached = (error: unknown) =>
   !/^(08|57P0|TK503)/.test((error as { code?: string }).code ?? '08');
 
-/** Runs what is due, then drains what is ready; returns the milliseconds until the next cycle, null if nothing is pending. */
+/** Runs due work, then drains ready tasks. Returns the milliseconds until the next cycle, null if none is needed. */
 export async function alarmCycle(
   connect: Connect,
   env: Bindings,

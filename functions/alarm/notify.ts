@@ -6,10 +6,10 @@ import { NOTIFY_ALARM_MS } from '../timeouts.ts';
 /** One notification covers all requests within this time; the alarm fires a second later. */
 const QUIET_MS = 500;
 
-/** A moved or overloaded object recovers soon; a Worker has 30 s after its response. */
+/** A moved or overloaded object recovers soon, and a Worker has 30 s after its response. */
 const RETRY_MS = [100, 500, 2000, 8000];
 
-/** Notifies the Durable Object that something may be due sooner than its alarm; retries on failure. */
+/** Notifies the Durable Object that work may be due before its alarm; retries on failure. */
 export function alarmNotifier() {
   let notified_at = Number.NEGATIVE_INFINITY;
   return async ({ ALARM }: Bindings): Promise<void> => {
@@ -22,7 +22,7 @@ export function alarmNotifier() {
         await stub.fetch('https://alarm/', { method: 'POST', signal });
         return;
       } catch (error) {
-        // In the meantime the next call notifies.
+        // A call during the pause notifies too.
         notified_at = Number.NEGATIVE_INFINITY;
         if (delay_ms === null) logError(error);
         else await pause(delay_ms);

@@ -44,7 +44,7 @@ const physical: Record<Kind, Omit<SchemaElement, 'name'>> = {
   id: { type: 'INT64' },
   whole: { type: 'INT32' },
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
-  // Both types: older readers know only the first, which does not state UTC.
+  // The column has both types, because older readers know only converted_type, which does not state UTC.
   micros: {
     type: 'INT64',
     converted_type: 'TIMESTAMP_MICROS',
@@ -63,8 +63,8 @@ export const schema: SchemaElement[] = [
       repetition_type: kind.endsWith('?') ? 'OPTIONAL' : 'REQUIRED',
     }),
   ),
-  // For readers of the files: on the last run of a task, how the task ended (dead or failed). It is derived from the
-  // other columns, so SQL and the digest don't include it, and older files don't have it.
+  // For other programs that read the files: how the task ended, on its last run. It is derived from the other columns,
+  // so SQL and the digest don't include it. Older files don't have it.
   { name: 'task_state', ...physical.text, repetition_type: 'OPTIONAL' },
 ];
 
@@ -77,7 +77,7 @@ const toValue: Record<Kind, (text: string) => unknown> = {
   flag: (text) => text === 'true',
 };
 
-/** PostgreSQL writes small numbers as 1e-05; JavaScript writes those below 1e-6 as 1e-7. */
+/** A number as PostgreSQL writes it: 0.00001 is 1e-05 there, and 0.00001 in JavaScript. */
 function realText(value: number): string {
   const [digits = '', exponent = '0'] = value.toExponential().split('e');
   const isSmall = value !== 0 && Number(exponent) < -4;

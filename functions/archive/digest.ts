@@ -8,7 +8,7 @@ export async function sha256(bytes: Uint8Array): Promise<string> {
   return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The same digest as archive_rows() in SQL: runs ordered by stream and position, which are the halves of the id. */
+/** The same digest as archive_rows() in SQL, of the runs ordered by stream, then position. An id consists of both. */
 export async function digestOf(rows: readonly RunTexts[]): Promise<string> {
   const sorted = rows.map((row) => {
     const id = BigInt(row[idAt] ?? 0);

@@ -8,7 +8,7 @@ import type { Store } from './store.ts';
 const erasedColumns: Column[] = ['payload', 'result', 'error', 'note'];
 const textOf = (row: RunTexts, column: Column) => row[indexOf(column)] ?? null;
 
-/** The runs of a file without the data of erased tasks; null if there was none. */
+/** The runs of a file without the data of erased tasks; null if the file has no such data. */
 async function withoutErased(
   query: Query,
   rows: RunTexts[],
@@ -29,7 +29,7 @@ async function withoutErased(
   return changed ? rows : null;
 }
 
-/** Replaces a file; the old object is deleted at once, or by a later step. */
+/** Replaces a file. If the old object cannot be deleted now, a later step deletes it. */
 async function rewrite(
   query: Query,
   store: Store,
@@ -57,7 +57,9 @@ async function eraseFile(query: Query, store: Store, path: string, erased: Set<s
   const newPath = row.path as string;
   try {
     if (!remaining)
-      throw new Error(`the archive's store does not have ${path}, a file of the archive`);
+      throw new Error(
+        `the archive's store does not have ${path}, so tasks cannot be erased from it: put the file back into the bucket`,
+      );
     await rewrite(query, store, path, remaining, newPath);
     return true;
   } catch (error) {

@@ -41,7 +41,7 @@ export const missingFileHint =
 
 const textOf = (row: RunTexts, column: Column) => row[indexOf(column)] ?? null;
 
-/** As PostgreSQL writes it in JSON: microseconds, without trailing zeros. */
+/** An instant as PostgreSQL writes it in JSON: with microseconds, without trailing zeros. */
 function instant(micros: string | null): string | null {
   if (micros === null) return null;
   const seconds = new Date(Number(BigInt(micros) / 1000n)).toISOString().slice(0, 19);
@@ -103,7 +103,7 @@ function matches(row: RunTexts, query: ArchiveQuery, isErased: boolean): boolean
   );
 }
 
-/** The matching tasks of a file, newest run first, each by its last run; and the file's number of runs of the queue. */
+/** The matching tasks of a file, each by its last run, newest first; and how many runs of the queue the file has. */
 export async function tasksIn(
   store: Store,
   file: File,

@@ -19,12 +19,12 @@ import {
 } from './columns.ts';
 import { isLast, stateOf } from './state.ts';
 
-/** A lookup reads one row group: small groups make it short. */
+/** A lookup reads a whole row group, so groups are small. */
 const GROUP_ROWS = 2000;
 /** Size of the first read, at the end of the file: the footer of a file of 10,000 runs is about 20 kB. */
 const FOOTER_BYTES = 65_536;
 
-// Keeps a leading U+FEFF in texts.
+// ignoreBOM keeps a leading U+FEFF in texts.
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 const parsers: Partial<ParquetParsers> = {
@@ -81,7 +81,7 @@ export async function readRows(bytes: Uint8Array): Promise<RunTexts[]> {
   return read(file, metadata, 0, Number(metadata.num_rows));
 }
 
-/** Whether the group may contain the value, by its statistics. */
+/** True unless the group's statistics exclude the value. */
 function mayHave(group: RowGroup, column: Column, value: bigint): boolean {
   const found = group.columns.find(({ meta_data: data }) => data?.path_in_schema[0] === column);
   const { min_value: min, max_value: max } = found?.meta_data?.statistics ?? {};
@@ -101,7 +101,7 @@ function extentOf(group: RowGroup): [start: number, end: number] {
   return [start, end];
 }
 
-/** Reads a range at once and serves later reads from it. */
+/** Reads a range in one request and serves later reads from it. */
 async function readAhead(file: AsyncBuffer, start: number, end: number): Promise<AsyncBuffer> {
   const buffered = await file.slice(start, end);
   return {

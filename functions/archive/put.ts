@@ -3,7 +3,7 @@ import { digestOf, sha256 } from './digest.ts';
 import { readRows, toParquet } from './parquet.ts';
 import type { Store } from './store.ts';
 
-/** Whether another process was first. */
+/** True if another process has changed the archive first. */
 export const isConflict = (error: unknown) => (error as { code?: string }).code === 'TK409';
 
 export type Written = { bytes: number; sha256: string };

@@ -5,7 +5,7 @@ import { missingFileHint } from './find.ts';
 import { findRows } from './parquet.ts';
 import type { Store } from './store.ts';
 
-/** The runs that the database needs from the archive next; oldest files first. */
+/** The run that the database needs next, and the archive's files that may have it, oldest first. */
 type Missing = {
   id: string;
   task_id: string;
@@ -18,7 +18,7 @@ export type RepeatStatement = (rows: string, notFound: string[]) => Promise<stri
 /** Maximum number of files that may hold a run; the database returns one more if there are too many. */
 const MAX_FILES = 100;
 
-/** More rounds than a task needs that failed daily for three months. */
+/** Maximum number of rounds. A task that failed daily for three months needs fewer. */
 const MAX_ROUNDS = 100;
 
 const toObject = (row: RunTexts) =>
@@ -39,7 +39,7 @@ function remoteFile(store: Store, path: string, byteLength: number): AsyncBuffer
 
 const isRun = (id: string) => (BigInt(id) & 0xfffffn) !== 0n;
 
-/** A run, or the run that a waiting entry became, with its successors in the same file. */
+/** The run, or the runs that the waiting entry became, with the task's later runs in the same file. */
 async function findInFile(file: AsyncBuffer, { id, task_id }: Missing): Promise<RunTexts[]> {
   if (!isRun(id)) {
     const rows = await findRows(file, 'task_id', BigInt(task_id));
@@ -51,7 +51,7 @@ async function findInFile(file: AsyncBuffer, { id, task_id }: Missing): Promise<
   return findRows(file, 'task_id', BigInt(run[indexOf('task_id')] ?? 0));
 }
 
-/** Reads all files of the first segment that has the run: its first and its next run may lie in different files. */
+/** Reads all files of the first segment that has the run, because a task's runs may be in different files. */
 async function find(store: Store, missing: Missing): Promise<RunTexts[]> {
   if (missing.files.length > MAX_FILES) {
     throw refusal(503, `More than ${MAX_FILES} files of the archive may have this task.`);
@@ -66,7 +66,7 @@ async function find(store: Store, missing: Missing): Promise<RunTexts[]> {
   return found;
 }
 
-/** Whether an answer asks for archived runs first. */
+/** True if the database needs archived runs before it can answer. */
 export const isMissing = (body: string | null) => body?.startsWith('{"missing"') ?? false;
 
 /** Reads the missing runs from the archive and repeats the statement, until it returns an answer. */

@@ -5,7 +5,7 @@ import type { Store } from './store.ts';
 
 const isLocal = ({ hostname }: URL) => hostname === '127.0.0.1' || hostname === 'localhost';
 
-/** Requires https, except for the local machine: payloads are sent there. */
+/** Requires https, except on the local machine, because payloads are sent to this URL. */
 function checkedUrl(url: string): string {
   const location = URL.canParse(url) ? new URL(url) : null;
   const isAllowed = location && (location.protocol === 'https:' || isLocal(location));

@@ -8,7 +8,7 @@ export const MAX_FILES = 4;
 /** The position of the next page: a file, and how many of its tasks have been returned. */
 type Position = [segment: number, part: number, skip: number];
 
-/** The result of archive_search(), with the query. `counts` is false for keys that may not learn how much others have. */
+/** The result of archive_search(), with the query. `counts` is false for a key limited to tenants. */
 export type Search = ArchiveQuery & {
   files: File[];
   erased: string[] | null;
@@ -63,7 +63,7 @@ export async function searchFiles(store: Store, query: Search) {
     if (next && tasks.length >= limit) return page(toCursor(next.segment, next.part, 0));
   }
   const last = files.at(-1);
-  // Continues before its part; before part 0 there is only an earlier segment.
+  // The next page starts at the part before the last one read. Part -1 means that only earlier segments are left.
   const hasMore = last && files.length === MAX_FILES;
   return page(hasMore ? toCursor(last.segment, last.part - 1, 0) : null);
 }

@@ -29,7 +29,7 @@ type Part = {
   rows: string;
 };
 
-/** Deletes objects that are not files of the archive. It retries failed deletions in the next step, and throws. */
+/** Deletes objects that are not files of the archive. It throws if a deletion fails; the next step retries. */
 async function deleteUnwanted(query: Query, store: Store): Promise<number> {
   const [row] = await query('select tock.archive_unwanted() as paths');
   const deletedPaths: string[] = [];
@@ -46,7 +46,7 @@ async function deleteUnwanted(query: Query, store: Store): Promise<number> {
   return deletedPaths.length;
 }
 
-/** Writes the next part and reads it back; false if the part has changed meanwhile, or another process was first. */
+/** Writes the next part and reads it back; false if the part has changed or another process has written it. */
 async function writePart(query: Query, store: Store, part: Part): Promise<number | false> {
   try {
     const rows = JSON.parse(part.rows) as RunTexts[];
@@ -81,8 +81,8 @@ async function nextPart(
 }
 
 /**
- * One bounded step: deletes unwanted objects, erases a task from a few files, exports a part. A failure does not stop the
- * other actions; it is recorded, and thrown if no part was exported.
+ * One bounded step: deletes unwanted objects, erases a task from a few files, exports a part. A failed action does not
+ * stop the others. Its error is recorded, and thrown if no part was exported.
  */
 export async function archiveStep(query: Query, store: Store, bounds: Bounds = {}): Promise<Step> {
   const failures: unknown[] = [];
@@ -109,16 +109,16 @@ export async function archiveStep(query: Query, store: Store, bounds: Bounds = {
   };
 }
 
-/** Turns the archive on before history is dropped, if a store is configured, unless TOCK_ARCHIVE is manual or an operator has turned it off. */
+/** Turns the archive on if a store is configured, unless TOCK_ARCHIVE is manual or an operator has turned it off. */
 export async function enableArchive(connect: Connect, env: Bindings): Promise<void> {
   if (env.TOCK_ARCHIVE !== 'manual' && openStore(env))
     await connect(env, (query) => query('select tock.enable_archive_by_default()'));
 }
 
-/** Seconds of an invocation that archiving may take. */
+/** Archiving starts no step after this many seconds of an invocation. */
 const ARCHIVE_SECONDS = 10;
 
-/** Runs steps until no work is left or the time is up; true if work is left. Does nothing without a store. */
+/** Runs steps until no work is left or the time is up. Returns true if work is left, false without a store. */
 export async function runArchive(connect: Connect, env: Bindings): Promise<boolean> {
   const store = openStore(env);
   if (!store) return false;

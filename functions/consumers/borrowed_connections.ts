@@ -2,13 +2,13 @@ import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { type OpenConnection, openConnection } from './serial_connection.ts';
 
-/** Keeps a request's connection open after its response, so that a drain need not open another. */
+/** Keeps a request's connection open after its response, so that the drain that follows need not open another. */
 export type BorrowedConnections = {
   connect: Connect;
   /** Bindings of one request, whose connection stays open. */
   lend(env: Bindings): Bindings;
   connectionOf(env: Bindings): OpenConnection | undefined;
-  /** Transfers ownership: the new owner closes the connection. */
+  /** Marks the connection as taken: the drain that uses it closes it. */
   taken(env: Bindings): void;
   /** Closes a connection that was not taken. */
   settle(env: Bindings): Promise<unknown>;

@@ -9,18 +9,18 @@ import type { SerialConnection } from './serial_connection.ts';
 const RESERVED_STATEMENTS = 15;
 /** With few statements left, outcomes within this time are reported together. */
 const BATCH_MS = 300;
-/** With so few statements left for each lease, its outcomes wait this long for each other, while there is time. */
+/** With only this many statements left for each lease, outcomes wait longer for each other, while there is time. */
 const LAST_STATEMENTS = 3;
 const LAST_BATCH_MS = 1000;
 
 type Run = NonNullable<Source['run']>;
 
-/** Named tasks, or all remaining ones. */
+/** The number of tasks that a report names; without ids it reports all that are left of the lease. */
 const countOf = (ids: unknown) => (Array.isArray(ids) ? ids.length : Number.POSITIVE_INFINITY);
 
 /**
- * Counts the leases of a drain, and stops it while enough statements are left to report them all. `left` is in seconds,
- * until the drain stops by itself.
+ * Counts the leases of a drain, and stops it while enough statements are left to report them all. `left` returns the
+ * seconds until the drain stops by itself.
  */
 export function budget(connection: SerialConnection, stop: () => void, left: () => number) {
   const leases = new Map<string, number>();

@@ -10,16 +10,16 @@ export type ConsumerContext = Context & {
   /** Starts at 1. */
   attempt: number;
   fail: {
-    /** Throws: retries are useless, so the task becomes dead. */
+    /** Throws an error that makes the task dead, because a retry would fail too. */
     fatal(message: string): never;
   };
-  /** Throws: the attempt failed, and the next one starts after this delay instead of the backoff. */
+  /** Throws an error that fails the attempt. The next one starts after this delay instead of the backoff. */
   retryIn(seconds: number, message?: string): never;
-  /** Seconds until the handler's signal aborts because its Worker's time is up. */
+  /** Seconds until the Worker's time is up and the handler's signal aborts. */
   left(): number;
   /**
-   * Runs one statement that also completes the task: both take effect or neither, at any crash. It must be the handler's
-   * last action, and it throws if the lease is lost. Parameters start at $1.
+   * Runs one statement and completes the task with it: either both take effect or neither, even in a crash. It must be
+   * the handler's last action, and it throws if the lease is lost. Parameters start at $1.
    */
   completeWith(text: string, values?: unknown[], result?: unknown): Promise<void>;
 };

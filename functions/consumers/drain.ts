@@ -22,13 +22,13 @@ export type Consumers =
 export type DrainOptions = {
   /** Time limit, which includes closing the connection. */
   seconds?: number;
-  /** A handler that is cut off after this many seconds has failed; before that its task is released. */
+  /** If the drain stops a handler that has run this many seconds, the attempt fails; otherwise its task is released. */
   enough_seconds?: number;
   /** The worker's name, which task listings show. */
   worker?: string;
   /** An open connection; the drain closes it. */
   open?: OpenConnection | undefined;
-  /** Announces tasks that were added meanwhile. */
+  /** Announces tasks that were added during the drain. */
   wakeups?: Wakeups;
   on_error?: (error: unknown, task?: Claimed) => void;
 };
@@ -36,8 +36,9 @@ export type DrainOptions = {
 /** Outcomes of the tasks, and when to drain again: null when no claimable task was left. */
 export type DrainResult = WorkCounts & { again_seconds: number | null };
 
-/** Reserved for closing the connection, then for the last reports. */
+/** Time reserved for closing the connection. */
 const CLOSE_SECONDS = 0.5;
+/** Time reserved for the last reports. */
 const REPORT_SECONDS = 0.5;
 /** work() releases running tasks one second after it has aborted their signals. */
 const GRACE_SECONDS = 1;
@@ -45,7 +46,7 @@ const GRACE_SECONDS = 1;
 const MAX_LIMIT_WAIT_SECONDS = 2;
 
 const SECONDS = 25;
-/** A longer handler would be restarted for ever, and keep other tasks and the database from their rest. */
+/** A handler that fills most of a drain fails: if it were released, each drain would start it again for ever. */
 export const enoughSeconds = (seconds: number) => seconds * 0.6;
 
 const emptyResult = (): DrainResult => ({
@@ -77,13 +78,13 @@ type DrainState = {
   stop: AbortSignal;
   /** Stops because no statements are left. */
   stopOutOfStatements(): void;
-  /** Number of consumers with work; `idle` notifies when one runs out of it. */
+  /** Number of consumers with work; `idleNotifier` notifies when one of them has no more. */
   working: number;
   idleNotifier: Notifier;
   options: DrainOptions;
 };
 
-/** A queue's claims: at most its batch, and no long wait for a limit. */
+/** The source of a consumer's tasks: it claims at most a batch, and does not wait long for a limit of the queue. */
 function createSource(drain: DrainState, { batch }: Consumer): Source {
   const { query, isShort, of, run, claimed } = drain.budget;
   const { enough_seconds = enoughSeconds(SECONDS) } = drain.options;
@@ -131,7 +132,7 @@ async function consume(drain: DrainState, consumer: Consumer): Promise<void> {
   if (drain.left() <= stop_seconds) drain.result.again_seconds = 0;
 }
 
-/** A consumer with an empty queue stays while another one works, because that may add tasks. */
+/** Keeps a consumer with an empty queue active while another one works, because handlers may add tasks. */
 async function consumeWhileOthersWork(drain: DrainState, consumer: Consumer): Promise<void> {
   const { wakeups } = drain.options;
   while (true) {
@@ -149,7 +150,7 @@ async function consumeWhileOthersWork(drain: DrainState, consumer: Consumer): Pr
   }
 }
 
-/** Waits for all, then throws the rejections. */
+/** Waits until all promises settle, then throws their errors. */
 async function awaitAll(promises: Promise<void>[]): Promise<void> {
   const reasons = (await Promise.allSettled(promises)).flatMap((one) =>
     one.status === 'rejected' ? [one.reason] : [],
@@ -186,7 +187,7 @@ export async function drainOver(
     options,
   };
   async function drainAll(): Promise<void> {
-    // Handlers may have added tasks to a queue that was empty, is not listed, or was beyond the lookup's limit.
+    // Handlers may have added tasks to a queue that was empty. And a lookup returns only some of the queues with push.
     for (let doneBefore = -1; total(result) > doneBefore && left() > 0; ) {
       doneBefore = total(result);
       const list =
@@ -210,8 +211,8 @@ export async function drainOver(
 
 /**
  * Works on the consumers' queues until they are empty or the time is nearly up. Before that it stops claiming, releases
- * tasks that have not started, aborts the signals of running handlers and releases their tasks. It abandons a handler
- * that ignores its signal. Rejects when a claim does, after the other consumers have ended.
+ * tasks that have not started, aborts the signals of running handlers and releases their tasks. It does not wait for a
+ * handler that ignores its signal. If a claim fails, drain() rejects after the other consumers have ended.
  */
 export async function drain(
   connect: Connect,

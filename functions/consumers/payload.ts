@@ -1,10 +1,10 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec';
 import { Fatal } from '../../client/errors.ts';
 
-/** The first issues suffice, even of hundreds. */
+/** An error names the first issues; a payload may have hundreds. */
 const MAX_ISSUES = 5;
 
-/** Like `payload.items[0].price`. */
+/** The path of an issue, like `payload.items[0].price`. */
 function pathOf({ path = [] }: StandardSchemaV1.Issue): string {
   const keys = path.map((part) => (typeof part === 'object' ? part.key : part));
   return `payload${keys.map((key) => (typeof key === 'number' ? `[${key}]` : `.${String(key)}`)).join('')}`;

@@ -14,10 +14,10 @@ import { transactionalStatement } from './transactional_statement.ts';
 
 const leaseLostText = 'this task is no longer ours';
 
-/** The cast of this text to a number fails, and the error undoes the effect. */
+/** If complete() finds no lease, the statement casts leaseLostText to a number: this error undoes the effect. */
 function completingStatement(statement: string, at: number): string {
   const { text, read } = transactionalStatement(statement, at);
-  // The statement may end with a comment.
+  // The line break ends a comment at the end of the handler's statement.
   return `with effect as ${read ? 'materialized ' : ''}(${text}
   ), ours as materialized (
     select c.completed from tock.complete(p_lease => $${at + 1}::uuid, p_results => $${at + 2}::jsonb) c
@@ -28,13 +28,13 @@ function completingStatement(statement: string, at: number): string {
   from ours o`;
 }
 
-// Class 08 and driver errors: the statement's outcome is unknown.
+// After these errors (class 08, a shutdown, the driver's own) the statement may have been executed.
 const isUnknown = ({ code = '' }: { code?: string }) => !code || /^(08|57P0|E[A-Z]+$)/.test(code);
 
-/** Null until a call of completeWith() may have completed the task. */
+/** The outcome if completeWith() may have completed the task; else null. */
 type ReportedOutcome = Extract<TaskOutcome, { kind: 'reported' }> | null;
 
-/** Completes at most once: repeating the statement after a lost answer would repeat its effect. */
+/** Sends completeWith() at most once: after a lost answer, a second statement could repeat its effect. */
 function createCompleter(query: Query, leased: LeasedTask, resultOptions: ResultOptions) {
   let reported: ReportedOutcome = null;
   let pending: Promise<void> | null = null;
@@ -67,17 +67,17 @@ function createCompleter(query: Query, leased: LeasedTask, resultOptions: Result
 
   const completeWith: ConsumerContext['completeWith'] = (text, values = [], result) => {
     const completed = complete(text, values, result);
-    // If the handler does not await it, the runner does.
+    // A handler may forget to await it; the runner awaits it then.
     completed.catch(() => {});
     return completed;
   };
   return { completeWith, reported: () => reported, settled: async () => pending };
 }
 
-/** A handler may run this long after its Worker's end is signalled; then its task is released. */
+/** How long a handler may still run after its signal aborts. */
 const GRACE_MS = 800;
 
-/** Rejects for a handler that ignores its Worker's end although it had the most time that a handler can have. */
+/** Rejects if the Worker stops a handler after enough_seconds or more, and the handler ignores its signal. */
 function watchTimeout(signal: AbortSignal, enough_seconds: number) {
   const started_at = performance.now();
   const controller = new AbortController();

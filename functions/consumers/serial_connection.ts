@@ -1,7 +1,7 @@
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
-/** A database connection for a while: one statement at a time, and a new connection after one broke. */
+/** A database connection that sends one statement at a time, and reconnects after the connection broke. */
 export type SerialConnection = {
   query: Query;
   /** Number of statements that may still be sent. */
@@ -14,9 +14,13 @@ export type OpenConnection = { query: Query; max: number; close(): void; closed:
 
 const isBroken = (error: unknown) => /^(08|57P0)/.test((error as { code?: string }).code ?? '');
 
-// A code that queryWithRetry() does not retry.
-const limitError = () =>
-  Object.assign(new Error('This Worker has reached its limit of statements.'), { code: '54000' });
+/** An error whose code queryWithRetry() does not retry. */
+const finalError = (message: string) => Object.assign(new Error(message), { code: '54000' });
+const closedError = () => finalError('This connection is closed: its drain has ended.');
+const limitError = (max: number) =>
+  finalError(
+    `This invocation has sent all ${max} statements that it may; the next drain continues.`,
+  );
 
 export function openConnection(connect: Connect, env: Bindings): Promise<OpenConnection> {
   return new Promise((resolve, reject) => {
@@ -29,7 +33,7 @@ export function openConnection(connect: Connect, env: Bindings): Promise<OpenCon
   });
 }
 
-/** Starts with `first` if given, and closes it at the end too. */
+/** Uses the connection `first` if given; close() closes it too. */
 export function serialConnection(
   connect: Connect,
   env: Bindings,
@@ -54,12 +58,13 @@ export function serialConnection(
   }
 
   async function send(text: string, values?: unknown[]) {
-    if (ended) throw limitError();
+    if (ended) throw closedError();
     try {
       current ??= openConnection(connect, env);
       const connection = await current;
       max = connection.max;
-      if (ended || sent >= max) throw limitError();
+      if (ended) throw closedError();
+      if (sent >= max) throw limitError(max);
       sent++;
       return await connection.query(text, values);
     } catch (error) {

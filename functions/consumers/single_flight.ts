@@ -1,10 +1,10 @@
 import { pause } from '../../client/pause.ts';
 import type { Wakeups } from '../../client/worker/work.ts';
 
-/** Keeps an invocation alive until a promise settles; waitUntil is one. */
+/** Keeps an invocation alive until a promise settles, like waitUntil(). */
 export type KeepAlive = (promise: Promise<unknown>) => void;
 
-/** Works for up to this many seconds, and claims again at each wakeup. `given` came with the wakeup that started it. */
+/** Works for up to this many seconds, and claims again at each wakeup. The wakeup that starts it passes `given`. */
 export type Work<With> = (
   seconds: number,
   wakeups: Wakeups,
@@ -19,21 +19,25 @@ type Options = {
   quiet_ms?: number;
 };
 
-/** After `until` the turn starts nothing, whether it is alive or not, and leaves wakeups that it missed to its successor. */
+/**
+ * One run of the work. After `until` a new wakeup starts the next turn, because this one may have been killed. The
+ * successor also handles wakeups that this turn missed at its end.
+ */
 type Turn = { until: number; hasSuccessor: boolean; missedWakeups: boolean };
 
-/** The minimum share of its time that a turn leaves for what it starts. */
+/** `until` is set so that a turn has at least this share of its time left for work that it starts. */
 const MIN_SHARE = 0.4;
 const FIRST_POLL_MS = 10;
 
-/** Polls often at first. A Worker cannot await promises of other requests. */
+/** Waits for the next poll; the pauses grow. It polls because a Worker cannot await promises of other requests. */
 const poll = (since: number, longest: number) =>
   pause(Math.min(longest, Math.max(FIRST_POLL_MS, (performance.now() - since) / 10)));
 
 /**
- * Wakeups during a turn start no second turn: the current turn sees them, or checks once more at its end. No await lies
- * between that last check and the end, so no wakeup is missed. The first such wakeup waits as the successor, in case the
- * turn is busy until its end or is killed. Returns whether this wakeup started to work.
+ * Runs the work in one turn at a time. A wakeup during a turn starts no second turn: the current turn sees it, or works
+ * once more at its end. After its last check a turn ends without an await, so no wakeup is missed. The first wakeup
+ * during a turn waits as its successor, in case the turn is killed or busy until its end. Returns true if this wakeup
+ * started a turn.
  */
 export function singleFlight<With = never>(
   work: Work<With>,

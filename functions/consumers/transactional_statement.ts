@@ -1,4 +1,4 @@
-/** Replaces quoted text by quotes and comments by spaces of the same length: their content is not part of the syntax. */
+/** Masks quoted text by quotes, and comments by spaces, of the same length, so that only the syntax is left. */
 function maskLiterals(text: string): string {
   const quoted =
     /--[^\n]*|\/\*|(?<![\w$])e'(?:[^'\\]|''|\\[\s\S])*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|(?<![\w$])\$([a-z_]\w*)?\$[\s\S]*?\$\1\$/gi;
@@ -14,7 +14,7 @@ function maskLiterals(text: string): string {
   }
 }
 
-/** Comments nest. */
+/** The length of a comment; in PostgreSQL comments nest. */
 function commentLength(text: string): number {
   let depth = 0;
   for (const { 0: mark, index } of text.matchAll(/\/\*|\*\//g)) {
@@ -30,13 +30,13 @@ function outsideParentheses(form: string): string {
 }
 
 export type TransactionalStatement = {
-  /** Without a trailing semicolon. */
+  /** The statement without a trailing semicolon. */
   text: string;
-  /** PostgreSQL runs it only as far as it is read, unlike a data-modifying statement. */
+  /** True if it only reads. PostgreSQL runs such a statement in `with` only as far as its rows are read. */
   read: boolean;
 };
 
-/** Checks for one statement, with as many parameters as values; throws a RangeError otherwise. */
+/** Throws a RangeError unless the text is exactly one statement with as many parameters as values. */
 export function transactionalStatement(statement: string, values: number): TransactionalStatement {
   const form = maskLiterals(statement).replace(/[;\s]+$/, '');
   if (!/\S/.test(form) || form.includes(';')) {

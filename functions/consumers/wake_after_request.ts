@@ -11,17 +11,17 @@ import { type Consumers, drain, enoughSeconds, logError, total } from './drain.t
 import type { OpenConnection } from './serial_connection.ts';
 import { type KeepAlive, singleFlight } from './single_flight.ts';
 
-/** Interval of checking all queues, for calls other than enqueue that make tasks ready. */
+/** Minimum time between two checks of all queues, which follow calls other than enqueue. */
 const QUIET_MS = 1000;
 
 /** The shortest time for which work starts. */
 const LEAST_SECONDS = 5;
 
-/** Routes that make no task ready: they take a task or keep it. */
+/** Routes that make no task ready: they claim or keep tasks, or manage keys. */
 const readOnlyRoutes = /\/(claim|claim-for-worker|extend|take)$|^\/v1\/keys/;
 const enqueueRoute = /^\/v1\/queues\/([^/]+)\/tasks$/;
 
-/** Null without an execution context, as on Node. */
+/** The request's waitUntil(); null without an execution context, as on Node. */
 export function keepAliveOf(c: Context<Env>): KeepAlive | null {
   try {
     const { executionCtx } = c;
@@ -31,7 +31,7 @@ export function keepAliveOf(c: Context<Env>): KeepAlive | null {
   }
 }
 
-/** An invalid name is refused later. */
+/** Null for an invalid name, which the route refuses. */
 function decodeName(encoded: string): string | null {
   try {
     return decodeURIComponent(encoded);
@@ -49,11 +49,11 @@ export function enqueuedTo(method: string, path: string): string | null {
 type Options = {
   seconds: number;
   borrowed: BorrowedConnections;
-  /** Announces tasks that may be due later, or are left over. */
+  /** Notifies the Durable Object of tasks that are left or may be due later. */
   notifyAlarm(env: Bindings): Promise<void>;
 };
 
-/** After a call that has made tasks ready, works on them in the time after the response. */
+/** After a call that may have made tasks ready, drains them in the Worker's time after the response. */
 export function wakeAfterRequest(
   connect: Connect,
   consumers: readonly Consumer[],
@@ -93,7 +93,7 @@ export function wakeAfterRequest(
   const consumersOf = (name: string) => consumers.filter(({ queue }) => queue === name);
   const queues = new Map([...names].map((name) => [name, createWake(consumersOf(name))]));
   const wakeAll = createWake(withPush(consumers), QUIET_MS);
-  // One entry for each queue with push, so the map stays small.
+  // The map gets an entry only for an existing queue with push, so it stays small.
   const wakeForPush = (queue: string) => {
     const existing =
       queues.get(queue) ?? createWake((query, env) => pushConsumers(query, env, queue));

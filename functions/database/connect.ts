@@ -37,7 +37,7 @@ export function chooseDriver(env: Bindings): Connect {
 const driverOf = ({ TOCK_DRIVER, DATABASE_URL = '' }: Bindings) =>
   TOCK_DRIVER || (isNeon(DATABASE_URL) ? 'neon-http' : 'pg');
 
-/** Bindings for answers of any size: over HTTPS Neon limits them to 10 MiB. (Node has WebSocket since 22.) */
+/** Bindings for answers of any size: over HTTPS, Neon limits an answer to 10 MiB. Node has WebSocket since 22. */
 export function unlimitedAnswers(env: Bindings): Bindings {
   const usesHttps = !env.HYPERDRIVE && driverOf(env) === 'neon-http';
   return usesHttps && 'WebSocket' in globalThis ? { ...env, TOCK_DRIVER: 'neon-ws' } : env;
@@ -46,7 +46,7 @@ export function unlimitedAnswers(env: Bindings): Bindings {
 /** Connects with the driver that the bindings choose. */
 export const connect: Connect = async (env, use) => chooseDriver(env)(env, use);
 
-/** Bindings for calls on leases: with a separate pool, a flood of enqueues cannot block them. */
+/** Bindings for calls on leases. If they have a pool of their own, a flood of enqueues cannot block them. */
 export function forLeaseCalls(env: Bindings): Bindings {
   const { DATABASE_URL_ENDS, HYPERDRIVE_ENDS, HYPERDRIVE, ...others } = env;
   if (HYPERDRIVE_ENDS) return { ...env, HYPERDRIVE: HYPERDRIVE_ENDS };

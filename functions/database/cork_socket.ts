@@ -7,8 +7,8 @@ type Stream = {
 };
 
 /**
- * Adds cork() to the stream of a pg client. pg corks its stream while it writes the five messages of a statement; workerd
- * has no cork, so each message would be one write, one packet and one read at the server.
+ * Adds cork() to the stream of a pg client. pg corks its stream while it writes the five messages of a statement. In
+ * workerd a stream has no cork(), so each message would be a packet of its own.
  */
 export function corkSocket<T extends object>(client: T): T {
   const { stream } = (client as unknown as { connection: { stream: Stream } }).connection;

@@ -6,8 +6,8 @@ export function misconfigured(message: string, hint: string): Error {
 }
 
 /**
- * Returns an error with a SQLSTATE. PostgreSQL's own errors have one (and a severity); errors of a driver or the network
- * get the given one.
+ * Returns an error with a SQLSTATE. An error from PostgreSQL has one, and a severity. An error of a driver or the
+ * network gets `code`.
  */
 export function withSqlstate(error: unknown, code: string): Error {
   const fields = Object(error) as Partial<
@@ -15,14 +15,13 @@ export function withSqlstate(error: unknown, code: string): Error {
   >;
   // A configuration error: see misconfigured().
   if (error instanceof Error && fields.code === 'TK503') return error;
-  // Neon's proxy uses XX000 for all its own errors, including a sleeping database; PostgreSQL's XX000 also has a
-  // routine.
+  // Neon's proxy uses XX000 for all its own errors, such as a sleeping database. PostgreSQL's XX000 has a routine.
   const isFromPostgres = fields.severity && (fields.code !== 'XX000' || fields.routine);
   if (error instanceof Error && isFromPostgres) return error;
   return Object.assign(new Error(fields.message || String(error)), { code });
 }
 
-// Messages of PgBouncer, Supavisor and Hyperdrive, which use many different codes.
+// The messages of PgBouncer, Supavisor and Hyperdrive; their codes differ too much.
 const poolFullMessage =
   /query_wait_timeout|max_client_conn|max client(s| connections)? reached|open slot in the pool|pool exhausted|check ?out|EMAXCONN|too many (clients|connections)|connection slots are reserved/i;
 
@@ -30,7 +29,7 @@ const poolFullMessage =
 export const isPoolFull = ({ code, message }: { code?: string; message: string }) =>
   code === '53300' || (/^(08|58|XX|57)/.test(code ?? '') && poolFullMessage.test(message));
 
-// 42P01: a segment was dropped between two statements. 58000: Hyperdrive's pool is full.
+// These errors are transient. 42P01: a segment's table was dropped during the call. 58000: Hyperdrive's pool is full.
 const unavailable = /^(08|25006|40001|40P01|42P01|53|55P03|57P0|57014|58000)/;
 const invalid = /^(22|23514|54)/;
 

@@ -2,8 +2,8 @@ import { connectTcp } from './pg.ts';
 import type { Connect } from './types.ts';
 
 /**
- * Hyperdrive caches statements that look like reads, for a minute by default, and a claim looks like one. It never caches
- * a statement that names a volatile built-in function. The planner removes the unused expression.
+ * Hyperdrive caches statements that look like reads, for a minute by default; a claim looks like one. It never caches
+ * a statement that names a volatile function like random(). PostgreSQL's planner removes the unused `with` query.
  */
 const uncached = (text: string) =>
   `with uncached as (select random())${text.startsWith('with ') ? `,${text.slice(4)}` : `\n${text}`}`;

@@ -3,7 +3,7 @@ import { misconfigured } from './errors.ts';
 
 type Neon = { url: string; proxy: URL | undefined };
 
-/** Neon's address; checked here because the driver's error would contain an invalid URL with its password. */
+/** Neon's address. An invalid URL is refused here, because the driver's error would contain it with its password. */
 export function neonOf({ DATABASE_URL: url = '', TOCK_NEON_PROXY: proxy }: Bindings): Neon {
   if (!/^postgres(ql)?:/.test(url) || !URL.canParse(url.replace(/^\w+:/, 'http:'))) {
     throw misconfigured(

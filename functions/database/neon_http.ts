@@ -26,7 +26,7 @@ const tooLarge: Record<string, { code: string; message: string; detail: string; 
   },
 };
 
-/** Neon's proxy reports its own errors only by the HTTP status in the message. */
+/** Neon's proxy gives its own errors no code, only an HTTP status in the message. */
 function errorFromProxy(error: unknown): Error {
   const { message = '', sourceError } = error as { message?: string; sourceError?: Error };
   const [, status = ''] = /^Server error \(HTTP status (\d+)\)/.exec(message) ?? [];
@@ -45,7 +45,7 @@ export const connectNeonHttp: Connect = async (env, use) => {
   const sql = neon(url, { fullResults: true });
   const query: Query = (text, values) => {
     const fetchOptions = { signal: AbortSignal.timeout(NEON_HTTP_MS) };
-    // This setting is global; the driver reads it synchronously.
+    // This setting is global, but the driver reads it synchronously, so concurrent requests don't mix.
     neonConfig.fetchEndpoint = proxy ? new URL('/sql', proxy).href : defaultEndpoint;
     return sql.query(text, values, { fetchOptions }).then(
       ({ rows }) => rows,

@@ -28,7 +28,7 @@ async function openConnection(createClient: () => Client): Promise<Open> {
   try {
     const client = createClient();
     open = { client, over: new Promise((resolve) => client.on('end', resolve)) };
-    // The next statement reports a broken connection.
+    // Without a listener the event would end a Node process. The next statement reports the broken connection.
     client.on('error', () => {});
     await client.connect();
     return open;

@@ -5,8 +5,8 @@ export const tlsHint =
   'add sslmode=verify-full to the URL; use sslmode=disable only on a private network';
 
 /**
- * Whether a pg client would send in clear text to another host although its URL does not say sslmode=disable. pg has derived
- * `host` and `ssl` from the URL, PGHOST and PGSSLMODE: it takes the last of repeated parameters, and ignores empty ones.
+ * True if a pg client would send clear text to another host although its URL does not say sslmode=disable. pg derives
+ * `host` and `ssl` from the URL, PGHOST and PGSSLMODE. It uses the last of repeated parameters, and ignores empty ones.
  */
 export function lacksTls({ host, ssl }: { host: string; ssl: unknown }, url: string): boolean {
   // A string is a value that pg does not understand, such as ssl=false.

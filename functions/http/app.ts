@@ -80,18 +80,18 @@ const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
 
 const MAX_URL = 8192;
 
-/** The server (Cloudflare, workerd, Node) limits the headers. */
+/** Limits the URL only: the server (Cloudflare, workerd, Node) limits the headers. */
 function refuseLongUrl({ length }: string): void {
   if (length > MAX_URL) throw refusal(414, `The URL is longer than ${MAX_URL} characters.`);
 }
-/** The path, truncated if it is longer than any route. */
+/** The path for an error message, truncated if it is longer than any route. */
 const displayPath = (c: Context<Env>) =>
   c.req.path.length > 500 ? `${c.req.path.slice(0, 500)}…` : c.req.path;
 
 /** Called after each successful change, before the response is sent. */
 export type OnChange = (c: Context<Env>) => void;
 
-/** Creates the HTTP API on a database connection. Only code chooses `rights`, never a request or a binding. */
+/** Creates the HTTP API on a database connection. The program's code chooses `rights`, never a request or a binding. */
 export function createApp(
   connect: Connect,
   onChange: OnChange = () => {},

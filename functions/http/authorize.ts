@@ -3,15 +3,15 @@ import { refusal } from './problem.ts';
 export type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
 
 /**
- * How a call is authorized: by its API key, or by the database role of the connection. The latter is for an app inside a
- * program that has the database URL, such as the CLI; a network server never uses it.
+ * How a call is authorized: by its API key, or by the database role of the connection. `database role` is for a program
+ * that has the database URL and calls the app in its own process, such as the CLI. A network server never uses it.
  */
 export type Rights = 'key' | 'database role';
 
 /** A verb's statement for each kind of rights; $1 is the key, null without one. */
 export type Statement = Record<Rights, string>;
 
-/** The check before a verb: the key has a scope for a queue, or there is no key. */
+/** The SQL of the check before a verb: the key has the scope for the queue. With a database role there is no check. */
 type Check = (scope: Scope, queue: string | null, own?: TenantScope) => string;
 
 const checks: Record<Rights, Check> = {
@@ -37,10 +37,10 @@ type TenantScope = 'own tasks';
 /** The task id $2; null if the key is limited to tenants and the task belongs to another one. */
 export const ownTask = 'tock.visible_task(p_key => $1, p_id => $2::bigint)';
 
-/** For changes of task $2: the queue that the key needs; of a pipeline, any queue that the key lacks. */
+/** For changes of task $2: the queue that the key needs. For a pipeline it is a queue that the key lacks, if any. */
 export const queueOfTask = `tock.queue_for_authorization(p_key => $1, p_id => ${ownTask})`;
 
-/** A filter's tenant; the default for a key of one tenant is that tenant. */
+/** The tenant of a filter. Its default is the key's tenant, if the key has exactly one. */
 export const ownTenant = (tenant: string) =>
   `tock.own_tenant(p_key => $1, p_tenant => ${tenant}::text)`;
 
@@ -48,18 +48,18 @@ export const ownTenant = (tenant: string) =>
 export const ownRequestId = (id: string) =>
   `tock.own_request_id(p_key => $1, p_request_id => ${id}::text)`;
 
-/** The number of rows read would reveal how much others have: a key limited to tenants gets the number of rows returned. */
+/** The number of rows read reveals how much others have: a key limited to tenants gets the number of rows returned. */
 export const scannedColumn = (all: string, own: string) =>
   `case when tock.tenants_of_key(p_key => $1) is null then ${all} else ${own} end as scanned`;
 
-/** The verb depends on the check's result, so it cannot run before it. */
+/** With `where key.allowed` and `offset 0` PostgreSQL cannot run the verb before the check. */
 function lateralAnswer(select: string, from: string): string {
   return `cross join lateral (select ${select} from ${from} where key.allowed offset 0) as answer`;
 }
 
 /**
- * Adds the key's check to a verb, in one statement; the selected columns become the fields of the answer. $1 is the key;
- * `queue` is the SQL expression of the queue that the key needs.
+ * Adds the key's check to a verb, in one statement. $1 is the key; `queue` is the SQL expression of the queue that the
+ * key needs. The selected columns become the fields of the answer.
  */
 export function authorized(
   scope: Scope,
@@ -110,9 +110,9 @@ ${lateralAnswer(select, from)}`,
 }
 
 /**
- * Like authorized(), for the queues and stages of all tasks in $2, and an optional further queue. The verb takes `key.ids`:
- * the tasks that existed when the key was checked. The verb's snapshot is newer than the check's, and ids can be guessed:
- * with $2 a key could reach a task enqueued in between. Tasks of other tenants are left out.
+ * Like authorized(), for the queues and stages of all tasks in $2, and an optional further queue. The verb must use
+ * `key.ids` instead of $2: the tasks that existed at the check, without tasks of other tenants. The verb's snapshot is
+ * newer than the check's, and ids can be guessed, so $2 could name a task that was enqueued after the check.
  */
 export function authorizedForTasks(
   scope: Scope,
@@ -147,7 +147,7 @@ ${lateralAnswer(select, from)}`;
 
 const hint = 'Send Authorization: Bearer with a key; tock key create creates one.';
 
-/** The key of a request; malformed ones are refused here. */
+/** The key of a request; throws a 401 if it is missing or malformed. */
 export function bearerKey(header: string | undefined): string {
   if (!header) throw refusal(401, 'The request has no key.', { field: 'Authorization', hint });
   const [, key] = /^Bearer +([\w.~+/=-]{1,200}) *$/i.exec(header) ?? [];

@@ -4,18 +4,18 @@ import type { OnGrowth } from './concurrency_limits.ts';
 import { refusal } from './problem.ts';
 import { findUnsafeJson } from './unsafe_json.ts';
 
-/** SQL gets the original text, so that no number passes through a double. */
+/** `text` is the original body. SQL gets it, so that no number passes through a double. */
 export type Body = { text: string; json: object };
 
 const MAX_BYTES = 5 * 1024 * 1024;
-/** A larger body is read only after its key is known. */
+/** Of a larger body, the rest is read only after its key is known. */
 const UNKNOWN_BYTES = 8 * 1024;
-/** Minimum for each BODY_STALL_MS: 1 kB a second. */
+/** Each BODY_STALL_MS must bring this many bytes: 1 kB a second. */
 const MIN_BYTES = 5 * 1024;
 export const MAX_ITEMS = 10_000;
 
 const tooLarge = () =>
-  refusal(413, `The body is larger than ${MAX_BYTES} bytes.`, {
+  refusal(413, `The body is larger than ${MAX_BYTES / 1024 / 1024} MiB.`, {
     field: 'body',
     hint: 'Split it into several calls.',
   });
@@ -40,7 +40,7 @@ function concatenate(chunks: Uint8Array[], size: number): Uint8Array {
   return bytes;
 }
 
-/** Refuses an unknown key. */
+/** Throws if the key is unknown. */
 export type CheckKey = () => Promise<void>;
 
 /** Rejects when a body is late or too slow; `size` returns the number of bytes received. */
@@ -48,7 +48,7 @@ function watchProgress(size: () => number) {
   let timer: ReturnType<typeof setInterval> | undefined;
   const deadline = performance.now() + BODY_MS;
   let previous = 0;
-  // Two slow halves in a row: after a stall of the process itself, the timer fires before pending data is read.
+  // One slow half is no stall: after this process itself was blocked, the timer fires before the pending data is read.
   let slowHalves = 0;
   const timeout = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
@@ -58,7 +58,7 @@ function watchProgress(size: () => number) {
       if (performance.now() >= deadline) {
         reject(tooSlow(`The body did not arrive within ${BODY_MS / 1000} seconds.`));
       } else if (slowHalves === 2) {
-        const stall = `less than ${MIN_BYTES} bytes arrived in ${BODY_STALL_MS / 1000} seconds`;
+        const stall = `less than ${MIN_BYTES / 1024} KiB arrived in ${BODY_STALL_MS / 1000} seconds`;
         reject(tooSlow(`The body arrived too slowly: ${stall}.`));
       }
     }, BODY_STALL_MS / 2);
@@ -91,7 +91,7 @@ async function readBytes(
       if (size > MAX_BYTES) throw tooLarge();
       if (!isChecked && size > UNKNOWN_BYTES) {
         isChecked = true;
-        // The time of the key check does not count as the sender's.
+        // The sender is not slow while this Worker checks the key.
         watch.stop();
         await checkKey();
         watch = watchProgress(() => size);
@@ -123,11 +123,11 @@ function parse(text: string): unknown {
   }
 }
 
-// Before validation, which would report each of a million invalid items.
+// This check comes before validation, which would report each of a million invalid items.
 function refuseMany(json: object): void {
   for (const [field, value] of Object.entries(json)) {
     if (Array.isArray(value) && value.length > MAX_ITEMS) {
-      throw refusal(422, `${field}: up to ${MAX_ITEMS} items a call`, {
+      throw refusal(422, `${field}: up to ${MAX_ITEMS.toLocaleString('en')} items a call`, {
         field,
         hint: 'Split it into several calls.',
       });
@@ -156,7 +156,10 @@ export async function readBody(
   }
   const json = parse(text);
   if (typeof json !== 'object' || json === null || Array.isArray(json)) {
-    throw refusal(422, 'The body must be a JSON object.', { field: 'body' });
+    throw refusal(422, 'The body must be a JSON object.', {
+      field: 'body',
+      hint: 'Send a JSON object; GET /openapi.json describes the route.',
+    });
   }
   refuseMany(json);
   const unsafe = findUnsafeJson(text);

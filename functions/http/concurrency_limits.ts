@@ -3,29 +3,35 @@ import { isWorkers } from '../push/post.ts';
 import { refusal, retryAfterHeader } from './problem.ts';
 
 /**
- * The kind of a call for the concurrency limits of one isolate. Each kind has its own limit, so that a flood of one kind
- * does not block the others. `ends` are calls that finish or extend work and are never refused. `waits` are waiting
- * claims and reads, `polls` their polling statements.
+ * The kind of a call for the concurrency limits of one isolate. Each kind has its own limit, so a flood of one kind
+ * does not block the others. `ends` are calls that finish or extend work; they are never refused.
  */
 export type CallKind = 'ends' | 'enqueues' | 'claims' | 'rest';
+/** `waits` are claims and reads that wait, `polls` their statements; `pieces` are parts of large bodies in memory. */
 type SlotKind = Exclude<CallKind, 'ends'> | 'waits' | 'polls' | 'pieces';
 
-/** A burst of this size is harmless: test/consumers/worker.test.ts. */
+/** test/consumers/worker.test.ts sends a burst of this size. */
 const DEFAULT_LIMIT = 300;
-/** A waiting call sleeps most of the time; its polls must leave a pool of 20 connections to others. */
+/**
+ * Limits as multiples of TOCK_MOST_AT_ONCE. Waiting calls mostly sleep, so twice as many may run. By default only 10 of
+ * them poll at once: the rest of a pool of 20 connections is for other calls.
+ */
 const factors: Partial<Record<SlotKind, number>> = { waits: 2, polls: 1 / 30, pieces: 4 / 3 };
 
-/** The first piece of a body is free; large bodies share 400 further and 100 spare pieces, 31 MiB: an isolate has 128 MB. */
+/**
+ * The first piece of a body is not counted. Large bodies share 400 pieces and 100 spare ones: 31 MiB of the 128 MB that
+ * an isolate has.
+ */
 const PIECE_BYTES = 64 * 1024;
 const minimums: Partial<Record<SlotKind, number>> = { pieces: 160 };
 
 /**
- * Spare slots, as a share of the limit, for keys that hold fewer than that share: a key that uses up the limit does not
- * block other keys. Before its statement checks it, a key may be anything; an unknown one is refused soon.
+ * Spare slots as a share of the limit. When the limit is reached, they are for keys that hold fewer slots than this
+ * share, so a key that uses up the limit does not block other keys. An unknown key holds a slot only until its check.
  */
 const SPARE = 1 / 4;
 
-/** Longer than any call: a killed invocation never leaves its slot. */
+/** A slot expires after this time, which is longer than any call: a killed invocation never releases its slot. */
 const LIFE_MS = 120_000;
 
 type Slot = { key: string; since: number };
@@ -39,7 +45,7 @@ function limitOf(kind: SlotKind, { TOCK_MOST_AT_ONCE = '' }: Bindings): number {
   return Math.max(minimums[kind] ?? 1, limit * (factors[kind] ?? 1));
 }
 
-/** Current entries, without expired ones, which are the oldest. */
+/** The slots in use. Expired slots come first in the map, and are deleted. */
 function activeSlots(kind: SlotKind): Map<symbol, Slot> {
   const active = slots.get(kind) ?? new Map<symbol, Slot>();
   slots.set(kind, active);
@@ -51,7 +57,7 @@ function activeSlots(kind: SlotKind): Map<symbol, Slot> {
   return active;
 }
 
-/** Whether a key gets no slot. */
+/** True if no slot is free for the key. */
 function isFull(kind: SlotKind, env: Bindings, key: string): boolean {
   const active = activeSlots(kind);
   const limit = limitOf(kind, env);
@@ -64,7 +70,7 @@ function isFull(kind: SlotKind, env: Bindings, key: string): boolean {
   return false;
 }
 
-/** Takes a slot for a key if one is free; returns the function that releases it. */
+/** Takes a slot for a key. Returns the function that releases it, null if no slot is free. */
 export function enter(
   kind: SlotKind,
   env: Bindings,
@@ -76,7 +82,7 @@ export function enter(
   const slot = Symbol();
   active.set(slot, { key, since: performance.now() });
   const leave = () => void active.delete(slot);
-  // On Workers an invocation ends with its client, at any point.
+  // On Workers an invocation ends when its client disconnects, so its own code may never release the slot.
   if (disconnected && isWorkers()) disconnected.addEventListener('abort', leave, { once: true });
   return leave;
 }
@@ -124,10 +130,10 @@ export async function withSlot<T>(
   }
 }
 
-/** Reports the size of a body while it arrives; refuses it if the isolate holds too much. */
+/** Receives the size of a body while it arrives; throws if the isolate's bodies are too large together. */
 export type OnGrowth = (bytes: number) => void;
 
-/** Runs a call, and counts its body during that time. */
+/** Runs a call; the pieces of its body are counted until the call ends. */
 export async function withBodySlots<T>(
   kind: CallKind,
   env: Bindings,

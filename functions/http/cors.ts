@@ -14,19 +14,19 @@ const allow = honoCors({
     'baggage',
   ],
   exposeHeaders: ['Retry-After', 'X-Request-Id'],
-  // Chrome's maximum: a removed origin is checked again within this time.
+  // Chrome's maximum. A browser may still use an origin for this long after it was removed.
   maxAge: 7200,
 });
 
-/** As browsers send it: without a path, in lower case. */
+/** Writes an origin as browsers send it: without a path, in lower case. */
 const normalize = (origin: string) => origin.trim().replace(/\/+$/, '').toLowerCase();
 
-/** A URL: not `*`, and not `null`, which any sandboxed page sends. */
+/** False for `*`, and for `null`, which any sandboxed page sends. */
 const isUrl = (origin: string) => origin.includes('://');
 
 /**
- * Allows calls from pages of the origins in TOCK_ORIGINS, including preflight requests. It never allows cookies: a page
- * must send the key itself.
+ * Allows calls, including preflight requests, from pages of the origins in TOCK_ORIGINS. It never allows cookies: a
+ * page must send the key in a header.
  */
 export const cors: MiddlewareHandler<Env> = async (c, next) => {
   const allowed = c.env?.TOCK_ORIGINS?.split(',').map(normalize).filter(isUrl) ?? [];

@@ -20,7 +20,7 @@ import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
 import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 
-/** `pushes`: the call has added tasks to a queue with push. `rights` belong to the app: see createApp(). */
+/** `pushes` is true if the call has added tasks to a queue with push. createApp() sets `rights`. */
 export type Env = { Bindings: Bindings; Variables: { rights: Rights; pushes?: boolean } };
 export type App = OpenAPIHono<Env>;
 
@@ -30,21 +30,21 @@ export type Call<P, B, Q = object> = {
   body: B;
   /** The original text of the body. */
   text: string;
-  /** Of a repeatable call, if it has one. */
+  /** The request id of a repeatable call, null without one. */
   requestId: string | null;
-  /** Of a call that adds work: the trace that it is part of. */
+  /** The trace of a call that adds tasks, null without one. */
   trace: Trace | null;
   /** Aborts when the client disconnects. */
   disconnected: AbortSignal;
-  /** For waiting calls: see poll.ts. */
+  /** Takes a slot for one poll of a waiting call: see poll.ts. */
   pollSlot(): (() => void) | null;
   env: Bindings;
 };
 
-/** The row of every verb's statement; body is the answer's JSON text from PostgreSQL, undefined without a row. */
+/** The row of a statement, undefined without one. `body` is the answer's JSON text, as PostgreSQL wrote it. */
 export type Answer = { body: string; pushes?: boolean } | undefined;
 
-/** `last` is passed to the statement's values: false for a poll that only decides whether to continue. */
+/** Runs the statement once. `last` is passed to values(): false for a poll that need not return the whole answer. */
 export type Once = (last?: boolean) => Promise<Answer>;
 
 /** One route: its input, its one statement, its answer. */
@@ -59,22 +59,22 @@ export type Endpoint<
   /** Details beyond the summary. */
   description?: string;
   params: P;
-  /** Query string parameters. Default: none. Numbers by inQuery(). */
+  /** Parameters of the query string; use inQuery() for numbers. Default: none. */
   query?: Q;
-  /** A union means: a batch or one item. */
+  /** A union of two schemas: a batch, then one item. */
   body?: B;
   /** The field that marks a batch. */
   batchKey?: string;
   needsBody?: boolean;
   /** Default: `rest`. */
   share?: CallKind;
-  /** Its tasks keep the trace of the request's headers. */
+  /** The call's tasks keep the trace in the request's headers. */
   traced?: boolean;
   /** Accepts request_id, or the header Idempotency-Key. */
   repeatable?: boolean;
-  /** Built by authorized(), or a function of sql/access/http_bodies.sql: $1 is the key. A function if the Worker's bindings matter. */
+  /** Made by authorized(), or a call of sql/access/http_bodies.sql. $1 is the key. It may depend on the bindings. */
   statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
-  /** Parameters from $2 on. */
+  /** The statement's parameters from $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
   /** Repeats the statement for a waiting call; `most` is the maximum number of runs. */
   repeat?(
@@ -84,13 +84,13 @@ export type Endpoint<
   ): Promise<Answer>;
   /** Throws if the Worker's bindings forbid the call. */
   check?(call: Call<z.output<P>, z.output<B>, z.output<Q>>, env: Bindings): void;
-  /** Continues if the statement's answer (null without one) is incomplete: runs statements with the key as $1. */
+  /** Completes the statement's answer (null without one). `run` runs a further statement with the key as $1. */
   further?(
     body: string | null,
     call: Call<z.output<P>, z.output<B>, z.output<Q>>,
     run: (statement: string, values: unknown[]) => Promise<string | null>,
   ): Promise<string | null>;
-  /** Builds the answer's JSON from the statement's, if it depends on the bindings. */
+  /** Builds the answer's JSON from the statement's JSON and the bindings. */
   finish?(body: string, env: Bindings): Promise<string>;
   /** The answer's media type. Default: JSON. */
   media?: string;
@@ -98,13 +98,13 @@ export type Endpoint<
   status?: 200 | 201;
   /** The refusal if the statement returns no row. */
   none?: { status: 404 | 409; detail: string; hint: string };
-  /** The reason of a conflict in the returned row, for a 409; null if the row is the answer. */
+  /** The 409 for a row that reports a conflict; null if the row is the answer. */
   conflict?(body: string): { detail: string; field: string; hint: string } | null;
 };
 
 type Shape = { body?: z.ZodType; batchKey?: string };
 
-/** JSON inside JSON is escaped twice and could exceed the 10 MiB request limit. */
+/** Over HTTPS to Neon such JSON is escaped as part of a JSON request, which could exceed the limit of 10 MiB. */
 const isLarge = (value: unknown) => typeof value === 'string' && value.length > 1_000_000;
 
 const emptyBody = { text: '{}', json: {} };
@@ -152,7 +152,7 @@ function isBatch({ batchKey }: Shape, body: object): boolean {
   return batchKey !== undefined && Object.hasOwn(body, batchKey);
 }
 
-// The error of a union would only say that an invalid task is not a batch.
+// Each form is validated by its own schema, because the error of a union would only say that a task is not a batch.
 function bodySchema(shape: Shape, body: object): z.ZodType {
   if (!(shape.body instanceof z.ZodUnion)) return shape.body ?? z.unknown();
   const [batch, one] = shape.body.options as [z.ZodType, z.ZodType];
@@ -172,7 +172,7 @@ function withoutBatchPrefix(error: unknown, shape: Shape, body: object): unknown
   return error;
 }
 
-/** Repeated options contradict each other, and no option is a list. */
+/** Refuses a repeated parameter, because no parameter is a list. */
 function readQuery(c: Context<Env>): Record<string, string> {
   for (const [field, values] of Object.entries(c.req.queries())) {
     if (values.length > 1)
@@ -182,7 +182,7 @@ function readQuery(c: Context<Env>): Record<string, string> {
   return c.req.query();
 }
 
-/** Hono keeps invalid UTF-8 encoded, and lets NUL through. */
+/** Refuses NUL and invalid UTF-8, which Hono passes on. */
 function readParams(c: Context<Env>): Record<string, string> {
   const params: Record<string, string> = c.req.param();
   for (const [field, value] of Object.entries(params)) {
@@ -256,7 +256,7 @@ export function serve<
       await withSlot(share, env, key, c.req.raw.signal, () => requireKnownKey(connect, env, key));
     };
     const call = await readCall(endpoint, c, key, checkKey, onGrowth);
-    // The checks concern Workers that serve keys.
+    // check() protects a Worker from its callers; a program with the database URL needs no such protection.
     if (usesKey) check?.(call, env);
     const source = endpoint.statement;
     const statement = (typeof source === 'function' ? source(env, call) : source)[rights];

@@ -1,16 +1,16 @@
 import type { Answer, Once } from './endpoint.ts';
 
 const POLL_MS = 20;
-/** Claims that only skipped cancelled runs, 10,000 each, are repeated at once up to this number. */
+/** A claim that only skipped cancelled runs (up to 10,000) is repeated at once, up to this many times. */
 const MAX_SKIPS = 100;
 
 type Wait = {
   seconds: number;
   /** Maximum number of statements, if there is a limit. */
   most?: number | undefined;
-  /** Minimum of each pause, as a share of the time waited so far. */
+  /** Each pause is at least this share of the time waited so far. */
   share?: number;
-  /** Seconds, rounded up, after which the limit of a queue admits the next task. */
+  /** The seconds, rounded up, until the limit of a queue admits the next task. */
   secondsToAdmission?: (body: string) => number;
   /** Takes a slot for a poll after the first; returns the function that releases it, null without a free slot. */
   pollSlot?: () => (() => void) | null;
@@ -48,10 +48,10 @@ async function waitForSlot(
 }
 
 /**
- * Repeats a statement until it finds a task, the time is up, or the client disconnects: fifty times a second, and never
- * asleep inside the database. It polls less often if the database is slow or the number of statements is limited. It does
- * not pause while a claim skips cancelled runs, and pauses until a rate limit admits a task. Waiting calls of one isolate
- * share a few slots for their polls.
+ * Repeats a statement until it finds a task, the time is up, or the client disconnects. It polls fifty times a second,
+ * less often if the database is slow or the number of statements is limited. It does not pause after a claim that only
+ * skipped cancelled runs. If a queue's limit admits no task yet, it pauses until it does. The waiting calls of one
+ * isolate share a few slots for their polls.
  */
 export async function poll(
   once: Once,
@@ -81,7 +81,7 @@ export async function poll(
     if (state === 'passing' && skips++ < MAX_SKIPS) continue;
     const duration_ms = now - asked_at;
     const interval_ms = (deadline - now) / remaining;
-    // Jitter: otherwise all waiting calls would poll in step.
+    // The random factor keeps waiting calls from polling all at the same time.
     const pause_ms =
       Math.max(POLL_MS - duration_ms, interval_ms, share * (now - start)) *
       (0.8 + 0.4 * Math.random());

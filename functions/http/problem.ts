@@ -5,7 +5,7 @@ import { isPoolFull, statusOf } from '../database/errors.ts';
 
 export type FieldError = { field: string; detail: string };
 
-/** The parts of a refusal besides status and detail; `hint` says what to do. */
+/** The optional parts of a refusal; `hint` says what to do. */
 type RefusalOptions = {
   field?: string | undefined;
   hint?: string | undefined;
@@ -33,7 +33,7 @@ const kinds: Record<number, [slug: string, title: string]> = {
   507: ['answer-too-large', 'The answer is too large for this database driver'],
 };
 
-/** Default hints. */
+/** The hint for a status if the refusal has none. */
 const hints: Record<number, string> = {
   400: 'Send one JSON object in UTF-8; GET /openapi.json describes the route.',
   413: 'Split it into several calls.',
@@ -63,12 +63,12 @@ const poolFullHint =
 const unreachableHint =
   'If the error stays, check that PostgreSQL runs and that the Worker reaches it: GET /v1/health.';
 
-/** 1 to 3 seconds: jitter, so that callers refused together don't retry together. */
+/** A random delay of 1 to 3 seconds, so that callers refused at the same time don't retry at the same time. */
 export const retryAfterHeader = () => ({
   'Retry-After': String(1 + Math.floor(3 * Math.random())),
 });
 
-/** Transient: two claims collided, or a partition is not created yet. */
+/** True if a retry can succeed: two claims collided, or a partition is not created yet. */
 function isTransient({ code, constraint, table }: DatabaseError): boolean {
   return (
     (code === '23505' && /^leases_\d+_pkey$/.test(constraint ?? '')) ||
@@ -86,7 +86,7 @@ function fromDatabase(error: DatabaseError, method: string): Refusal {
     case 409:
       return { status, detail: 'The object already exists.' };
     case 422:
-      // A constraint's name is a sentence.
+      // The name of a constraint is a sentence, so it is the detail.
       return { status, detail: constraint?.replaceAll('_', ' ') ?? message };
     case 503:
       if (isPoolFull(error)) {
@@ -119,7 +119,7 @@ function refusalOf(error: Error, method: string): Refusal {
   return fromDatabase(error, method);
 }
 
-/** SQL gives the delay only in the hint's text. */
+/** The seconds for Retry-After; SQL gives them only in the text of the hint. */
 const retryAfter = (hint = '') => /\bin (\d+) seconds/.exec(hint)?.[1] ?? '1';
 
 function headersOf({ status, headers, hint }: Refusal): Record<string, string> {
@@ -132,7 +132,7 @@ function headersOf({ status, headers, hint }: Refusal): Record<string, string> {
   };
 }
 
-/** The only place where an error becomes an answer: RFC 9457, never with a stack trace. */
+/** Converts each error to its answer (RFC 9457), which never has a stack trace. */
 export function problem(error: Error, c: Context): Response {
   const refused = refusalOf(error, c.req.method);
   const { status, detail, field, errors } = refused;

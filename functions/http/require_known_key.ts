@@ -1,7 +1,7 @@
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 
-/** How long a known key is not checked again. Every call's own statement checks the key too, including revocation. */
+/** For this time a known key is not checked again here; each call's statement checks it, so revocation works. */
 const CACHE_MS = 10_000;
 const MAX_CACHED = 1000;
 

@@ -52,7 +52,7 @@ export const flag = z.boolean({ error: 'true or false' });
 
 const idError = 'a whole number in a string, as returned by enqueue and claim';
 
-/** Strings on the wire: a bigint exceeds a double. */
+/** A bigint is a string in JSON, because a double cannot hold it. */
 export const id = matching(/^[1-9]\d{0,18}$/, idError)
   .refine((value) => value.length < 19 || value <= '9223372036854775807', { error: idError })
   .openapi({ example: '1048577' });
@@ -116,7 +116,7 @@ export const scheduleName = matching(
 ).openapi({ example: 'nightly' });
 
 export const leaseToken = matching(
-  // No flag, because the document would show it in the pattern.
+  // The pattern has no flag i, because the OpenAPI document would show the flag as part of it.
   /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/,
   'a UUID, as returned by claim',
 ).openapi({ format: 'uuid', example: '5e1f7c0a-3b6d-4d58-9a52-7c1e00000000' });
@@ -149,7 +149,7 @@ const strings = z.record(z.string(), z.string({ error: headersError }), { error:
 const example = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
 /** A task's headers, such as traceparent. */
 export const keptHeaders = strings.openapi({ example });
-// The count comes first: 300,000 invalid ones would each raise an issue and overflow the stack.
+// Too many headers are refused before each one is checked: 300,000 invalid ones would overflow the stack with issues.
 const limitHeaders = (value: unknown) =>
   value && typeof value === 'object' && Object.keys(value).length > 20 ? null : value;
 /** Headers of an enqueued task. */
@@ -182,7 +182,7 @@ export const requestId = text(200);
 export const repeatHeaders = z.object({ 'Idempotency-Key': requestId.optional() });
 
 const instantError = 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z';
-// PostgreSQL has no year 0, and zones up to 15:59 from UTC.
+// PostgreSQL rejects the year 0, and offsets of 16 hours or more from UTC.
 const hasValidZone = /^(?!0000).*(Z|[+-](0\d|1[0-5]):\d\d)$/;
 export const instant = z.iso
   .datetime({ offset: true, error: instantError })
@@ -190,7 +190,7 @@ export const instant = z.iso
 
 type When = { delay_seconds?: number | null | undefined; run_at?: string | null | undefined };
 
-/** Arguments of refine(). */
+/** Arguments of zod's refine(). */
 export const oneTime: [check: (task: When) => boolean, said: { error: string; path: string[] }] = [
   (task) => task.delay_seconds == null || task.run_at == null,
   { error: 'give either delay_seconds or run_at, not both', path: ['delay_seconds'] },
@@ -204,7 +204,7 @@ export const anything = z.unknown().openapi({ description: 'Any JSON.' });
 
 export const noParams = z.strictObject({});
 export const queueParams = z.strictObject({ queue: queueName });
-/** For a route without query string options: any option is a mistake. */
+/** For a route without query string options; it refuses any. */
 export const noQuery = z.strictObject(
   {},
   { error: 'this route has no options in its query string' },
@@ -227,7 +227,7 @@ export function wholeText(min: number, max: number) {
     .openapi({ example: String(max) });
 }
 
-/** In a query string. */
+/** A boolean in a query string. */
 export const flagText = word('true', 'false');
 
 /** The position after the previous page. */

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { secureHeaders } from 'hono/secure-headers';
 import type { Env } from './endpoint.ts';
 
-/** For answers that are data: a browser that shows one can run, frame or send nothing. */
+/** For answers that are data: in a browser they run no code, are not framed and send no requests. */
 const forData = {
   contentSecurityPolicy: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
   crossOriginResourcePolicy: 'same-origin',

@@ -3,16 +3,16 @@ import type { Bindings } from '../env.ts';
 /** The trace that a task keeps of its enqueuing request. */
 export type Trace = { traceparent: string; tracestate?: string; baggage?: string };
 
-/** A task's headers have a limit of 8 KiB. */
+/** These limits keep the trace within a task's headers, which are limited to 8 KiB. */
 const MAX_STATE = 512;
 const MAX_BAGGAGE = 4096;
 const MAX_MEMBERS = 32;
 
-/** Version 00; later versions begin the same way. */
+/** A traceparent of version 00; later versions begin the same way. */
 const parent =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-[\x20-\x7e]{0,200})?$/;
 
-/** The patterns here and below are unambiguous: hostile headers take no longer than others. */
+/** The patterns here and below match in only one way, so a malicious header cannot make them slow. */
 const stateMember =
   /^[ \t]*([a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e][ \t]*$/;
 
@@ -55,8 +55,8 @@ function isBaggage(text: string): boolean {
 }
 
 /**
- * The trace of a request by W3C Trace Context and Baggage, as far as TOCK_TRACE keeps it. Invalid headers are ignored, as
- * the specification says, and never refuse a task.
+ * The trace of a request by W3C Trace Context and Baggage, if TOCK_TRACE keeps it. Invalid headers are ignored, as the
+ * specification says; the task is accepted nevertheless.
  */
 export function traceOf(
   header: (name: string) => string | undefined,

@@ -11,13 +11,13 @@ function fieldOf(path: Path): string {
   return steps.join('').replace(/^\./, '').slice(0, 200) || 'body';
 }
 
-/** How deep a form of the union fits the value. */
+/** How well a schema of the union fits the value: the deeper its first issue, the better. */
 function fitDepth(issues: z.core.$ZodIssue[]): number {
   const [first] = issues;
   return first ? 2 * first.path.length + Number(first.code !== 'invalid_type') : 0;
 }
 
-/** For a union, the issues of the form that fits best. */
+/** The issues of the union's schema that fits best. */
 function bestFit({ errors, path }: z.core.$ZodIssueInvalidUnion): z.core.$ZodIssue[] {
   const [best = []] = errors.toSorted((a, b) => fitDepth(b) - fitDepth(a));
   return best.map((issue) => ({ ...issue, path: [...path, ...issue.path] }));

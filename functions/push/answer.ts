@@ -1,11 +1,11 @@
 import { truncate } from '../../client/worker/outcome.ts';
 
-/** The part of an answer that is kept. */
+/** The size of an answer's part that is kept. */
 export const MAX_BYTES = 65_536;
 const MAX_DEPTH = 64;
-/** The database accepts results of up to 262,144 bytes of JSON; the rest is for the status. */
+/** The database accepts results of up to 262,144 bytes of JSON. The difference is for the status. */
 const MAX_STORED = 261_000;
-/** A number with an exponent is stored with all its digits. */
+/** The database stores a number with an exponent with all its digits, up to this many. */
 const MAX_DIGITS = 345;
 
 /** `cut`: the answer was longer. */
@@ -13,7 +13,7 @@ export type PushResult = { status: number; body: unknown; cut?: true };
 
 type Part = { text: string; cut: boolean };
 
-/** Reads only the part that is kept. */
+/** Reads only the part of an answer that is kept. */
 async function readStart(response: Response): Promise<Part> {
   if (!response.body) return { text: '', cut: false };
   const reader = response.body.getReader();
@@ -48,7 +48,7 @@ function storable(value: unknown, depth = 0): unknown {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).length;
 
-/** At least the stored size: the database writes a space after each comma and colon. */
+/** An upper bound of the stored size: the database writes a space after each comma and colon. */
 function storedBytes(value: unknown): number {
   const json = JSON.stringify(value);
   const count = (what: RegExp) => json.match(what)?.length ?? 0;
@@ -66,7 +66,7 @@ function parseJson(type: string, { text, cut }: Part): unknown {
   }
 }
 
-/** A control character takes six bytes as JSON. */
+/** Shortens a text until it fits as JSON, where a control character takes six bytes. */
 function storableText({ text, cut }: Part): Part {
   const kept = truncate(text, text.length);
   if (bytesOf(JSON.stringify(kept)) <= MAX_STORED) return { text: kept, cut };
@@ -74,8 +74,8 @@ function storableText({ text, cut }: Part): Part {
 }
 
 /**
- * Converts an answer to a result: JSON if its content type says so, else text, without unstorable characters. It never
- * fails: a delivered task must not be sent again because of its answer.
+ * Converts an answer to a result: JSON if its content type says so, else text, without characters that cannot be
+ * stored. Any answer gives a result: a delivered task must not be sent again because of its answer.
  */
 export async function toResult(response: Response): Promise<PushResult> {
   const part = await readStart(response);

@@ -14,19 +14,19 @@ import { createSemaphore } from './slots.ts';
 /** A queue with push, as stored in the database. */
 type PushQueue = Generation & { push: { url?: string | null; timeout_seconds?: number | null } };
 
-/** A Worker may have six connections; the database uses one of them. */
+/** Cloudflare allows an invocation six connections at once; the database uses one of them. */
 const MAX_CONCURRENT = 5;
 const DEFAULT_TIMEOUT = 15;
-/** A push does not start with less of the Worker's time left. */
+/** No push starts if less of the Worker's time is left. */
 const MIN_SECONDS = 1;
-/** Reserved for the last reports of the Worker. */
+/** Time reserved for the last reports of the Worker. */
 const MARGIN_SECONDS = 0.25;
 const LEASE_SECONDS = 60;
 
 const pushQueuesSql = `select queue, push, generation, to_json(previous_until) #>> '{}' as previous_until
   from tock.push_queues(p_queue => $1)`;
 
-/** Checks addresses here, unless the runtime does it or private addresses are allowed. */
+/** The Workers runtime reaches only public addresses. On Node, Tock checks them, unless private ones are allowed. */
 const choosePost = (env: Bindings): Post =>
   isWorkers() || allowsPrivate(env) ? postByFetch : postGuarded();
 
@@ -43,8 +43,8 @@ function timeoutError(seconds: number) {
 }
 
 /**
- * The time limit of a push. A push cut off by its Worker's time is released, not failed; but with at least the default
- * timeout it fails, or an endpoint that is always too slow would be tried for ever.
+ * The seconds after which a push fails; null if the Worker's time ends too early: then the push is released instead. A
+ * push that gets the default timeout or more fails, or an endpoint that is always too slow would be tried for ever.
  */
 function timeLimit(wanted: number, left: number): number | null {
   const granted = Math.min(wanted, left - MARGIN_SECONDS);
@@ -74,7 +74,7 @@ function createHandler(
       return await Promise.race([sent, rejectOnAbort(both)]);
     } finally {
       clearTimeout(late);
-      // Stops the rest of a response that is not read.
+      // Aborts a response whose rest is not read.
       timer.abort();
       leave();
     }
@@ -102,7 +102,7 @@ export async function pushConsumers(
   return Promise.all(consumers);
 }
 
-/** A Worker's own consumers and the push consumers; its own consumer takes precedence for a queue. */
+/** A Worker's own consumers and the push consumers. For a queue with both, only its own consumer works. */
 export function withPush(consumers: readonly Consumer[]): Consumers {
   const ownQueues = new Set(consumers.map(({ queue }) => queue));
   return async (query, env) => {

@@ -12,7 +12,7 @@ import { type Secrets, signatureHeaders } from './secret.ts';
 const MAX_REDIRECTS = 3;
 /** Maximum delay that an endpoint may ask for: a day. */
 const MAX_DELAY_SECONDS = 86_400;
-/** The part of an answer that an error contains. */
+/** An error contains this many characters of an answer. */
 const MAX_BODY = 2_000;
 
 export type Delivery = {
@@ -33,7 +33,7 @@ function withDetails<E extends Error>(error: E, { name, ...more }: Answer): E {
 
 const fatal = (message: string, answerDetails: Answer) =>
   withDetails(new Fatal(message), answerDetails);
-// doctor_of_push() recognizes it by its beginning.
+// doctor_of_push() recognizes this error by `push refused`.
 const notAllowed = (reason: string, target: string) =>
   fatal(`push refused: ${reason}: ${target}`, { name: 'NotAllowed' });
 
@@ -74,7 +74,7 @@ function failureOf(url: string, response: Response, { status, body }: PushResult
   return withDetails(error, answerDetails(status === 429 ? 'TooManyRequests' : 'Unavailable'));
 }
 
-/** Throws a Fatal for a forbidden URL: retries would fail the same way. */
+/** Throws a Fatal for a forbidden URL, because retries would fail the same way. */
 function check(url: string, from: string | null, env: Bindings): void {
   const reason =
     refusalReason(url, env) ??
@@ -97,7 +97,7 @@ function unreachable(url: string, error: unknown, signal: AbortSignal): Error {
   });
 }
 
-/** Reads an answer. A failure status suffices: a broken body of a failure is ignored. */
+/** Reads an answer. If its status is a failure, a broken body is ignored. */
 function readAnswer(response: Response, signal: AbortSignal): Promise<PushResult> {
   return toResult(response).catch((error) => {
     if (response.ok || signal.aborted) throw error;

@@ -6,12 +6,12 @@ import { refusal } from '../http/problem.ts';
 const privateNames =
   /(^|\.)(localhost|localdomain|local|internal|intranet|lan|home|corp|private|home\.arpa)$/;
 
-/** The default port of https is ''; other ports may belong to unrelated services. */
+/** Allowed ports: '' is https's default port. Other ports may belong to services that are no webhooks. */
 const ports = ['', '8443'];
 
 const global6 = ipaddr.parseCIDR('2000::/3');
 
-/** Whether an address is on the public Internet: special ranges are not, including those that embed an IPv4 address. */
+/** True for an address on the public Internet; false for special ranges, including those that embed an IPv4 address. */
 export function isPublic(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
@@ -28,7 +28,7 @@ export function refusalReason(url: string, env: Bindings): string | null {
   if (allowsPrivate(env)) return /^https?:$/.test(protocol) ? null : 'it is neither https nor http';
   if (protocol !== 'https:') return 'it is not https';
   if (!ports.includes(port)) return `port ${port} is not 443 or 8443`;
-  // URL has normalized forms like 0x7f.1.
+  // new URL() has already converted forms like 0x7f.1 to 127.0.0.1.
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.+$/, '');
   if (ipaddr.isValid(host)) return isPublic(host) ? null : `${host} is not a public address`;
   if (privateNames.test(host) || !host.includes('.')) return `${host} is not a public name`;

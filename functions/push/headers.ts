@@ -1,6 +1,6 @@
 import type { Claimed } from '../../client/types.ts';
 
-/** Headers of the request itself, the connection or the client: a task cannot set these. */
+/** A task cannot set these headers of the request, the connection or the client. */
 const reserved = new Set([
   'accept-encoding',
   'authorization',

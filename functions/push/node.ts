@@ -7,12 +7,12 @@ import type { Post, PostInit } from './post.ts';
 /** Returns all addresses of a name. */
 export type Lookup = (host: string) => Promise<LookupAddress[]>;
 
-/** A name that resolves to a private network. */
+/** The error for a name that resolves to a private network. */
 export class NotPublic extends Error {
   override name = 'NotPublic';
 }
 
-// Not imported, because the Worker's bundle has none of them.
+// These modules are not imported, because the Worker's bundle must not contain them.
 const node = () => ({
   dns: process.getBuiltinModule('node:dns/promises'),
   http: process.getBuiltinModule('node:http'),
@@ -47,7 +47,7 @@ function toResponse(incoming: IncomingMessage): Response {
   const { statusCode = 502, headers } = incoming;
   const entries = Object.entries(headers).map(([name, value]) => [name, String(value)] as const);
   const hasNoBody = [204, 205, 304].includes(statusCode);
-  // Some servers send an endless body nevertheless.
+  // Some servers send a body with these answers, even an endless one.
   if (hasNoBody) incoming.destroy();
   const body = hasNoBody ? null : (node().stream.Readable.toWeb(incoming) as ReadableStream);
   return new Response(body, {
@@ -76,7 +76,7 @@ export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
         lookup: guardedLookup(lookup, allowed),
       };
       const sent = request(url, { ...options, headers: { ...headers, ...length } }, (incoming) => {
-        // The status may be one that Response does not accept.
+        // Response throws a RangeError for some statuses.
         try {
           resolve(toResponse(incoming));
         } catch (error) {
@@ -85,7 +85,7 @@ export function postGuarded(lookup: Lookup = lookUp, allowed = isPublic): Post {
         }
       });
       sent.on('error', reject);
-      // Also without an error, for example after an upgrade to another protocol.
+      // The connection may close without an error, for example after an upgrade to another protocol.
       sent.on('close', () => reject(new Error('the connection was closed')));
       sent.end(body);
     });

@@ -1,4 +1,4 @@
-/** Sends one POST and returns the head of its answer; a redirect is an answer. Rejects without an answer. */
+/** Sends one POST, follows no redirect, and resolves when the answer's headers arrive. Rejects without an answer. */
 export type Post = (url: string, init: PostInit) => Promise<Response>;
 
 export type PostInit = { headers: Record<string, string>; body: string; signal: AbortSignal };

@@ -2,10 +2,10 @@ import { Webhook } from 'standardwebhooks';
 import { misconfigured } from '../database/errors.ts';
 import type { Bindings } from '../env.ts';
 
-/** Which secrets sign for a queue, as stored in the database, which holds no secrets. */
+/** What the database stores about a queue's secrets. The secrets are derived from it and from the master secrets. */
 export type Generation = { queue: string; generation: number; previous_until: string | null };
 
-/** Signing secrets (whsec_…). The first of `current` is the newest. */
+/** Signing secrets (whsec_…), newest first. `previous` still sign during an overlap. */
 export type Secrets = { current: string[]; previous: string[] };
 
 const MIN_LENGTH = 24;
@@ -31,7 +31,7 @@ async function derive(master: string, queue: string, generation: number): Promis
   return `whsec_${btoa(String.fromCharCode(...bytes))}`;
 }
 
-/** The secrets of a queue: one of each master secret, and the previous generation's during its overlap. */
+/** The secrets of a queue, one from each master secret; and those of the previous generation during its overlap. */
 export async function secretsOf(env: Bindings, queueGeneration: Generation): Promise<Secrets> {
   const masters = masterSecrets(env);
   const deriveAll = (generation: number) =>
@@ -45,7 +45,7 @@ export async function secretsOf(env: Bindings, queueGeneration: Generation): Pro
   };
 }
 
-/** The three headers of Standard Webhooks; the id is the task's id, the same at each attempt. */
+/** The three headers of Standard Webhooks. The id is the task's id, so all attempts have the same. */
 export function signatureHeaders({ current, previous }: Secrets, id: string, body: string) {
   const at = new Date();
   const signatures = [...current, ...previous].map((one) => new Webhook(one).sign(id, at, body));

@@ -61,7 +61,7 @@ function requireStore(env: Bindings): Store {
   });
 }
 
-/** Rethrows the database's errors, and answers an error of the store as 503. */
+/** Rethrows an error of the database; answers an error of the store with a 503. */
 function failed(error: unknown): never {
   if (!(error instanceof Error) || 'code' in error || 'status' in error) throw error;
   throw refusal(503, `The archive step failed: ${error.message}.`, {
@@ -94,7 +94,7 @@ export function archive(app: App, connect: Connect): void {
       'tock.put_archive(p_settings => $2::jsonb) as a',
     ),
     values: ({ text: json }) => [json],
-    // An archive without a store would only keep segments from being dropped.
+    // Without a store the archive would never write a file, and no segment could be dropped.
     check({ body }, env) {
       if (body.enabled) requireStore(env);
     },

@@ -21,7 +21,7 @@ const changesBody = s
   .refine(...s.oneTime)
   .refine((body) => Object.keys(body).length > 0, {
     error: 'give at least one of priority, delay_seconds or run_at, payload',
-    // Other issues, such as an unknown option, are reported first.
+    // This check runs only without other issues, such as an unknown option.
     when: ({ issues }) => issues.length === 0,
   })
   .openapi('Changes');
@@ -46,7 +46,7 @@ const notFound = {
   hint: 'Use an id that enqueue returned.',
 } as const;
 
-/** A conflict for an answer whose task has already ended. */
+/** The 409 for a task that has already ended. */
 function alreadyEnded(...states: string[]) {
   return (body: string) => {
     const { id, state } = JSON.parse(body) as z.output<typeof changed>;
@@ -118,7 +118,7 @@ export function changes(app: App, connect: Connect): void {
       '(select r.erased from tock.erase(p_id => key.ids[1]) as r (erased) where r.erased is not null) as e',
     ),
     values: ({ params }) => [[params.id]],
-    // Runs that only the archive has are read first, because they name the task's queue and tenant.
+    // Runs that only the archive has are read from there, because they name the task's queue and tenant.
     further: async (body, { params, env }, run) => {
       const store = body === null ? openStore(env) : null;
       if (!store) return body;

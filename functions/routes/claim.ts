@@ -66,7 +66,7 @@ const lease = z.strictObject({
   tasks: z.array(run),
 });
 
-/** Parses only an answer without tasks: others may be megabytes. */
+/** Parses only an answer without tasks, because an answer with tasks may have megabytes. */
 const stateOf = (body: string): z.output<typeof states> =>
   /^{"lease(":null|s":\[\]),/.test(body) ? JSON.parse(body).state : 'found';
 
@@ -91,7 +91,7 @@ const repeat: Endpoint<z.ZodObject, z.ZodType<WaitOptions>>['repeat'] = (
 const description =
   'A waiting claim polls every 20 ms, and less often while the database is slow or a rate limits the queue; over HTTPS to Neon at most 45 times.';
 
-/** /v1/queues/:queue/claim and /v1/claim. The runs come from the verb alone: a join would read an older snapshot. */
+/** /v1/queues/:queue/claim and /v1/claim. The verb alone returns the runs; a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
@@ -102,7 +102,7 @@ export function claim(app: App, connect: Connect): void {
     params: s.queueParams,
     body: s.options(claimOptions),
     repeatable: true,
-    // claim() is called in the statement itself: inside a function it would not have its own transaction.
+    // The statement itself calls claim(), because p_own_transaction is not allowed inside another function.
     statement: checked(
       (check) => `select tock.http_claim(p_queue => $2, p_runs => array(
   select c from tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,

@@ -15,7 +15,7 @@ const finding = z.strictObject({
 
 type DoctorAnswer = { findings: Finding[]; before: number; there: number };
 
-/** The statement returns the time at which it was sent, so the Worker keeps no state between calls. */
+/** Adds findings about the clocks. The row contains the time at which the Worker sent the statement. */
 async function finish(body: string): Promise<string> {
   const { findings, ...times } = JSON.parse(body) as DoctorAnswer;
   const clocks = clockFindings('the Worker', { ...times, after: Date.now() });

@@ -4,7 +4,7 @@ import { type App, documented, json } from '../http/endpoint.ts';
 import { refusal } from '../http/problem.ts';
 import { HEALTH_MS } from '../timeouts.ts';
 
-/** A probe needs its answer soon, even if the database hangs. */
+/** Rejects after HEALTH_MS, because a probe needs an answer soon, even if the database hangs. */
 async function withDeadline(work: Promise<unknown>): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timeout = new Promise((_, reject) => {

@@ -64,7 +64,7 @@ type Verb<B extends z.ZodType> = Pick<
 const leaseStatement = (select: string, from: string) =>
   authorized('claim', 'tock.queue_of_lease(p_lease => $2::uuid)', select, from);
 
-/** /v1/leases/:lease/…: no row means that the lease is unknown, has ended or is held by another worker. */
+/** /v1/leases/:lease/… No row means that the lease is unknown or has ended, or that another worker has the runs. */
 export function leases(app: App, connect: Connect): void {
   const leaseConnect: Connect = (env, use) => connect(forLeaseCalls(env ?? {}), use);
   const verb = <B extends z.ZodType>({ name, ...endpoint }: Verb<B>) =>

@@ -20,7 +20,7 @@ const listed = z.strictObject({
   rerun: s.flag,
 });
 
-/** A unique key finds its task in any queue, so this filters by the queues that the API key allows. */
+/** A search by unique key finds tasks of all queues. This keeps those of queues that the API key allows. */
 const tasksInAllowedQueues = `case when $9::text is null then t.tasks else coalesce((
     select jsonb_agg(x.task) from jsonb_array_elements(t.tasks) as x (task)
     where k.queues is null or x.task ->> 'queue' = any (k.queues)), '[]') end as tasks`;

@@ -51,7 +51,7 @@ const stats = {
 const policyColumns = Object.keys(row.shape)
   .map((name) => `q.${name}`)
   .join(', ');
-// The default queue * has no tasks, so the database returns no counts for it.
+// The queue * has no tasks, so the database returns no counts for it.
 const countColumns = ['ready', 'running', 'waiting', 'dead'].map(
   (n) => `coalesce(s.${n}, 0) as ${n}`,
 );

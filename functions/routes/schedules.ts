@@ -77,7 +77,7 @@ const selectColumns = (row: z.ZodObject) =>
 
 const path = '/v1/schedules/{schedule}';
 const params = z.strictObject({ schedule: s.scheduleName });
-/** A key limited to queues may use the schedules that fire into them. */
+/** The queue of a schedule's tasks: a key limited to queues may use the schedules that fire into them. */
 const itsQueue = 'tock.queue_of_schedule(p_schedule => $2)';
 const notFound = {
   status: 404,

@@ -92,7 +92,7 @@ const taskAnswer = z.strictObject({
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
-/** Parses nothing: the rest may be megabytes. */
+/** Reads the state with a pattern instead of JSON.parse(), because the answer may have megabytes. */
 function stateOf(body: string): 'found' | 'going on' {
   // Archived tasks have ended.
   if (isMissing(body)) return 'found';
@@ -115,11 +115,11 @@ const taskStatement = authorized(
   'own tasks',
 );
 
-/** As above, with runs from the archive; the answer may name the files to read. */
+/** Like taskStatement, with runs from the archive. The answer may name files that must be read first. */
 const archivedToo =
   'select tock.http_task(p_key => $1, p_id => $2, p_whole => $3, p_rows => $4::jsonb, p_scanned => $5::bigint[]) as body';
 
-/** Like http_enqueue(), without a key. */
+/** Like http_enqueue(), for callers without a key. */
 const enqueued = (body: string) =>
   checked(
     (check) => `select json_build_object('ids', tock.enqueue(p_queue => $2,
@@ -146,7 +146,7 @@ export function tasks(app: App, connect: Connect): void {
       if ('tasks' in body) checkTargets('tasks', body.tasks, env);
       else checkTarget('push_url', body.push_url, env);
     },
-    // Only a Worker that pushes asks whether the queue has push.
+    // Only a Worker that pushes needs to know whether the queue has push.
     statement: ({ TOCK_PUSH_SECRET }, { trace }) => {
       const body = trace ? 'tock.with_trace(p_body => $3, p_trace => $5)' : '$3';
       const pushes = TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : '';
@@ -173,7 +173,7 @@ export function tasks(app: App, connect: Connect): void {
       'Returns the task when it has ended (done, dead, cancelled, expired) or when the time is up. The call polls every 20 ms at first, then after each tenth of the time waited so far.',
     params: z.strictObject({ id: s.id }),
     query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
-    // All polls except the last need only the state of an unfinished task.
+    // While the task has not ended, only the last poll reads more than its state.
     statement: (env) => (openStore(env) ? { ...taskStatement, key: archivedToo } : taskStatement),
     values: ({ params, env }, last) => [params.id, last, ...(openStore(env) ? ['[]', []] : [])],
     further: async (body, { params, env }, run) => {

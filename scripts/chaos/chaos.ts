@@ -25,7 +25,7 @@ export type Chaos = {
   print(text: string): void;
 };
 
-/** A pause that also ends with the run. */
+/** Pauses; the end of the run ends the pause too. */
 export async function pauseWhileRunning(chaos: Chaos, milliseconds: number): Promise<void> {
   const deadline = performance.now() + milliseconds;
   while (chaos.running && performance.now() < deadline) await pause(100);

@@ -9,11 +9,11 @@ const print = (line: string) => void process.stdout.write(`${line}\n`);
 export async function command(name: 'torture' | 'soak', seconds: number): Promise<never> {
   const usage = `Usage: npm run ${name} -- [--driver <sql|http>] [--seconds <n>] [--seed <n>] [--plan] [--plant <name>]
   --driver <name>   how clients and workers call Tock: sql, or http (http)
-  --seconds <n>     how long work and faults go on (${seconds}); draining and judging come after
-  --seed <n>        of what is chosen at random (1): each client's decisions and all faults are the same again,
-                    not who comes first
+  --seconds <n>     duration of work and faults (${seconds}), without the drain and the checks that follow
+  --seed <n>        seed of the random numbers (1): the same seed repeats all faults and each client's decisions, but
+                    not the order in which the clients' calls arrive
   --plan            show the faults and their times, and do nothing
-  --plant <name>    break the driver, to see the checker find it; may be repeated: ${plantNames.join(', ')}`;
+  --plant <name>    break the driver, so that the checker must find it; may be repeated: ${plantNames.join(', ')}`;
 
   function fail(problem: string): never {
     print(`${problem}\n${usage}`);
@@ -55,7 +55,7 @@ export async function command(name: 'torture' | 'soak', seconds: number): Promis
     }
     process.exit(0);
   }
-  // Everything that was started is removed; the journal stays.
+  // A signal ends the run, which removes everything that it started, except the journal.
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.on(signal, () => stop.abort(new Error(`ended by ${signal}`)));

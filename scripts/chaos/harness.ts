@@ -29,18 +29,21 @@ export type Options = {
   seconds: number;
   seed: number;
   print(text: string): void;
-  /** Without kills: readers, open transactions and ends of segments at intervals, and stable resources. */
+  /** A soak: no kills, but long readers and transactions, ends of segments, and a check that resources do not grow. */
   soak?: number | undefined;
-  /** Faults of the driver, from drivers/planted_faults.ts, to see the checker find them. */
+  /** Faults of the driver, from drivers/planted_faults.ts, which the checker must find. */
   plants?: string[];
   /** Ends the run at once, without a verdict. */
   signal?: AbortSignal | undefined;
 };
 
-/** How long work continues after the last fault, so that the remains of faults meet ordinary work. */
+/** Milliseconds of work after the last fault, so that its late consequences show. */
 const calm = 3000;
 
-/** Each check compares every run with every lease of its stream: more runs would take many minutes. */
+/**
+ * History is dropped above this number of runs. The checks compare each run with each lease of its stream, which would
+ * take many minutes for more runs.
+ */
 const MAX_RUNS = 100_000;
 
 /** Creates the queues and schedules before any fault. */
@@ -58,8 +61,8 @@ async function setUp(chaos: Chaos, client: pg.Client, url: string): Promise<void
 const unfinished = 'select sum(ready + running + waiting) as left from tock.queue_stats()';
 
 /**
- * Reads the number of unfinished tasks each half second, prints a line each half minute, and reaps expired leases, so
- * that late workers find their tasks leased to others.
+ * Counts the unfinished tasks each half second, and prints a line each half minute. It also reaps expired leases, so
+ * that other workers lease the tasks of late workers.
  */
 async function gauge(chaos: Chaos, differences: Difference[]): Promise<void> {
   let printedAt = performance.now();
@@ -82,7 +85,7 @@ async function gauge(chaos: Chaos, differences: Difference[]): Promise<void> {
 const sessionsQuery = `select pid, usename, state, wait_event, xact_start, query from pg_stat_activity
   where xact_start is not null and pid <> pg_backend_pid()`;
 
-/** Ends new work and faults, and completes the remaining tasks; fails if no task ends for this many seconds. */
+/** Waits until all remaining tasks have ended; throws if none ends for this many seconds. */
 async function drain({ stack, ledger }: Chaos, client: pg.Client, seconds: number): Promise<void> {
   await client.query('select tock.drop_schedule(name) from tock.schedules');
   let fewest = Number.POSITIVE_INFINITY;
@@ -102,7 +105,7 @@ async function drain({ stack, ledger }: Chaos, client: pg.Client, seconds: numbe
   }
 }
 
-/** The faults that are possible on this machine: some need pg_cron, or a pooler. */
+/** The faults that are possible on this machine; some need pg_cron or a pooler. */
 const possible = (plan: Fault[], { host }: ChaosStack) =>
   plan.filter(
     ({ name }) =>
@@ -127,19 +130,19 @@ function figures(
   for (const [what, times] of logs.most(30)) print(`  ${String(times).padStart(7)} ${what}`);
 }
 
-/** Settles like the work, or at once when aborted. */
+/** Settles as `work` does; rejects at once if the signal aborts. */
 function orAborted(work: Promise<void>, signal?: AbortSignal): Promise<void> {
   const aborted = new Promise<void>((_, reject) => {
     const stop = () => reject(signal?.reason);
     if (signal?.aborted) stop();
     signal?.addEventListener('abort', stop, { once: true });
   });
-  // Later results are ignored.
+  // After an abort, a later failure of the work must not end the process.
   work.catch(() => {});
   return Promise.race([work, aborted]);
 }
 
-/** Works, injects faults and checks; returns everything that was lost, duplicated or otherwise different. */
+/** Runs the load with its faults, then checks. Returns all differences: work that was lost, done twice or wrong. */
 export async function run(options: Options): Promise<Difference[]> {
   const { seconds, seed, print, soak, plants = [] } = options;
   const name = `chaos-${process.pid}`;
@@ -217,7 +220,7 @@ export async function run(options: Options): Promise<Difference[]> {
     workers.drain();
     await drain(chaos, client, 120);
     await workers.stop();
-    // Before retention drops what has just ended.
+    // This look sees tasks that have just ended, before retention drops them.
     await observer.look(client, false);
     await verifyAll(chaos, client);
     await observer.look(client, true);

@@ -1,7 +1,7 @@
-/** A task as a client sent it. All times are milliseconds of the machine's clock, which the database shares. */
+/** A task as a client sent it. All times are milliseconds of the machine's clock, which the database uses too. */
 export type TaskRequest = {
   n: number;
-  /** The call that contained it: all of its tasks are stored, or none. */
+  /** The call that contained the task. Either all tasks of a call are stored or none. */
   call: string;
   queue: string;
   sent: number;
@@ -9,7 +9,7 @@ export type TaskRequest = {
   fate: 'sure' | 'none' | 'unsure';
   /** The time of the answer. */
   answered?: number;
-  /** The id in the answer; answers do not name tasks that a completion adds. */
+  /** The id in the answer. It is missing for spawned tasks, which an answer does not name. */
   id?: string;
   concurrency_key?: string;
   unique?: string;
@@ -18,7 +18,7 @@ export type TaskRequest = {
   expires?: number;
   /** A client cancels or purges tasks of this kind from time to time. */
   unwanted?: true;
-  /** A newer task with its key replaces it until it starts. */
+  /** Until the task starts, a newer task with the same key replaces it. */
   replaced?: true;
 };
 
@@ -41,11 +41,11 @@ export type End = {
   sent: number;
   acknowledged?: number;
   runs: Run[];
-  /** The tasks that it completes finally: without a further stage or a spawned task to wait for. */
+  /** The tasks that it completes for good: no further stage follows, and they wait for no spawned task. */
   final: string[];
 };
 
-/** No claim may take tasks of the queue between `acknowledged` and `until`, when the resume was sent. */
+/** A pause of a queue. No claim may return its tasks between `acknowledged` and `until`, the time of the resume. */
 export type Pause = { queue: string; acknowledged: number; until: number };
 
 export type Change = { id: string; sent: number; acknowledged: number; version?: number };
@@ -66,8 +66,8 @@ export type Repeat = {
 export type Stored = { id: string; n: number; state: string; rerunOf: string | null };
 
 /**
- * Everything that clients and workers sent and received, kept outside the processes that are killed. Each fact is also
- * a line of journal.jsonl. The journal needs no database, so tests can construct any history.
+ * Records all that clients and workers sent and received, outside the processes that are killed. Each entry is also a
+ * line of journal.jsonl. The journal needs no database, so tests can construct any history.
  */
 export function openJournal(write: (line: string) => void = () => {}) {
   const requests = new Map<number, TaskRequest>();
@@ -104,12 +104,12 @@ export function openJournal(write: (line: string) => void = () => {}) {
     crashes,
     /** Tasks that a client tried to cancel, whatever the answer. */
     cancelWanted,
-    /** Tasks that were seen to have ended. Retention may have dropped them since. */
+    /** Tasks that the observer has seen ended. Retention may have dropped them since. */
     stored,
     wantsCancel: (id: string) => void cancelWanted.add(note('wants cancel', id)),
     /** Recorded before the call is sent, because its sender may be killed at any time. */
     requested: (request: TaskRequest) => void requests.set(request.n, note('requested', request)),
-    /** The call was answered, with ids if the answer has them; or it did nothing. */
+    /** Records that a call was answered, with the ids in the answer, or that it had no effect. */
     settled(answered: number, numbers: number[], fate: 'sure' | 'none', ids: string[] = []): void {
       note('settled', { answered, numbers, fate, ids });
       numbers.forEach((n, index) => {
@@ -127,7 +127,7 @@ export function openJournal(write: (line: string) => void = () => {}) {
     ending(end: End): void {
       note('ending', end);
       const lease = leaseEntry(end.lease);
-      // An hour of ends would double the memory.
+      // The runs of the claim are shared: copies would double the memory of a run of an hour.
       end.runs = end.runs.map((run) => lease.runs.get(run.id) ?? run);
       ends.push(end);
       lease.ends.push(end);
@@ -153,5 +153,5 @@ export function openJournal(write: (line: string) => void = () => {}) {
 
 export type Journal = ReturnType<typeof openJournal>;
 
-/** Something lost, duplicated or otherwise wrong. */
+/** Work that was lost, done twice or otherwise wrong. */
 export type Difference = { kind: string; task: string; detail: string };

@@ -9,7 +9,7 @@ const used = `select
   (select count(*)::integer from pg_class where relnamespace = 'tock'::regnamespace) as relations,
   (pg_database_size('tock') / 1e6)::float8 as megabytes`;
 
-/** Resource usage, every few seconds during the run. */
+/** Measures resource usage every few seconds during the run. */
 export async function measure(
   chaos: Chaos,
   workers: Workers,

@@ -18,7 +18,7 @@ const tasksQuery = `
 
 type Row = { id: string; n: number; of: string | null; last: string };
 
-/** A claim that has not committed may have a run that reads as expired or cancelled: such a task has not ended yet. */
+/** `sure` is false for an expired or cancelled task whose run an open claim may have leased: it may still start. */
 const statesQuery = `select i.id::text as id, w.state,
     w.state not in ('expired', 'cancelled') or tock.will_not_start(w.current_id, false) as sure
   from unnest($1::bigint[]) with ordinality i (id, n) join tock.resolve_tasks($1::bigint[]) w on w.n = i.n`;
@@ -26,7 +26,7 @@ const statesQuery = `select i.id::text as id, w.state,
 const settled = `select coalesce(array_agg(number), '{}') as segments from tock.segments
   where closed_at > now() - interval '1 year'`;
 
-/** As if their retention had passed. */
+/** Makes the segments look so old that their retention has passed. */
 const prepareSegmentDrop =
   "update tock.segments set closed_at = now() - interval '11 years' where number = any($1)";
 
@@ -43,8 +43,8 @@ async function states(client: pg.Client, ids: string[]) {
 }
 
 /**
- * Follows every task to its end, then drops history. An accepted task that the database no longer has must have been
- * seen to end, or its completion acknowledged.
+ * Follows every task to its end, then drops history. If the database no longer has an accepted task, the observer must
+ * have seen its end, or a worker must have got the acknowledgement of its completion.
  */
 export function openObserver(chaos: Chaos) {
   const { journal, ledger } = chaos;
@@ -54,7 +54,7 @@ export function openObserver(chaos: Chaos) {
   const missing = new Set<string>();
   let endsRead = 0;
 
-  /** The stored tasks: the id of the last run by the task's id. */
+  /** Maps the id of each stored task to the id of its last run or waiting entry. Also fills `numbers` and `reruns`. */
   async function scan(client: pg.Client): Promise<Map<string, string>> {
     for (const { id, n } of journal.requests.values())
       if (id && !numbers.has(id)) numbers.set(id, n);
@@ -67,8 +67,8 @@ export function openObserver(chaos: Chaos) {
     return new Map(rows.map(({ id, last }) => [id, last]));
   }
 
+  /** Reads new ends, and the last 500 again: their acknowledgements may have arrived since the previous look. */
   function readEnds(): void {
-    // The answer of one of the last ends may still be under way.
     for (const end of journal.ends.slice(Math.max(0, endsRead - 500)))
       if (end.acknowledged !== undefined) for (const id of end.final) completed.add(id);
     endsRead = journal.ends.length;
@@ -82,7 +82,7 @@ export function openObserver(chaos: Chaos) {
     const all = new Set([...stored.keys(), ...accepted, ...rerun]);
     const openIds = [...all].filter((id) => !journal.stored.has(id));
     const found = await states(client, openIds);
-    // The run that names a task may already be dropped.
+    // The first run of a task may be dropped already; then its last run tells the state.
     const later = openIds.flatMap((id) => (found.has(id) ? [] : (stored.get(id) ?? [])));
     const statesByRun = await states(client, later);
     readEnds();
@@ -93,13 +93,13 @@ export function openObserver(chaos: Chaos) {
       else if (now) continue;
       else if (completed.has(id)) journal.seen({ ...task, state: 'done' });
       else if (missing.has(id)) {
-        // Missing twice in a row: an acknowledgement would have arrived by now.
+        // The task was missing in the previous look too, so an acknowledgement would have arrived by now.
         ledger.differ('dropped without an end', id, `number ${task.n}`);
         journal.seen({ ...task, state: 'gone' });
       } else missing.add(id);
     }
     if (!last) return void (await client.query(prepareSegmentDrop, [rows[0].segments]));
-    // A task that was seen to end and is still stored has ended the same way.
+    // A task that the observer has seen ended, and that is still stored, must have the same state.
     const known = [...stored.keys()].filter((id) => journal.stored.has(id));
     for (const [id, { state }] of await states(client, known)) {
       const before = journal.stored.get(id)?.state;
@@ -122,7 +122,7 @@ export function openObserver(chaos: Chaos) {
   };
 }
 
-/** Counts an error of the harness's own statements; an error that no fault explains is a difference. */
+/** Counts an error of the harness's own statements. An error that no fault explains is a difference. */
 export function recordError(
   { ledger }: Pick<Chaos, 'ledger'>,
   what: string,

@@ -1,7 +1,7 @@
 export const pause = (milliseconds: number) =>
   new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 
-/** A whole number from 0 up to the given one, exclusive; the same seed gives the same sequence. */
+/** Returns a whole number from 0 to `below` - 1. The same seed gives the same sequence. */
 export type Random = (below: number) => number;
 
 export function dice(seed: number): Random {
@@ -15,7 +15,7 @@ export function dice(seed: number): Random {
   };
 }
 
-/** One of the entries, with a probability proportional to its share. */
+/** Chooses one of the entries, with a probability proportional to its share. */
 export function chosen<T>(random: Random, shares: [share: number, entry: T][]): T {
   let remaining = random(shares.reduce((sum, [share]) => sum + share, 0));
   for (const [share, entry] of shares) {

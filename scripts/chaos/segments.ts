@@ -6,8 +6,8 @@ import { pause } from './random.ts';
 type On = { query(text: string): Promise<{ rows: Record<string, unknown>[] }> };
 
 /**
- * Moves the sequence close to the end of the current segment: only from a distance that no call can have passed
- * meanwhile.
+ * Moves the sequence close to the end of the current segment. It does so only from a distance that no concurrent call
+ * can cross.
  */
 export async function nextSegment(
   { ledger }: Chaos,
@@ -34,7 +34,7 @@ export async function verifyAll(chaos: Chaos, client: pg.Client): Promise<void> 
       'verify_segments',
       'drop_expired_segments',
     ]) {
-      // pg_cron's job may process the same segment, or hold a lock: then the next round gets it.
+      // pg_cron's job may process the same segment or hold a lock. Then the next round gets it.
       await client
         .query(`select tock.${maintenance_job}()`)
         .catch((error) => recordError(chaos, maintenance_job, error));
@@ -58,9 +58,8 @@ const oldest = `
   from tock.segments e join tock.positions s on e.end_position <= s.last_value order by e.number limit 1`;
 
 /**
- * As if their retention had passed: drops the oldest segments one by one, while more than `keep` runs are stored, or
- * while a segment is missing between the remaining ones. A reader may have kept an earlier one, and the checks would
- * then miss runs.
+ * Drops the oldest segments one by one, regardless of their retention, until at most `keep` runs are stored and the
+ * remaining segments have no gap. A gap exists if a reader kept an earlier segment; the checks would then miss runs.
  */
 export async function dropHistory(
   { ledger }: Chaos,

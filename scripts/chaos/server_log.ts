@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { ChaosStack } from './stack.ts';
 
-/** Complaints of the server by message, over all its starts (each begins a new log). */
+/** Counts the errors and warnings in the server's logs by message. Each start of the server begins a new log. */
 export function openLogs(stack: ChaosStack) {
   const errors = new Map<string, number>();
   return {
@@ -17,7 +17,7 @@ export function openLogs(stack: ChaosStack) {
         errors.set(key, (errors.get(key) ?? 0) + 1);
       }
     },
-    /** Messages that no fault explains. */
+    /** The messages that no fault explains. */
     broken: () =>
       [...errors.keys()].filter((key) => /PANIC|invalid page|corrupt|could not read/.test(key)),
   };

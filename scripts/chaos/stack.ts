@@ -9,8 +9,8 @@ import { type Link, links, type NetworkFault } from './faults/plan.ts';
 import { openProxy } from './faults/proxy.ts';
 
 /**
- * The whole of `npm start`, with a proxy between each pair: client, workerd, PgBouncer, PostgreSQL. SQL clients need
- * no workerd.
+ * Starts all that `npm start` starts, with a proxy between each pair of client, workerd, PgBouncer and PostgreSQL. SQL
+ * clients need no workerd.
  */
 export async function openStack(driver: Target['driver'], seed: number, stopping: AbortSignal) {
   const created = await testCluster('tock', softly);
@@ -30,7 +30,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
   const proxies = [toWorker, toPooler, toServer];
 
   async function connect(url = ownerUrl, seconds = 90): Promise<pg.Client> {
-    // Timeouts, so that no statement waits forever for a killed server.
+    // The timeouts keep statements from waiting forever for a killed server.
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: 30_000,
@@ -43,7 +43,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
   }
 
   const client = await connect(superUrl);
-  // So that an autovacuum process exists that can be killed.
+  // With this setting an autovacuum process exists that a fault can kill.
   await client.query("alter system set autovacuum_naptime = '1s'");
   await client.query('select pg_reload_conf()');
   await client.end();
@@ -52,7 +52,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
   const start = () =>
     startWorker(workerPort, edge(toPooler.port), { name: `chaos-${process.pid}` });
   let worker = driver === 'http' ? start() : null;
-  // A start may meet faults, on a busy machine.
+  // A start may take minutes on a busy machine and during faults.
   const serving = async () =>
     worker && healthy(`http://127.0.0.1:${workerPort}`, worker, stopping, 600);
   await serving();
@@ -66,7 +66,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
     host,
     ownerUrl,
     superUrl,
-    /** As tock_edge, directly to the pooler. */
+    /** The URL of tock_edge at the pooler, without a proxy. */
     pooledUrl: edge(pooler?.port ?? cluster.port),
     log: `${host.folder}/postgres.log`,
     connect,
@@ -86,7 +86,7 @@ export async function openStack(driver: Target['driver'], seed: number, stopping
       await pooler.ended;
       pooler = await startPooler();
     },
-    /** kill -9 of wrangler and workerd, which are one group; resolves once new ones answer. One kill at a time. */
+    /** Kills wrangler and workerd (one process group), one kill at a time. Resolves when new ones answer. */
     restartWorkerd(): Promise<void> {
       const next = restarted.then(async () => {
         if (!worker) return;

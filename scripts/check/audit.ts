@@ -1,10 +1,10 @@
 import { checkout } from '../stack/paths.ts';
 import { attempt } from '../stack/run.ts';
 
-/** Known advisories for the packages that users get, or why the registry cannot be asked. */
+/** Known advisories for the packages that users get, or why the registry gave none. */
 export type Audited = { found: string[] } | { cannot: string };
 
-// Without a registry the command gives up after this time.
+// With these options npm gives up after 20 seconds if the registry does not answer.
 const quick = ['--loglevel=silent', '--fetch-retries=0', '--fetch-timeout=20000'];
 
 type AuditReport = {
@@ -21,13 +21,13 @@ function parsed(output: string): AuditReport {
   }
 }
 
-/** Asks the registry for high and critical advisories; a registry without advisories is not a failure. */
+/** Asks the registry for high and critical advisories. It is no failure if the registry does not offer advisories. */
 export async function audit(options: string[] = []): Promise<Audited> {
   const argv = ['npm', 'audit', '--json', '--omit=dev', ...quick, ...options];
   const { output } = await attempt(argv, { cwd: checkout });
   const { vulnerabilities, message, error } = parsed(output);
   if (!vulnerabilities) {
-    // The registry's reason names a host, which does not belong in the output.
+    // The part after ` - ` names the registry's host, which must not be printed.
     const why = (message ?? error?.summary ?? 'it gave no answer').replace(/ - .*/s, '');
     return { cannot: `The registry returned no advisories: ${why}. Run: npm audit --omit=dev` };
   }

@@ -9,7 +9,7 @@ for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 export type Ran = { succeeded: boolean; seconds: number };
 
-/** Runs a check's command and shows its output; a signal that ends it also ends this process. */
+/** Runs a check's command and shows its output. If a signal ends the command, it also ends this process. */
 export async function command(
   [program = '', ...args]: string[],
   env: NodeJS.ProcessEnv = {},

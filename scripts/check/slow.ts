@@ -1,13 +1,13 @@
 /**
- * The tests that `npm test` leaves to `npm test -- --all`. A new test file is quick unless a pattern matches it: add
- * it here if it takes more than about five seconds of a quiet core.
+ * The tests that only `npm test -- --all` runs. A new test file is quick unless a pattern here matches it. Add a file
+ * that takes more than about five seconds on a quiet core.
  */
 export const slow = [
   // Other platforms, other versions, whole programs.
   'test/{bench,cron,demo,drivers,examples,faults,fuzz,stack,torture,upgrade}/*.test.ts',
   // Load, races and size, in any folder.
   'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
-  // Quick runs use the browser and workerd once each: dashboard/pages and worker/worker.
+  // Quick runs use the browser only in dashboard/pages, and workerd only in worker/worker.
   'test/dashboard/{actions,diagnoses,edges}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
   'test/client/{bundle,kills,leases,readme}.test.ts',

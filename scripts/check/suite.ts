@@ -9,16 +9,16 @@ export type Report = {
   stack: { major: number; name: string } | null;
   passed: number;
   failed: number;
-  /** The failed tests with their reasons, for the end of long output, whose beginning is often cut off. */
+  /** The failed tests with their reasons. They are repeated at the end, because long output is often cut off. */
   failures: Named[];
   skipped: Named[];
 };
 export type Named = { name: string; why: string };
 
-/** One run of vitest on one PostgreSQL, and which tests it included. */
+/** The result of one run of vitest on one PostgreSQL. `what` names the tests that it included. */
 export type Outcome = Report & { what: string; seconds: number };
 
-/** Runs tests in the given environment; all unless `args` name some. */
+/** Runs the tests that `args` name, or all, with these environment variables. */
 export async function suite(
   what: string,
   args: string[],
@@ -32,7 +32,7 @@ export async function suite(
   });
   const report = read(file);
   rmSync(file, { force: true });
-  // An error outside tests, or before a report exists, is a failure too.
+  // vitest can also fail without a failed test, for example before it has a report.
   const failed = report.failed || (succeeded ? 0 : 1);
   return { ...report, failed, what, seconds };
 }

@@ -1,7 +1,7 @@
 import type { Outcome } from './suite.ts';
 import type { Version } from './versions.ts';
 
-// With `-t` all tests except one are skipped: then the list is left out.
+// A longer list is left out: with `-t`, for example, vitest skips all tests except one.
 const MAX_LISTED = 20;
 
 function counts({ passed, failed, skipped }: Outcome): string {

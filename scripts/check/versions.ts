@@ -5,9 +5,9 @@ import { silently } from '../stack/step_reporter.ts';
 import { type Outcome, suite } from './suite.ts';
 
 /**
- * The tests for every version: everything that depends on PostgreSQL, and the origin of each version. The edge, the
- * command line and `npm start` use PostgreSQL only through a driver. npm's build has neither pg_cron nor programs such
- * as pg_basebackup, which the other two folders need.
+ * The tests that run on every version, because they depend on PostgreSQL. The HTTP API, the command line and
+ * `npm start` use PostgreSQL only through a driver, so their tests run on one version. npm's build of PostgreSQL has
+ * neither pg_cron nor programs such as pg_basebackup, which the last two folders of `withCron` need.
  */
 const folders = ['test/sql/', 'test/upgrade/', 'test/stack/host'];
 const withCron = [...folders, 'test/cron/', 'test/faults/'];
@@ -15,8 +15,8 @@ const withCron = [...folders, 'test/cron/', 'test/faults/'];
 export type Version = { major: number } & (Outcome | { cannot: string });
 
 /**
- * The tests for the newest version, if several versions are tested one after another: each verb and maintenance job,
- * plans, rights and the upgrade. Races and loads of Tock's own SQL are the same on each version.
+ * The tests for the newest version when all versions are tested: each verb and maintenance job, plans, rights and the
+ * upgrade. Races and load tests are left out, because they give the same result on each version.
  */
 const sql = `access/audit-log features/dependencies/dependencies invariants kernel/retention/verify kernel/change/cancel
   kernel/change/change kernel/claim/claim features/multi_claim/claim-any kernel/claim/transactions
@@ -31,8 +31,8 @@ const sql = `access/audit-log features/dependencies/dependencies invariants kern
   features/schedules/schedules kernel/segment/close features/dependencies/spawn read/task read/tasks
   kernel/claim/time-limits features/unique_keys/unique-keys arguments features/bulk_changes/filtered`;
 /**
- * The subset for versions between the oldest and the newest: tests that depend on the planner, the catalogs or the
- * locks.
+ * The subset of these tests for versions between the oldest and the newest: tests that depend on the planner, the
+ * catalogs or the locks.
  */
 const core = `kernel/claim/claim kernel/claim/transactions kernel/finish/complete conventions operations/doctor/doctor
   operations/maintenance kernel/enqueue/enqueue kernel/finish/fail features/concurrency/concurrency-keys
@@ -49,7 +49,7 @@ const cron = [
   'test/sql/operations/doctor/cluster.test.ts',
 ];
 
-/** Every file and folder named here. */
+/** Every file that is named here, so that a test can check that it exists. */
 export const named = [...files(sql), ...files(core), ...cron, upgrade];
 
 /** Runs the tests that depend on PostgreSQL on one version, if it is available here. */
@@ -65,14 +65,14 @@ export async function onVersion(major: number, quick = false): Promise<Version> 
   return { major, ...(await suite(what, paths, { TOCK_TEST_POSTGRES: String(major) })) };
 }
 
-/** Builds a Debian folder while other tests run. If that fails, the tests that need it report why. */
+/** Builds a Debian folder while other tests run. If the build fails, the tests that need the folder report why. */
 async function prepare(major: number): Promise<void> {
   const origin = await findPostgresSource(major);
   if ('source' in origin && origin.source === 'debian')
     await debianWith(major, silently).catch(() => {});
 }
 
-/** All supported versions except one, newest first, because those are used more often. */
+/** Tests all supported versions except one. The newest comes first, because newer versions are used more. */
 export async function onOthers(except: number): Promise<Version[]> {
   const majors = [];
   for (let major = newest; major >= oldest; major--) if (major !== except) majors.push(major);

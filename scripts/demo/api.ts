@@ -1,9 +1,9 @@
 export type Answer = { status: number; body: Record<string, unknown> };
 
-/** Calls Tock over HTTP; every call through it is safe to repeat. */
+/** Calls Tock over HTTP. It repeats calls, so each must be safe to repeat. */
 export type Api = (path: string, body?: object, method?: 'POST' | 'PUT') => Promise<Answer>;
 
-/** Repeats calls that may be repeated (no answer, 429, 5xx) for half a minute. */
+/** Creates an Api that repeats a call without an answer, or with status 429 or 5xx, for half a minute. */
 export function api(url: string, key: string): Api {
   return async (path, body, method = 'POST') => {
     const deadline = performance.now() + 30_000;

@@ -9,8 +9,8 @@ const queue = 'demo-consumer';
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 /**
- * The demo's own Worker hashes in workerd the files that the demo serves; it is killed while it certainly holds a
- * lease.
+ * The demo's own Worker runs in workerd and hashes files that the demo serves. The demo kills it while it certainly
+ * holds a lease.
  */
 export const byConsumer: Runner = async (stack: Stack, call: Api, given, stopping) => {
   const { root, paths, enqueue } = given;

@@ -6,7 +6,7 @@ import { type Receiver, receiver } from './start_receiver.ts';
 const queue = 'demo-push';
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-/** Tasks are pushed to a receiver that verifies the signature; it is killed while it certainly handles a push. */
+/** Tock pushes tasks to a receiver that verifies signatures. The demo kills it while it certainly handles a push. */
 export const byPush: Runner = async (_stack, call, { root, paths, enqueue }, stopping) => {
   const third = Math.ceil(paths.length / 3);
   const broken = new AbortController();
@@ -53,7 +53,7 @@ export const byPush: Runner = async (_stack, call, { root, paths, enqueue }, sto
     return ids;
   } finally {
     stopped = true;
-    // Otherwise each tick would try to reach a receiver that has stopped.
+    // Without this call each tick would try to reach the stopped receiver.
     await call(`/v1/queues/${queue}`, { push: null }, 'PUT').catch(() => {});
     const last = current as Receiver | null;
     last?.child.kill('SIGTERM');

@@ -1,7 +1,7 @@
 import { runWorkers } from './run_workers.ts';
 import type { Runner } from './runner.ts';
 
-/** Four processes claim over HTTP; one of them is killed while it certainly holds a lease. */
+/** Four processes claim over HTTP. The demo kills one of them while it certainly holds a lease. */
 export const byWorker: Runner = async (stack, call, { root, enqueue }, stopping) => {
   const queue = `demo-${new Date().toISOString().replace(/\D/g, '').slice(0, 17)}`;
   const ids = await enqueue(call, queue);

@@ -22,7 +22,7 @@ function fault(task: Task, path: string, root: string): string | null {
   if (done !== 1) return `it was completed ${done} times`;
   const { path: kept } = task.payload as { path: string };
   if (kept !== path) return `its payload names ${kept}`;
-  // The answer to a push is in its body.
+  // The result of a pushed task has the receiver's answer in `body`.
   const { body, ...result } = task.result as Partial<Hashed> & { body?: Hashed };
   const { sha256, lines } = body ?? result;
   const expected = direct(root, path);

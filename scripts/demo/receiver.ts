@@ -1,5 +1,5 @@
-// A receiver of pushes in its own process: verifies, hashes the named file, and answers. It reports each step as a
-// line of JSON. Usage: node receiver.ts <port> <root>, with SECRET
+// A receiver of pushes in a process of its own. It verifies the signature, hashes the file that the task names, and
+// answers. It reports each step as a line of JSON. Usage: node receiver.ts <port> <root>, with SECRET
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { Webhook } from 'standardwebhooks';
 
 const [port = '', root = ''] = process.argv.slice(2);
 const webhook = new Webhook(process.env.SECRET ?? '');
-// Written before the next step: the demo kills the receiver on such a line.
+// The line is written before the next step, because the demo kills the receiver after such a line.
 const report = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
 
 async function readBody(request: IncomingMessage): Promise<string> {
@@ -36,6 +36,6 @@ const server = createServer(async (request, response) => {
 });
 server.listen(Number(port), '127.0.0.1', () => report({ listening: port }));
 
-// The demo holds the other end: when it has ended, the receiver has nothing to do.
+// The demo holds the other end of stdin, so stdin ends with the demo, and then the receiver ends too.
 process.stdin.on('end', () => process.exit(0)).resume();
 process.on('SIGINT', () => {});

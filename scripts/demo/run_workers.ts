@@ -7,13 +7,13 @@ const MAX_IDLE_SECONDS = 180;
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 async function stillRunning(call: Api, ids: string[]): Promise<number> {
-  // Messages that the dead worker sent may still arrive.
+  // This pause lets the calls arrive that the worker sent before it was killed.
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const requests = ids.map((id) => expectOk<{ state: string }>(call(`/v1/tasks/${id}`)));
   return (await Promise.all(requests)).filter((task) => task.state === 'running').length;
 }
 
-/** Waits until `count` tasks are completed; throws if nothing changes any more. */
+/** Waits until `count` tasks are completed. Throws if no task is completed for too long. */
 async function allDone(team: Workers, count: number, stopping: AbortSignal): Promise<void> {
   let seen = -1;
   let moved = 0;

@@ -13,8 +13,8 @@ async function unfinishedCount(call: Api, queue: string): Promise<number> {
 }
 
 /**
- * Ticks each second, as a cron trigger would each minute, until the queue is empty; throws if nothing changes any
- * more.
+ * Ticks each second, as a cron trigger would do each minute, until the queue is empty. Throws if the queue does not
+ * change for too long.
  */
 export async function tickUntilDone(
   call: Api,
@@ -27,7 +27,7 @@ export async function tickUntilDone(
   for (let round = 1; remaining > 0; round++) {
     stopping.throwIfAborted();
     await new Promise((resolve) => setTimeout(resolve, 1000));
-    // On a busy machine a tick may take longer than its caller waits: the next one continues.
+    // On a busy machine a tick may take longer than the caller waits. Then the next tick continues.
     const problem = await expectOk(api('/v1/tick', {})).then(() => '', String);
     const current = await unfinishedCount(call, queue);
     if (current !== remaining) moved = performance.now();

@@ -17,7 +17,7 @@ async function answering(): Promise<DevEnv | null> {
       ({ status }) => status,
       () => 0,
     );
-  // An id that cannot exist: a 404 shows that the key is valid, a 401 that the file is old.
+  // Task 1 cannot exist, so a 404 shows that the key is valid. A 401 shows that the file is old.
   const ready = (await request('/v1/health')) === 200 && (await request('/v1/tasks/1')) === 404;
   return ready ? { TOCK_URL, TOCK_KEY, DATABASE_URL, POOLED_DATABASE_URL } : null;
 }
@@ -29,7 +29,7 @@ export async function useStack(stopping: AbortSignal): Promise<Stack> {
   process.stdout.write('No stack is running: starting one.\n');
   const child = spawn(process.execPath, [join('scripts', 'start.ts')], {
     cwd: checkout,
-    // It ends by itself when this process has ended.
+    // With TOCK_PARENT the stack ends when this process has ended.
     env: { ...process.env, TOCK_PARENT: String(process.pid) },
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,

@@ -6,7 +6,7 @@ export type ReceiverMessage = { listening?: string; received?: string; refused?:
 
 export type Receiver = { child: Child; listening: Promise<void>; ended: Promise<void> };
 
-/** Starts receiver.ts as a child process; `onMessage` gets its reports, before it can have answered. */
+/** Starts receiver.ts as a child process. `onMessage` gets its reports; each comes before the receiver's answer. */
 export function receiver(
   port: number,
   root: string,

@@ -4,9 +4,9 @@ import { healthy, startWorker, type Worker, type WorkerOptions } from '../stack/
 /** The demo's Worker, which is restarted after a kill. */
 export type Supervised = {
   url: string;
-  /** kill -9 of workerd and its wrangler; resolves with the process id when they have ended. */
+  /** Kills workerd and its wrangler. Resolves with the process id when they have ended. */
   kill9(): Promise<number>;
-  /** Rejects if it cannot be restarted, or ended unexpectedly. */
+  /** Rejects if the Worker ends without a kill, or does not start again after one. */
   broken: Promise<never>;
   stop(): Promise<void>;
 };

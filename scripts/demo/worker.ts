@@ -13,7 +13,7 @@ type Claim = {
 
 const [queue = '', worker = '', root = ''] = process.argv.slice(2);
 const call = api(process.env.TOCK_URL ?? '', process.env.TOCK_KEY ?? '');
-// Written before the next step: the demo kills the worker on such a line.
+// The line is written before the next step, because the demo kills the worker after such a line.
 const report = (step: object) => writeSync(1, `${JSON.stringify(step)}\n`);
 
 async function work(path: string): Promise<{ sha256: string; lines: number }> {
@@ -42,10 +42,10 @@ async function claimAndWork(): Promise<void> {
   report({ completed: (await expectOk<{ completed: number }>(completion)).completed });
 }
 
-// The demo holds the other end: when it has ended, the worker has nothing to do.
+// The demo holds the other end of stdin, so stdin ends with the demo, and then the worker ends too.
 process.stdin.on('end', () => process.exit(0)).resume();
 process.on('SIGTERM', () => process.exit(0));
-// The demo handles a terminal's Ctrl-C.
+// The terminal sends Ctrl-C to all processes. The demo handles it and stops its workers.
 process.on('SIGINT', () => {});
 
 try {

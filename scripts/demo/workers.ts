@@ -16,9 +16,9 @@ export type WorkersOptions = {
   key: string;
   queue: string;
   root: string;
-  /** Called as soon as a worker reports a claim, before it can have completed it. */
+  /** Called when a worker reports a claim. The worker reports it before it completes any of its tasks. */
   onClaim(worker: Worker, ids: string[]): void;
-  /** Called for a worker that ended without being told to. */
+  /** Called for a worker that ends before stop(). */
   onLoss(worker: Worker): void;
 };
 

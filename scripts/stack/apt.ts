@@ -7,7 +7,7 @@ const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-
 const timeouts = ['-o', 'DPkg::Lock::Timeout=600', '-o', 'Acquire::http::Timeout=30'];
 const header = '# written by Tock during an installation; safe to delete\n';
 
-// Packages start the services they install, which would take ports 5432 and 6432.
+// These files keep the packages from starting their services, which would take ports 5432 and 6432.
 const shields = [
   { path: '/usr/sbin/policy-rc.d', text: `#!/bin/sh\n${header}exit 101\n`, mode: 0o755 },
   {
@@ -32,7 +32,7 @@ function raiseShields(): void {
   }
 }
 
-/** The newest supported PostgreSQL with packages for itself and for pg_cron. */
+/** The newest supported PostgreSQL for which apt has packages of the server and of pg_cron. */
 export async function newestPackaged(from = 15, to = 18): Promise<number | null> {
   for (let major = to; major >= from; major--) {
     const names = [`postgresql-${major}`, `postgresql-${major}-cron`];

@@ -14,7 +14,7 @@ function runs(path: string): boolean {
   }
 }
 
-/** A Chromium on this machine, or that of CHROMIUM_PATH; null if there is none. */
+/** The path of a Chromium: CHROMIUM_PATH, or one on this machine. Null if there is none. */
 export function findBrowser(): string | null {
   const configured = process.env.CHROMIUM_PATH;
   if (configured) return configured;
@@ -24,8 +24,8 @@ export function findBrowser(): string | null {
 }
 
 /**
- * Installs Debian's Chromium if there is no browser and root may install it; otherwise the tests that need one report
- * it.
+ * Installs Debian's Chromium if there is no browser and this process is root. Otherwise the tests that need a browser
+ * report that it is missing.
  */
 export async function installBrowser(reporter: StepReporter): Promise<void> {
   if (findBrowser() || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return;

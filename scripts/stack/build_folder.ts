@@ -19,12 +19,12 @@ function isComplete(folder: string, recipe: string): boolean {
   return existsSync(path) && readFileSync(path, 'utf8') === recipe;
 }
 
-// The folder may contain mounts of a Debian whose build was killed, which must not be removed.
+// A killed build of a Debian may have left mounts in the folder. With --one-file-system their files are not removed.
 const remove = (folder: string) => run(['rm', '-rf', '--one-file-system', folder]);
 
 /**
- * Builds a folder by its recipe, unless it exists. One process at a time builds it in a temporary folder and moves it
- * when complete. A folder that is incomplete or has another recipe is rebuilt.
+ * Builds a folder by its recipe, unless it exists. One process at a time builds in a temporary folder, and renames the
+ * folder when it is complete. A folder that is incomplete or has another recipe is built again.
  */
 export async function buildFolder(
   folder: string,
@@ -43,7 +43,7 @@ export async function buildFolder(
     }
     const fresh = join(parent, `${prefix}${process.pid}`);
     mkdirSync(fresh);
-    // For the database user too, whatever this process's umask is.
+    // The database user must be able to read the folder, whatever the umask of this process is.
     chmodSync(fresh, 0o755);
     try {
       await build(fresh);

@@ -50,7 +50,7 @@ function configuration(host: Host, options: ClusterOptions): string {
 }
 
 async function initialize(host: Host, data: string, password: string): Promise<void> {
-  // Created in a temporary folder and moved, so that an interrupted initdb leaves no partial data.
+  // initdb writes to a temporary folder that is renamed later, so an interrupted initdb leaves no partial data.
   const fresh = `${data}.new`;
   const secret = `${host.folder}/superuser`;
   await host.remove(fresh);
@@ -86,7 +86,7 @@ async function answers(url: string): Promise<boolean> {
   }
 }
 
-/** A cluster in the host's folder, created by the first start. */
+/** A cluster in the host's folder. The first start creates it. */
 export function cluster(host: Host, options: ClusterOptions): Cluster {
   const data = `${host.folder}/data`;
   let daemon: Daemon | null = null;
@@ -100,7 +100,7 @@ export function cluster(host: Host, options: ClusterOptions): Cluster {
     void ended.then(() => {
       hasEnded = true;
     });
-    // Fast, then immediate: the write-ahead log makes both safe.
+    // SIGINT is a fast shutdown, SIGQUIT an immediate one. The write-ahead log makes both safe.
     for (const [name, seconds] of [
       ['SIGINT', 20],
       ['SIGQUIT', 10],
@@ -127,7 +127,7 @@ export function cluster(host: Host, options: ClusterOptions): Cluster {
     }
     if (!createdBy) await initialize(host, data, options.password);
     await host.clear(data);
-    // No process works there any more, but a leftover lock file may contain the pid of another process.
+    // No server runs in the folder. But an old lock file may contain a pid that another process has now.
     await host.remove(`${data}/postmaster.pid`);
     await host.write(`${data}/tock.conf`, configuration(host, options));
     const started = await host.start([`${host.bin}/postgres`, '-D', data], {

@@ -12,7 +12,7 @@ import { home } from './paths.ts';
 const folder = '/var/lib/tock';
 const label = 'tock.volume';
 
-/** Publishes its ports only on 127.0.0.1, which testcontainers does not offer. */
+/** A container that publishes its ports only on 127.0.0.1, which testcontainers does not offer. */
 class LocalContainer extends GenericContainer {
   protected override async beforeContainerCreated(): Promise<void> {
     for (const bindings of Object.values(this.hostConfig.PortBindings ?? {})) {
@@ -36,7 +36,7 @@ async function launch(options: HostOptions, name: string): Promise<StartedTestCo
     .withExposedPorts(...ports.map((port) => ({ container: port, host: port })))
     .withWaitStrategy(Wait.forSuccessfulCommand('true'));
   if (kept) {
-    // A named volume works with every engine, wherever it runs, unlike a folder.
+    // A named volume works with every engine, even a remote one; a folder of this machine does not.
     const volume = `tock-${createHash('sha256').update(home()).digest('hex').slice(0, 12)}`;
     await removeLeftover(volume);
     container.withBindMounts([{ source: volume, target: folder }]).withLabels({ [label]: volume });
@@ -45,8 +45,8 @@ async function launch(options: HostOptions, name: string): Promise<StartedTestCo
 }
 
 /**
- * A Docker container as a host; null if its image is not available. If this process dies without closing it, the
- * reaper of testcontainers ends it.
+ * A Docker container as a host; null if its image is not available. If this process dies without closing the container,
+ * the reaper of testcontainers ends it.
  */
 export async function container(options: HostOptions): Promise<Host | null> {
   const { signal } = options;

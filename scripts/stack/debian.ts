@@ -26,10 +26,10 @@ export function debianFolders(): string[] {
 
 const path = { PATH: `${process.env.PATH}:/usr/sbin:/sbin:/usr/bin:/bin` };
 
-// The mounts and processes inside end with the build, even after kill -9.
+// With these namespaces the mounts and processes of a build end with it, even after kill -9.
 const apart = ['unshare', '--mount', '--pid', '--fork', '--kill-child'];
 
-/** The keys of Debian's archive; without them debootstrap would continue unless told otherwise. */
+/** The keys of Debian's archive. Without them debootstrap would check nothing, so --force-check-gpg is set too. */
 const keyring = 'share/keyrings/debian-archive-keyring.gpg';
 
 async function bootstrap(fresh: string, release: string, packages: string[], signal?: AbortSignal) {
@@ -45,7 +45,7 @@ async function bootstrap(fresh: string, release: string, packages: string[], sig
     mirror,
   );
   const env = { ...process.env, ...path, ...(await proxyFor(mirror)), LC_ALL: 'C.UTF-8' };
-  // Debian's own cluster is not needed.
+  // This setting keeps Debian's packages from creating a cluster of their own.
   mkdirSync(join(fresh, 'etc/postgresql-common/createcluster.d'), { recursive: true });
   const setting = join(fresh, 'etc/postgresql-common/createcluster.d/tock.conf');
   appendFileSync(setting, 'create_main_cluster = false\n');
@@ -56,7 +56,7 @@ async function bootstrap(fresh: string, release: string, packages: string[], sig
   await run(['install', '-d', '-m', '755', databasesOf(fresh)]);
 }
 
-/** The folder with the Debian that has this PostgreSQL, built by debootstrap if needed; requires root. */
+/** The folder of the Debian with this PostgreSQL. debootstrap builds it if needed, as root. */
 export async function debianWith(major: number, reporter: StepReporter, signal?: AbortSignal) {
   const { release, debian } = releases[major] ?? { release: '', debian: 0 };
   const root = join(home(), `debian-${debian}`);
@@ -76,8 +76,9 @@ export async function debianWith(major: number, reporter: StepReporter, signal?:
   return { root, debian, installed };
 }
 
-// A link to the root at the path that the folder has outside. It is relative, so that it leads to the folder from
-// outside too. Some parent folders may be closed, such as root's home.
+// Creates a link inside the folder, at the path that the folder has outside, which leads to the folder's root. The link
+// is relative, so it works from outside too. Parent folders inside get the right to be entered: root's home, for
+// example, is closed.
 const selfLink = `umask 022
 way=$(dirname "$1")
 mkdir -p "$way"
@@ -85,8 +86,8 @@ mkdir -p "$way"
 while [ "$way" != / ]; do chmod a+x "$way"; way=$(dirname "$way"); done`;
 
 /**
- * Prepares the folder to be entered as a root: its paths mean the same inside and outside, and its PostgreSQL finds
- * the user by name. Two concurrent calls do no harm.
+ * Prepares the folder for chroot: its paths mean the same inside and outside, and its PostgreSQL finds the user by
+ * name. Two concurrent calls do no harm.
  */
 export async function makeEnterable(root: string, user: DatabaseUser): Promise<void> {
   const env = { ...process.env, ...path };

@@ -1,6 +1,6 @@
 import { attempt } from './run.ts';
 
-/** Whether a Docker engine answers; the client alone also answers, without an engine. */
+/** True if a Docker engine answers with its version. The client alone would also answer, without an engine. */
 export async function dockerAnswers(seconds = 5): Promise<boolean> {
   try {
     const { code, output } = await attempt(['docker', 'info', '--format', '{{.ServerVersion}}'], {

@@ -2,7 +2,7 @@ import { withDatabase } from '../../migrate/connect.ts';
 import { readDevEnv, secrets } from './files.ts';
 import type { DatabaseUrls } from './local.ts';
 
-/** DATABASE_URL, unless it is the local dev.env read into the shell. */
+/** DATABASE_URL; null if it is the local database's, from a dev.env that was read into the shell. */
 export function externalUrl(): string | null {
   const url = process.env.DATABASE_URL;
   if (!url) return null;
@@ -12,7 +12,7 @@ export function externalUrl(): string | null {
   return localUrl && password === secrets().owner ? null : url;
 }
 
-/** An external PostgreSQL, used as it is: nothing is started, and existing roles keep their passwords. */
+/** The URLs of an external PostgreSQL. No server is started, and existing roles keep their passwords. */
 export async function externalDatabase(url: string): Promise<DatabaseUrls> {
   const pooled = process.env.POOLED_DATABASE_URL;
   await withDatabase(url, (client) => client.query('select 1'));

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { ended } from './run.ts';
 
 /**
- * Does the work while no other process holds the same file's lock. A flock(1) that reads from this process holds the
- * lock in the kernel, so it is released however this process ends.
+ * Does the work while this process has the file's lock. A child, flock(1), holds the lock in the kernel and reads from
+ * this process, so the kernel releases the lock however this process ends.
  */
 export async function withFileLock<T>(
   file: string,
@@ -11,7 +11,7 @@ export async function withFileLock<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const holder = spawn('flock', [file, 'sh', '-c', 'echo held; exec cat'], {
-    // A terminal's Ctrl-C must not release the lock before this process has ended.
+    // With its own process group the child gets no Ctrl-C of the terminal, which would release the lock too early.
     detached: true,
     stdio: ['pipe', 'pipe', 'ignore'],
   });

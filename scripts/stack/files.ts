@@ -44,7 +44,7 @@ export function secrets(): Secrets {
     owner: word(),
     edge: word(),
     push: word(),
-    // A file from before push existed has the other secrets.
+    // An older file may lack the secret for push.
     ...(stored && JSON.parse(stored)),
   };
   if (stored && created.push === JSON.parse(stored).push) return created;

@@ -13,23 +13,23 @@ export type Host = {
   /** The origin of its PostgreSQL, like `from the system's packages`. */
   origin: string;
   major: number;
-  /** Whether its PostgreSQL has pg_cron. */
+  /** True if its PostgreSQL has pg_cron. */
   cron: boolean;
   /** The folder of PostgreSQL's programs. */
   bin: string;
-  /** Null if there is none. */
+  /** The path of PgBouncer's program; null if there is none. */
   pgbouncer: string | null;
-  /** The folder of the database user, with the cluster and PgBouncer's files. */
+  /** The folder with the cluster and PgBouncer's files, which belongs to the database user. */
   folder: string;
-  /** The address to listen on inside the host. From outside it is always 127.0.0.1. */
+  /** The address on which servers listen inside the host. From outside their address is always 127.0.0.1. */
   listen: string;
-  /** Whether its processes are this machine's, so that their pids are valid here. */
+  /** True if its processes run on this machine, so that their pids are valid here. */
   local: boolean;
-  /** Aborted when the caller gives up; commands then end, and no new ones start. */
+  /** Aborts when the caller gives up. Then commands end, and no new ones start. */
   signal?: AbortSignal;
   /** Runs a command as the database user and returns its output. */
   run(argv: string[]): Promise<string>;
-  /** Starts a program as the database user; it gets the signal `orphaned` if this process dies without stopping it. */
+  /** Starts a program as the database user. It gets the signal `orphaned` if this process dies without stopping it. */
   start(argv: string[], options: { log: string; orphaned: NodeJS.Signals }): Promise<Daemon>;
   /** The end of a daemon's log. */
   logged(log: string): Promise<string>;
@@ -52,7 +52,7 @@ export type HostOptions = {
   ports: number[];
   reporter: StepReporter;
   signal?: AbortSignal;
-  /** Whether data outlives the host. */
+  /** True if the data must survive the host's end. */
   kept: boolean;
   /** The version of PostgreSQL; default: the machine's own, or 17 in Docker. */
   postgres?: number;

@@ -8,8 +8,8 @@ import { lastLines } from './run.ts';
 import type { StepReporter } from './step_reporter.ts';
 
 /**
- * The image of this repository's Dockerfile, built if this engine does not have it; null if it cannot be built, for
- * example without network access.
+ * The name of the image of this repository's Dockerfile. It is built if the engine does not have it. Null if it cannot
+ * be built, for example without network access.
  */
 export async function image(reporter: StepReporter, major: number): Promise<string | null> {
   const text = readFileSync(join(checkout, 'Dockerfile'));

@@ -31,7 +31,7 @@ function forget(): void {
   }
 }
 
-/** Starts on a port, or on the next one if it was taken since it was chosen. A container's ports are fixed. */
+/** Starts on a port, or on the next one if another process has taken it meanwhile. A container's ports are fixed. */
 async function onPort<T>(
   program: 'PostgreSQL' | 'PgBouncer',
   first: number,
@@ -50,7 +50,7 @@ async function onPort<T>(
   }
 }
 
-/** A cluster with pg_cron and a PgBouncer for this checkout, on this machine or in Docker. */
+/** Starts this checkout's cluster with pg_cron, and a PgBouncer, on this machine or in Docker. */
 export async function localDatabase(
   reporter: StepReporter,
   { signal, onStop, needs }: Scope,
@@ -80,7 +80,7 @@ export async function localDatabase(
       onStop('PostgreSQL', async () => {
         await running;
         await createdCluster.stop();
-        // A manually started PostgreSQL in place of this one.
+        // A user may have started a PostgreSQL in the folder by hand, after this one ended. It is stopped too.
         await host.clear(createdCluster.data);
       });
       await createdCluster.start();

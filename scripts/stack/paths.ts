@@ -18,14 +18,14 @@ export const checkout = resolve(import.meta.dirname, '../..');
 export function home(): string {
   const path = resolve(process.env.TOCK_HOME ?? join(checkout, '.tock'));
   mkdirSync(path, { recursive: true });
-  // Others may pass through the folder, as the database user must; the files inside are closed.
+  // The database user must be able to pass through the folder. The files inside are closed to other users.
   chmodSync(path, 0o711);
   return realpathSync(path);
 }
 
 /**
- * The parent of the database user's folders: `.tock` itself. If that user cannot enter it (a checkout under a closed
- * home), a folder under /var/lib/tock, named in `.tock/data.path`.
+ * The parent of the database user's folders: `.tock` itself. If that user cannot enter it, for example in a closed home
+ * folder, the parent is a folder under /var/lib/tock. `.tock/data.path` then has its name.
  */
 export async function databaseParent(user: DatabaseUser): Promise<string> {
   const pointer = join(home(), 'data.path');
@@ -48,7 +48,8 @@ export async function databaseFolder(name: string, user: DatabaseUser): Promise<
   return path;
 }
 
-// A clone of the template has 566 files: it costs 95 ms of a core on ext4, 15 ms in memory.
+// Test databases are in memory if there is room: a clone of the template (566 files) takes 95 ms of a core on ext4, and
+// 15 ms in memory.
 const memory = '/dev/shm';
 const MIN_FREE_BYTES = 6e9;
 
@@ -64,7 +65,7 @@ export function memoryParent(): string {
   return join(memory, `tock-${hash}`);
 }
 
-/** Like databaseFolder(), for temporary data: in memory if enough is free. */
+/** Like databaseFolder(), for temporary data. The folder is in memory if enough memory is free. */
 export async function passingFolder(name: string, user: DatabaseUser): Promise<string> {
   if (!hasRoom()) return databaseFolder(name, user);
   mkdirSync(memoryParent(), { recursive: true, mode: 0o755 });

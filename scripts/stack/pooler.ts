@@ -6,9 +6,9 @@ export type PoolerOptions = {
   postgresPort: number;
   /** Passwords by role. */
   users: Record<string, string>;
-  /** A database that gets another pool beside its own, under the name poolOfEnds(). */
+  /** A database that gets a second pool, with the name endsPoolName(). */
   ends?: string;
-  /** Replaces settings of this file. */
+  /** Settings that replace those of this file. */
   settings?: Record<string, number>;
   log: string;
   /** transaction, unless a test needs another mode. */
@@ -29,7 +29,7 @@ function accepts(port: number): Promise<boolean> {
   });
 }
 
-/** For calls that end work: these connections stay theirs, however many enqueues wait. */
+/** The connections of the pool for calls that end work. However many enqueues wait, they cannot take these. */
 const ENDS_POOL_SIZE = 10;
 
 export const endsPoolName = (database: string) => `${database}_ends`;
@@ -45,7 +45,7 @@ const settings = {
   max_client_conn: 2000,
   default_pool_size: 20,
   max_db_connections: 40,
-  // Shorter than clients wait, so that they learn that the pool is full.
+  // This time is shorter than the clients' timeouts, so that they get the error that the pool is full.
   query_wait_timeout: 15,
   server_idle_timeout: 60,
   server_login_retry: 1,
@@ -74,8 +74,8 @@ log_disconnections = 0
 export async function startPooler(host: Host, options: PoolerOptions): Promise<Pooler> {
   const users = Object.entries(options.users).map(([name, word]) => `"${name}" "${word}"\n`);
   if (!host.pgbouncer) throw new Error(`There is no PgBouncer beside PostgreSQL ${host.origin}.`);
-  // md5 between client and pooler: a Worker connects anew for each request, and SCRAM costs milliseconds each time.
-  // The pooler still uses SCRAM with PostgreSQL.
+  // Clients log in to the pooler by md5: a Worker connects for each request, and SCRAM takes milliseconds each time.
+  // The pooler itself logs in to PostgreSQL by SCRAM.
   await host.write(`${host.folder}/users.txt`, users.join(''));
   await host.write(`${host.folder}/pgbouncer.ini`, configuration(host, options));
   const daemon: Daemon = await host.start([host.pgbouncer, `${host.folder}/pgbouncer.ini`], {
@@ -88,7 +88,7 @@ export async function startPooler(host: Host, options: PoolerOptions): Promise<P
     ended: daemon.ended,
     async stop() {
       await daemon.signal('SIGTERM');
-      // Newer versions wait for their clients at SIGTERM; the pooler keeps no state that could be lost.
+      // After SIGTERM newer versions wait for their clients. SIGKILL is safe, because the pooler has no state to lose.
       const hurry = setTimeout(() => void daemon.signal('SIGKILL'), 2000);
       await daemon.ended;
       clearTimeout(hurry);

@@ -18,8 +18,8 @@ export async function isFree(port: number): Promise<boolean> {
 const preferences = { PostgreSQL: 5433, PgBouncer: 6433, Worker: 8787 };
 
 /**
- * The first free port on 127.0.0.1 from the default upwards (or from TOCK_POSTGRESQL_PORT, TOCK_PGBOUNCER_PORT,
- * TOCK_WORKER_PORT); adds a note if it is not the default.
+ * The first free port on 127.0.0.1, from the default port upwards. TOCK_POSTGRESQL_PORT, TOCK_PGBOUNCER_PORT and
+ * TOCK_WORKER_PORT replace the defaults. A note tells if the port is another one.
  */
 export async function freePort(
   program: keyof typeof preferences,

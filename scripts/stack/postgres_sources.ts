@@ -12,7 +12,7 @@ function isDebian(): boolean {
   return /^ID=debian$/m.test(readFileSync('/etc/os-release', 'utf8'));
 }
 
-/** Why a Debian folder cannot be built here, or null if it can. */
+/** Returns why a Debian folder cannot be built here; null if it can. */
 export function noDebian(major: number): string | null {
   const { debian } = releases[major] ?? {};
   const docker = 'or start a Docker engine';
@@ -32,7 +32,7 @@ function noNpm(major: number): string | null {
   return `The programs of PostgreSQL ${major} come from npm, for Linux with glibc on x64 and arm64: use such a system.`;
 }
 
-/** The origin of this PostgreSQL version on this machine, or why there is none and what to do. */
+/** The origin of a PostgreSQL version on this machine, or why there is none and what to do. */
 export async function findPostgresSource(
   major: number,
 ): Promise<{ source: PostgresSource } | { cannot: string }> {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** Identifies a process, distinct from a later one with the same pid. */
+/** Identifies a process. A later process with the same pid has another `born`. */
 export type ProcessIdentity = { pid: number; born: string };
 
 function read(path: string): string | null {
@@ -38,7 +38,7 @@ export function alive({ pid, born }: ProcessIdentity): boolean {
   return birth(pid) === born && born !== '';
 }
 
-/** Sends a signal; false if the process has ended (or the whole group, for a negative pid). */
+/** Sends a signal to a process, or with a negative pid to a group. Returns false if it has ended. */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);
@@ -48,7 +48,7 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   }
 }
 
-/** Waits until all have ended; false if that takes longer than `seconds`. */
+/** Waits until all processes have ended. Returns false if that takes longer than `seconds`. */
 export async function waitUntilEnded(
   processes: ProcessIdentity[],
   seconds: number,
@@ -85,7 +85,7 @@ function processesWhere(chosen: (folder: string) => boolean): ProcessIdentity[] 
     .map(identify);
 }
 
-/** Processes whose working directory is a folder: for a data folder, its postmaster and every child of it. */
+/** Processes whose working directory is the folder. For a data folder these are its postmaster and the children. */
 export function processesIn(folder: string): ProcessIdentity[] {
   return processesWhere((directory) => directory === folder);
 }

@@ -19,8 +19,8 @@ function restartRequest(signal: AbortSignal): Promise<void> {
 }
 
 /**
- * Waits after PostgreSQL has ended, so that an outage can be rehearsed: reports the end, and restarts PostgreSQL when
- * another `npm start` asks. Resolves after the signal, once no start is under way.
+ * When PostgreSQL ends, reports that, and restarts it when another `npm start` asks for it. So a user can try an
+ * outage. Resolves after the signal, when no start is running.
  */
 export async function restartOnRequest(
   cluster: Cluster,
@@ -32,7 +32,7 @@ export async function restartOnRequest(
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve());
   });
-  // A second request: without a listener the signal would end this process.
+  // Without a listener a second request's signal would end this process.
   process.on(AGAIN, () => {});
   while (true) {
     await Promise.race([cluster.ended, aborted]);

@@ -11,7 +11,7 @@ export async function withClient<T>(url: string, work: (client: pg.Client) => Pr
   }
 }
 
-/** The migrating role, with the rights that a managed PostgreSQL gives its customers. */
+/** Creates the role that migrates, with the rights that a managed PostgreSQL gives its customers. */
 export async function makeOwner(superUrl: string, password: string): Promise<void> {
   await withClient(superUrl, async (client) => {
     const { rowCount } = await client.query("select from pg_roles where rolname = 'tock'");
@@ -23,7 +23,7 @@ export async function makeOwner(superUrl: string, password: string): Promise<voi
   });
 }
 
-/** A database owned by tock; true if it was created now. */
+/** Creates a database that tock owns. Returns false if it existed. */
 export async function makeDatabase(superUrl: string, name: string): Promise<boolean> {
   return withClient(superUrl, async (client) => {
     const { rowCount } = await client.query('select from pg_database where datname = $1', [name]);
@@ -33,7 +33,7 @@ export async function makeDatabase(superUrl: string, name: string): Promise<bool
   });
 }
 
-/** pg_cron in its database, usable by tock as on a managed PostgreSQL: only USAGE on its schema. */
+/** Creates pg_cron. As on a managed PostgreSQL, the role tock gets only USAGE on its schema. */
 export async function makeCron(superUrl: string): Promise<void> {
   await withClient(superUrl, async (client) => {
     await client.query('create extension if not exists pg_cron');
@@ -42,8 +42,8 @@ export async function makeCron(superUrl: string): Promise<void> {
 }
 
 /**
- * Lets the edge role, which the migrations create, log in. In a shared database an existing password stays, because
- * another Worker may use it.
+ * Lets the edge role, which the migrations create, log in. If the database is not local, an existing password stays,
+ * because another Worker may use it.
  */
 export async function enableEdgeLogin(
   url: string,

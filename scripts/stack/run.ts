@@ -19,7 +19,7 @@ export function attempt(argv: string[], options: RunOptions = {}): Promise<Outco
   const { signal, stopWith = 'SIGINT', onLine, ...spawnOptions } = options;
   return new Promise((resolve, reject) => {
     let output = '';
-    // In its own session, because a terminal's Ctrl-C must not stop it halfway.
+    // The command has a session of its own, because a terminal's Ctrl-C must not stop it halfway.
     const child = spawn(program, args, {
       ...spawnOptions,
       detached: true,
@@ -46,7 +46,7 @@ export function attempt(argv: string[], options: RunOptions = {}): Promise<Outco
   });
 }
 
-/** Like attempt(), but an exit code other than 0 is an error with the end of the output. */
+/** Like attempt(), but throws for an exit code other than 0. The error has the end of the output. */
 export async function run(argv: string[], options: RunOptions = {}): Promise<string> {
   const { code, output } = await attempt(argv, options);
   options.signal?.throwIfAborted();

@@ -10,7 +10,7 @@ import { alive, identify, type ProcessIdentity, signal, waitUntilEnded } from '.
 type Running = {
   self: ProcessIdentity;
   url?: string;
-  /** PostgreSQL ended, and restarts when another `npm start` asks for it. */
+  /** True if PostgreSQL has ended. Another `npm start` can ask for its restart. */
   down?: boolean;
   started: Record<string, ProcessIdentity>;
 };
@@ -44,8 +44,8 @@ function claim(): boolean {
 export type Acquired = { taken: true } | { taken: false; url?: string; down: number | null };
 
 /**
- * Makes this process the only one, after ending what a killed one left; or returns the running one. `down` is its pid
- * if its PostgreSQL ended.
+ * Makes this process the only one of the checkout, after it has ended what a killed one left. If another one runs,
+ * returns it; `down` is its pid if its PostgreSQL has ended.
  */
 export async function acquire(note: (text: string) => void): Promise<Acquired> {
   while (!claim()) {
@@ -69,7 +69,7 @@ export async function acquire(note: (text: string) => void): Promise<Acquired> {
       `an earlier run was killed and left ${leftovers.map(([name]) => name).join(', ')}: stopping it`,
     );
     const leftProcesses = leftovers.map(([, leftover]) => leftover);
-    // Newest first, as in an orderly stop.
+    // The newest process is stopped first, as in an orderly stop.
     for (const leftover of leftProcesses.toReversed()) {
       signal(leftover.pid, 'SIGTERM');
       if (!(await waitUntilEnded([leftover], 5))) signal(-leftover.pid, 'SIGKILL');

@@ -4,15 +4,15 @@ const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** The lifetime of one `npm start`. */
 export type Scope = {
-  /** Aborted when it should end: running work gives up. */
+  /** Aborts when `npm start` must end; then running work gives up. */
   signal: AbortSignal;
-  /** Registers how to stop what was just started; the last one started is stopped first. */
+  /** Registers how to stop a process that was just started. The last one started is stopped first. */
   onStop(name: string, stop: () => Promise<void>): void;
-  /** Ends everything if this one ends unexpectedly. */
+  /** Ends all processes if this one ends unexpectedly. */
   needs(name: string, ended: Promise<void>, log: string): void;
 };
 
-/** The parent is a bootstrap, which may be killed without notice. */
+/** Calls `orphaned` when the parent has died: scripts/bootstrap.mjs, which may be killed with SIGKILL. */
 function watchParent(orphaned: () => void): NodeJS.Timeout {
   const parent = process.ppid;
   return setInterval(() => {
@@ -26,8 +26,8 @@ function message(error: unknown): string {
 }
 
 /**
- * Does the work, then waits for a signal, a dead parent or the end of a needed process; then stops everything in
- * order. Returns the exit code: 0 after a signal, 130 if it came before the work was ready.
+ * Does the work, then waits for a signal, the parent's death or the end of a needed process. Then it stops all
+ * processes in order. Returns the exit code: 0 after a signal, 130 if the signal came before the work was done.
  */
 export async function runInScope(
   reporter: StepReporter,

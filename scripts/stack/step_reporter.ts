@@ -1,5 +1,5 @@
 export type StepReporter = {
-  /** Runs one step, and prints its name before and its duration after it. */
+  /** Runs one step. Prints its name before it and its duration after it. */
   step<T>(name: string, work: () => Promise<T>): Promise<T>;
   /** A remark, inside a step or between two. */
   note(text: string): void;
@@ -33,7 +33,7 @@ export function stepReporter(write: (text: string) => void): StepReporter {
 
 export const aloud = stepReporter((text) => process.stdout.write(text));
 
-/** Prints only remarks: for tests, where steps would be noise. */
+/** Prints only remarks, not steps. For tests. */
 export const softly: StepReporter = {
   step: (_name, work) => work(),
   note: (text) => process.stdout.write(`${text}\n`),

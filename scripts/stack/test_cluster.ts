@@ -12,7 +12,7 @@ export type Passwords = { owner: string; edge: string };
 export type TestCluster = {
   cluster: Cluster;
   passwords: Passwords;
-  /** A PgBouncer for all its databases, if the host has one; further calls may use other settings. */
+  /** Starts a PgBouncer for all databases of the cluster. A further call replaces it, with other settings if given. */
   pool(
     more?: Partial<Pick<PoolerOptions, 'ends' | 'settings' | 'mode' | 'postgresPort'>>,
   ): Promise<Pooler>;
@@ -22,7 +22,7 @@ export type TestCluster = {
 let count = 0;
 
 /**
- * A private running cluster with the role tock and the database `cronDatabase`, which has pg_cron if the host has it.
+ * Starts a private cluster with the role tock and the database `cronDatabase`, which has pg_cron if the host has it.
  * TOCK_TEST_POSTGRES sets the version of PostgreSQL.
  */
 export async function testCluster(
@@ -73,9 +73,9 @@ export async function testCluster(
   };
 }
 
-/** Migrates as tock and lets tock_edge log in. */
+/** Migrates as the role tock, and lets tock_edge log in. */
 export async function prepare(ownerUrl: string, edgePassword: string): Promise<void> {
-  // test/mutants/run.ts changes a copy of sql/.
+  // test/mutants/run.ts sets this variable to a changed copy of sql/.
   await migrate(ownerUrl, { directory: process.env.TOCK_SQL_DIRECTORY });
   await enableEdgeLogin(ownerUrl, edgePassword);
 }

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync } from 'node:fs';
 import { attempt, run } from './run.ts';
 
-/** The user that runs PostgreSQL: never root, which PostgreSQL refuses. */
+/** The user that runs PostgreSQL. It is not root, because PostgreSQL refuses to run as root. */
 export type DatabaseUser = { name: string; uid: number; gid: number; switched: boolean };
 
 export async function databaseUser(): Promise<DatabaseUser> {
@@ -13,7 +13,7 @@ export async function databaseUser(): Promise<DatabaseUser> {
   return { name, uid: Number(id), gid: Number(group), switched: true };
 }
 
-/** False on a machine where PostgreSQL was never installed: nothing of it can be left over. */
+/** False on a machine where PostgreSQL was never installed, so no process or folder of it can be left. */
 export async function hasDatabaseUser(): Promise<boolean> {
   return process.getuid?.() !== 0 || (await attempt(['id', '-u', 'postgres'])).code === 0;
 }
@@ -25,7 +25,7 @@ export function ownFolder(path: string, user: DatabaseUser): void {
   chmodSync(path, 0o700);
 }
 
-/** Whether the user can enter the folder: home folders are often closed to others. */
+/** True if the user can enter the folder. Home folders are often closed to others. */
 export async function canEnter(path: string, user: DatabaseUser): Promise<boolean> {
   if (!user.switched) return true;
   const { code } = await attempt(['sh', '-c', 'cd "$1"', 'sh', path], {

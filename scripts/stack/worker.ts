@@ -21,14 +21,14 @@ const quiet = {
 /** A Worker other than functions/index.ts, with its own files by name. */
 export type WorkerOptions = { name?: string; entry?: string; vars?: Record<string, string> };
 
-/** Starts the Worker in workerd; it answers once `healthy` resolves. */
+/** Starts the Worker in workerd. It answers when healthy() resolves. */
 export function startWorker(
   port: number,
   databaseUrl: string,
   { name = 'worker', entry, vars: extraVars = {} }: WorkerOptions = {},
 ): Worker {
   const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
-  // In a file instead of an argument, which every user of the machine could read.
+  // The secrets are in a file, because every user of the machine could read an argument.
   const ownVars = { TOCK_PUSH_SECRET: secrets().push, TOCK_PUSH_PRIVATE: 'allow' };
   const all = Object.entries({ DATABASE_URL: databaseUrl, ...ownVars, ...extraVars });
   const vars = writeSecret(`${name}.env`, all.map(([key, text]) => `${key}='${text}'\n`).join(''));

@@ -42,7 +42,7 @@ afterAll(async () => {
 const cli = (...args: string[]) =>
   tock(['archive', ...args], { env: { TOCK_URL: url, TOCK_KEY: made.key } });
 
-test('the archive is turned on, filled, looked at and turned off', async () => {
+test('the archive is turned on, filled, listed and turned off', async () => {
   expect((await cli('on')).out).toMatch(/^The archive is on; .* tock\/\n0 segments in 0 files/);
   const ran = await cli('run');
   expect(ran.out).toMatch(/^\d\d runs exported, 0\.\d MiB; 0 tasks erased\n$/);
@@ -59,13 +59,13 @@ test('the archive is turned on, filled, looked at and turned off', async () => {
     /^Segment 3 has ended; it is exported and dropped when all/,
   );
   expect((await cli('off')).out).toMatch(/^The archive is off/);
-  // The database has it still.
+  // The database still has this task.
   expect(await cli('ls', 'more')).toMatchObject({
     err: 'The archive has no such tasks. Tasks that are still in the database: tock tasks\n',
   });
 });
 
-test('SQL says how it stands, and that the store is the Worker’s', async () => {
+test("without a Worker the archive's state is shown, and `on` and `run` are refused", async () => {
   const sql = (...args: string[]) =>
     tock(['archive', ...args], { env: { DATABASE_URL: made.database.url } });
   expect((await sql('status')).out).toMatch(/^The archive is off/);

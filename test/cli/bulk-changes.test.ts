@@ -14,7 +14,7 @@ const json = async (...args: string[]) => {
   return JSON.parse(out);
 };
 
-test('dead tasks are shown by their error, redriven, and listed', async () => {
+test('dead tasks are grouped by error, redriven and listed', async () => {
   const queue = `cli${++count}`;
   const ids = await die(await connect(), queue, ['no user', 'timeout', 'timeout']);
   const { out } = await run('dead', queue);
@@ -31,7 +31,7 @@ test('dead tasks are shown by their error, redriven, and listed', async () => {
   expect((await run('tasks', queue, '--state', 'odd')).code).toBe(2);
 });
 
-test('a redrive ends though a worker has all die again', async () => {
+test('a redrive ends although all its tasks die again', async () => {
   const queue = `cli${++count}`;
   const client = await connect();
   await die(client, queue, Array(1100).fill('x'));
@@ -50,7 +50,7 @@ test('a redrive ends though a worker has all die again', async () => {
   expect(out).toBe('1100 dead tasks are rerun again\n');
 });
 
-test('an ended task is run again, and one that has not ended is not', async () => {
+test('an ended task is rerun, and a task that has not ended is refused', async () => {
   const queue = `cli${++count}`;
   const [id] = (await die(await connect(), queue, ['x'])) as [string];
   const first = await json('rerun', id, '--request-id', queue, '--reason', 'mended');
@@ -61,7 +61,7 @@ test('an ended task is run again, and one that has not ended is not', async () =
   expect((await run('rerun', '1048576000')).code).toBe(3);
 });
 
-test('tasks are moved, cancelled and given a priority, and a queue is purged and dropped', async () => {
+test('tasks are moved, cancelled and reprioritized, and a queue is purged and dropped', async () => {
   const queue = `cli${++count}`;
   const tenants = ['a', 'b', 'a', 'b'].map((tenant) => ({ tenant }));
   const ids = await enqueue(await connect(), queue, tenants);

@@ -13,7 +13,7 @@ describe.each(both)('over %s', (name, env) => {
     expect([code, err]).toEqual([0, '']);
     return JSON.parse(out);
   };
-  /** Two queues with tasks of these payloads, and the tasks' ids. */
+  /** Creates two queues with tasks of these payloads. Returns the queues and the tasks' ids. */
   const fresh = async (what: string, first: unknown[], second: unknown[]) => {
     const client = await connect();
     const queues = [`${what}-1-${name}`, `${what}-2-${name}`] as const;
@@ -23,7 +23,7 @@ describe.each(both)('over %s', (name, env) => {
     return { client, queues, ids: ids as [string[], string[]] };
   };
 
-  test('the first queue gives what it has, the next what is left, each with its lease', async () => {
+  test('a claim takes tasks from the first queue, then the rest from the next, with a lease for each', async () => {
     const { queues, ids } = await fresh('order', ['a b', 1.5], [{ c: null }, 'd', 'e']);
     const { code, out, err } = await cli('claim', ...queues, '--limit', '4');
     expect([code, err]).toEqual([0, '']);
@@ -45,7 +45,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await json('task', ids[1][0] as string)).toMatchObject({ state: 'running' });
   });
 
-  test('as JSON it is what HTTP answers', async () => {
+  test('--json prints the answer of the HTTP API', async () => {
     const { queues, ids } = await fresh('json', [], ['x']);
     const answer = await json('claim', ...queues, '--worker', 'w', '--lease', '500');
     const [id] = ids[1];
@@ -65,19 +65,19 @@ describe.each(both)('over %s', (name, env) => {
     expect((await json('task', id as string)).runs).toMatchObject([{ worker: 'w' }]);
   });
 
-  test('with weights each call draws the order by them', async () => {
+  test('with weights each claim chooses a random order of the queues', async () => {
     const { queues } = await fresh('weights', ['a', 'a'], ['b', 'b']);
     const claim = (weights: string, id: string) =>
       cli('claim', ...queues, '--weights', weights, '--request-id', `${name}-${id}`);
     const drawn = [await claim('1,1000', 'x'), await claim('1,1000', 'y')];
-    // One in a million times it is the first both times, as without weights always.
+    // Without weights the first queue always comes first. With them that happens twice once in a million times.
     expect(drawn.map(({ out }) => out).join('')).toContain(`\t${queues[1]}\n`);
     expect(await claim('1,1000', 'x')).toEqual(drawn[0]);
     const other = await claim('1000,1', 'x');
     expect(other).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^--request-id/) });
   });
 
-  test('what is found nowhere is told with the best that a queue said', async () => {
+  test('a claim without tasks reports the best state of its queues', async () => {
     const { client, queues } = await fresh('nothing', ['a'], []);
     await putQueue(client, queues[0], { paused: true });
     expect(await cli('claim', ...queues, '--weights', '2,1', '--wait', '0.1')).toEqual({
@@ -93,7 +93,7 @@ describe.each(both)('over %s', (name, env) => {
     });
   });
 
-  test('a claim that waits gets what comes to any of them', async () => {
+  test('a waiting claim gets a task that is enqueued into any of its queues', async () => {
     const { client, queues } = await fresh('wait', [], []);
     server().calls.length = 0;
     const claimed = json('claim', ...queues, '--wait', '100');
@@ -108,7 +108,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(server().calls).toEqual(name === 'HTTP' ? ['POST /v1/claim'] : []);
   });
 
-  test('one queue alone is claimed as ever', async () => {
+  test('a claim from one queue has the usual output', async () => {
     const { queues, ids } = await fresh('one', ['a'], []);
     server().calls.length = 0;
     const { out } = await cli('claim', queues[0]);
@@ -117,7 +117,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(server().calls).toEqual(name === 'HTTP' ? calls : []);
   });
 
-  test('a mistake is named as the option it is, with what is allowed', async () => {
+  test('a mistake names the option and what is allowed', async () => {
     const many = Array.from({ length: 21 }, (_, n) => `q${n}`);
     const asked: [string[], RegExp][] = [
       [many, /^queues.* 1 to 20 /],
@@ -133,7 +133,7 @@ describe.each(both)('over %s', (name, env) => {
   });
 });
 
-test('a claim whose answer is lost is made again, and has the same leases', async () => {
+test('a claim whose answer is lost is repeated and returns the same leases', async () => {
   const client = await connect();
   const [first] = await enqueue(client, 'lost-1', [{}, {}]);
   const args = ['claim', 'lost-1', 'lost-2', '--json'];
@@ -144,7 +144,7 @@ test('a claim whose answer is lost is made again, and has the same leases', asyn
   expect(await value(client, running)).toBe(1);
 });
 
-test('bad weights are told before anything is done', async () => {
+test('invalid weights are refused before any call', async () => {
   for (const weights of ['3', '3,1,1', '3,0', '1.5,1', '-1,1', '1001,1', '3,', '3;1', 'all,1']) {
     const { code, out, err } = await tock(['claim', 'a', 'b', '--weights', weights]);
     const allowed = 'give a whole number from 1 to 1000 for each queue, such as 3,1.\n';

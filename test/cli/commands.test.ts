@@ -36,7 +36,7 @@ test('a key is made, listed and revoked', async () => {
   expect(unknown.err).toBe('There is no key with the prefix tock_nothing.\nSee: tock key list\n');
 });
 
-test('a task goes in and is shown with its runs', async () => {
+test('a task is enqueued and shown with its runs', async () => {
   const options = ['--priority', '2', '--tenant', 'acme', '--max-attempts', '3'];
   const { out } = await cli(['enqueue', 'mail', '{"to":"a"}', ...options]);
   const id = out.trim();
@@ -59,7 +59,7 @@ test('a task goes in and is shown with its runs', async () => {
   expect(shown).toMatch(/failed +w1 .* no route\n$/);
 });
 
-test('a task is waited for until it has ended, or so long', async () => {
+test('task --wait waits until the task has ended or the time is up', async () => {
   const id = (await cli(['enqueue', 'waited', '1'])).out.trim();
   expect(await json(['task', id, '--wait', '0.2'])).toMatchObject({ state: 'ready' });
   const client = await db.connect();
@@ -80,7 +80,7 @@ test('a task is waited for until it has ended, or so long', async () => {
   expect(await cli(['task', id, '--wait', 'long'])).toMatchObject({ code: 2, out: '' });
 });
 
-test('payloads come from stdin, one or one a line, and a repeat adds none', async () => {
+test('payloads come from stdin, one alone or one for each line, and a repeat adds no task', async () => {
   const one = await json(['enqueue', 'pipe', '-'], '[1, 2]\n');
   expect((await json(['task', one.ids[0]])).payload).toEqual([1, 2]);
   const lines = Array.from({ length: 2500 }, (_, n) => `{"n":${n}}`).join('\n');
@@ -92,7 +92,7 @@ test('payloads come from stdin, one or one a line, and a repeat adds none', asyn
   expect((await json(['task', ids[2499] ?? ''])).payload).toEqual({ n: 2499 });
 });
 
-test('a payload goes in as it was typed, whatever its numbers and strings', async () => {
+test('a payload keeps its exact form, with any numbers and strings', async () => {
   const payload = '{"n": 12345678901234567890, "s": "{, }"}';
   const client = await db.connect();
   for (const options of [[], ['--priority', '1']]) {
@@ -102,7 +102,7 @@ test('a payload goes in as it was typed, whatever its numbers and strings', asyn
   }
 });
 
-test('a bad line says what is in already and how to go on', async () => {
+test('an invalid line reports how many tasks are enqueued and how to continue', async () => {
   const lines = `${'1\n'.repeat(1000)}{oops\n`;
   const { code, out, err } = await cli(['enqueue', 'half', '--many'], lines);
   expect(code).toBe(2);
@@ -129,7 +129,7 @@ test('status shows queues, maintenance jobs and segments', async () => {
   expect(shown).toMatch(/\nSegment 1, 2 ahead\.\n$/);
 });
 
-test('mistakes give exit code 2 and what to do, without a stack', async () => {
+test('a mistake gives exit code 2 and a hint, without a stack', async () => {
   const asked: [string[], RegExp][] = [
     [['enqueue', 'mail', '{oops'], /The payload is not JSON/],
     [['enqueue', 'mail', '1', '--priority', 'high'], /'high' is invalid.*not a number/],
@@ -156,7 +156,7 @@ test('mistakes give exit code 2 and what to do, without a stack', async () => {
   }
 });
 
-test('no such task is exit code 3, no such server is 4, nowhere to go is 2', async () => {
+test('an unknown task gives exit code 3, an unreachable server 4, and no target 2', async () => {
   expect(await cli(['task', '5242880'])).toMatchObject({ code: 3, out: '' });
   const dead = await cli(['status', '--database-url', 'postgres://t:word@127.0.0.1:1/x']);
   expect(dead.code).toBe(4);
@@ -188,7 +188,7 @@ test('.tock/dev.env in the current directory is found', async () => {
   expect(code).toBe(0);
 });
 
-test('migrate says how to keep out who may connect but does no work here', async () => {
+test('migrate says how to revoke the right to connect from public', async () => {
   const env = { DATABASE_URL: db.url };
   const revoke = `revoke connect, temporary on database ${db.name} from public;`;
   expect((await tock(['migrate'], { env })).out).toContain(revoke);
@@ -196,7 +196,7 @@ test('migrate says how to keep out who may connect but does no work here', async
   expect(advice).toContain(revoke);
 });
 
-test('--help says what the exit codes mean, of each command', async () => {
+test('--help of each command explains the exit codes', async () => {
   for (const args of [['--help'], ['doctor', '--help'], ['key', 'list', '--help']]) {
     const { code, out } = await tock(args);
     expect(out).toMatch(
@@ -206,7 +206,7 @@ test('--help says what the exit codes mean, of each command', async () => {
   }
 });
 
-test('a connection that ends at work is exit code 4', async () => {
+test('a connection that breaks during a command gives exit code 4', async () => {
   const client = await db.connect();
   await client.query('begin; lock table tock.maintenance_jobs in access exclusive mode');
   onTestFinished(() => client.query('rollback').then(() => {}));
@@ -218,7 +218,7 @@ test('a connection that ends at work is exit code 4', async () => {
   expect(await cut).toMatchObject({ code: 4, out: '' });
 });
 
-test('a database that was never migrated is told so', async () => {
+test('a database without Tock is refused with a hint', async () => {
   const postgres = new URL(db.url);
   postgres.pathname = '/postgres';
   const { code, err } = await cli(['task', '1048576', '--database-url', postgres.href]);

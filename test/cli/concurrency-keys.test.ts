@@ -20,10 +20,10 @@ test('concurrency keys are listed, resized, paused and reset', async () => {
   );
   const show = async (...args: string[]) =>
     (await cli('concurrency-key', queue, 'user 1', ...args)).out;
-  expect(await show()).toBe('user 1: 1 of 1 inside, 2 waiting\n');
-  expect(await show('--limit', '2')).toBe('user 1: 2 of 2 inside, 1 waiting\n');
-  expect(await show('--pause')).toBe('user 1: paused, 2 of 2 inside, 1 waiting\n');
-  expect(await show('--reset')).toBe('user 1: 2 of 1 inside, 1 waiting\n');
+  expect(await show()).toBe('user 1: 1 of 1 running, 2 waiting\n');
+  expect(await show('--limit', '2')).toBe('user 1: 2 of 2 running, 1 waiting\n');
+  expect(await show('--pause')).toBe('user 1: paused, 2 of 2 running, 1 waiting\n');
+  expect(await show('--reset')).toBe('user 1: 2 of 1 running, 1 waiting\n');
   expect(await cli('concurrency-key', queue, 'other')).toMatchObject({ code: 3 });
   expect(await cli('concurrency-key', queue, 'user 1', '--limit', '0')).toMatchObject({ code: 2 });
   expect(await cli('concurrency-key', queue, 'user 1', '--pause', '--resume')).toMatchObject({
@@ -34,7 +34,7 @@ test('concurrency keys are listed, resized, paused and reset', async () => {
   });
 });
 
-test('a task with a key that is taken is the one that has it', async () => {
+test('an enqueue with a taken unique key returns the task that has the key', async () => {
   const queue = `keys${++count}`;
   const add = async (...args: string[]) =>
     (await cli('enqueue', queue, ...args, '--unique-key', 'k')).out.trim();

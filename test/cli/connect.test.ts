@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { pooling } from '../../cli/diagnosis.ts';
 import { withDatabase } from '../../migrate/connect.ts';
 
-/** What each connection began with: it asks for TLS, or says in the clear who it is. */
+/** How each connection began: with a request for TLS, or with a login in clear text. */
 const begun: string[] = [];
 const server = createServer((socket) => {
   socket.on('error', () => {});
@@ -18,7 +18,7 @@ let port: number;
 beforeAll(async () => {
   await once(server.listen(0, '127.0.0.1'), 'listening');
   port = (server.address() as AddressInfo).port;
-  // pg says of some modes that it will read them otherwise some day.
+  // pg warns that a later version will change the meaning of some modes.
   vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
 });
 afterEach(() => {
@@ -26,10 +26,10 @@ afterEach(() => {
 });
 afterAll(() => server.close());
 
-// 0.0.0.0 leads to this machine, and is none of the names that are known to.
+// A connection to 0.0.0.0 reaches this machine, but the address is not one of the local names that Tock knows.
 const elsewhere = () => `postgres://ann:s3cret@0.0.0.0:${port}/app`;
 
-/** How a connection to a URL begins, or that it is refused before. */
+/** How a connection to a URL begins, or that it is refused before it begins. */
 async function beginning(url: string): Promise<string> {
   begun.length = 0;
   const error = await withDatabase(url, () => Promise.resolve()).catch((error) => error);
@@ -65,7 +65,7 @@ test.each([
   expect(await beginning(`${elsewhere()}?${said}`)).toBe(how);
 });
 
-test('the host is the one that is connected to, wherever it is named', async () => {
+test('the check of TLS uses the host of the connection, wherever it is set', async () => {
   expect(await beginning(`${elsewhere()}?host=`)).toBe('refused');
   expect(await beginning(`postgres://localhost:${port}/app?host=0.0.0.0`)).toBe('refused');
   const twice = `postgres://localhost:${port}/app?host=localhost&host=0.0.0.0`;
@@ -74,7 +74,7 @@ test('the host is the one that is connected to, wherever it is named', async () 
   expect(await beginning(`postgres:///app?port=${port}`)).toBe('refused');
 });
 
-test('PGSSLMODE asks for TLS as the URL does, and for none it is the URL that asks', async () => {
+test('PGSSLMODE can require TLS, but only the URL can disable it', async () => {
   vi.stubEnv('PGSSLMODE', 'verify-full');
   expect(await beginning(elsewhere())).toBe('TLS');
   vi.stubEnv('PGSSLMODE', 'disable');
@@ -87,13 +87,13 @@ test('to this machine a connection needs no TLS', async () => {
   }
 });
 
-test('the look at the pooler is refused as any other', async () => {
+test("the doctor's connection to the pooler needs TLS too", async () => {
   begun.length = 0;
   await expect(pooling(elsewhere())).rejects.toThrow('leads to 0.0.0.0 without TLS');
   expect(begun).toEqual([]);
 });
 
-test('a file of sslrootcert that is not there is said', async () => {
+test('a missing file of sslrootcert is reported', async () => {
   const url = `${elsewhere()}?sslmode=verify-full&sslrootcert=/nowhere/ca.pem`;
   await expect(withDatabase(url, () => Promise.resolve())).rejects.toMatchObject({
     exitCode: 2,
@@ -101,7 +101,7 @@ test('a file of sslrootcert that is not there is said', async () => {
   });
 });
 
-test('a server without TLS is told from one that can’t be reached', async () => {
+test('the error for a server without TLS differs from that for an unreachable one', async () => {
   const plain = createServer((socket) => socket.once('data', () => socket.end('N')));
   await once(plain.listen(0, '127.0.0.1'), 'listening');
   const { port } = plain.address() as AddressInfo;

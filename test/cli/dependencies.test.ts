@@ -7,7 +7,7 @@ let count = 0;
 
 const cli = (...args: string[]) => tock(args, { env: env() });
 
-test('tasks wait for others, and say for which', async () => {
+test('tasks wait for their parents and list them', async () => {
   const queue = `after${++count}`;
   const lines = [{ name: 'a' }, { payload: 'b', depends_on: ['a'] }].map((one) =>
     JSON.stringify(one),
@@ -27,7 +27,7 @@ test('tasks wait for others, and say for which', async () => {
   expect(options).toEqual({ depends_on: [a, b], include_results: true, on_parent_failure: 'run' });
 });
 
-test('a shell script fans out and goes on', async () => {
+test('a shell script spawns tasks and continues after them', async () => {
   const queue = `spawn${++count}`;
   const id = (await cli('enqueue', queue, '"whole"')).out.trim();
   const { lease } = JSON.parse((await cli('claim', queue, '--json')).out);

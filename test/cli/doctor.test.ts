@@ -28,7 +28,7 @@ const ask = (env: NodeJS.ProcessEnv, ...args: string[]) =>
 const named = (out: string) =>
   JSON.parse(out).findings.map(({ finding }: { finding: string }) => finding);
 
-test('a note is shown and no failure, a warning beside it is', async () => {
+test('a note alone gives exit code 0, and a warning gives 1', async () => {
   await client.query(`update tock.migrations set applied_at = now() - interval '8 days'`);
   await client.query(`update tock.maintenance_jobs set last_ok_at = now() - interval '7 days'`);
   const noted = await ask({ DATABASE_URL: db.url });
@@ -36,7 +36,10 @@ test('a note is shown and no failure, a warning beside it is', async () => {
   expect(noted.out).toMatch(/^note: maintenance jobs are late\n {2}[\s\S]*\nAll is well\.\n$/);
   await client.query('alter sequence tock.positions cache 50');
   const ill = await ask({ DATABASE_URL: db.url });
-  expect(ill).toMatchObject({ code: 1, err: '1 found.\n' });
+  expect(ill).toMatchObject({
+    code: 1,
+    err: '1 problem found.\nEach finding above says what to do.\n',
+  });
   expect(ill.out).not.toContain('All is well');
   await client.query('alter sequence tock.positions cache 1');
   await client.query(
@@ -44,7 +47,7 @@ test('a note is shown and no failure, a warning beside it is', async () => {
   );
 });
 
-test('a pooler that is out of reach is a finding beside the others', async () => {
+test('an unreachable pooler is one finding, and the other checks still run', async () => {
   await client.query('alter sequence tock.positions cache 50');
   const lost = 'postgres://tock_edge:secret@127.0.0.1:1/tock';
   const { code, out } = await ask({ DATABASE_URL: db.url, POOLED_DATABASE_URL: lost }, '--json');
@@ -55,7 +58,7 @@ test('a pooler that is out of reach is a finding beside the others', async () =>
   await client.query('alter sequence tock.positions cache 1');
 });
 
-test('over HTTP what only this machine sees is looked at too, where its place has the database', async () => {
+test("with a server the checks from this machine run too, if the database's URL is known", async () => {
   await client.query(`insert into tock.migrations (number, name, checksum) values (9999, 'x', '')`);
   const there = { TOCK_URL: server.url, TOCK_KEY: key };
   expect(named((await ask(there, '--json')).out)).toEqual([]);

@@ -4,9 +4,9 @@ import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
 const { env, connect } = transports('enqueue,claim,read,admin');
-/** Colours, a title, a cleared screen, lines of its own, and what turns the direction of text. */
+/** Text that would set colours and a title, clear the screen, add lines and change the direction of text. */
 const hostile = '\x1b[31mred\x1b]0;title\x07\x9b2J\r\nid  done\tx\u202e\u2066\u2028\x7f';
-/** What a terminal obeys, but for lines and tabs. */
+/** The characters that a terminal obeys. quiet() has removed newlines and tabs before. */
 const obeyed = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;
 const quiet = (text: string) => text.replaceAll(/\r?\n|\t/g, '');
 
@@ -36,25 +36,25 @@ test.each([
   ['status'],
   ['tasks', '--tenant', hostile],
   ['export', 'evil'],
-])('%s %s … shows what strangers wrote, and obeys none of it', async (...args) => {
+])('%s %s … escapes the control characters in data', async (...args) => {
   const { code, out, err } = await tock(args, { env: env() });
   expect([code, err]).toEqual([0, '']);
   expect(quiet(out)).not.toMatch(obeyed);
-  // No line of it is one that they wrote.
+  // The newline in the hostile text does not begin a line of the table.
   expect(out).not.toMatch(/^id {2}done/m);
   const { out: json } = await tock([...args, '--json'], { env: env() });
   expect(quiet(json)).not.toMatch(obeyed);
   if (args[0] !== 'export') JSON.parse(json);
 });
 
-test('a CSV has what strangers wrote, lines too, and no terminal obeys it', async () => {
+test('a CSV keeps the newlines of hostile text and escapes its control characters', async () => {
   const { code, out } = await tock(['export', 'evil', '--format', 'csv'], { env: env() });
   expect(code).toBe(0);
   expect(quiet(out)).not.toMatch(obeyed);
   expect(out).toContain('\\u001b[31mred');
 });
 
-test('a task is shown whole, and as JSON to the letter', async () => {
+test('a task is shown with all its text, and unchanged as JSON', async () => {
   const { out } = await tock(['task', dead], { env: env() });
   expect(quiet(out)).not.toMatch(obeyed);
   expect(out).toContain('\\u001b[31mred');
@@ -62,7 +62,7 @@ test('a task is shown whole, and as JSON to the letter', async () => {
   expect(JSON.parse(json)).toMatchObject({ payload: hostile, error: { message: hostile } });
 });
 
-test('what was asked for is told back as harmless', async () => {
+test('an error escapes control characters of the arguments', async () => {
   for (const args of [['task', hostile], ['concurrency-key', 'evil', `no ${hostile}`], [hostile]]) {
     const { code, out, err } = await tock(args, { env: env() });
     expect(code).toBeGreaterThan(0);

@@ -15,11 +15,11 @@ beforeAll(async () => {
   await enqueue(await connect(), 'many', numberedTasks(AMOUNT));
 });
 
-/** The CLI as a shell starts it: `line` has it as "$@". */
+/** Runs a line of bash, in which "$@" is the command of the CLI with its arguments. */
 const shell = (line: string, args: string[], env: NodeJS.ProcessEnv) =>
   execute(['bash', '-c', line, 'bash', process.execPath, main, ...args], { env, cwd: tmpdir() });
 
-test('what is not written is told, and never a success', async () => {
+test('a failed write is reported, and the export fails', async () => {
   const full = 'ENOSPC: no space left on device, write';
   expect(await shell('"$@" > /dev/full', ['export', 'many'], env())).toEqual({
     code: 1,
@@ -33,7 +33,7 @@ test('what is not written is told, and never a success', async () => {
   });
 });
 
-test('a reader that has gone has the beginning, and the export says where it was', async () => {
+test('if the reader closes its input, the export reports the cursor to continue at', async () => {
   const piped = 'set -o pipefail; "$@" | head -n 1';
   const { code, out, err } = await shell(piped, ['export', 'many'], env());
   expect(code).toBe(1);
@@ -46,12 +46,12 @@ test('a reader that has gone has the beginning, and the export says where it was
   });
 });
 
-test('a full disk ends a file with its last whole page, and it goes on from there', async () => {
+test('after a full disk the file ends with a whole page, and the export can continue there', async () => {
   const file = join(folder, 'many.jsonl');
   const args = ['export', 'many', '--out', file];
   const whole = (await tockProcess(['export', 'many'], { env: env() })).out;
   const first = whole.split('\n').slice(0, 1000).join('\n');
-  // In units of 1,024 bytes: one page and a half.
+  // One page and a half, in the units of `ulimit -f`: 1,024 bytes.
   const limit = Math.ceil((Buffer.byteLength(first) * 1.5) / 1024);
   const limited = `trap '' XFSZ; ulimit -f ${limit}; exec "$@"`;
   const { code, err } = await shell(limited, args, env());
@@ -61,7 +61,7 @@ test('a full disk ends a file with its last whole page, and it goes on from ther
   const on = await tockProcess([...args, '--cursor', cursor], { env: env() });
   expect(on).toMatchObject({ code: 0, err: '' });
   expect(readFileSync(file, 'utf8')).toBe(whole);
-  // Of which nothing was written, there is no file.
+  // If no whole page was written, the file is removed.
   const none = join(folder, 'none.jsonl');
   const tiny = `trap '' XFSZ; ulimit -f 1; exec "$@"`;
   expect(await shell(tiny, ['export', 'many', '--out', none], env())).toMatchObject({ code: 1 });

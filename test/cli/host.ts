@@ -1,6 +1,6 @@
 import { run } from '../../cli/program.ts';
 
-// Started by tock.ts: does one command after another, each as if it were a process of its own.
+// tock.ts starts this process. It runs one command after another, each as if in a process of its own.
 
 type Asked = { args: string[]; env: NodeJS.ProcessEnv; cwd: string };
 

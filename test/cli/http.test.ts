@@ -21,7 +21,7 @@ afterAll(async () => {
   await db.drop();
 });
 
-test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY', async () => {
+test('enqueue, task and status use HTTP if TOCK_URL and TOCK_KEY are set', async () => {
   server.calls.length = 0;
   const id = (await cli(['enqueue', 'mail', '{"to":"a"}', '--priority', '1'])).out.trim();
   const task = await cli(['task', id, '--json']);
@@ -43,7 +43,7 @@ test('enqueue, task and status go over HTTP when there are TOCK_URL and TOCK_KEY
   ]);
 });
 
-test("a wait over HTTP is the server's, by up to 30 seconds a call", async () => {
+test('a wait over HTTP uses calls that wait up to 30 seconds each', async () => {
   const id = (await cli(['enqueue', 'waited', '1'])).out.trim();
   const client = await db.connect();
   const lease = (await client.query("select lease from tock.claim(p_queue => 'waited')")).rows[0];
@@ -60,12 +60,12 @@ test("a wait over HTTP is the server's, by up to 30 seconds a call", async () =>
   expect(server.calls).toContain(`GET /v1/tasks/${other}?wait_seconds=1`);
 });
 
-test('a status that has a database too also shows maintenance jobs', async () => {
+test('status with a database URL also shows maintenance jobs', async () => {
   const { out } = await cli(['status', '--json'], { env: { DATABASE_URL: db.url } });
   expect(JSON.parse(out).maintenance_jobs.length).toBeGreaterThan(3);
 });
 
-test('many lines go in batches, and a 503 is tried again without doubling', async () => {
+test('many lines are sent in batches, and a retry after a 503 adds no task twice', async () => {
   server.refuse(1);
   server.calls.length = 0;
   const input = Array.from({ length: 1500 }, (_, n) => JSON.stringify({ n })).join('\n');
@@ -77,7 +77,7 @@ test('many lines go in batches, and a 503 is tried again without doubling', asyn
   expect(status.queues).toContainEqual(expect.objectContaining({ name: 'bulk', ready: 1500 }));
 });
 
-test('a refusal is told in one piece, with what to do', async () => {
+test('a refusal is one message with a hint', async () => {
   const bad = await cli(['enqueue', 'mail', '1', '--priority', '12']);
   expect(bad).toMatchObject({ code: 2, out: '' });
   expect(bad.err).toBe('--priority: a whole number from 0 to 9\nUse --help to list the options.\n');
@@ -92,12 +92,12 @@ test('a refusal is told in one piece, with what to do', async () => {
   for (const { err } of [bad, unknown, stranger]) expect(err).not.toMatch(/\n +at /);
 });
 
-test('a server that has no database to ask is out of reach', async () => {
+test('a server that answers 503 to each retry gives exit code 4', async () => {
   server.refuse(3);
   expect(await cli(['doctor', '--json'])).toMatchObject({ code: 4, out: '' });
 });
 
-test('of a database that is down it is said how to reach it, and of no request id', async () => {
+test('the hint for an unreachable database does not mention a request id', async () => {
   const away = await serveApp({ ...db, edgeUrl: 'postgres://t:word@127.0.0.1:1/x' });
   onTestFinished(() => away.close());
   for (const args of [['doctor'], ['queue', 'list'], ['queue', 'pause', 'q']]) {

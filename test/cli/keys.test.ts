@@ -14,7 +14,7 @@ const json = async (...args: string[]) => {
 const limits = ['--tenant', 'acme', '--expires-in', '7776000', '--rate', '100/60'];
 const create = ['key', 'create', 'shop', '--scope', 'enqueue,read', ...limits];
 
-test('a key is made with what limits it, listed, rotated and changed', async () => {
+test('a key is created with limits, listed, rotated and changed', async () => {
   const made = await json(...create);
   expect(made).toMatchObject({ tenants: ['acme'], rate_limit: 100, rate_seconds: 60 });
   const rotated = await cli('key', 'rotate', made.prefix, '--overlap', '3600');
@@ -32,7 +32,7 @@ test('a key is made with what limits it, listed, rotated and changed', async () 
   expect(changed).toMatchObject({ name: 'web', rate_limit: null, expires_at: null });
 });
 
-test('what can not be done with a key is said, and by which exit code', async () => {
+test('mistakes with keys are refused with their exit codes', async () => {
   const { prefix } = await json(...create);
   await cli('key', 'rotate', prefix);
   for (const [args, code, said] of [
@@ -52,7 +52,7 @@ test('what can not be done with a key is said, and by which exit code', async ()
   }
 });
 
-test('audit log entries are shown, the newest first, of a verb or an object', async () => {
+test('the audit log is listed newest first, filtered by verb or object', async () => {
   const { prefix } = await json(...create);
   await cli('key', 'revoke', prefix);
   const { out } = await cli('audit-log', '--object', prefix);

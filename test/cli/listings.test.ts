@@ -31,7 +31,7 @@ const out = async (...args: string[]) => {
 };
 const json = async (...args: string[]) => JSON.parse(await out(...args, '--json'));
 
-test('tasks are found in all queues, or by what is known of them', async () => {
+test('tasks are listed over all queues, and by filters', async () => {
   expect((await json('tasks', 'shop')).tasks).toHaveLength(5);
   expect(await out('tasks', 'bills', '--state', 'dead')).toMatch(
     /task +queue +state.*\n\d+ +bills +dead +5 +- +1 +clerk +20.*=no "money", none\n/,
@@ -43,7 +43,7 @@ test('tasks are found in all queues, or by what is known of them', async () => {
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('state') });
 });
 
-test('what a list prints is its table, of an empty list the heading; what is said of it is on stderr', async () => {
+test('a list prints a table to stdout, even if empty, and remarks to stderr', async () => {
   for (const [args, heading, said] of [
     [['tasks', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
     [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
@@ -71,7 +71,7 @@ test('what a list prints is its table, of an empty list the heading; what is sai
   expect(part.err).toMatch(/^There may be more: give --limit 20/);
 });
 
-test('who runs what, what time does, and why a queue waits', async () => {
+test('leases, maintenance jobs and reasons for late tasks are listed', async () => {
   expect(await out('leases')).toMatch(/queue +worker.*\nshop +ann +20.* 1 +1 +\d+\n$/);
   expect((await json('leases', '--worker', 'bob')).leases).toEqual([]);
   expect((await cli('maintenance')).out).toMatch(/job +every.*\n(.*\n)*collect_metrics +10 s/);
@@ -82,7 +82,7 @@ test('who runs what, what time does, and why a queue waits', async () => {
   expect(await out('tick')).toMatch(/^Next due at 20.*\n$|^Nothing is due\n$/);
 });
 
-test('figures as tables and as OpenMetrics', async () => {
+test('metrics are printed as tables and as OpenMetrics', async () => {
   expect(await out('series', 'bills')).toMatch(/time \(UTC\).*\n(.*\n)*20.* 2 +0 +2 +0 +2 /);
   expect((await json('series')).points.length).toBeGreaterThan(50);
   expect(await out('metrics')).toMatch(
@@ -130,7 +130,7 @@ test('queues are listed, made, changed, paused and resumed', async () => {
   });
 });
 
-test('tasks are exported whole, and a file is never written over', async () => {
+test('tasks are exported with all fields, and no existing file is overwritten', async () => {
   const lines = (await out('export', 'shop')).trim().split('\n');
   expect(lines.map((line) => JSON.parse(line).queue)).toEqual(Array(5).fill('shop'));
   const file = join(folder, 'found.csv');
@@ -138,7 +138,7 @@ test('tasks are exported whole, and a file is never written over', async () => {
   expect(await out(...made)).toBe(`2 tasks are in ${file}\n`);
   const rows = readFileSync(file, 'utf8').split('\r\n');
   expect(rows[0]).toMatch(/^id,queue,state,/);
-  // A spreadsheet takes it for text.
+  // The apostrophe makes a spreadsheet treat the cell as text.
   expect(rows[1]).toMatch(/,clerk,"'=no ""money"", none"$/);
   const again = await cli(...made);
   expect(again).toMatchObject({ code: 2, err: expect.stringContaining(file) });
@@ -146,7 +146,7 @@ test('tasks are exported whole, and a file is never written over', async () => {
   expect(JSON.parse(whole ?? '')).toMatchObject({ id: dead[1], payload: 1, runs: [{}] });
 });
 
-test('a short load says rates, and leaves nothing behind', async () => {
+test('a short bench prints rates and removes its queue', async () => {
   const { measured } = await json('bench', '--tasks', '100', '--connections', '2');
   expect(measured).toMatchObject([
     { what: 'enqueue', batch: 1 },
@@ -159,13 +159,13 @@ test('a short load says rates, and leaves nothing behind', async () => {
   );
 });
 
-test('the key is asked what it may, over HTTP alone', async () => {
+test("whoami shows the key's rights, only over HTTP", async () => {
   const { out } = await tock(['whoami'], { env: http() });
   expect(out).toMatch(/key +name.*\ntock_[0-9a-f]{8} +all +enqueue, claim, read, admin +all/);
   expect(await tock(['whoami'], { env: env() })).toMatchObject({ code: 2 });
 });
 
-test('a load is for this machine, unless it is said', async () => {
+test('a bench against another machine is refused unless it is allowed', async () => {
   const env = { TOCK_URL: 'https://tock.example', TOCK_KEY: 'k' };
   const { code, err } = await tock(['bench'], { env });
   expect([code, err]).toEqual([2, expect.stringContaining('tock.example is not this machine')]);

@@ -6,7 +6,7 @@ import { addSql, emptyDatabase, makeSampleSql, sampleFiles } from './sample_sql.
 
 const things = 'migrations/0001_things.sql';
 
-test('a failure names file, line and cause, and leaves nothing changed', async () => {
+test('a failed migration names file, line and cause, and changes nothing', async () => {
   const db = await emptyDatabase();
   const directory = makeSampleSql({
     ...sampleFiles,
@@ -34,7 +34,7 @@ test('an error inside a function names file, line and cause', async () => {
   }
 });
 
-test('a function may use what a later file has', async () => {
+test('a function may call a function of a later file', async () => {
   const db = await emptyDatabase();
   const four =
     'create or replace function tock.four() returns integer language sql as $$ select tock.two() + 2 $$;';
@@ -106,7 +106,7 @@ test('a database from before the baseline is refused, with what to do, and stays
   expect(await state()).toEqual(before);
 });
 
-test('a missing right to make the schema is told as the grant that gives it', async () => {
+test('a missing right to create the schema is reported with the grant', async () => {
   const db = await emptyDatabase();
   await withClient(db.superUrl, (c) => c.query(`alter database ${db.name} owner to postgres`));
   const refused = migrate(db.url, { directory: makeSampleSql() });
@@ -115,7 +115,7 @@ test('a missing right to make the schema is told as the grant that gives it', as
   expect((await migrate(db.url, { directory: makeSampleSql() })).applied).toEqual([things]);
 });
 
-test("somebody else's schema tock is left alone", async () => {
+test("a schema tock that is not Tock's is refused and not changed", async () => {
   const db = await emptyDatabase();
   await withClient(db.superUrl, (c) => c.query('create schema tock'));
   const refused = migrate(db.url, { directory: makeSampleSql() });

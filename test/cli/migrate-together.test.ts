@@ -6,7 +6,7 @@ import { watchBlockers } from '../../migrate/blockers.ts';
 import { migrate } from '../../migrate/migrate.ts';
 import { emptyDatabase, makeSampleSql, sampleFiles } from './sample_sql.ts';
 
-test('of migrators at once one does the work, the others wait and find it done', async () => {
+test('of concurrent migrators one migrates, and the others wait and find nothing to do', async () => {
   const db = await emptyDatabase();
   const reports = await Promise.all([1, 2, 3, 4].map(() => migrate(db.url)));
   const working = reports.filter((report) => report.applied.length > 0);
@@ -16,7 +16,7 @@ test('of migrators at once one does the work, the others wait and find it done',
   ]);
 });
 
-test('behind a stuck migrator it gives up and says who holds the lock', async () => {
+test('a migrator that waits too long for another one fails and names its session', async () => {
   const db = await emptyDatabase();
   const stuck = await db.connect();
   await stuck.query("begin; set application_name = 'stuck-deploy'");
@@ -32,7 +32,7 @@ test('behind a stuck migrator it gives up and says who holds the lock', async ()
   expect((await migrate(db.url, { directory: makeSampleSql() })).applied).toHaveLength(1);
 });
 
-test('behind an open transaction that reads a table it gives up with everything as it was', async () => {
+test("a migrator that waits too long for a table's lock fails and changes nothing", async () => {
   const db = await emptyDatabase();
   await migrate(db.url, { directory: makeSampleSql() });
   const reader = await db.connect();
@@ -49,7 +49,7 @@ test('behind an open transaction that reads a table it gives up with everything 
   expect(await db.query("select to_regclass('tock.other') as other")).toEqual([{ other: null }]);
 });
 
-test('a connection that fails while it looks who is in the way is made again, and holds up nothing', async () => {
+test('a broken connection of the check for blockers is replaced and delays nothing', async () => {
   const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;

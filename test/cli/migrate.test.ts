@@ -24,7 +24,7 @@ test("Tock's own SQL is applied to an empty database by a role without superuser
   expect(rows[0]?.checksum).toMatch(/^[0-9a-f]{64}$/);
 });
 
-test('while every role may connect it advises to revoke that, and then no more', async () => {
+test('migrate advises to revoke the right to connect until it is revoked', async () => {
   const db = await emptyDatabase();
   const directory = makeSampleSql();
   await db.query(`grant connect on database ${db.name} to public`);
@@ -59,7 +59,7 @@ test('only new migrations are applied, functions are replaced each time', async 
   expect(await db.query('select tock.two()')).toEqual([{ two: 22 }]);
 });
 
-test('without pg_cron it says what will not happen by itself', async () => {
+test('without pg_cron migrate says which jobs do not run', async () => {
   const db = await emptyDatabase();
   const lines: string[] = [];
   const files = { ...sampleFiles, 'cron/10_never.sql': 'select no_such_function();' };
@@ -71,8 +71,8 @@ test('without pg_cron it says what will not happen by itself', async () => {
   }
 });
 
-// The shared database of pg_cron: another file may be waiting in it for a job's next minute.
-test('with pg_cron every job is scheduled, once however often it migrates', async ({ skip }) => {
+// This test may wait: all test files share pg_cron's database, and another file may be waiting there for a job.
+test('with pg_cron each job is scheduled once, even after several migrations', async ({ skip }) => {
   if (!stackInfo().cron) skip();
   const db = await cronDatabase();
   try {
@@ -88,7 +88,7 @@ test('with pg_cron every job is scheduled, once however often it migrates', asyn
   }
 });
 
-test('it works through a transaction pooler', async ({ skip }) => {
+test('migrate works through a transaction pooler', async ({ skip }) => {
   const { poolHost, poolPort } = stackInfo();
   if (!poolPort) skip();
   const db = await emptyDatabase();
@@ -98,7 +98,7 @@ test('it works through a transaction pooler', async ({ skip }) => {
   expect((await migrate(pooled.href)).applied).toEqual([]);
 });
 
-test('what a superuser migrates belongs to the owner of the schema', async () => {
+test('objects that a superuser migrates belong to the owner of the schema', async () => {
   const db = await emptyDatabase();
   const directory = makeSampleSql();
   await migrate(db.url, { directory });

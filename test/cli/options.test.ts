@@ -17,7 +17,7 @@ const added = async (...args: string[]) => {
 };
 const show = async (id: string) => JSON.parse((await cli('task', id, '--json')).out);
 
-test('a task gets whatever it can ask for', async () => {
+test('each option of enqueue reaches the task', async () => {
   const id = await added(
     ...['1', '--run-at', '2030-01-01T00:00:00Z', '--expires-at', '2030-01-02T00:00:00Z'],
     ...[
@@ -39,7 +39,7 @@ test('a task gets whatever it can ask for', async () => {
   expect(Date.parse(options.expires_at)).toBe(Date.parse('2030-01-02T00:00:00Z'));
 });
 
-test('a key counts as long as its policy says', async () => {
+test('a unique key is kept as long as its policy says', async () => {
   const client = await connect();
   const key = ['--unique-key', 'k', '--unique-policy', 'pending'];
   const id = await added('1', ...key);
@@ -52,7 +52,7 @@ test('a key counts as long as its policy says', async () => {
   expect(await added('2', ...period)).toBe(await added('1', ...period));
 });
 
-test('the newer task of a key is put off, throttled or too old', async () => {
+test('a newer task of a unique key is debounced, throttled or ignored as too old', async () => {
   const late = ['--unique-key', 'd', '--on-conflict', 'debounce', '--debounce-max', '600'];
   const put = await added('1', ...late, '--delay', '300');
   expect(await added('2', ...late, '--delay', '5000')).toBe(put);
@@ -98,7 +98,7 @@ test('mistakes name the option, and what is allowed', async () => {
   }
 });
 
-test('a backoff that is no JSON is refused before anything is done', async () => {
+test('a backoff that is not JSON is refused before any call', async () => {
   const { code, out, err } = await tock(['enqueue', 'q', '1', '--backoff', 'fixed']);
   expect([code, out]).toEqual([2, '']);
   expect(err).toMatch(/^--backoff is not JSON: /);

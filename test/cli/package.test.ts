@@ -9,12 +9,12 @@ import { execute } from './tock.ts';
 const folder = mkdtempSync(join(tmpdir(), 'tock-package-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-// As on a machine that has Tock from the registry: the Node that is installed, no source tree.
+// A PATH as on a user's machine: with the installed Node, without the programs of this source tree.
 const path = (process.env.PATH ?? '').split(delimiter).filter((part) => !/node_modules/.test(part));
 
 const tsc = join(checkout, 'node_modules', '.bin', 'tsc');
 
-// What a stranger's compiler makes of the package's declarations, which it looks into as well.
+// A user's program, which tsc compiles. tsc checks the package's declarations too.
 const worker = `
 import { createTock, type Handler, type TockError } from 'tock/client';
 import { stopSignal } from 'tock/client/node';

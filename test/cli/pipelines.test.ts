@@ -20,7 +20,7 @@ const add = () => printed('enqueue', stages[0] as string, '1', '--pipeline', sta
 const claim = async (stage: number) =>
   (await printed('claim', stages[stage] as string)).split(/\s+/) as [string, string, string];
 
-test('a task is sent through its stages, past one, and shows its way', async () => {
+test('a task passes through its stages, skips one, and lists them', async () => {
   const id = await add();
   const [first, same, payload] = await claim(0);
   expect([same, payload]).toEqual([id, '1']);

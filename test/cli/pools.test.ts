@@ -12,7 +12,7 @@ const out = async (...args: string[]) => {
   return out;
 };
 
-test('three want to lead: one does, dies, and the next is elected', async () => {
+test('one of three workers becomes the leader, and after its death another one', async () => {
   const pool = 'lead';
   for (const worker of ['x', 'y', 'z']) {
     expect(await out('join', pool, worker, '--lease', '30')).toMatch(/^free until 20/);
@@ -38,7 +38,7 @@ test('three want to lead: one does, dies, and the next is elected', async () => 
   );
 });
 
-test('several tasks are given to a worker each, while there are any', async () => {
+test('several tasks are assigned to one worker each, as long as workers are free', async () => {
   const pool = 'all';
   for (const worker of ['x', 'y']) await out('join', pool, worker);
   expect(await out('assign', pool, 'a', 'b', 'c')).toMatch(
@@ -47,7 +47,7 @@ test('several tasks are given to a worker each, while there are any', async () =
   expect(await cli('pool', 'assign', pool, 'a', 'b', '--wait')).toMatchObject({ code: 2 });
 });
 
-test('a worker that claims one at a time gets its own again', async () => {
+test('a worker that claims one task at a time gets the same task again', async () => {
   const queue = 'own';
   for (const payload of ['1', '2']) await cli('enqueue', queue, payload);
   const own = (...args: string[]) => cli('claim', queue, '--own', ...args);
@@ -60,7 +60,7 @@ test('a worker that claims one at a time gets its own again', async () => {
   expect(await own('--worker', 'w', '--limit', '2')).toMatchObject({ code: 2 });
 });
 
-test('tasks are added, taken, given back and ended', async () => {
+test('tasks are added, taken, unassigned and ended', async () => {
   const pool = 'take';
   expect(await out('add', pool, 'a', 'b')).toBe('2 added\n');
   const first = await out('take', pool, 'w');

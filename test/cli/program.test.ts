@@ -9,7 +9,7 @@ import { freshDatabase } from '../database.ts';
 import { waitUntil } from '../sql/verbs.ts';
 import { tock, tockProcess } from './tock.ts';
 
-/** Every command that does something, as it is typed. */
+/** Every command without subcommands, as a user types it. */
 function commands(of: Command, path = ''): string[] {
   return of.commands.flatMap((one) => {
     const name = `${path}${one.name()}`;
@@ -17,7 +17,7 @@ function commands(of: Command, path = ''): string[] {
   });
 }
 
-test('every command says what it does, and is in the table of the README', async () => {
+test("every command has a description and is in the README's table", async () => {
   const names = commands(program());
   expect(names.length).toBeGreaterThan(50);
   const readme = readFileSync(join(checkout, 'README.md'), 'utf8');
@@ -31,13 +31,13 @@ test('every command says what it does, and is in the table of the README', async
   expect(undescribed(program())).toEqual([]);
 });
 
-test('two dashes before a lease are no question of a shell', async () => {
+test('`complete -- LEASE` runs the command, not the shell completion', async () => {
   const lease = '00000001-0000-4000-8000-000000000001';
   const env = { DATABASE_URL: 'postgres://t:word@127.0.0.1:1/x' };
   expect(await tock(['complete', '--', lease], { env })).toMatchObject({ code: 4 });
 });
 
-test('every command that a hint names is one', () => {
+test('every command that a hint names exists', () => {
   const names = commands(program());
   const folders = ['sql', 'cli', 'migrate', 'functions', 'client', 'dashboard', 'monitoring'];
   const files = folders.flatMap((folder) =>
@@ -47,19 +47,19 @@ test('every command that a hint names is one', () => {
   );
   const named = files.flatMap((file) => {
     const text = readFileSync(file, 'utf8').replace(/^ *(--|\/\/|\*|\/\*\*).*/gm, '');
-    // where somebody is told to type it: not the schema or the role of that name
+    // Matches `tock` only as a command that the text tells a user to type, not as the schema or the role.
     const typed = /(?<=[:;,'"`(] ?|\bor |\band |: |—)tock ([a-z-]+)(?: ([a-z-]+)( %)?)?/g;
     return [...text.matchAll(typed)].map((found) => ({ found, file }));
   });
   expect(named.length).toBeGreaterThan(40);
-  // what is filled in comes right after the command
+  // A placeholder (%) is an argument, so the word before it must be a whole command.
   const isOne = ([, first = '', second, filled]: RegExpExecArray) =>
     names.includes(`${first} ${second}`) || (names.includes(first) && !filled);
   const wrong = named.filter(({ found }) => !isOne(found));
   expect(wrong.map(({ found, file }) => `${file}: ${found[0]}`)).toEqual([]);
 });
 
-test('a shell is offered commands, parts of them and their options', async () => {
+test('a shell completes commands, subcommands and options', async () => {
   const offers = async (...typed: string[]) => {
     const { out } = await tockProcess(['__complete', ...typed]);
     return out.split('\n').map((line) => line.split('\t')[0]);
@@ -71,11 +71,11 @@ test('a shell is offered commands, parts of them and their options', async () =>
     const { out, code } = await tockProcess(['completion', shell]);
     expect([code, out]).toEqual([0, expect.stringContaining('tock __complete ')]);
     if (!existsSync(`/bin/${shell}`)) continue;
-    // What the shell itself says of it.
+    // The shell itself checks the syntax.
     const { status, stderr } = spawnSync(`/bin/${shell}`, ['-n'], { input: out });
     expect([status, `${stderr}`]).toEqual([0, '']);
   }
-  // As bash does on Tab, twice sourced and without the package bash-completion.
+  // Completes as bash does on Tab, without the package bash-completion. The script is sourced twice.
   const main = join(checkout, 'cli', 'main.ts');
   const tab = `tock() { ${process.execPath} ${main} "$@"; }
     eval "$(tock completion bash)"; eval "$(tock completion bash)"
@@ -86,7 +86,7 @@ test('a shell is offered commands, parts of them and their options', async () =>
   expect(await tock(['completion', 'tcsh'])).toMatchObject({ code: 2 });
 });
 
-test('what is uninstalled is said first, and then gone, and is there again when it is migrated', async () => {
+test('uninstall lists what it will drop, drops it, and a migration installs it again', async () => {
   const db = await freshDatabase();
   try {
     const env = { DATABASE_URL: db.url };
@@ -109,7 +109,7 @@ test('what is uninstalled is said first, and then gone, and is there again when 
     expect(await waiting).toMatchObject({ code: 0, out: expect.stringContaining(`"${db.name}"`) });
     const left = await client.query("select to_regnamespace('tock') as schema");
     expect(left.rows).toEqual([{ schema: null }]);
-    // Other databases of this cluster use them.
+    // The roles stay, because other databases of this cluster use them.
     const roles = await client.query(
       "select count(*)::int as n from pg_roles where rolname like 'tock\\_%er'",
     );
@@ -122,7 +122,7 @@ test('what is uninstalled is said first, and then gone, and is there again when 
   }
 });
 
-test('up makes a database ready, and says what to do next', async () => {
+test('up prepares a database and prints the next steps', async () => {
   const db = await freshDatabase('template0');
   try {
     const { code, out } = await tock(['up', '--json'], { env: { DATABASE_URL: db.url } });

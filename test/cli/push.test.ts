@@ -8,7 +8,7 @@ const url = 'https://example.com/hook';
 
 const cli = (...args: string[]) => tock(args, { env: env() });
 
-test('headers and a URL go with a task', async () => {
+test('a task is enqueued with headers and a push URL', async () => {
   const client = await connect();
   const queue = 'to';
   await client.query('select tock.put_queue($1, $2)', [queue, '{"push": {}}']);
@@ -21,7 +21,7 @@ test('headers and a URL go with a task', async () => {
   expect(refused.err).toMatch(/give --push-url/i);
 });
 
-test('a secret is the same by SQL as by the Worker, and rotated with the one before', async () => {
+test('the CLI derives the same push secrets as the Worker, before and after a rotation', async () => {
   const withSecret = { ...env(), TOCK_PUSH_SECRET };
   const client = await connect();
   await client.query('select tock.put_queue($1, $2)', [

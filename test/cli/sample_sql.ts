@@ -13,7 +13,7 @@ export const sampleFiles = {
     'create or replace function tock.two() returns integer language sql as $$ select 2 $$;\n',
 };
 
-/** A folder like sql/ with these files, gone with the test. */
+/** Creates a folder like sql/ with these files. It is removed after the test. */
 export function makeSampleSql(files: Record<string, string> = sampleFiles): string {
   const folder = mkdtempSync(join(tmpdir(), 'tock-sql-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -30,14 +30,14 @@ export function addSql(folder: string, files: Record<string, string>): void {
 
 export type EmptyDatabase = {
   name: string;
-  /** As tock, which owns the database. */
+  /** The URL of tock, which owns the database. */
   url: string;
   superUrl: string;
   connect(url?: string): Promise<pg.Client>;
   query(sql: string): Promise<Record<string, unknown>[]>;
 };
 
-/** A database with nothing in it, without pg_cron, gone with the test. */
+/** Creates an empty database without pg_cron. It is dropped after the test. */
 export async function emptyDatabase(): Promise<EmptyDatabase> {
   const stack = stackInfo();
   const name = `tock_empty_${randomBytes(5).toString('hex')}`;

@@ -56,7 +56,7 @@ test('a schedule is put, listed, shown, paused, resumed, run and dropped', async
   }
 });
 
-test('periods and one-offs are told as such; what is wrong is told by option', async () => {
+test('schedules by period and by instant are shown, and mistakes name the option', async () => {
   expect((await cli('put', 'p', 'q', '--every', '90', '--jitter', '5')).out).toMatch(/every 90 s/);
   const once = await cli('put', 'o', 'q', '--run-at', '2090-01-01T00:00:00Z');
   expect(once.out).toContain('at 2090-01-01 00:00:00, into q\nnext 2090-01-01 00:00:00');
@@ -67,7 +67,7 @@ test('periods and one-offs are told as such; what is wrong is told by option', a
   expect((await cli('put', 'x', 'q', '--cron', '@daily', '--zone', 'X')).err).toContain('--zone');
 });
 
-test('an expression is asked for its next fires', async () => {
+test('the next fires of an expression are listed', async () => {
   const { out } = await cli(
     'next',
     '0 9 * * MON-FRI',

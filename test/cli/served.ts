@@ -6,13 +6,13 @@ import type { Database } from '../database.ts';
 
 export type ServedApp = {
   url: string;
-  /** `POST /v1/…` as they came. */
+  /** The requests in order, like `POST /v1/…`. */
   calls: string[];
-  /** The next so many calls get a 503. */
+  /** Answers the next `count` calls with a 503, without doing them. */
   refuse(count: number): void;
-  /** The next so many calls are done, and get a 503 all the same. */
+  /** Does the next `count` calls, but answers them with a 503. */
   lose(count: number): void;
-  /** Closes the connections that are kept. */
+  /** Closes all open connections. */
   hangUp(): void;
   close(): void;
 };

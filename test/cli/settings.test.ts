@@ -21,11 +21,11 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** Where no Tock is: whoever goes there ends with 4. */
+/** A URL where no Tock answers. A command that calls it ends with exit code 4. */
 const away = 'http://127.0.0.1:1';
 const awayDatabase = 'postgres://t:word@127.0.0.1:1/x';
 
-/** A TOCK_HOME with this dev.env, by default what `npm start` writes. */
+/** Creates a TOCK_HOME with these values in its dev.env. Default: what `npm start` writes. */
 function home(values?: Record<string, string>): string {
   const folder = mkdtempSync(join(tmpdir(), 'tock-cli-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -35,7 +35,7 @@ function home(values?: Record<string, string>): string {
   return folder;
 }
 
-test("a key that is given goes to dev.env's server, whatever dev.env has", async () => {
+test('a key from an option is used with the server of dev.env', async () => {
   const TOCK_HOME = home();
   const enqueue = ['enqueue', 'keyed', '1'];
   expect(await tock(enqueue, { env: { TOCK_HOME } })).toMatchObject({ code: 0, err: '' });
@@ -54,7 +54,7 @@ test("a key that is given goes to dev.env's server, whatever dev.env has", async
   expect(own).toMatchObject({ code: 0, err: '' });
 });
 
-test("a database that is given comes before dev.env's server, and takes no key", async () => {
+test('a database URL from an option is used instead of the server of dev.env', async () => {
   const TOCK_HOME = home({ TOCK_URL: away, TOCK_KEY: 'k', DATABASE_URL: awayDatabase });
   const args = ['enqueue', 'given', '1'];
   const option = await tock([...args, '--database-url', db.url], { env: { TOCK_HOME } });
@@ -66,14 +66,14 @@ test("a database that is given comes before dev.env's server, and takes no key",
   expect(keyed.err).toMatch(/^--key is for HTTP, and this command goes to the database\.\n/);
 });
 
-test('a server without any key is not passed over', async () => {
+test('a server without a key is refused, even if dev.env has a database', async () => {
   const TOCK_HOME = home({ DATABASE_URL: db.url });
   const lone = await tock(['enqueue', 'lone', '1'], { env: { TOCK_HOME, TOCK_URL: away } });
   expect(lone).toMatchObject({ code: 2, out: '' });
   expect(lone.err).toMatch(/^TOCK_URL needs a key\.\n/);
 });
 
-test("dev.env's database is left alone when a server is given", async () => {
+test('with a server from an option, the database of dev.env is not used', async () => {
   const TOCK_HOME = home({ TOCK_KEY: key, DATABASE_URL: db.url });
   const option = await tock(['--url', away, 'migrate'], { env: { TOCK_HOME } });
   expect(option).toMatchObject({ code: 2, out: '' });
@@ -85,20 +85,20 @@ test("dev.env's database is left alone when a server is given", async () => {
     const gone = await tock(['--url', away, ...args], { env: { TOCK_HOME } });
     expect(gone).toMatchObject({ code: 4, out: '', err: expect.stringContaining(away) });
   }
-  // What `. .tock/dev.env` put into the shell: straight into the database.
+  // With the variables that `. .tock/dev.env` sets, `tock key` uses the database, not the server.
   const shell = { TOCK_URL: away, TOCK_KEY: key, DATABASE_URL: db.url };
   expect(await tock(['key', 'list'], { env: shell })).toMatchObject({ code: 0, err: '' });
   expect(await tock(['key', 'list', '--url', away], { env: shell })).toMatchObject({ code: 4 });
 });
 
-test('what is not a URL is said', async () => {
+test('an invalid URL is refused', async () => {
   for (const url of ['nonsense', 'postgres://a/b', 'tock.example']) {
     const said = await tock(['--url', url, '--key', 'k', 'status'], { env: {} });
     expect(said).toMatchObject({ code: 2, err: expect.stringMatching(/^--url is not a URL\./) });
   }
 });
 
-test('two ways are refused by each command', async () => {
+test('every command refuses a server and a database together', async () => {
   const commands = ['migrate', 'key list', 'key revoke x', 'key create x --scope read', 'status'];
   commands.push(
     'doctor',
@@ -117,7 +117,7 @@ test('two ways are refused by each command', async () => {
   }
 });
 
-test('status takes all it shows from one way', async () => {
+test('status reads all its data from one target', async () => {
   const TOCK_HOME = home({ DATABASE_URL: db.url });
   const other = home({ TOCK_URL: away, TOCK_KEY: 'k', DATABASE_URL: awayDatabase });
   const status = async (env: NodeJS.ProcessEnv, ...args: string[]) => {

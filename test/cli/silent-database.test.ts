@@ -14,7 +14,7 @@ async function silent(...answers: Buffer[]): Promise<[string, SilentProxy]> {
   return [`postgres://u:p@127.0.0.1:${hole.port}/d`, hole];
 }
 
-test('a database that falls silent ends a command, and says where', async () => {
+test('a database that stops answering ends a command, and the error names it', async () => {
   const [mute] = await silent();
   const login = withDatabase(mute, () => Promise.resolve());
   await expect(login).rejects.toThrow(/127\.0\.0\.1:\d+\/d cannot be used: timeout/);
@@ -25,7 +25,7 @@ test('a database that falls silent ends a command, and says where', async () => 
   await expect.poll(hole.open).toBe(0);
 });
 
-test('nor does its farewell hold a command up', async () => {
+test('closing the connection to a silent database does not delay the command', async () => {
   const [url, hole] = await silent(acceptLogin);
   expect(await withDatabase(url, () => Promise.resolve('done'))).toBe('done');
   await expect.poll(hole.open).toBe(0);

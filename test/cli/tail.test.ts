@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** The CLI as somebody has it in a terminal: what it says so far, and how it ends on Ctrl-C. */
+/** Starts the CLI as in a terminal. The result has its output so far, and a function that ends it by Ctrl-C. */
 function following(args: string[]) {
   const child = spawn(process.execPath, [join(checkout, 'cli', 'main.ts'), ...args], {
     cwd: tmpdir(),
@@ -32,7 +32,7 @@ function following(args: string[]) {
   };
 }
 
-test('tail says each task as it comes and as it ends, once', async () => {
+test('tail prints each state of a task once', async () => {
   const client = await db.connect();
   const [old] = await enqueue(client, 'mail', [{ payload: 0 }]);
   const tail = following(['tail', 'mail', '--lines', '1', '--every', '1']);

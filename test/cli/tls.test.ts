@@ -18,7 +18,7 @@ const ca = join(folder, 'ca.pem');
 let made: TestCluster;
 let place: string;
 
-/** A CA of its own, and a certificate of it for the name localhost. */
+/** Creates a CA, and a certificate of this CA for the name localhost. */
 function makeCertificates(): { key: string; certificate: string } {
   const run = (line: string) =>
     execFileSync('openssl', line.split(' '), { cwd: folder, stdio: 'pipe' });
@@ -32,7 +32,7 @@ function makeCertificates(): { key: string; certificate: string } {
   return { key: read('own.key'), certificate: read('own.pem') };
 }
 
-/** From now the server takes connections with TLS only. */
+/** Changes the server's settings so that it accepts only connections with TLS. */
 async function requireTls({ cluster: { host, data, url } }: TestCluster): Promise<void> {
   const { key, certificate } = makeCertificates();
   await host.write(`${data}/server.key`, key);
@@ -65,25 +65,25 @@ const canUse = (to: string) =>
     () => false,
   );
 
-test('with verify-full and its CA the command line and the door reach a server by TLS', async () => {
+test("with verify-full and the CA the command line and the Worker's driver connect by TLS", async () => {
   expect(await used(trusted())).toEqual([{ ssl: true }]);
   const door = connect({ DATABASE_URL: trusted(), TOCK_DRIVER: 'pg' }, (query) => query(isByTls));
   expect(await door).toEqual([{ ssl: true }]);
   expect(await pooling(trusted())).toEqual([]);
 });
 
-test('verify-full takes no certificate of an unknown CA, and none of another name', async () => {
+test('verify-full refuses a certificate of an unknown CA or for another name', async () => {
   await expect(used(url('verify-full'))).rejects.toThrow(/certificate.*\n.*sslrootcert=/s);
   const byAddress = `${url('verify-full', '127.0.0.1')}&sslrootcert=${ca}`;
   await expect(used(byAddress)).rejects.toThrow(/altnames.*\n.*Use the host name/s);
   expect(await used(url('no-verify', '127.0.0.1'))).toEqual([{ ssl: true }]);
 });
 
-test('such a server refuses a connection without TLS', async () => {
+test('a server that requires TLS refuses a connection without it', async () => {
   await expect(used(url('disable'))).rejects.toThrow(/no pg_hba.conf entry.*no encryption/);
 });
 
-test('migrate asks by TLS too who is in its way', async () => {
+test('the check for blockers connects by TLS too', async () => {
   const lines: string[] = [];
   await withDatabase(trusted(), async (stuck) => {
     await stuck.query("begin; select pg_advisory_xact_lock(hashtextextended('tock:migrate', 0))");

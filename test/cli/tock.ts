@@ -8,7 +8,7 @@ export type Outcome = { code: number | null; out: string; err: string };
 type Options = { env?: NodeJS.ProcessEnv; input?: string; cwd?: string };
 
 const names = ['DATABASE_URL', 'TOCK_URL', 'TOCK_KEY', 'TOCK_HOME', 'TOCK_DEBUG'];
-/** The CLI starts twice as fast with what an earlier start compiled. */
+/** Node's compile cache, with which the CLI starts twice as fast. */
 const compiled = join(tmpdir(), 'tock-compiled');
 const unset = Object.fromEntries(names.map((name) => [name, undefined]));
 
@@ -33,7 +33,7 @@ export function execute(argv: string[], { env, input = '', cwd }: Options): Prom
 
 const idle: ChildProcess[] = [];
 
-/** A process that has loaded the CLI and has nothing to do; one that is killed in the middle isn't used again. */
+/** A process that has loaded the CLI and is idle: an earlier one, or a new one. A killed process is not used again. */
 function host(): ChildProcess {
   const waiting = idle.pop();
   if (waiting?.connected) return waiting;
@@ -44,7 +44,10 @@ function host(): ChildProcess {
   return child;
 }
 
-/** Runs the CLI from source, away from any .tock/dev.env: its start takes far longer than most commands. */
+/**
+ * Runs a command of the CLI from source, in a folder without .tock/dev.env. It uses a process that has loaded the CLI,
+ * because the start takes far longer than most commands.
+ */
 export function tock(args: string[], options: Options = {}): Promise<Outcome> {
   if (options.input !== undefined) return tockProcess(args, options);
   const { env, cwd = tmpdir() } = options;
@@ -65,7 +68,7 @@ export function tock(args: string[], options: Options = {}): Promise<Outcome> {
 
 export const main = join(process.env.TOCK_CLI_DIRECTORY ?? join(checkout, 'cli'), 'main.ts');
 
-/** The same as a process of its own. */
+/** Runs a command of the CLI in a new process. */
 export function tockProcess(args: string[], options: Options = {}): Promise<Outcome> {
   const env = { ...unset, NODE_COMPILE_CACHE: compiled, ...options.env };
   return execute([process.execPath, main, ...args], { cwd: tmpdir(), ...options, env });

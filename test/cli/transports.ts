@@ -7,17 +7,17 @@ import { tock } from './tock.ts';
 type Env = () => NodeJS.ProcessEnv;
 
 export type Transports = {
-  /** The environment that leads to the app in the command's own process: most commands are tested there alone. */
+  /** The environment for the app in the command's own process. Most commands are tested only with this one. */
   env: Env;
-  /** The environment that leads to the app behind a server. */
+  /** The environment for the app behind an HTTP server. */
   http: Env;
-  /** For describe.each: both, each by its name. */
+  /** Both environments with their names, for describe.each(). */
   both: readonly [sql: readonly ['SQL', Env], http: readonly ['HTTP', Env]];
   connect(): Promise<pg.Client>;
   server(): ServedApp;
 };
 
-/** A database of the file's own, by its URL and over HTTP with a key of these scopes. */
+/** Creates a database for a test file. Commands reach it by its URL, and over HTTP with a key of these scopes. */
 export function transports(scope: string): Transports {
   let db: Database;
   let server: ServedApp;

@@ -67,7 +67,7 @@ describe.each(both)('over %s', (name, env) => {
     expect((await json('task', ids[2] as string)).state).toBe('done');
   });
 
-  test('a worker says how far it is, hears of a cancel, and gives back the rest', async () => {
+  test('a worker reports progress, learns of a cancel, and releases the rest', async () => {
     const { queue, ids } = await fresh('progress', [{}, {}, {}]);
     const [first, second, third] = ids as [string, string, string];
     const claimed = await json('claim', queue, '--limit', '3', '--lease', '500');
@@ -94,7 +94,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await json('task', third)).toMatchObject({ state: 'ready', attempt: 1 });
   });
 
-  test('a failed task is tried again when its worker says', async () => {
+  test('a failed task is retried after the delay that its worker gives', async () => {
     const { queue, ids } = await fresh('retry', [{}]);
     const { lease } = await json('claim', queue);
     const failed = await json('fail', lease, '--error', 'busy', '--retry-in', '5000');
@@ -104,7 +104,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(Date.parse(run_at) - Date.parse(runs[0].ended_at)).toBeGreaterThan(4_900_000);
   });
 
-  test('a lease that is over, and ids of others, are refused', async () => {
+  test('an ended lease and ids of other leases are refused', async () => {
     const { queue, client, ids } = await fresh('over', [{}]);
     const other = await fresh('other', [{}]);
     const { lease } = await json('claim', queue);
@@ -126,7 +126,7 @@ describe.each(both)('over %s', (name, env) => {
     }
   });
 
-  test('a claim that finds nothing says so, and one that waits gets what comes', async () => {
+  test('a claim without tasks says so, and a waiting claim gets a later task', async () => {
     const queue = `wait-${name}`;
     expect(await cli('claim', queue)).toEqual({
       code: 0,
@@ -153,7 +153,7 @@ describe.each(both)('over %s', (name, env) => {
     expect(await json('claim', queue, '--request-id', queue)).toEqual(first);
   });
 
-  test('a mistake is named as the option it is, with what is allowed', async () => {
+  test('a mistake names the option and what is allowed', async () => {
     const { queue, ids } = await fresh('mistakes', [{}]);
     const { lease } = await json('claim', queue);
     await expectMistakes(env(), [
@@ -167,7 +167,7 @@ describe.each(both)('over %s', (name, env) => {
   });
 });
 
-test('a claim and a completion whose answers are lost are made again, and change nothing', async () => {
+test('a claim and a completion whose answers are lost are repeated without a second effect', async () => {
   const client = await connect();
   const ids = await enqueue(client, 'lost', [{}, {}]);
   server().lose(1);
@@ -179,7 +179,7 @@ test('a claim and a completion whose answers are lost are made again, and change
   expect(done).toEqual({ code: 0, out: '1 completed\n', err: '' });
 });
 
-test('other mistakes are told before anything is done', async () => {
+test('other mistakes are refused before any call', async () => {
   const lease = '799408d8-b361-4906-80a5-235ce0000001';
   await expectMistakes({}, [
     [['claim', 'q', '--limit', '0'], /'--limit <n>' .* whole number from 1 to 10000\./],

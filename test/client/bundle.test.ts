@@ -25,7 +25,7 @@ async function serve(code: string, texts: Record<string, string>, path: string):
   return worker.url;
 }
 
-test('the client is its own files alone, and as small as the README says', async () => {
+test("the client's bundle has only its own files, and is as small as the README says", async () => {
   const made = await clientBundle("export { createTock } from 'tock/client';");
   process.stdout.write(`The client: ${made.bytes} bytes, ${made.compressed} compressed.\n`);
   expect(made.imports).toEqual([]);
@@ -38,7 +38,7 @@ test('the client is its own files alone, and as small as the README says', async
 });
 
 test.each(['tock/client/testing', 'tock/client/sql'])(
-  '%s brings nothing else either',
+  'the bundle of %s has only its own files too',
   async (name) => {
     const { imports, inputs } = await clientBundle(`export * from '${name}';`);
     expect(imports).toEqual([]);
@@ -60,7 +60,7 @@ export default {
   },
 };`;
 
-test('a Worker in workerd works on what the Worker in workerd serves', async () => {
+test('the client works in workerd, against a Tock in workerd', async () => {
   const owner = await database.connect();
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read'])",

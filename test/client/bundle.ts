@@ -2,20 +2,20 @@ import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
 import { checkout } from '../../scripts/stack/paths.ts';
 
-// wrangler brings it.
+// esbuild is a dependency of wrangler, so it is installed.
 const esbuild: typeof import('esbuild') = createRequire(import.meta.url)('esbuild');
 
 export type ClientBundle = {
   code: string;
   bytes: number;
   compressed: number;
-  /** The files in it. */
+  /** The files that the bundle contains. */
   inputs: string[];
-  /** What it still imports. */
+  /** The modules that the bundle still imports. */
   imports: string[];
 };
 
-/** JavaScript for a browser of a script that imports the client, as `tock/client` and so on. */
+/** Bundles a script for browsers. It imports the client by the package's names, like `tock/client`. */
 export async function clientBundle(script: string): Promise<ClientBundle> {
   const { metafile, outputFiles } = await esbuild.build({
     stdin: {

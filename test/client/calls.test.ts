@@ -19,7 +19,7 @@ const depth = async (q: string) => {
   return { ready: Number(rows[0].ready), running: Number(rows[0].running) };
 };
 
-test('what is enqueued is there once, whatever became of the answers', async () => {
+test('an enqueue adds its tasks once, even if answers are lost', async () => {
   const q = queue();
   there.fate('lost', 'refused', 'unsent', 'lost');
   const id = await tock.enqueue(q, { n: 1 });
@@ -30,7 +30,7 @@ test('what is enqueued is there once, whatever became of the answers', async () 
   expect(await depth(q)).toEqual({ ready: 3, running: 0 });
 });
 
-test('a claim whose answer was lost gives the same tasks, and takes no others', async () => {
+test('a claim whose answer was lost returns the same tasks and leases no others', async () => {
   const q = queue();
   await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }]);
   there.fate('lost', 'lost');
@@ -43,7 +43,7 @@ test('a claim whose answer was lost gives the same tasks, and takes no others', 
   expect(await depth(q)).toEqual({ ready: 0, running: 2 });
 });
 
-test('an end whose answer was lost is told again, and counts once', async () => {
+test('an outcome whose answer was lost is reported again and counts once', async () => {
   const q = queue();
   await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }, { payload: 3 }]);
   const lease = await tock.claim(q, { limit: 3 });
@@ -85,7 +85,7 @@ test('a worker whose every second answer is lost does each task once', async () 
   expect(await depth(q)).toEqual({ ready: 0, running: 0 });
 });
 
-test('a refusal is told with its field and what to do, and is not tried again', async () => {
+test('a refusal has its field and hint, and is not retried', async () => {
   there.seen.length = 0;
   const bad = tock.enqueue(queue(), 1, { priority: 12 });
   await expect(bad).rejects.toMatchObject({
@@ -111,7 +111,7 @@ async function done(): Promise<string> {
   return id;
 }
 
-/** A fetch that answers so, the last one again and again, and when it was asked. */
+/** A fetch that gives these answers, then the last one repeatedly. `asked` has the times of the calls. */
 function answers(...all: [status: number, headers?: Record<string, string>][]) {
   const asked: number[] = [];
   const fetch = async () => {
@@ -122,7 +122,7 @@ function answers(...all: [status: number, headers?: Record<string, string>][]) {
   return { asked, fetch };
 }
 
-test('a call waits for as long as it is told, and else longer each time, not in step with others', async () => {
+test('a retry waits for Retry-After, else longer each time, with jitter', async () => {
   vi.useFakeTimers();
   const { asked, fetch } = answers([503], [500], [429, { 'retry-after': '7' }], [502], [200]);
   const call = createTock({ url: 'http://tock/', key: 'k', fetch }).enqueue('q', 1);
@@ -139,7 +139,7 @@ test('a call waits for as long as it is told, and else longer each time, not in 
   between(3, 800, 1600);
 });
 
-test('a call ends at its deadline, or after so many tries, with the last refusal', async () => {
+test('a call ends at its deadline or after its retries, with the last error', async () => {
   vi.useFakeTimers();
   const options = { url: 'http://tock', key: 'k' };
   const far = answers([503, { 'retry-after': '100' }]);
@@ -153,7 +153,7 @@ test('a call ends at its deadline, or after so many tries, with the last refusal
 });
 
 test.each([429, 500, 502, 503, 504, 520, 524, 530])(
-  'what is refused with %i is tried again',
+  'a call that is refused with %i is retried',
   async (status) => {
     const { asked, fetch } = answers([status], [200]);
     expect(await createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1)).toBe('1');
@@ -161,7 +161,7 @@ test.each([429, 500, 502, 503, 504, 520, 524, 530])(
   },
 );
 
-test('a call may have less time than a try, or any', async () => {
+test("a deadline may be shorter than an attempt's timeout, or infinite", async () => {
   for (const deadline_seconds of [5, Number.POSITIVE_INFINITY]) {
     const { fetch } = answers([200]);
     const options = { url: 'http://tock', key: 'k', fetch, retries: 0, deadline_seconds };
@@ -170,7 +170,7 @@ test('a call may have less time than a try, or any', async () => {
   }
 });
 
-test('any route by its name does once what it does, when its answer was lost', async () => {
+test('a POST by call() has its effect once, even if its answer was lost', async () => {
   const q = queue();
   const body = { payload: 1 };
   for (const said of [body, JSON.stringify(body), { ...body, request_id: 'mine' }]) {
@@ -180,7 +180,7 @@ test('any route by its name does once what it does, when its answer was lost', a
   expect(await depth(q)).toEqual({ ready: 3, running: 0 });
 });
 
-test('a body that is no JSON is refused by the server, as any other mistake', async () => {
+test('a body that is not JSON is refused by the server', async () => {
   const { fetch } = answers([400]);
   const { call } = createTock({ url: 'http://tock', key: 'k', fetch });
   await expect(call('POST', '/v1/queues/q/tasks', '{')).rejects.toMatchObject({
@@ -189,7 +189,7 @@ test('a body that is no JSON is refused by the server, as any other mistake', as
   });
 });
 
-test('what stands in the way and answers is said to be no Tock', async () => {
+test("an answer of a proxy is reported as not Tock's", async () => {
   for (const text of ['<html>Log in', 'null', '"ok"', '']) {
     const fetch = async () => new Response(text);
     const call = createTock({ url: 'http://else', key: 'k', fetch, retries: 0 }).enqueue('q', 1);
@@ -202,7 +202,7 @@ test('what stands in the way and answers is said to be no Tock', async () => {
 });
 
 test.each(['"no"', '[]', 'null', '<html>', '{"detail":[{"loc":"body"}],"field":3}'])(
-  'a refusal in words of somebody else is a refusal: %s',
+  "a refusal that is not Tock's problem document is still a refusal: %s",
   async (text) => {
     const fetch = async () => new Response(text, { status: 403 });
     const call = createTock({ url: 'http://else', key: 'k', fetch }).enqueue('q', 1);
@@ -210,7 +210,7 @@ test.each(['"no"', '[]', 'null', '<html>', '{"detail":[{"loc":"body"}],"field":3
   },
 );
 
-test('a place or key that no call could go with is refused at once, and the key is not told', async () => {
+test('an invalid URL or key is refused at once, and the error does not contain the key', async () => {
   const key = 'tock_secret';
   for (const url of ['', 'localhost:8787', 'ftp://tock']) {
     expect(() => createTock({ url, key })).toThrow(/^(Invalid URL|url: )/);
@@ -225,7 +225,7 @@ test('a place or key that no call could go with is refused at once, and the key 
 });
 
 test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
-  'what is refused with %i is not tried again',
+  'a call that is refused with %i is not retried',
   async (status) => {
     const { asked, fetch } = answers([status]);
     const call = createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1);
@@ -234,7 +234,7 @@ test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
   },
 );
 
-test('a server that never answers is given up, and said to be out of reach', async () => {
+test('a server that never answers is reported as unreachable', async () => {
   const fetch = (_: string, { signal }: RequestInit) =>
     new Promise<Response>((_resolve, reject) => {
       signal?.addEventListener('abort', () => reject(signal.reason));
@@ -246,7 +246,7 @@ test('a server that never answers is given up, and said to be out of reach', asy
   });
 });
 
-test('numbers beyond a double come as they are with a parser that keeps them', async () => {
+test('a lossless parser keeps numbers that no double can hold', async () => {
   const q = queue();
   const parse = (json: string) =>
     JSON.parse(json.replace(/"payload": ?(\d{17,})/, '"payload":"$1"'));
@@ -255,7 +255,7 @@ test('numbers beyond a double come as they are with a parser that keeps them', a
   expect((await exact.claim(q))?.tasks).toMatchObject([{ payload: '12345678901234567890' }]);
 });
 
-test('tasks are searched for, over all queues too, and who runs what and why they are late is told', async () => {
+test('tasks, leases and reasons for late tasks are listed', async () => {
   const q = queue();
   const [id, other] = await tock.enqueueMany(q, [{ payload: 1, tenant: 'ann' }, { payload: 2 }]);
   const found = await tock.tasks({ queue: q, tenant: 'ann' });

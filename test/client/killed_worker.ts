@@ -1,9 +1,9 @@
-// A worker that kills itself at a point of its second task, in a process of its own.
-// usage: node killed_worker.ts http|sql <point> <queue>, URLs and the key in the environment
+// A worker process that kills itself at a point of its second task. Usage: node killed_worker.ts http|sql <point>
+// <queue>, with URLs and the key in the environment
 import pg from 'pg';
 import type { SqlContext, SqlPool } from '../../client/sql.ts';
 
-// test/mutants/run.ts changes a copy.
+// test/mutants/run.ts sets this variable to a changed copy of client/.
 const { TOCK_CLIENT_DIRECTORY = '../../client' } = process.env;
 const { createTock } = await import(`${TOCK_CLIENT_DIRECTORY}/index.ts`);
 const { workSql } = await import(`${TOCK_CLIENT_DIRECTORY}/sql.ts`);
@@ -12,7 +12,7 @@ const [kind = '', point = '', queue = ''] = process.argv.slice(2);
 const { TOCK_URL = '', TOCK_KEY = '', DATABASE_URL = '' } = process.env;
 let tasks = 0;
 
-/** Nothing of the process goes on after this, not even what it has begun to send. */
+/** Kills the process if it is at the point. After that it does not even send what it has written to its sockets. */
 function at(place: string): void {
   if (place === point && tasks >= 2) process.kill(process.pid, 'SIGKILL');
 }
@@ -21,7 +21,7 @@ const options = { until: 'empty', prefetch: { low: 1, high: 3 } } as const;
 const effect = 'insert into effects (task) values ($1)';
 const pool = new pg.Pool({ connectionString: DATABASE_URL, application_name: queue, max: 3 });
 
-/** What a handler does, with the points around its effect. */
+/** The handler: one effect, with points before and after it. */
 async function handle(id: string, query: (text: string, values: string[]) => Promise<unknown>) {
   tasks++;
   at('begun');
@@ -31,7 +31,7 @@ async function handle(id: string, query: (text: string, values: string[]) => Pro
 
 const points = (text: string) => (/tock\.complete/.test(text) ? 'complete' : text);
 
-/** Dies before a statement is sent, with it on its way, or when it is answered. */
+/** A client with points before it sends a statement, after it has sent it, and after the answer. */
 function watched(client: pg.PoolClient) {
   const query = client.query.bind(client) as (
     text: string,

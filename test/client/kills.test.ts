@@ -29,7 +29,7 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** The signal that ended it, or its exit code. */
+/** Runs killed_worker.ts. Returns the signal that ended it, or its exit code. */
 function killedWorker(kind: string, point: string, queue: string): Promise<string | number | null> {
   const script = fileURLToPath(new URL('killed_worker.ts', import.meta.url));
   const urls = { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url };
@@ -40,7 +40,7 @@ function killedWorker(kind: string, point: string, queue: string): Promise<strin
   return new Promise((resolve) => child.on('exit', (code, signal) => resolve(signal ?? code)));
 }
 
-/** A dead worker's leases run out, once its transactions have ended with its connections. */
+/** Waits until the dead worker's connections and transactions have ended. Then its leases expire and are reaped. */
 async function takeBack(queue: string): Promise<void> {
   const left = async () => {
     const open = 'select from pg_stat_activity where application_name = $1';
@@ -55,7 +55,7 @@ async function takeBack(queue: string): Promise<void> {
   await owner.query('select tock.reap(p_sweep => true)');
 }
 
-/** How often each of a queue's tasks had its effect. */
+/** How many effects each of these tasks had. */
 async function effects(ids: string[]): Promise<number[]> {
   const { rows } = await owner.query('select task from effects where task = any ($1)', [ids]);
   return ids.map((id) => rows.filter(({ task }) => task === id).length);
@@ -63,7 +63,7 @@ async function effects(ids: string[]): Promise<number[]> {
 
 let count = 0;
 
-/** Three tasks, a worker that dies at its second, and another one that does what is left. */
+/** Enqueues three tasks. One worker dies at its second task; another one does the rest. */
 async function killed(kind: 'http' | 'sql', point: string) {
   const queue = `killed${++count}`;
   const tock = createTock({ url: server.url, key });

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => there.database.drop());
 
-/** The lease ran out and somebody else may have its tasks. */
+/** Lets the open leases expire and reaps them, so that another worker may have their tasks. */
 async function takeBack(): Promise<void> {
   await there.owner.query(
     "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
@@ -30,7 +30,7 @@ async function takeBack(): Promise<void> {
   await there.owner.query('select tock.reap(p_sweep => true)');
 }
 
-test('a heartbeat keeps a lease past its length', async () => {
+test('heartbeats keep a lease open beyond its duration', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
   const lasts = async () => void (await expect.poll(() => outlastsLease(there, id)).toBe(true));
@@ -39,7 +39,7 @@ test('a heartbeat keeps a lease past its length', async () => {
   expect((await tock.task(id))?.runs).toHaveLength(1);
 });
 
-test('a handler whose lease is lost hears of it, and what it returns is not told', async () => {
+test("a handler's signal aborts when its lease is lost, and its result is not reported", async () => {
   const q = queue();
   const [running, waiting] = (await tock.enqueueMany(q, payloadTasks(2))) as [string, string];
   const begun: string[] = [];
@@ -57,7 +57,7 @@ test('a handler whose lease is lost hears of it, and what it returns is not told
     { signal: stop.signal, lease_seconds: 3, prefetch: { low: 0, high: 2 } },
   );
   expect(await work).toEqual({ ...noTasksDone, lost: 2 });
-  // As it was told by a heartbeat, before the lease's time was over.
+  // A heartbeat reported this before the lease expired.
   expect(await reason.opened).toMatchObject({
     name: 'LeaseLost',
     status: 409,
@@ -69,7 +69,7 @@ test('a handler whose lease is lost hears of it, and what it returns is not told
   }
 });
 
-test('a worker that reaches nobody drops its tasks when their lease is over', async () => {
+test('a worker that cannot reach the server drops its tasks when their lease expires', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloadTasks(2));
   const fetch = async (url: string, init: RequestInit) => {
@@ -88,11 +88,11 @@ test('a worker that reaches nobody drops its tasks when their lease is over', as
     { signal: stop.signal, lease_seconds: 1, prefetch: { low: 0, high: 2 } },
   );
   expect(reasons).toMatchObject([{ message: 'This lease has expired.' }]);
-  // What had begun could still say how it ended: nobody has taken it back yet.
+  // The task that had started could still report its outcome, because its lease was not reaped yet.
   expect(worked).toEqual({ ...noTasksDone, failed: 1, lost: 1 });
 });
 
-test('a lease whose time was over is kept no longer, so that what was dropped of it comes again', async () => {
+test('an expired lease is not extended any more, so its dropped tasks become ready again', async () => {
   const q = queue();
   const [deaf, dropped = ''] = await tock.enqueueMany(q, payloadTasks(2));
   const stop = new AbortController();
@@ -112,7 +112,7 @@ test('a lease whose time was over is kept no longer, so that what was dropped of
       await aborted(signal);
       away = false;
       stop.abort();
-      // Time for a heartbeat that is tried again, before anybody takes the lease back: with less it would go unseen.
+      // The pause leaves time for a heartbeat that would wrongly extend the lease. A shorter one could miss that fault.
       await sleep(3000);
       await expect.poll(again).toBe('ready');
     },
@@ -121,7 +121,7 @@ test('a lease whose time was over is kept no longer, so that what was dropped of
   expect(await again()).toBe('ready');
 });
 
-test('a handler whose task is to be cancelled hears of it; the one that has not begun never does', async () => {
+test('a cancel aborts the signal of a running handler, and a task that has not started never starts', async () => {
   const q = queue();
   const ids = await tock.enqueueMany(q, payloadTasks(2));
   const begun: string[] = [];
@@ -140,7 +140,7 @@ test('a handler whose task is to be cancelled hears of it; the one that has not 
   expect(new TaskCancelled()).toBeInstanceOf(Error);
 });
 
-test('progress is told while the handler runs', async () => {
+test('progress is reported while the handler runs', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
   const told = async () => {
@@ -160,7 +160,7 @@ test('progress is told while the handler runs', async () => {
   );
 });
 
-test('progress that says nothing keeps no lease from being kept', async () => {
+test('invalid progress does not prevent a heartbeat', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
   const heard: unknown[] = [];
@@ -179,7 +179,7 @@ test('progress that says nothing keeps no lease from being kept', async () => {
   expect(heard).toEqual([]);
 });
 
-test('a lease in hand is ended by its own methods, and says when it is lost', async () => {
+test('the methods of a claimed lease end it, and throw if it is lost', async () => {
   const q = queue();
   const ids = await tock.enqueueMany(q, payloadTasks(4));
   const lease = await tock.claim(q, { limit: 4, worker: 'me' });
@@ -196,7 +196,7 @@ test('a lease in hand is ended by its own methods, and says when it is lost', as
   }
 });
 
-test('a worker has one task of its own, the same until its lease is over', async () => {
+test('claimForWorker() returns the same task until its lease ends', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloadTasks(2));
   const first = await tock.claimForWorker(q, 'me', 60);

@@ -14,7 +14,7 @@ afterAll(() => there.database.drop());
 
 let count = 0;
 
-/** What the server refuses of what is known in memory too. */
+/** Calls that the server refuses, and that the in-memory Tock must refuse too. */
 const refusals: Record<string, (tock: Tock, queue: string) => Promise<unknown>> = {
   'a queue of no such name': (tock) => tock.enqueue('no such!', 1),
   'a payload that is too large': (tock, q) => tock.enqueue(q, 'x'.repeat(300_000)),
@@ -59,7 +59,7 @@ const refusals: Record<string, (tock: Tock, queue: string) => Promise<unknown>> 
 };
 
 test.each(Object.entries(refusals))(
-  'in memory as in the database %s is refused',
+  '%s is refused by the in-memory Tock and by the server',
   async (_, ask) => {
     const queue = `memory${++count}`;
     const said = (tock: Tock) =>
@@ -86,7 +86,7 @@ const ends: Record<string, (context: Told) => unknown> = {
 };
 
 test.each(Object.entries(ends))(
-  'in memory as in the database %s fails its task',
+  '%s fails its task in the in-memory Tock and with the server',
   async (_, end) => {
     for (const { tock } of [real, inMemory()]) {
       const queue = `memory${++count}`;

@@ -14,7 +14,7 @@ afterAll(() => there.database.drop());
 
 let count = 0;
 
-/** What is compared of a task: all that isn't an id, an instant or a clock's doing. */
+/** The fields of a task that are compared: all that do not depend on ids or clocks. */
 async function shown(tock: Tock, id: string) {
   const task = await tock.task(id);
   if (!task) return null;
@@ -222,19 +222,22 @@ const scenarios: Record<string, Scenario> = {
   },
 };
 
-// The database's clock is not the one in memory.
+// Removes the time from error messages, because the database and the in-memory Tock have different clocks.
 const plain = (answer: unknown) =>
   JSON.parse(JSON.stringify(answer).replaceAll(/expired at [^"]*/g, 'expired'));
 
-describe.each(Object.entries(scenarios))('in memory as in the database', (name, scenario) => {
-  test(name, async () => {
-    const queue = `memory${++count}`;
-    const wanted = await scenario(real, queue);
-    expect(plain(await scenario(inMemory(), queue))).toEqual(plain(wanted));
-  });
-});
+describe.each(Object.entries(scenarios))(
+  'the in-memory Tock behaves as the database does',
+  (name, scenario) => {
+    test(name, async () => {
+      const queue = `memory${++count}`;
+      const wanted = await scenario(real, queue);
+      expect(plain(await scenario(inMemory(), queue))).toEqual(plain(wanted));
+    });
+  },
+);
 
-test('a unit test moves the clock and drains its queues', async () => {
+test('createTestTock() lets a test move the clock and drain queues', async () => {
   type Queues = { mail: { to: string }; log: string };
   const tock = createTestTock<Queues>({ now: new Date('2030-01-01T00:00:00Z') });
   await tock.enqueue('mail', { to: 'ann' }, { delay_seconds: 60 });
@@ -250,7 +253,7 @@ test('a unit test moves the clock and drains its queues', async () => {
   expect(sent).toEqual(['ann']);
 });
 
-test('what the in-memory Tock does not know it refuses, rather than to pretend', async () => {
+test('the in-memory Tock refuses options that it does not support', async () => {
   const tock = createTestTock();
   await expect(tock.enqueue('q', 1, { concurrency_key: 'g' })).rejects.toMatchObject({
     status: 422,

@@ -44,22 +44,22 @@ async function works(command?: string[]): Promise<void> {
   expect(await ended).toBe(0);
   const [first, second, ...worked] = out().trimEnd().split('\n');
   expect([first, second]).toEqual(['to ann@a.example: Hello', 'to bob@b.example: Later']);
-  // Bun breaks the line.
+  // Bun prints the object on several lines.
   const counts = worked.join(' ').replaceAll(/\s+/g, ' ').replace(', }', ' }');
   expect(counts).toBe('{ done: 2, failed: 0, released: 0, cancelled: 0, lost: 0 }');
 }
 
-test("the README's worker does what it enqueues, later too, and ends on SIGTERM", () => works());
+test("the README's worker does the tasks that it enqueues, and ends on SIGTERM", () => works());
 
 const linux = process.platform === 'linux' && process.arch === 'x64';
 for (const name of Object.keys(runtimes)) {
-  test(`so it does in ${name}`, async ({ skip }) => {
+  test(`the README's worker runs in ${name}`, async ({ skip }) => {
     skip(!linux, 'It is fetched for Linux on x64 only.');
     await works(await commandOf(name));
   });
 }
 
-test("the README's worker in transactions does each order once", async () => {
+test("the README's worker with transactions handles each order once", async () => {
   const owner = await db.connect();
   const admin = await db.connect(db.superUrl);
   await admin.query(
@@ -75,7 +75,7 @@ test("the README's worker in transactions does each order once", async () => {
   expect(rows).toEqual([{ order_id: 7 }, { order_id: 8 }]);
 });
 
-test("the README's unit test goes by its clock", async () => {
+test("the README's unit test passes", async () => {
   const { out, ended } = await start('tock/client/testing');
   expect(await ended).toBe(0);
   expect(out()).toBe("[ 'ann' ]\n");

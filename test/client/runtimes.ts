@@ -7,7 +7,7 @@ import { silently } from '../../scripts/stack/step_reporter.ts';
 
 type Runtime = { build: string; integrity: string; program: string; run: string[] };
 
-/** Other runtimes, as npm packages hold them for Linux on x64; Bun for processors without AVX2 too. */
+/** Other runtimes, from npm packages for Linux on x64. This build of Bun also runs on processors without AVX2. */
 export const runtimes: Record<string, Runtime> = {
   deno: {
     build: '@deno/linux-x64-glibc@2.9.6',
@@ -25,7 +25,7 @@ export const runtimes: Record<string, Runtime> = {
   },
 };
 
-/** The command that runs a script, with the runtime fetched if need be. */
+/** The command that runs a script with a runtime. The runtime is fetched if needed. */
 export async function commandOf(name: string): Promise<string[]> {
   const { build, integrity, program, run } = runtimes[name] as Runtime;
   const folder = join(home(), name);

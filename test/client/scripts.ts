@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { clientBundle } from './bundle.ts';
 
-/** The README's script that imports this. */
+/** The text of the README's script that imports `entry`. */
 function script(entry: string): string {
   const page = readFileSync(join(checkout, 'README.md'), 'utf8');
   const all = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text);
@@ -15,7 +15,7 @@ function script(entry: string): string {
 
 export type Running = { child: ChildProcess; out(): string; ended: Promise<number | null> };
 
-/** The README's script that imports this, as a process of its own, run by a command. */
+/** Starts the README's script that imports `entry` as a process, with this command. */
 export async function startScript(
   entry: string,
   folder: string,

@@ -3,17 +3,17 @@ import { createTock } from '../../client/index.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { type Service, service } from '../http/service.ts';
 
-/** What a request was, as the server saw it. */
+/** A request as the server saw it. */
 export type SeenRequest = { route: string; body: Record<string, unknown> };
 
 export type ClientService = Service & {
   options: CallOptions;
   seen: SeenRequest[];
-  /** What becomes of the next requests, one each: lost is done, and its answer never comes. */
+  /** Sets what happens to each of the next requests. `lost`: the request is done, but its answer never arrives. */
   fate(...fates: ('lost' | 'refused' | 'unsent' | 'fine')[]): void;
 };
 
-/** The real app and database, and a fetch to it that may lose answers. */
+/** Starts the real app on a database, with a fetch that can lose requests and answers. */
 export async function startClientService(): Promise<ClientService> {
   const made = await service();
   const app = createApp(made.connect);
@@ -47,7 +47,7 @@ export const noTasksDone = { done: 0, failed: 0, released: 0, cancelled: 0, lost
 
 export const payloadTasks = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
 
-/** A promise and what resolves it. */
+/** A promise (`opened`) and the function that resolves it. */
 export function deferred<T = void>() {
   let open: (value: T) => void = () => {};
   const opened = new Promise<T>((resolve) => {
@@ -61,7 +61,7 @@ export const aborted = (signal: AbortSignal) =>
     signal.addEventListener('abort', () => resolve(signal.reason));
   });
 
-/** Whether a task's run has gone on for longer than a lease of three seconds; takes back what it can. */
+/** Reaps expired leases. Returns true if the task's run started more than four seconds ago; its lease has three. */
 export async function outlastsLease(there: ClientService, id: string): Promise<boolean> {
   await there.owner.query('select tock.reap(p_sweep => true)');
   const started = (await createTock(there.options).task(id))?.runs[0]?.started_at;

@@ -37,7 +37,7 @@ const runs = async (id?: string) =>
 
 type Handle = (payload: number, context: SqlContext) => unknown;
 
-/** To the end, by ones, and what was heard. */
+/** Works on a queue until it is empty, one task at a time. Returns the counts and the errors. */
 async function worked(
   queue: string,
   handle: Handle,
@@ -56,7 +56,7 @@ const add = (n: number, { client }: SqlContext) =>
   client.query('insert into effects (n) values ($1)', [n]);
 
 test.each([undefined, null, Object.create(null)])(
-  'what a handler did that throws %s is gone, and is not committed with another task',
+  'the changes of a handler that throws %s are rolled back, and the next task commits only its own',
   async (odd) => {
     const [first, second] = [++count, ++count];
     const [queue] = await enqueue(first, second);
@@ -69,7 +69,7 @@ test.each([undefined, null, Object.create(null)])(
   },
 );
 
-test('a commit that is refused fails the task at once, with what was said', async () => {
+test("a refused commit fails the task with PostgreSQL's error", async () => {
   const [queue, ids] = await enqueue(1001);
   const twice: Handle = async (n, context) => {
     await add(n, context);
@@ -84,7 +84,7 @@ test('a commit that is refused fails the task at once, with what was said', asyn
   expect(await effects(1001)).toEqual([]);
 });
 
-test('a commit that commits nothing, as a query nobody waited for has failed, is no success', async () => {
+test('a task fails if a query that its handler did not await has failed', async () => {
   const [queue] = await enqueue(1002);
   const late: SqlPool = {
     query: (text, values) => pool.query(text, values),
@@ -106,7 +106,7 @@ test('a commit that commits nothing, as a query nobody waited for has failed, is
   expect(await effects(1002)).toEqual([]);
 });
 
-test('a handler that gives its connection back ends no worker', async () => {
+test('a handler that releases its connection does not stop the worker', async () => {
   const [queue] = await enqueue(1008, 1009);
   const handle: Handle = async (n, context) => {
     await add(n, context);
@@ -117,7 +117,7 @@ test('a handler that gives its connection back ends no worker', async () => {
   expect(heard).toMatchObject([{ message: expect.stringMatching(/already been released/) }]);
 });
 
-test('a task that got no connection, or a broken one, has not failed', async () => {
+test('a task without a working connection is released, not failed', async () => {
   const [queue, ids] = await enqueue(1003);
   const broken = () => Promise.reject(new Error('Connection terminated unexpectedly'));
   const released: unknown[] = [];
@@ -137,7 +137,7 @@ test('a task that got no connection, or a broken one, has not failed', async () 
   expect((await runs(ids[0])).at(-1)).toMatchObject({ state: 'done', attempt: 1 });
 });
 
-/** What is done about the first claim. */
+/** A pool whose first claim is run by `claim`. */
 const onClaim = (
   claim: (done: () => Promise<{ rows: never[] }>) => Promise<{ rows: never[] }>,
 ): SqlPool => {
@@ -162,13 +162,13 @@ const errors: [what: string, said: object][] = [
   ['a segment that was dropped', { code: '42P01' }],
 ];
 
-test.each(errors)('a worker outlasts %s', async (_, said) => {
+test.each(errors)('a worker continues after %s', async (_, said) => {
   const [queue] = await enqueue(++count);
   const from = onClaim(() => Promise.reject(Object.assign(new Error('no'), said)));
   expect((await worked(queue, add, from)).worked).toEqual({ ...noTasksDone, done: 1 });
 });
 
-test('a worker goes on when its claim came through, was not answered, and is over when it is repeated', async () => {
+test("a worker continues if a claim's answer was lost and its lease has ended before the repeat", async () => {
   const [queue] = await enqueue(1004);
   const from = onClaim(async (done) => {
     await done();
@@ -181,7 +181,7 @@ test('a worker goes on when its claim came through, was not answered, and is ove
   expect((await worked(queue, add, from)).worked).toEqual({ ...noTasksDone, done: 1 });
 });
 
-test('a worker outlasts idle connections that break in a pool that nobody listens to', async () => {
+test('broken idle connections in a pool without a listener do not stop the worker', async () => {
   const own = new pg.Pool({ connectionString: db.url, max: 3, application_name: 'unheard' });
   const two = await Promise.all([own.connect(), own.connect()]);
   for (const one of two) one.release();
@@ -189,7 +189,7 @@ test('a worker outlasts idle connections that break in a pool that nobody listen
   const kill = `select pg_terminate_backend(pid, 5000) as killed from pg_stat_activity
     where application_name = 'unheard' and state = 'idle'`;
   const handle: Handle = async (n, context) => {
-    // Unheard, it would end this test's process.
+    // Without this listener, the error event of the broken connection would end the test's process.
     expect(own.listenerCount('error')).toBe(1);
     if (n === 1005) expect((await owner.query(kill)).rows).toEqual([{ killed: true }]);
     await add(n, context);
@@ -199,7 +199,7 @@ test('a worker outlasts idle connections that break in a pool that nobody listen
   await own.end();
 });
 
-test('a pool without a connection for heartbeats is refused before anything is claimed', async () => {
+test('a pool without a connection for heartbeats is refused before a claim', async () => {
   const [queue, ids] = await enqueue(1007);
   await expect(worked(queue, add, pool, { concurrency: 3 })).rejects.toThrow(
     'workSql: the pool has 3 connections; increase its max to 4: one for each handler, and one for heartbeats',

@@ -25,7 +25,7 @@ beforeAll(async () => {
   const url = new URL(db.url);
   url.username = name;
   url.password = 'shop';
-  // As a worker of somebody's, with no more rights than such a one has.
+  // The worker logs in with a role that has only the rights that a user's worker needs.
   pool = new pg.Pool({ connectionString: url.href, max: 4 });
   pool.on('error', () => {});
 });
@@ -45,12 +45,12 @@ async function enqueue(...payloads: unknown[]): Promise<[queue: string, ids: str
 
 const task = async (id?: string) => (await pool.query('select * from tock.task($1)', [id])).rows[0];
 
-/** What of a test's own numbers is there. */
+/** How many rows a handler of this test has stored. */
 const sums = async (n: number) => (await pool.query('select from sums where n = $1', [n])).rowCount;
 
 const add = 'insert into sums (n) values ($1)';
 
-test('what a handler does in its transaction is there with the completion, and not with a failure', async () => {
+test("a handler's changes commit with the completion, and roll back with a failure", async () => {
   const [queue, ids] = await enqueue(11, 12);
   const worked = await workSql<{ [queue: string]: number }>(
     pool,
@@ -68,7 +68,7 @@ test('what a handler does in its transaction is there with the completion, and n
   expect((await task(ids[1])).runs[0].error).toMatchObject({ name: 'RetryIn', message: 'not yet' });
 });
 
-test('what goes around a run is within its transaction', async () => {
+test('middleware runs inside the transaction', async () => {
   const [queue, ids] = await enqueue(13, 14);
   const worked = await workSql<{ [queue: string]: number }>(
     pool,
@@ -88,7 +88,7 @@ test('what goes around a run is within its transaction', async () => {
   expect(await task(ids[0])).toMatchObject({ state: 'done', result: { end: 13 } });
 });
 
-test('a lease that was lost takes the effect with it', async () => {
+test("a lost lease rolls back the handler's changes", async () => {
   const [queue, ids] = await enqueue(21);
   const owner = await db.connect();
   const stop = new AbortController();
@@ -110,7 +110,7 @@ test('a lease that was lost takes the effect with it', async () => {
   expect(await task(ids[0])).toMatchObject({ state: 'ready', lost: 1 });
 });
 
-test('a handler that ends its own transaction has failed, and is told so', async () => {
+test('a handler that ends its transaction itself fails with an error that says so', async () => {
   const [queue, ids] = await enqueue(0, 1);
   const ends = ['commit', 'commit; begin'];
   const handle = async ({ payload }: { payload: unknown }, { client }: { client: SqlClient }) =>
@@ -122,7 +122,7 @@ test('a handler that ends its own transaction has failed, and is told so', async
   }
 });
 
-test('a mistake in SQL fails the task, also where the handler says nothing of it', async () => {
+test('an error in SQL fails the task, even if the handler catches it', async () => {
   const [queue, ids] = await enqueue(41, 42);
   const worked = await workSql(
     pool,
@@ -139,7 +139,7 @@ test('a mistake in SQL fails the task, also where the handler says nothing of it
   expect(errors).toEqual(['division by zero', expect.stringMatching(/transaction is aborted/)]);
 });
 
-test('a connection that breaks fails the task, and the worker goes on with another', async () => {
+test('a broken connection fails the task, and the worker continues with another connection', async () => {
   const [queue] = await enqueue(51, 52);
   const admin = await db.connect(db.superUrl);
   const heard: unknown[] = [];
@@ -159,7 +159,7 @@ test('a connection that breaks fails the task, and the worker goes on with anoth
   expect([await sums(51), await sums(52)]).toEqual([0, 1]);
 });
 
-test('a worker outlasts connections that break under its own calls', async () => {
+test('a worker continues after broken connections in its own calls', async () => {
   const [queue] = await enqueue(71, 72);
   const admin = await db.connect(db.superUrl);
   const kill = `select pg_terminate_backend(pid, 5000) from pg_stat_activity
@@ -188,7 +188,7 @@ test('a worker outlasts connections that break under its own calls', async () =>
   expect(worked).toEqual({ ...nothing, done: 2 });
 });
 
-test('a result that is refused takes the effect with it', async () => {
+test("a refused result rolls back the handler's changes", async () => {
   const [queue] = await enqueue(61);
   const worked = await workSql(
     pool,
@@ -203,7 +203,7 @@ test('a result that is refused takes the effect with it', async () => {
   expect(await sums(61)).toBe(0);
 });
 
-test('tasks are spawned with the completion, and several queues worked on', async () => {
+test('workSql() spawns tasks with the completion, and works on several queues', async () => {
   const [first] = await enqueue('parent');
   const [second] = await enqueue();
   const seen: unknown[] = [];
@@ -219,7 +219,7 @@ test('tasks are spawned with the completion, and several queues worked on', asyn
   expect(seen).toEqual(['child']);
 });
 
-test('a heartbeat keeps the lease of a transaction, and a worker that waits hears of a task', async () => {
+test('heartbeats extend the lease during a transaction, and a waiting worker gets a new task', async () => {
   const queue = `sql${++count}`;
   const stop = new AbortController();
   const asked = "select now() > $1::timestamptz + interval '4 s' as past, tock.queue_of_lease($2)";

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => there.database.drop());
 
-test('a worker that is told to stop gives back at once what has not begun, and ends what has', async () => {
+test('a stopping worker releases tasks that have not started, and finishes running ones', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloadTasks(6));
   const stop = new AbortController();
@@ -49,7 +49,7 @@ test('a worker that is told to stop gives back at once what has not begun, and e
   expect(await work).toEqual({ ...noTasksDone, done: 1, released: 5 });
 });
 
-test('a worker that is told to stop keeps alive what runs', async () => {
+test('a stopping worker extends the leases of running tasks', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
   await tock.enqueue(q, 2);
@@ -65,7 +65,7 @@ test('a worker that is told to stop keeps alive what runs', async () => {
   expect(worked).toEqual({ ...noTasksDone, done: 1, released: 1 });
 });
 
-test('a handler that does not end in time hears that its worker stops, and its task goes to another', async () => {
+test('a handler that does not end in time gets an aborted signal, and its task is released', async () => {
   const q = queue();
   const [deaf, hearing] = (await tock.enqueueMany(q, payloadTasks(2))) as [string, string];
   const stop = new AbortController();
@@ -92,7 +92,7 @@ test('a handler that does not end in time hears that its worker stops, and its t
   never.open();
 });
 
-test('what a claim brings that was under way when the worker was to stop is given back', async () => {
+test('tasks of a claim that was sent before the stop are released', async () => {
   const q = queue();
   const stop = new AbortController();
   const waits = deferred();
@@ -114,7 +114,7 @@ test('what a claim brings that was under way when the worker was to stop is give
 test.each(['SIGTERM', 'SIGINT'] as const)(
   'after a signal to stop %s ends the process',
   async (second) => {
-    // test/mutants/run.ts changes a copy.
+    // test/mutants/run.ts sets this variable to a changed copy of client/.
     const { TOCK_CLIENT_DIRECTORY = fileURLToPath(new URL('../../client', import.meta.url)) } =
       process.env;
     const node = `${TOCK_CLIENT_DIRECTORY}/node.ts`;

@@ -2,7 +2,7 @@ import { createTock, type Tock } from '../../client/index.ts';
 import { createTestTock } from '../../client/testing.ts';
 import type { ClientService } from './service.ts';
 
-/** Time goes on by a clock in memory, and by back-dated rows in the database. */
+/** `advance` lets time pass: in memory it moves a clock, in the database it dates rows back. */
 export type Subject = { tock: Tock; advance(seconds: number): Promise<unknown> };
 
 export function inDatabase(there: ClientService): Subject {

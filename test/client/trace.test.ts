@@ -12,7 +12,7 @@ afterAll(() => there.database.drop());
 const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanOf = (n: number) => `00-${id}-${String(n).padStart(16, '0')}-01`;
 
-test('what an enqueue is part of its handlers have, the same however often it was tried', async () => {
+test('handlers get the trace of the enqueue, the same at each attempt', async () => {
   let asked = 0;
   const headers = () => ({ traceparent: spanOf(++asked), authorization: 'Bearer of-nobody' });
   const tock = createTock({ ...there.options, headers });
@@ -34,36 +34,39 @@ test('what an enqueue is part of its handlers have, the same however often it wa
   ]);
 });
 
-test.each(['the database', 'memory'])('what goes around a run has its end in %s', async (where) => {
-  const tock = where === 'memory' ? createTestTock() : createTock(there.options);
-  const ids = await tock.enqueueMany(
-    'around',
-    [1, 2, 3].map((payload) => ({ payload })),
-  );
-  const seen: unknown[] = [];
-  const worked = await tock.work(
-    'around',
-    ({ payload }) => {
-      if (payload === 2) throw new Fatal('two');
-      return { payload };
-    },
-    {
-      until: 'empty',
-      async middleware(task, run) {
-        if (task.payload === 3) throw new Fatal('not even begun');
-        try {
-          return { within: await run() };
-        } catch (error) {
-          seen.push([task.id, error]);
-          throw error;
-        }
+test.each(['the database', 'memory'])(
+  "middleware gets the handler's result or error in %s",
+  async (where) => {
+    const tock = where === 'memory' ? createTestTock() : createTock(there.options);
+    const ids = await tock.enqueueMany(
+      'around',
+      [1, 2, 3].map((payload) => ({ payload })),
+    );
+    const seen: unknown[] = [];
+    const worked = await tock.work(
+      'around',
+      ({ payload }) => {
+        if (payload === 2) throw new Fatal('two');
+        return { payload };
       },
-    },
-  );
-  expect(worked).toEqual({ ...noTasksDone, done: 1, failed: 2 });
-  expect(seen).toEqual([[ids[1], new Fatal('two')]]);
-  const [first, second, third] = await Promise.all(ids.map((one) => tock.task(one)));
-  expect(first?.result).toEqual({ within: { payload: 1 } });
-  expect(second).toMatchObject({ state: 'dead', error: { message: 'two' } });
-  expect(third).toMatchObject({ state: 'dead', error: { message: 'not even begun' } });
-});
+      {
+        until: 'empty',
+        async middleware(task, run) {
+          if (task.payload === 3) throw new Fatal('not even begun');
+          try {
+            return { within: await run() };
+          } catch (error) {
+            seen.push([task.id, error]);
+            throw error;
+          }
+        },
+      },
+    );
+    expect(worked).toEqual({ ...noTasksDone, done: 1, failed: 2 });
+    expect(seen).toEqual([[ids[1], new Fatal('two')]]);
+    const [first, second, third] = await Promise.all(ids.map((one) => tock.task(one)));
+    expect(first?.result).toEqual({ within: { payload: 1 } });
+    expect(second).toMatchObject({ state: 'dead', error: { message: 'two' } });
+    expect(third).toMatchObject({ state: 'dead', error: { message: 'not even begun' } });
+  },
+);

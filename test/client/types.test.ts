@@ -5,7 +5,7 @@ import type { task } from '../../functions/routes/tasks.ts';
 
 type Queues = { email: { to: string }; resize: { url: string; width: number } };
 
-// Checked by tsc: each line below an expect-error must be one.
+// tsc checks this function: each line below a @ts-expect-error must be an error.
 async function typed(tock: Tock<Queues>): Promise<void> {
   await tock.enqueue('email', { to: 'ann' }, { delay_seconds: 5 });
   // @ts-expect-error there is no such queue
@@ -39,7 +39,7 @@ test('payloads are typed by their queues', () => {
 type Filled<T> = { [K in keyof T]-?: NonNullable<T[K]> };
 type Asked = z.input<typeof task>;
 
-test('what a task can ask for is what the server takes', () => {
+test('the options of a task are those that the server accepts', () => {
   expectTypeOf<keyof TaskOptions | 'payload'>().toEqualTypeOf<keyof Asked>();
   expectTypeOf<Filled<TaskOptions>>().toExtend<Filled<Omit<Asked, 'payload'>>>();
   expectTypeOf<Filled<Omit<Asked, 'payload'>>>().toExtend<Filled<TaskOptions>>();

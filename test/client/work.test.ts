@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => there.database.drop());
 
-test('a worker does what there is, tells the results, and ends when the queue is empty', async () => {
+test('a worker runs all tasks, reports their results, and ends when the queue is empty', async () => {
   const q = queue();
   const ids = await tock.enqueueMany(q, payloads(3));
   const worked = await tock.work(q, (task) => ({ twice: Number(task.payload) * 2 }), {
@@ -30,7 +30,7 @@ test('a worker does what there is, tells the results, and ends when the queue is
   });
 });
 
-test('what a handler throws is its failure: tried again, later, or never', async () => {
+test('a thrown error fails the task: it is retried, retried after a delay, or dead', async () => {
   const q = queue();
   const [plain, later, never] = (await tock.enqueueMany(q, payloads(3))) as [
     string,
@@ -66,7 +66,7 @@ test('what a handler throws is its failure: tried again, later, or never', async
   expect(far - Date.parse(shown?.run_at ?? '')).toBeGreaterThan(2_000_000);
 });
 
-test('a time to try again that is none fails its task like any other mistake', async () => {
+test('an invalid delay in RetryIn fails the task', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
   const handle = () => {
@@ -77,7 +77,7 @@ test('a time to try again that is none fails its task like any other mistake', a
   expect(run?.error).toMatchObject({ message: expect.stringMatching(/retry_in_seconds/) });
 });
 
-test('who listens and throws breaks nothing', async () => {
+test('an error listener that throws does not stop the worker', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloads(2));
   const fails = () => {
@@ -97,7 +97,7 @@ test('a lease whose tasks are all done without results is completed by one call'
   expect(told.map(({ body }) => body)).toEqual([{}]);
 });
 
-test('a result that is refused fails its own task, and the others are told', async () => {
+test('a refused result fails its own task, and the other outcomes are reported', async () => {
   const q = queue();
   const ids = await tock.enqueueMany(q, payloads(5));
   const results = ['a', 1e100, 'c', 1n, 'x'.repeat(300_000)];
@@ -114,7 +114,7 @@ test('a result that is refused fails its own task, and the others are told', asy
   );
 });
 
-test('several queues have a handler each, and what a task leaves behind is done too', async () => {
+test('several queues have a handler each, and tasks that a handler adds are run too', async () => {
   type Shop = { orders: { sku: string }; mails: { to: string } };
   const shop = createTock<Shop>(there.options);
   await shop.enqueue('orders', { sku: 'a' });
@@ -131,7 +131,7 @@ test('several queues have a handler each, and what a task leaves behind is done 
   expect(sent).toEqual(['a']);
 });
 
-test('a handler says which stage of a pipeline is next', async () => {
+test('a handler chooses the next stage of a pipeline', async () => {
   const [first, second, third] = [queue(), queue(), queue()] as const;
   const id = await tock.enqueue(first, 1, { pipeline: [first, second, third] });
   const worked = await tock.work(
@@ -142,7 +142,7 @@ test('a handler says which stage of a pipeline is next', async () => {
   expect(await tock.task(id)).toMatchObject({ state: 'done', result: 'end' });
 });
 
-test('a worker never has more than the high mark, and claims when it is down to the low one', async () => {
+test('prefetch: a worker never holds more than `high` tasks, and claims at `low`', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloads(12));
   there.seen.length = 0;
@@ -165,12 +165,12 @@ test('a worker never has more than the high mark, and claims when it is down to 
   expect(await work).toEqual({ ...nothing, done: 12 });
 });
 
-test('handlers run at once, as many as are wished', async () => {
+test('as many handlers run at once as `concurrency` says', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloads(6));
   let [now, most] = [0, 0];
   let open = () => {};
-  const concurrency_key = new Promise<void>((resolve) => {
+  const latch = new Promise<void>((resolve) => {
     open = resolve;
   });
   const worked = await tock.work(
@@ -178,7 +178,7 @@ test('handlers run at once, as many as are wished', async () => {
     async () => {
       most = Math.max(most, ++now);
       if (now === 3) open();
-      await concurrency_key;
+      await latch;
       now--;
     },
     { until: 'empty', concurrency: 3 },
@@ -187,7 +187,7 @@ test('handlers run at once, as many as are wished', async () => {
   expect(most).toBe(3);
 });
 
-test('a worker that waits hears of a task, and goes on until it is told to stop', async () => {
+test('a waiting worker gets a new task, and runs until it is stopped', async () => {
   const q = queue();
   const stop = new AbortController();
   const done: unknown[] = [];
@@ -203,7 +203,7 @@ test('a worker that waits hears of a task, and goes on until it is told to stop'
   expect(await work).toEqual({ ...nothing, done: 2 });
 });
 
-test('a worker whose time is up stops, and one that is told so before it begins does nothing', async () => {
+test('a worker stops when its time is up, and does nothing if its signal has already aborted', async () => {
   const q = queue();
   expect(await tock.work(q, () => {}, { for_seconds: 0.3 })).toEqual(nothing);
   await tock.enqueue(q, 1);
@@ -212,7 +212,7 @@ test('a worker whose time is up stops, and one that is told so before it begins 
   }
 });
 
-test('a worker goes on when a call did not come through, and gives up where its key is refused', async () => {
+test('a worker continues after a failed call, and ends if its key is refused', async () => {
   const q = queue();
   await tock.enqueue(q, 1);
   const heard: unknown[] = [];

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => there.database.drop());
 beforeEach(() => {
   vi.spyOn(console, 'error').mockImplementation(() => {});
-  // The object's clock stands still, so that a slow machine rings when a quick one does.
+  // The object's clock stands still, so that its alarm has the same time on a slow machine.
   vi.useFakeTimers({ toFake: ['Date'] });
   return () => {
     vi.restoreAllMocks();
@@ -22,7 +22,7 @@ beforeEach(() => {
   };
 });
 
-/** A Durable Object's storage, whose alarm is taken when it rings. */
+/** The state of a Durable Object, with its storage and its alarm. */
 function state() {
   const kept = new Map<string, unknown>();
   let at: number | null = null;
@@ -40,7 +40,7 @@ function state() {
   };
   return {
     storage,
-    /** Milliseconds from now on. */
+    /** Milliseconds until the alarm; null without one. */
     rings: () => (at === null ? null : at - Date.now()),
     set: (ms: number) => {
       at = Date.now() + ms;
@@ -55,7 +55,7 @@ function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
   const held = state();
   const Alarm = createAlarm(connect, consumers, 25);
   const alarm = new Alarm(held, {});
-  /** Of an object that had nothing to do meanwhile, and was dropped. */
+  /** Fires the alarm on a new object, because Cloudflare evicts an idle one. */
   const ring = async () => {
     held.taken();
     await new Alarm(held, {}).alarm();
@@ -75,7 +75,7 @@ const refusing =
     );
 const isTick = (text: string) => text.includes('tock.tick');
 
-test('when the database is out of reach it rings again, later each time, and never throws', async () => {
+test('if the database is unreachable the alarm backs off and never throws', async () => {
   const { ring, rings } = alarmed(() => Promise.reject(new Error('nobody there')));
   const waits: number[] = [];
   for (let n = 0; n < 12; n++) {
@@ -86,7 +86,7 @@ test('when the database is out of reach it rings again, later each time, and nev
   expect(waits.at(-1)).toBe(300);
 });
 
-test('a ring with nothing due sets no alarm, and a duplicate of it does no harm', async () => {
+test('an alarm that finds nothing due sets no further alarm, and a duplicate does no harm', async () => {
   const { ring, rings } = alarmed();
   await ring();
   await ring();
@@ -98,7 +98,7 @@ test('a ring with nothing due sets no alarm, and a duplicate of it does no harm'
   expect(rings()).toBeLessThan(1_001_000);
 });
 
-test('where pg_cron comes by the minute it rings every five seconds, for what SQL enqueues', async () => {
+test('if pg_cron runs only each minute, the alarm fires every five seconds for tasks from SQL', async () => {
   const { owner } = there;
   const { ring, rings } = alarmed();
   const cron = async (version: string) =>
@@ -126,7 +126,7 @@ test('where pg_cron comes by the minute it rings every five seconds, for what SQ
   await owner.query(is.pg_get_functiondef);
 });
 
-test('what is heard rings a second later, and leaves an alarm that is sooner', async () => {
+test('a notification sets the alarm one second later, unless an earlier one is set', async () => {
   const { alarm, rings, set } = alarmed();
   set(60_000);
   await alarm.fetch();
@@ -136,7 +136,7 @@ test('what is heard rings a second later, and leaves an alarm that is sooner', a
   expect(rings()).toBeLessThanOrEqual(300);
 });
 
-test('a ring that comes too soon after what was heard is followed by another', async () => {
+test('an alarm that fires too soon after a notification is followed by another one', async () => {
   const { alarm, rings, ring, set } = alarmed();
   set(10);
   await alarm.fetch();
@@ -144,7 +144,7 @@ test('a ring that comes too soon after what was heard is followed by another', a
   expect(rings()).toBe(1000);
 });
 
-test('what is heard during a ring is not lost', async () => {
+test('a notification during an alarm is not lost', async () => {
   const { alarm, rings, ring } = alarmed(async (env, use) => {
     await alarm.fetch();
     return there.connect(env, use);
@@ -153,7 +153,7 @@ test('what is heard during a ring is not lost', async () => {
   expect(rings()).toBeLessThanOrEqual(1000);
 });
 
-test('while consumers work, what falls due is begun', async () => {
+test('tasks that become due while consumers work are started', async () => {
   const begun: string[] = [];
   const handler = async ({ queue }: { queue: string }) => {
     begun.push(queue);
@@ -170,7 +170,7 @@ test('while consumers work, what falls due is begun', async () => {
   for (const id of ids) expect(await there.tock.task(id)).toMatchObject({ state: 'done' });
 });
 
-test('a tick that fails keeps no consumer from working, nor breaks off one that does', async () => {
+test('a failed tick neither prevents nor stops the consumers', async () => {
   let ticks = 0;
   const handler = () => vi.waitUntil(() => ticks > 1, { timeout: conditionTimeout });
   const consumer = defineConsumer({ queue: 'beside', handler: async () => void (await handler()) });
@@ -183,7 +183,7 @@ test('a tick that fails keeps no consumer from working, nor breaks off one that 
   }
 });
 
-test('a consumer that can not claim puts off nothing that is due', async () => {
+test('a consumer that cannot claim does not delay other due tasks', async () => {
   const consumer = defineConsumer({ queue: 'refused', handler: () => {} });
   const connect = refusing((text) => text.includes('tock.claim('), '22000');
   const { ring, rings } = alarmed(connect, [consumer]);
@@ -194,13 +194,13 @@ test('a consumer that can not claim puts off nothing that is due', async () => {
   expect(rings()).toBeLessThan(201_000);
 });
 
-test('a ring that has sent all its statements is followed by another at once', async () => {
+test('an alarm that has used all its statements is followed by another one at once', async () => {
   await there.tock.enqueueMany('statements', payloadTasks(20));
   const few: Connect = (env, use) => {
     let left = 18;
     return there.connect(env, (query) =>
       use((text, values) => {
-        // What comes last is asked for when there are none.
+        // The cycle must not call next_wake_at() when no statements are left.
         if (text.includes('next_wake_at') || left-- <= 0) throw new Error('too many');
         return query(text, values);
       }, 18),
@@ -212,7 +212,7 @@ test('a ring that has sent all its statements is followed by another at once', a
   expect(rings()).toBeLessThan(50);
 });
 
-test('killed at work it rings again', async () => {
+test('after a kill during its work the alarm fires again', async () => {
   const [begun, over] = [deferred(), deferred()];
   const handler = () => {
     begun.open();
@@ -228,7 +228,7 @@ test('killed at work it rings again', async () => {
   await rung;
 });
 
-test('what stays due whatever it does is rung for ever more seldom', async () => {
+test('for work that stays due after each tick the alarm backs off', async () => {
   const stuck: Connect = (_env, use) =>
     use(async () => [{ ms: -5000, at: '2026-11-22 12:00:00+00' }]);
   const { ring, rings } = alarmed(stuck);

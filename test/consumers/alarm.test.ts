@@ -7,7 +7,7 @@ import { type ConsumerWorker, startConsumerWorker } from './served.ts';
 
 const storage = mkdtempSync(join(tmpdir(), 'tock-alarm-'));
 let there: ConsumerWorker;
-/** Connections that reached the database: each is a wake. */
+/** Number of connections to the database. Each one would wake a sleeping database. */
 let wakes = 0;
 
 beforeAll(async () => {
@@ -31,10 +31,10 @@ afterAll(async () => {
   rmSync(storage, { recursive: true, force: true });
 });
 
-/** Whether a ring has ticked since the last call that had something for the alarm. */
+/** True if the alarm has ticked since the last notification. */
 let hasRung = false;
 
-/** Seconds from a call to a handler's start. */
+/** Waits until the task's handler starts. Returns the seconds since `from`. */
 async function begun(id: string, from: number): Promise<number> {
   await vi.waitUntil(() => there.told.includes(`/quick/${id}`), {
     timeout: conditionTimeout,
@@ -43,7 +43,7 @@ async function begun(id: string, from: number): Promise<number> {
   return (performance.now() - from) / 1000;
 }
 
-/** After a call that the alarm was told of, when it has rung for that. */
+/** Waits for a call, and until the alarm has fired for it. */
 async function rung<T>(call: Promise<T>): Promise<T> {
   const answer = await call;
   await vi.waitUntil(() => hasRung, { timeout: conditionTimeout });
@@ -52,15 +52,16 @@ async function rung<T>(call: Promise<T>): Promise<T> {
 
 const delayed = (delay_seconds: number) => there.tock.enqueue('quick', 1, { delay_seconds });
 
-test('a database with nothing to do is left to sleep until a delayed task is due', async () => {
+test('the alarm does not wake an idle database before a delayed task is due', async () => {
   await begun(await there.tock.enqueue('quick', 1), 0);
   const [from, before] = [performance.now(), wakes];
   expect(await begun(await delayed(20), from)).toBeGreaterThanOrEqual(20);
-  // The enqueue, a ring or two for each call, and the one for the task: looks each second would be twice as many.
+  // Connections: the enqueue, one or two alarms for each call, and the task's own alarm. Polling each second would need
+  // twice as many.
   expect(wakes - before).toBeLessThan(10);
 });
 
-test('what is due sooner than the alarm moves it forward', async () => {
+test('a task that is due before the alarm sets an earlier alarm', async () => {
   const late = await rung(delayed(3600));
   const from = performance.now();
   expect(await begun(await delayed(2), from)).toBeGreaterThanOrEqual(2);
@@ -72,7 +73,7 @@ test('a schedule wakes the database once for each time that it fires', async () 
   await rung(there.tock.call('PUT', '/v1/schedules/often', often));
   const before = wakes;
   await vi.waitUntil(() => there.told.length >= 8, { timeout: conditionTimeout });
-  // And those for what was told before; looks each second would be twice as many.
+  // The margin is for alarms of earlier notifications. Polling each second would need twice as many connections.
   expect(wakes - before).toBeLessThan(there.told.length + 4);
   await there.tock.call('DELETE', '/v1/schedules/often');
 });

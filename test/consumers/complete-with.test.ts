@@ -22,7 +22,7 @@ afterAll(() => there.database.drop());
 const insert = 'insert into public.effects (task) values ($1)';
 let queues = 0;
 
-/** One task, done by a handler, and how often its effect is there. */
+/** Drains one task with a handler. Returns the counts, and how many effects it had. */
 async function worked(handler: ConsumerHandler, connect: Connect = there.connect) {
   const queue = `q${queues++}`;
   const id = await there.tock.enqueue(queue, 1);
@@ -32,7 +32,7 @@ async function worked(handler: ConsumerHandler, connect: Connect = there.connect
   return { drained, effects: rowCount, task: await there.tock.task(id) };
 }
 
-describe('a statement is done whatever its form', () => {
+describe('completeWith() runs a statement of any form', () => {
   test.for([
     `${insert};`,
     `${insert} ; -- one semicolon`,
@@ -54,7 +54,7 @@ describe('a statement is done whatever its form', () => {
   });
 });
 
-test('what is in quotes or comments is neither parameter nor verb', () => {
+test('quoted text and comments are neither parameters nor verbs', () => {
   const plain = { read: true };
   expect(
     transactionalStatement("select '$2', $$ $3; $$, $a$ '$4' $a$, a$5, \"$6;\" /* $7 */ -- $8", 0),
@@ -76,10 +76,10 @@ test('what is in quotes or comments is neither parameter nor verb', () => {
   });
 });
 
-test('of several statements, or with values for other parameters, none is done', async () => {
+test('several statements, or another number of parameters, are refused', async () => {
   const statements = [`${insert}; ${insert}`, `${insert}, ($2)`, 'select 1', ''];
   for (const text of statements) {
-    // The lease would be another parameter.
+    // With another number of parameters, a value would take the place of the lease.
     const { drained, effects } = await worked(({ id }, { completeWith }) =>
       completeWith(text, [id]),
     );
@@ -89,7 +89,7 @@ test('of several statements, or with values for other parameters, none is done',
   }
 });
 
-test('a second call does nothing', async () => {
+test('a second call of completeWith() is refused', async () => {
   const { drained, effects } = await worked(async ({ id }, { completeWith }) => {
     const both = [completeWith(insert, [id]), completeWith(insert, [id])];
     await Promise.allSettled([...both, both[0]?.then(() => completeWith(insert, [id]))]);
@@ -98,7 +98,7 @@ test('a second call does nothing', async () => {
   expect(effects).toBe(1);
 });
 
-test('a handler that repeats it, as its answer was lost, has its effect once', async () => {
+test('a handler that repeats completeWith() after a lost answer has its effect once', async () => {
   const losing: Connect = (env, use) =>
     there.connect(env, (query) =>
       use(async (text, values) => {
@@ -114,7 +114,7 @@ test('a handler that repeats it, as its answer was lost, has its effect once', a
   expect(task?.state).toBe('done');
 });
 
-test('after one that was refused there may be another', async () => {
+test('after a refused statement completeWith() may be called again', async () => {
   const { drained, effects } = await worked(async ({ id }, { completeWith }) => {
     await completeWith('select 1 / 0').catch(() => completeWith(insert, [id]));
   });
@@ -122,7 +122,7 @@ test('after one that was refused there may be another', async () => {
   expect(effects).toBe(1);
 });
 
-test('a handler that does not wait for it fails with it', async () => {
+test('a handler that does not await completeWith() fails if it fails', async () => {
   const { drained, task } = await worked(
     (_, { completeWith }) => void completeWith('select 1 / 0'),
   );
@@ -132,7 +132,7 @@ test('a handler that does not wait for it fails with it', async () => {
   expect(effects).toBe(1);
 });
 
-test('what its handler spawns is there with its effect, or neither', async () => {
+test('spawned tasks are stored together with the effect, or not at all', async () => {
   const spawning: ConsumerHandler<unknown> = async ({ id }, { completeWith, spawn }) => {
     spawn({ queue: 'spawned', tasks: [{ payload: id }] });
     await completeWith(

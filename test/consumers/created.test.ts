@@ -30,7 +30,7 @@ const without = (word: string): Connect => {
 
 const consumer = (queue: string, handler = () => {}) => defineConsumer({ queue, handler });
 
-test('a maintenance job that fails keeps no consumer from working, and is heard of', async () => {
+test('a failed tick does not prevent the consumers, and its error is reported', async () => {
   const id = await there.tock.enqueue('ticked', 1);
   const connect = without('tock.tick');
   const worker = createWorker({ consumers: [consumer('ticked')], connect });
@@ -38,7 +38,7 @@ test('a maintenance job that fails keeps no consumer from working, and is heard 
   expect((await there.tock.task(id))?.state).toBe('done');
 });
 
-test('consumers that fail keep no maintenance job from being done, and both are heard of', async () => {
+test('failed consumers do not prevent the tick, and all errors are reported', async () => {
   const wanting = [consumer('no such name!')];
   const worker = createWorker({ consumers: wanting, connect: there.connect });
   const done = 'select max(last_ok_at) as at from tock.maintenance_jobs';
@@ -63,7 +63,7 @@ function post(path: string, body: object = {}): Request {
   return new Request(`http://tock${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-test('where nothing keeps an invocation alive, as on Node, an enqueue is an enqueue', async () => {
+test('without waitUntil(), as on Node, an enqueue wakes no consumer', async () => {
   const handler = vi.fn();
   const worker = createWorker({ consumers: [consumer('node', handler)], connect: there.connect });
   const answer = await worker.fetch(post('/v1/queues/node/tasks'), {});
@@ -73,14 +73,14 @@ test('where nothing keeps an invocation alive, as on Node, an enqueue is an enqu
   expect(handler).not.toHaveBeenCalled();
 });
 
-/** An invocation's context; `over` when all that it holds has ended. */
+/** An invocation's context. over() resolves when all its promises have settled. */
 function execution() {
   const held: Promise<unknown>[] = [];
   const waitUntil = (promise: Promise<unknown>) => void held.push(promise);
   return { waitUntil, passThroughOnException() {}, over: () => Promise.all(held) };
 }
 
-test("a woken consumer's claim goes over the connection of its enqueue, which is closed then", async () => {
+test('a consumer that an enqueue wakes claims over its connection, and then closes it', async () => {
   let opened = 0;
   let closed = 0;
   const counting: Connect = async (env, use) => {
@@ -103,7 +103,7 @@ test("a woken consumer's claim goes over the connection of its enqueue, which is
   expect([opened, closed]).toEqual([1, 1]);
 });
 
-/** What tells a Durable Object, which fails as often as it is said. */
+/** An app whose Durable Object counts its notifications, and fails the first `fails` of them. */
 function telling() {
   const heard = { told: 0, fails: 0 };
   const ALARM: Bindings['ALARM'] = {
@@ -125,8 +125,8 @@ function telling() {
   return { heard, call };
 }
 
-test('the alarm is told at most each half second, of calls that have changed something', async () => {
-  // The clock stands still but where it is moved on.
+test('calls that change data notify the alarm, at most once each half second', async () => {
+  // The clock moves only when this test moves it.
   vi.useFakeTimers({ toFake: ['performance'] });
   const { heard, call } = telling();
   for (let n = 0; n < 5; n++) await call(post('/v1/queues/told/tasks'));
@@ -140,7 +140,7 @@ test('the alarm is told at most each half second, of calls that have changed som
   expect(heard.told).toBe(2);
 });
 
-test('an alarm that could not be told is told again, by the same call and by the next', async () => {
+test('a failed notification is retried by the same call and by the next one', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   const { heard, call } = telling();
   const told = (times: number) =>
@@ -165,7 +165,7 @@ test('an alarm that could not be told is told again, by the same call and by the
   expect(heard.told).toBe(6);
 });
 
-test('what goes around runs goes around those of consumers, their schemas too', async () => {
+test('middleware wraps the attempts of consumers, including the check of their schemas', async () => {
   const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
   const heard: unknown[] = [];
   const middleware: Middleware = async (task, run) => {

@@ -28,7 +28,7 @@ describe.each([
   ['zod', zodOrder],
   ['valibot', valibotOrder],
 ] as const)('with a schema of %s', (name, schema) => {
-  test('a handler gets what it makes of a payload, a payload that does not fit none', async () => {
+  test('a handler gets the parsed payload, and an invalid payload reaches no handler', async () => {
     const seen: unknown[] = [];
     const queue = `orders-${name}`;
     const consumer = defineConsumer({
@@ -47,7 +47,7 @@ describe.each([
     expect(await there.drain([consumer])).toMatchObject({ done: 1, failed: 1 });
     expect(seen).toEqual([{ ...good, at: new Date(good.at) }]);
     expect((await there.tock.task(fits ?? ''))?.state).toBe('done');
-    // Dead at its first attempt: it would not fit the next time either.
+    // The task is dead after one attempt, because a retry would have the same payload.
     const message = expect.stringMatching(/^payload\.items\[1\]\.price: .*number/);
     expect(await there.tock.task(fails ?? '')).toMatchObject({
       state: 'dead',
@@ -57,7 +57,7 @@ describe.each([
   });
 });
 
-test('a handler has its attempt, its trace, its time and ways to fail', async () => {
+test("a handler's context has the attempt, the trace, the time left and functions to fail", async () => {
   const seen: unknown[] = [];
   const consumer = defineConsumer<{ how: string }>({
     queue: 'ways',
@@ -97,7 +97,7 @@ describe('completeWith', () => {
   test.for([
     ['a statement', insert],
     ['a function', 'select public.put_effect($1)'],
-  ])('has %s done and its task completed', async ([, text = '']) => {
+  ])('runs %s and completes its task', async ([, text = '']) => {
     const queue = `with-${text.length}`;
     const handler = async (
       { id }: { id: string },
@@ -133,7 +133,7 @@ describe('completeWith', () => {
     expect(await effects(id)).toBe(0);
   });
 
-  test('whose statement is refused fails the task', async () => {
+  test('fails the task if its statement is refused', async () => {
     const id = await there.tock.enqueue('refused', 1);
     const refused = defineConsumer({
       queue: 'refused',
@@ -145,13 +145,13 @@ describe('completeWith', () => {
   });
 });
 
-test('a consumer that can not be one is refused when it is defined', () => {
+test('defineConsumer() refuses invalid options', () => {
   const handler = () => {};
   expect(() => defineConsumer({ queue: '', handler })).toThrow(RangeError);
   expect(() => defineConsumer({ queue: 'q', concurrency: 0, handler })).toThrow('concurrency');
   expect(() => defineConsumer({ queue: 'q', batch: 1.5, handler })).toThrow('batch');
   expect(() => defineConsumer({ queue: 'q', lease_seconds: -1, handler })).toThrow('lease_seconds');
-  // Each task would fail with all its attempts.
+  // Without this check, each task would use up all its attempts.
   expect(() => defineConsumer({ queue: 'q', handler: undefined as never })).toThrow(
     'a function as its handler',
   );

@@ -18,10 +18,10 @@ beforeEach(() => {
 afterEach(() => void vi.useRealTimers());
 afterAll(() => there.database.drop());
 
-/** From here on time stands still until the test lets it pass: what the database takes for an answer is no part of it. */
+/** From here on only the test moves the time, so the time that the database takes for an answer does not count. */
 const stopTime = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 
-/** What a drain comes to of which so many milliseconds pass once a handler has begun. */
+/** The result of a drain. `ms` milliseconds pass after a handler has started. */
 async function afterBegun<T>(
   begun: Promise<unknown>,
   ms: number,
@@ -32,12 +32,12 @@ async function afterBegun<T>(
   return draining;
 }
 
-/** Of a drain of 8 seconds: those after which what still runs is given back, and not all. */
+/** In a drain of 8 seconds, running tasks are released after this time, before the drain is over. */
 const UNTIL_GIVEN_BACK_MS = 7400;
 
 const none = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0, again_seconds: null };
 
-test('a drain works until its queues are empty, what its tasks leave behind too', async () => {
+test('a drain works until its queues are empty, including tasks that its handlers add', async () => {
   const seen: unknown[] = [];
   const first = defineConsumer<number>({
     queue: 'first',
@@ -55,7 +55,7 @@ test('a drain works until its queues are empty, what its tasks leave behind too'
   expect(seen.sort()).toEqual([1, 11, 12, 2, 'x', 'y', 'y']);
 });
 
-test('a claim asks for a batch at most, and for as many as handlers are free', async () => {
+test('a claim takes at most a batch, and at most as many tasks as handlers are free', async () => {
   await there.tock.enqueueMany('batches', payloadTasks(9));
   const asked: unknown[] = [];
   const watching: Connect = (env, use) =>
@@ -68,7 +68,7 @@ test('a claim asks for a batch at most, and for as many as handlers are free', a
   const running: (() => void)[] = [];
   let most = 0;
   let begun = 0;
-  // With five at work one of them ends, and a sixth would be seen beside the others.
+  // When five handlers run, one of them ends. A sixth that ran at the same time would raise `most`.
   const handler = async () => {
     const { open, opened } = deferred();
     most = Math.max(most, running.push(open));
@@ -82,7 +82,7 @@ test('a claim asks for a batch at most, and for as many as handlers are free', a
   expect(asked.slice(0, 2)).toEqual([3, 2]);
 });
 
-describe('a drain leaves when its time is over, and gives back what has not ended', () => {
+describe('a drain ends when its time is up, and releases tasks that have not ended', () => {
   let over = false;
   afterAll(() => {
     over = true;
@@ -113,7 +113,7 @@ describe('a drain leaves when its time is over, and gives back what has not ende
     };
     const consumer = defineConsumer({ queue, batch: 2, handler });
     const started = performance.now();
-    // The handlers don't end by themselves: it is the drain that leaves.
+    // The handlers never end, so only the drain can stop.
     const draining = there.drain([consumer], { seconds: 8 });
     const drained = await afterBegun(opened, UNTIL_GIVEN_BACK_MS, draining);
     expect(performance.now() - started).toBeGreaterThan(4000);
@@ -128,7 +128,7 @@ describe('a drain leaves when its time is over, and gives back what has not ende
   });
 });
 
-describe('a handler that would need more than an invocation can give has failed', () => {
+describe('a handler that needs more time than an invocation has fails', () => {
   const handlers: Record<string, ConsumerHandler> = {
     'and hangs': () => new Promise(() => {}),
     'and throws when its signal aborts': async (_, { signal }) => {
@@ -165,7 +165,7 @@ describe('a handler that would need more than an invocation can give has failed'
   });
 });
 
-test('a drain that can reach nobody any more leaves all the same', async () => {
+test('a drain that cannot reach the database any more ends in time', async () => {
   stopTime();
   await there.tock.enqueue('stuck', 1);
   const { open, opened } = deferred();
@@ -200,7 +200,7 @@ test('a connection that breaks is replaced, and no task is lost by it', async ()
   expect(drained).toEqual({ ...none, done: 2 });
 });
 
-describe('where a way has but so many statements, those left are kept to tell of its tasks', () => {
+describe('with a limit of statements a drain reserves some for its outcomes', () => {
   test.concurrent.for([
     ['of many claims', {}, 0, 45],
     ['of many leases', { batch: 1, concurrency: 40 }, 1000, 45],
@@ -208,7 +208,7 @@ describe('where a way has but so many statements, those left are kept to tell of
     ['of many handlers', { batch: 40, concurrency: 40 }, 1000, 45],
   ] as const)('%s', async ([name, options, ms, most], { expect }) => {
     const queue = name.replaceAll(' ', '-');
-    // More than can be done by so many statements, however many results one of them takes.
+    // The drain's statements cannot complete so many tasks, even with many results in one statement.
     await there.tock.enqueueMany(queue, payloadTasks(2500));
     let asked = 0;
     const drained = await drain(
@@ -229,7 +229,7 @@ describe('where a way has but so many statements, those left are kept to tell of
   });
 });
 
-test('a limit that lets nothing through for long is not waited for', async () => {
+test('a drain does not wait for a limit that admits no task soon', async () => {
   await there.owner.query(
     `select tock.put_queue('slow', '{"rate_limit": 1, "rate_seconds": 600}')`,
   );
@@ -248,7 +248,7 @@ test('a limit that lets nothing through for long is not waited for', async () =>
   expect(drained.again_seconds).toBeGreaterThan(100);
 });
 
-test('one consumer that can not claim keeps no other from working, and is told of', async () => {
+test('a consumer that cannot claim does not stop the others, and its error is reported', async () => {
   await there.tock.enqueue('fine', 1);
   const consumers = ['no such name!', 'fine'].map((queue) =>
     defineConsumer({ queue, handler: () => {} }),

@@ -25,7 +25,7 @@ const values = [
 ];
 
 test.concurrent.for(driverNames)(
-  'consumers work by the way %s',
+  'consumers work with the driver %s',
   async (way, { expect: expected }) => {
     const app = createApp(connect);
     const env = made.env(way);
@@ -59,7 +59,7 @@ test.concurrent.for(driverNames)(
       return (await drain(connect, env, [hanging], { seconds: 3, on_error: () => {} })).released;
     };
     await expected.poll(drainHanging, { timeout: conditionTimeout }).toBeGreaterThan(0);
-    // A statement that begins with `with`, like those of the drain.
+    // The statement of this route begins with `with`, like those of the drain.
     const again = await call('/v1/tasks/rerun', { ids });
     expected(again.tasks.map((one: { id: string }) => one.id).sort()).toEqual(ids.sort());
   },

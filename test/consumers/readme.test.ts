@@ -14,7 +14,7 @@ const folder = mkdtempSync(join(tmpdir(), 'tock-consumer-'));
 const page = readFileSync(join(checkout, 'README.md'), 'utf8');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** A block of the page's section on consumers. */
+/** The code block in this language that contains the word, from the README's section on consumers. */
 function block(language: string, word: string): string {
   const section = page.slice(page.indexOf('\n## Write a consumer'));
   for (const [, text = ''] of section.matchAll(
@@ -24,13 +24,13 @@ function block(language: string, word: string): string {
   throw new Error(`The README has no ${language} with ${word}.`);
 }
 
-test("wrangler.toml has the alarm's lines, commented out", () => {
+test("wrangler.toml has the README's lines for the alarm as comments", () => {
   const lines = block('toml', 'ALARM').split('\n').filter(Boolean);
   const own = readFileSync(join(checkout, 'wrangler.toml'), 'utf8');
   expect(own).toContain(lines.map((line) => `# ${line}\n`).join(''));
 });
 
-/** The folder that a reader makes, with this checkout in place of the package. */
+/** Creates the folder that the README describes, with this checkout in place of the package, and bundles it. */
 async function bundled(): Promise<string> {
   mkdirSync(join(folder, 'src'));
   writeFileSync(join(folder, 'src', 'index.ts'), block('ts', 'tock/worker'));
@@ -47,7 +47,7 @@ async function bundled(): Promise<string> {
   return readFileSync(join(folder, 'out', 'index.js'), 'utf8');
 }
 
-test("the README's consumer runs, from its files alone", async () => {
+test("the README's consumer runs with only the files that the README shows", async () => {
   const sent: unknown[] = [];
   const relay = createServer(async (request, response) => {
     let body = '';

@@ -9,15 +9,15 @@ import { conditionTimeout } from '../timeout.ts';
 import { startTappedProxy, type TappedProxy } from '../worker/proxy.ts';
 import { type Served, serveBundle } from '../worker/workerd.ts';
 
-/** test/consumers/worker.ts in workerd, over a proxy, with a listener that its handlers tell where they are. */
+/** test/consumers/worker.ts in workerd, with a proxy to the database and a listener that its handlers call. */
 export type ConsumerWorker = {
   database: Database;
   owner: pg.Client;
   proxy: TappedProxy;
   tock: Tock;
-  /** `/point/id`, in order. */
+  /** The paths that handlers have called, `/point/id`, in order. */
   told: string[];
-  /** Hears of each before it is answered. */
+  /** Calls `hear` with each path before the listener answers. */
   onTold(hear: (path: string) => unknown): void;
   start(): Promise<void>;
   kill(): Promise<void>;

@@ -5,12 +5,12 @@ import { type Service, service } from '../http/service.ts';
 
 export type ConsumerService = Service & {
   tock: Tock;
-  /** Errors that a drain told of. */
+  /** Errors that drains have reported. */
   errors: unknown[];
   drain(consumers: Parameters<typeof drain>[2], options?: DrainOptions): ReturnType<typeof drain>;
 };
 
-/** A real database behind the app, a client of it, and drains beside. */
+/** Starts the app on a real database, with a client, and a function that drains. */
 export async function startConsumerService(): Promise<ConsumerService> {
   const made = await service();
   const app = createApp(made.connect);

@@ -5,14 +5,14 @@ import { deferred } from '../client/service.ts';
 
 const never = () => new Promise<void>(() => {});
 
-/** What keeps an invocation alive, and whether it has ended. */
+/** An invocation. over() resolves when all promises that keep it alive have settled. */
 function invocation() {
   const held: Promise<unknown>[] = [];
   const hold: KeepAlive = (promise) => held.push(promise);
   return { hold, over: () => Promise.all(held) };
 }
 
-test('a thousand wakes make no thousand works: the one at work hears that there is more', async () => {
+test('a thousand wakeups during a turn start no further turns, and the turn sees them', async () => {
   const { open, opened } = deferred();
   let works = 0;
   let heard = 0;
@@ -27,11 +27,11 @@ test('a thousand wakes make no thousand works: the one at work hears that there 
   await Promise.all(invocations.map(({ over }) => over()));
   expect(began.filter(Boolean)).toHaveLength(1);
   expect(heard).toBe(1000);
-  // It looks once more, as it may have been told after its last claim.
+  // The turn works once more, because the wakeup may have come after its last claim.
   expect(works).toBe(2);
 });
 
-test('a wake that comes as the work ends, however late, is not lost', async () => {
+test('a wakeup at the end of a turn is not lost', async () => {
   for (let ticks = 0; ticks < 30; ticks++) {
     let brought = 0;
     let taken = 0;
@@ -51,7 +51,7 @@ test('a wake that comes as the work ends, however late, is not lost', async () =
   }
 });
 
-test('where the one at work is busy to the end of its time, the first who woke takes over', async () => {
+test('if a turn is busy until its time is up, the first waiting wakeup takes over', async () => {
   let works = 0;
   const wake = singleFlight(() => (works++ === 0 ? never() : Promise.resolve()), { seconds: 0.5 });
   wake(invocation().hold);
@@ -63,7 +63,7 @@ test('where the one at work is busy to the end of its time, the first who woke t
   expect(works).toBe(2);
 });
 
-test('a wake that comes as the time of the one at work runs out is not lost', async () => {
+test("a wakeup at the end of a turn's time is not lost", async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     const sleep = (ms: number) => vi.advanceTimersByTimeAsync(ms);
@@ -71,7 +71,7 @@ test('a wake that comes as the time of the one at work runs out is not lost', as
     let taken = 0;
     const wake = singleFlight(async () => {
       taken = brought;
-      // It begins nothing more from 15 s on, and its heir looks each second.
+      // After 15 s the turn starts no more work, and its successor checks each second whether it can begin.
       if (brought === 1) await new Promise((resolve) => setTimeout(resolve, 15_300));
     });
     const [first, heir, late] = [invocation(), invocation(), invocation()];
@@ -90,7 +90,7 @@ test('a wake that comes as the time of the one at work runs out is not lost', as
   }
 });
 
-test('one that was killed at work, and its heir with it, keep nobody from working later', async () => {
+test('a killed turn and a killed successor do not block later turns', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
   try {
     let works = 0;
@@ -98,7 +98,7 @@ test('one that was killed at work, and its heir with it, keep nobody from workin
     wake(invocation().hold);
     wake(invocation().hold);
     await null;
-    // What an invocation waits for is gone with it.
+    // A killed invocation loses its timers.
     vi.clearAllTimers();
     await vi.advanceTimersByTimeAsync(20_000);
     expect(works).toBe(1);
@@ -109,7 +109,7 @@ test('one that was killed at work, and its heir with it, keep nobody from workin
   }
 });
 
-test('looks at all queues are apart by the quiet time, and the last wake has its own', async () => {
+test('turns are at least quiet_ms apart, and the last wakeup gets a turn', async () => {
   const at: number[] = [];
   const wake = singleFlight(async () => void at.push(performance.now()), { quiet_ms: 100 });
   const all = Array.from({ length: 5 }, invocation);

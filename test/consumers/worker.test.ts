@@ -21,7 +21,7 @@ const state = async (id: string) => (await there.tock.task(id))?.state;
 const done = (ids: string[]) => async () =>
   (await Promise.all(ids.map(state))).every((one) => one === 'done');
 
-test('what is enqueued is begun at once, and the answer does not wait for it', async () => {
+test('an enqueued task starts at once, and the answer does not wait for its end', async () => {
   let prepare_segment_drop: (value?: unknown) => void = () => {};
   there.onTold(
     () =>
@@ -36,37 +36,37 @@ test('what is enqueued is begun at once, and the answer does not wait for it', a
   await vi.waitUntil(done([id]), conditionTimeout);
 });
 
-test('a burst of enqueues makes few drains, and leaves nothing behind', async () => {
+test('a burst of enqueues starts few drains, and all tasks are done', async () => {
   const claimed = new Set<number>();
   there.proxy.hears = { sent: (text, connection) => isClaim(text) && claimed.add(connection) };
   const burst = 300;
-  // Thirty at a time: more than that a busy machine refuses.
+  // Thirty callers send at a time, because a busy machine refuses more.
   const caller = async (from: number) => {
     for (let n = 0; n < 10; n++) await there.tock.enqueue('quick', from + n);
   };
   await Promise.all(Array.from({ length: burst / 10 }, (_, n) => caller(10 * n)));
   await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: conditionTimeout });
   expect(there.told).toHaveLength(burst);
-  // A tenth on a quiet machine; where the burst itself takes long, it has more pauses.
+  // On a quiet machine there are a tenth as many claims as tasks. A slower burst has more pauses, so more claims.
   expect(claimed.size).toBeLessThan(burst / 2);
 });
 
-test('a call that makes tasks ready otherwise wakes their consumers too', async () => {
+test('other calls that make tasks ready wake their consumers too', async () => {
   const id = await there.tock.enqueue('other', 1);
   await there.tock.move([id], 'quick');
   await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: conditionTimeout });
   await vi.waitUntil(done([id]), conditionTimeout);
 });
 
-test('what a woken consumer leaves behind in another queue is begun too', async () => {
+test('a task that a woken consumer adds to another queue starts too', async () => {
   await there.tock.enqueue('leads', 1);
   await vi.waitUntil(() => there.told.length > 0, { timeout: conditionTimeout });
   expect(there.told[0]).toMatch(/quick/);
 });
 
-describe('killed at any point from its claim on, a Worker loses nothing and has no effect twice', () => {
+describe('a Worker killed after its claim loses no task and repeats no effect', () => {
   const isEffect = (text: string) => text.includes('public.effects');
-  // A drain of the test before may still look once more: its claim is not the one that is meant.
+  // A new Worker, because a drain of the previous test may still claim once more.
   beforeAll(async () => {
     await there.kill();
     await there.start();
@@ -129,8 +129,8 @@ describe('killed at any point from its claim on, a Worker loses nothing and has 
   });
 });
 
-test('what a wake has missed, the next trigger finds', async () => {
-  // By SQL, so that nobody is woken.
+test('the cron trigger starts tasks that no wakeup has started', async () => {
+  // A task that is enqueued in SQL wakes no consumer.
   const { rows } = await there.owner.query(`select tock.enqueue('quick', '[{}]') as ids`);
   const [id] = rows[0].ids;
   expect(there.told).toEqual([]);

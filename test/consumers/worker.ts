@@ -1,4 +1,4 @@
-// A Worker for the tests, whose handlers say where they are, and may be kept there.
+// A Worker for tests. Its handlers call a listener at each point, and wait there until it answers.
 import { createWorker, defineConsumer, type Worker } from '../../functions/worker.ts';
 
 const told = async (listener: unknown, point: string, id: string) => {
@@ -11,7 +11,7 @@ const quick = defineConsumer({
   handler: (task, { env }) => told(env.LISTENER, 'quick', task.id),
 });
 
-/** Its effect is a task of another queue. */
+/** The handler spawns a task of another queue. */
 const leads = defineConsumer({
   queue: 'leads',
   handler: (_, { spawn }) => spawn({ queue: 'quick', tasks: [{ payload: null }] }),
@@ -28,7 +28,7 @@ const once = defineConsumer({
 
 const worker = createWorker({ consumers: [quick, leads, once] });
 
-/** workerd itself has nothing that asks for a cron trigger. */
+/** A request to /scheduled calls the cron trigger, because workerd has no other way to call it. */
 const fetch_: Worker['fetch'] = async (request, env, execution) => {
   if (!request.url.endsWith('/scheduled')) return worker.fetch(request, env, execution);
   await worker.scheduled(null, env);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => made?.close());
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-/** What became of an action, as a screen reader says it too. */
+/** Waits for the notification of an action, which a screen reader reads too. */
 const told = (page: Page, text: string | RegExp) =>
   page.getByRole('status').filter({ hasText: text }).first().waitFor();
 
@@ -30,7 +30,7 @@ async function confirm(page: Page, name: string, word?: string): Promise<void> {
   await go.click();
 }
 
-test('a wrong key is refused in words, and a right one lasts as long as the tab', async () => {
+test('a wrong key is refused with a message, and a valid one is kept until the tab closes', async () => {
   const page = await made.open(null);
   for (const [wrong, words] of [
     ['tock_00000000_0', /does not know this key/],
@@ -50,14 +50,14 @@ test('a wrong key is refused in words, and a right one lasts as long as the tab'
   expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
 });
 
-test('a key that is revoked meanwhile signs its page out, and says why', async () => {
+test('a page whose key is revoked signs out and says why', async () => {
   const key = await made.makeKey(['read']);
   const page = await made.open(key);
   await made.client.query('select tock.revoke_key($1)', [key.slice(0, 13)]);
   await page.getByText('The key is no longer valid').waitFor();
 });
 
-test('a task is enqueued, and what is wrong with it is said beside it', async () => {
+test('a task is enqueued, and a refusal is shown beside its text', async () => {
   await made.client.query("select tock.put_queue('mail', '{}')");
   const page = await made.open(all);
   await goTo(page, 'queues/mail');
@@ -67,7 +67,7 @@ test('a task is enqueued, and what is wrong with it is said beside it', async ()
   await button(page, 'Enqueue').last().click();
   await page.getByRole('alert').filter({ hasText: 'priority' }).waitFor();
   expect(await value(made.client, 'select count(*)::int from tock.runs')).toBe(0);
-  // More digits than a double has.
+  // This number has more digits than a double.
   await text.fill('{"payload": {"n": 12345678901234567890}}');
   await button(page, 'Enqueue').last().click();
   await page.getByText('Enqueued:').waitFor();
@@ -76,7 +76,7 @@ test('a task is enqueued, and what is wrong with it is said beside it', async ()
   await page.getByText('12345678901234567890').waitFor();
 });
 
-test('a queue is paused, goes on and is purged; what runs elsewhere shows by itself', async () => {
+test('a queue is paused, resumed and purged, and other changes appear without a reload', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/shop');
   await page.locator('.problem').getByText('There is no queue with this name').waitFor();
@@ -89,7 +89,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
   await button(page, 'Resume').click();
   await told(page, 'shop is resumed');
   await enqueue(made.client, 'shop', numberedTasks(3));
-  // Nobody reloads.
+  // The page shows the new tasks without a reload.
   await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
   await button(page, 'Purge').click();
   await confirm(page, 'Purge', 'shop');
@@ -97,7 +97,7 @@ test('a queue is paused, goes on and is purged; what runs elsewhere shows by its
   expect(await claim(made.client, 'shop')).toEqual([]);
 });
 
-test('dead tasks are run again: one, and all of an error', async () => {
+test('one dead task is rerun, and all dead tasks with one error', async () => {
   const ids = await enqueue(made.client, 'bills', numberedTasks(6, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(made.client, 'bills', { limit: 6 }));
   await fail(made.client, lease, { error: { message: 'the bank is closed' } });
@@ -115,7 +115,7 @@ test('dead tasks are run again: one, and all of an error', async () => {
   expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(6);
 });
 
-test('a task is cancelled, hurried, given another priority and erased', async () => {
+test('a task is cancelled, made due, reprioritized and erased', async () => {
   const [id = ''] = await enqueue(made.client, 'later', [
     { payload: 'secret words', delay_seconds: 3600 },
   ]);
@@ -159,7 +159,7 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
   ).toBe(true);
 });
 
-test('a key that only reads sees all of it and is offered nothing to touch', async () => {
+test('a key that may only read sees all data and no buttons', async () => {
   const [id] = await enqueue(made.client, 'seen', [{ payload: 'to be seen' }]);
   const page = await made.open(read);
   const pages = [
@@ -185,7 +185,7 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
   await goTo(page, `tasks/${id}`);
   await page.getByText('to be seen').waitFor();
   await page.getByText('(read only)').waitFor();
-  // The server, not the page, is who refuses.
+  // This call bypasses the page, so the server itself must refuse it.
   const status = await page.evaluate(
     ([key, task]) =>
       fetch(`/v1/tasks/${task}/cancel`, {
@@ -197,7 +197,7 @@ test('a key that only reads sees all of it and is offered nothing to touch', asy
   expect(status).toBe(403);
 });
 
-test('hostile words are words, wherever they come from', async () => {
+test('hostile text in data is shown as text', async () => {
   const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>{{7*7}}\u202e`;
   const [id] = await enqueue(made.client, 'x.y', [
     { payload: { [hostile]: hostile }, tenant: hostile, concurrency_key: hostile, max_attempts: 1 },
@@ -224,7 +224,7 @@ test('hostile words are words, wherever they come from', async () => {
   expect(made.complaints()).toEqual([]);
 });
 
-test('tasks are found by what is known of them, and more of them part by part', async () => {
+test('tasks are found by filters, one page after another', async () => {
   await enqueue(made.client, 'found', numberedTasks(120, 0, { tenant: 'acme' }));
   const [keyed = ''] = await enqueue(made.client, 'found', [
     { payload: 1, unique_key: 'order-7', tenant: 'b' },
@@ -259,7 +259,7 @@ test('tasks are found by what is known of them, and more of them part by part', 
   await page.locator('.problem').waitFor();
 });
 
-test('a server that is gone is said to be, and what was there stays', async () => {
+test('an unreachable server is reported, and the last data stays', async () => {
   const page = await made.open(read);
   await goTo(page, 'queues/found');
   await page.locator('.tiles').getByText('121', { exact: true }).waitFor();

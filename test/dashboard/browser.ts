@@ -15,15 +15,15 @@ export const phone = { width: 390, height: 844 };
 
 type Look = { theme?: 'light' | 'dark'; size?: typeof desktop };
 
-/** The bundle that is deployed, in workerd, and a browser before it. */
+/** The deployed bundle in workerd, and a browser that opens its dashboard. */
 export type Dashboard = {
   url: string;
   database: Database;
   client: pg.Client;
   makeKey(scopes: string[], more?: { queues?: string[]; tenants?: string[] }): Promise<string>;
-  /** A tab of its own; signed in where a key is given. */
+  /** Opens a new tab. With a key it is signed in. */
   open(key: string | null, look?: Look): Promise<Page>;
-  /** What pages have complained of since it was asked last, refusals left out. */
+  /** The errors and warnings of pages since the last call, without refusals. */
   complaints(): string[];
   close(): Promise<void>;
 };
@@ -36,13 +36,13 @@ async function launch(): Promise<Browser> {
   });
 }
 
-/** Everything that a page says of itself and that nobody wanted to hear. */
+/** Collects a page's errors, dialogs, console errors and requests to other hosts. None of them is expected. */
 function listen(page: Page, said: string[]): void {
   page.on('pageerror', (error) => said.push(error.message));
   page.on('dialog', (dialog) => said.push(`dialog: ${dialog.message()}`));
   page.on('console', (message) => {
     const text = message.text();
-    // A refusal is the page's own business.
+    // The browser logs a refused call as an error, but the page handles it.
     if (message.type() === 'error' && !/status of 4\d\d/.test(text)) said.push(text);
   });
   page.on('request', (request) => {
@@ -108,7 +108,7 @@ export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByRole('button', { name: 'Sign out' }).waitFor();
 }
 
-/** By the links of the page, as somebody would who has only these. */
+/** Goes to a page by its address, without a reload. */
 export async function goTo(page: Page, place: string): Promise<void> {
   await page.evaluate((hash) => {
     location.hash = hash;
@@ -116,7 +116,7 @@ export async function goTo(page: Page, place: string): Promise<void> {
   await waitUntilLoaded(page);
 }
 
-/** Until nothing is being loaded for the first time. */
+/** Waits until every part of the page has loaded its first answer. */
 export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.waitForFunction(
     () => !document.querySelector('[aria-busy="true"]') && document.querySelector('h1'),
@@ -125,9 +125,9 @@ export async function waitUntilLoaded(page: Page): Promise<void> {
 
 type Violation = { id: string; impact: string; nodes: { html: string }[] };
 
-/** What axe finds serious or critical, in a line each. */
+/** The serious and critical violations that axe finds, one line each. */
 export async function violations(page: Page): Promise<string[]> {
-  // Through the debugger: the page's own policy lets no other script in.
+  // evaluate() works through the debugger. The page's own policy would block another script.
   const loaded = await page.evaluate('typeof axe');
   if (loaded === 'undefined') {
     const { readFileSync } = await import('node:fs');

@@ -6,7 +6,7 @@ import { claim, enqueue, expire, leaseOf, numberedTasks, reap } from '../sql/ver
 import { conditionTimeout } from '../timeout.ts';
 import { type Dashboard, dashboard } from './browser.ts';
 
-// Each broken set-up is a real one; only how long ago it began is written into the tables.
+// Each test breaks a real installation. It only dates rows back, so that the problem seems to last for a while.
 let made: Dashboard;
 let own: OwnCluster;
 let client: pg.Client;
@@ -16,16 +16,16 @@ beforeAll(async () => {
   own = await ownCluster();
   made = await dashboard(own);
   client = made.client;
-  // All that somebody gets who has never seen Tock: an address, and a key that touches nothing.
+  // The key may only read.
   key = await made.makeKey(['read']);
 });
 
-// Without pg_cron maintenance jobs are late two minutes after the last tick, which is a reason of its own.
+// Without pg_cron, maintenance jobs are late two minutes after the last tick. Then why() would give another reason.
 beforeEach(() => client.query('select tock.tick()'));
 
 afterAll(() => made?.close());
 
-/** Its tasks have been there for so long, and their runs ended so long ago. */
+/** Dates the queue's tasks and the ends of their runs back by this time. */
 async function age(queue: string, time: string): Promise<void> {
   for (const [table, column] of [
     ['runs', 'created_at'],
@@ -38,7 +38,7 @@ async function age(queue: string, time: string): Promise<void> {
     );
 }
 
-/** From the first page to the queue's own, by the link beside the queue that says it is late. */
+/** Follows the link `late: why?` beside the queue on the first page. Returns the reasons on the queue's page. */
 async function whyOf(page: Page, queue: string): Promise<Locator> {
   const row = page.getByRole('table', { name: 'Queues' }).getByRole('row', { name: queue });
   await row.getByRole('link', { name: 'late: why?' }).click();
@@ -49,7 +49,7 @@ async function whyOf(page: Page, queue: string): Promise<Locator> {
 const reasons = (page: Page) =>
   page.getByRole('region', { name: 'Why tasks are late' }).getByRole('listitem');
 
-/** The reason that is given, in its own words, and what to do about it. */
+/** Expects exactly one reason whose text matches all patterns, which include what to do. */
 async function expectReason(items: Locator, words: RegExp[]): Promise<void> {
   await items.first().waitFor();
   const texts = () => items.allInnerTexts();
@@ -60,11 +60,11 @@ async function expectReason(items: Locator, words: RegExp[]): Promise<void> {
     .toHaveLength(1);
 }
 
-/** Besides it there may be, until the next look, a call of Tock's that takes a slow machine over five seconds. */
+/** Until the next poll another reason may be shown: on a slow machine a call of Tock may take over five seconds. */
 const expectNoOther = (items: Locator) =>
   expect.poll(() => items.count(), { timeout: conditionTimeout }).toBe(1);
 
-test('no consumer', async () => {
+test('the page of a late queue says that no worker claims', async () => {
   await enqueue(client, 'orders', numberedTasks(20));
   await age('orders', '5 minutes');
   const page = await made.open(key);
@@ -73,7 +73,7 @@ test('no consumer', async () => {
   await expectNoOther(why);
 });
 
-test('paused', async () => {
+test('the page of a late queue says that the queue is paused', async () => {
   await enqueue(client, 'letters', numberedTasks(3));
   await age('letters', '5 minutes');
   await client.query(`select tock.put_queue('letters', '{"paused": true}')`);
@@ -83,9 +83,9 @@ test('paused', async () => {
   await expectNoOther(why);
 });
 
-test('a poison task', async () => {
+test('the page of a late queue names a task that kills its workers', async () => {
   const ids = await enqueue(client, 'images', numberedTasks(5));
-  // It ends its worker each time, and with it all that this worker has.
+  // The task kills its worker each time, so all runs of the worker's lease are lost.
   for (let n = 0; n < 3; n++) {
     await expire(client, leaseOf(await claim(client, 'images', { limit: 5 })));
     await reap(client);
@@ -104,7 +104,7 @@ test('a poison task', async () => {
   await expect.poll(() => runs.getByText('lost').count()).toBe(3);
 });
 
-test('an open transaction', async () => {
+test('the page of a late queue names an open transaction', async () => {
   await enqueue(client, 'invoices', numberedTasks(30));
   await age('invoices', '5 minutes');
   const held = await made.database.connect();
@@ -124,7 +124,7 @@ test('an open transaction', async () => {
   }
 });
 
-test('a concurrency key that is stuck', async () => {
+test('the page of a late queue names a concurrency key that is stuck', async () => {
   await enqueue(client, 'payments', numberedTasks(8, 0, { concurrency_key: 'acct-17' }));
   await client.query('select tock.promote()');
   const [holders] = await claim(client, 'payments', { lease_seconds: 3600 });
@@ -146,8 +146,8 @@ test('a concurrency key that is stuck', async () => {
   ]);
 });
 
-test('where nothing is wrong, nothing is said to be', async () => {
-  // One runs, one is not due: what is ready is late after some seconds without a worker.
+test('the page of a queue without late tasks shows no reason', async () => {
+  // One task runs and one is not due, so no task is late.
   await enqueue(client, 'fresh', [{ payload: 1 }, { payload: 2, delay_seconds: 3600 }]);
   await claim(client, 'fresh', { lease_seconds: 3600 });
   const page = await made.open(key);
@@ -156,8 +156,8 @@ test('where nothing is wrong, nothing is said to be', async () => {
   expect(made.complaints()).toEqual([]);
 });
 
-// The last one, as the server starts anew for it.
-test('a dead pg_cron', async ({ skip }) => {
+// This test is the last one, because it restarts the server.
+test('the page of a late queue says that pg_cron does not run', async ({ skip }) => {
   skip(!stackInfo().cron, 'there is no pg_cron here');
   await enqueue(client, 'reminders', numberedTasks(4, 0, { delay_seconds: 3600 }));
   const superuser = await own.connect(own.superUrl);

@@ -26,7 +26,7 @@ afterAll(() => made?.close());
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 
-test('dead tasks without an error are not run again as all that are dead', async () => {
+test('the group of dead tasks without an error cannot be rerun, which would rerun all', async () => {
   await enqueue(made.client, 'silent', numberedTasks(3, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(made.client, 'silent', { limit: 1 }));
   await fail(made.client, lease, { error: { message: 'loud' } });
@@ -42,7 +42,7 @@ test('dead tasks without an error are not run again as all that are dead', async
   ).toBe(0);
 });
 
-test('numbers of dead tasks that differ say why, and a list goes on until it is a page', async () => {
+test('different numbers of dead tasks are explained, and a list is filled up to a page', async () => {
   await enqueue(made.client, 'mixed', numberedTasks(4, 0, { max_attempts: 1 }));
   for (const message of ['a', 'a', 'b', 'b']) {
     const lease = leaseOf(await claim(made.client, 'mixed', { limit: 1 }));
@@ -55,7 +55,7 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
   await goTo(page, 'queues/mixed');
   await page.getByText('4 dead tasks are stored. 1 of them is not counted here').waitFor();
 
-  // A call that looks at much may find little.
+  // With a limit of 1 each call finds one task, like a call that scans many rows and finds few tasks.
   const rest: string[] = [];
   await page.route('**/v1/tasks?*', async (route) => {
     const url = new URL(route.request().url());
@@ -68,7 +68,7 @@ test('numbers of dead tasks that differ say why, and a list goes on until it is 
   expect(rest.slice(0, 4)).toEqual(['50', '49', '48', '47']);
 });
 
-test('dead tasks that were all run again are kept, and that none is left to run again is said', async () => {
+test('rerun dead tasks stay stored, and the page says that none is left to rerun', async () => {
   await enqueue(made.client, 'solo', numberedTasks(1, 0, { max_attempts: 1 }));
   const lease = leaseOf(await claim(made.client, 'solo'));
   await fail(made.client, lease, { error: { message: 'alone' } });
@@ -96,7 +96,7 @@ test('waits on the overview and on the page of a queue count from readiness', as
   await expect
     .poll(() => client.query('select tock.collect_metrics()').then(() => value(client, counted)))
     .toBe(1);
-  // Shown are the minutes that are over.
+  // The page shows only minutes that are over.
   await client.query(
     "update tock.queue_metrics set at = at - interval '3 minutes' where queue = 'children'",
   );
@@ -111,7 +111,7 @@ test('waits on the overview and on the page of a queue count from readiness', as
   await expect.poll(() => tile.innerText()).toMatch(/\s\d+ (s|min)/);
 });
 
-test('settings that are not set are shown, and rates say of which time they are', async () => {
+test('unset settings are shown, and rates name their period', async () => {
   await made.client.query(`select tock.put_queue('burst', '{"rate_burst": 5}')`);
   const page = await made.open(all);
   await page.getByText('Started/s, 5 min').waitFor();
@@ -145,7 +145,7 @@ test('on a phone the overview shows every column without scrolling to the side',
   expect(await table.getByRole('columnheader').count()).toBe(10);
 });
 
-test('who reloads while nothing answers is signed in when something does', async () => {
+test('after a reload without a server the page signs in when the server answers', async () => {
   const page = await made.open(read);
   await page.route('**/v1/**', (route) =>
     route.fulfill({ status: 503, json: { detail: 'Away.' } }),
@@ -157,7 +157,7 @@ test('who reloads while nothing answers is signed in when something does', async
   expect(made.complaints().every((one) => one.includes('503'))).toBe(true);
 });
 
-test('the archive is looked through by what it can be', async () => {
+test('the archive is searched by the filters that it supports', async () => {
   const page = await made.open(read);
   await goTo(page, 'tasks?archive=1');
   await page.getByText('Give a queue').waitFor();
@@ -165,7 +165,7 @@ test('the archive is looked through by what it can be', async () => {
   await page.getByText('cannot be searched by concurrency key').waitFor();
 });
 
-test('a key for one queue, or for one tenant, finds its own', async () => {
+test('a key limited to a queue or a tenant finds the tasks of these', async () => {
   await enqueue(made.client, 'mine', [{ payload: 1 }, { payload: 2, tenant: 'acme' }]);
   const queueKey = await made.makeKey(['read', 'enqueue'], { queues: ['mine'] });
   const page = await made.open(queueKey);
@@ -176,7 +176,7 @@ test('a key for one queue, or for one tenant, finds its own', async () => {
   await page.getByText('2 shown').waitFor();
   await page.getByRole('link', { name: 'Concurrency keys' }).click();
   await page.getByText('No task of this queue has used a concurrency key.').waitFor();
-  // What it may not see it is not sent to.
+  // The navigation has no links to pages that the key may not see.
   const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
   expect(offered).toEqual(['Overview', 'Tasks', 'Concurrency keys']);
   await goTo(page, 'leases');
@@ -187,7 +187,7 @@ test('a key for one queue, or for one tenant, finds its own', async () => {
   await other.getByText('1 shown').waitFor();
 });
 
-test('what is no time is refused by its name, and a page that fails takes no other with it', async () => {
+test('an invalid time is refused by name, and the error of one page leaves the others intact', async () => {
   const page = await made.open(read);
   await goTo(page, 'tasks?from=abc');
   await page.getByText(/\(422\).*from:/).waitFor();
@@ -203,7 +203,7 @@ test('what is no time is refused by its name, and a page that fails takes no oth
   expect(made.complaints().length).toBeGreaterThan(0);
 });
 
-test('one long word makes no table of blanks, on a phone neither', async () => {
+test('one long word does not make a table too wide, even on a phone', async () => {
   const word = 'w'.repeat(180);
   await enqueue(made.client, 'long', [{ payload: 1, tenant: word, max_attempts: 1 }]);
   const lease = leaseOf(await claim(made.client, 'long', { worker: word }));
@@ -228,7 +228,7 @@ test('a pool shows its workers, and the tasks that wait for one', async () => {
   await page.getByRole('table', { name: 'Waiting tasks of crew' }).getByText('second').waitFor();
 });
 
-test('long lists go on: schedules, workers of a pool, who runs what in a queue', async () => {
+test('long lists have further pages: schedules, pool members, leases of a queue', async () => {
   const { client } = made;
   await client.query(
     `select tock.put_schedule('s' || lpad(n::text, 3, '0'), '{"queue": "timed", "every_seconds": 9000}'),

@@ -37,14 +37,14 @@ const places = () => [
   'no-such-page',
 ];
 
-/** A page that is wider than its window is read by scrolling to and fro. */
+/** True if the page is wider than its window, so that a reader must scroll sideways. */
 const tooWide = (page: Page) =>
   page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
 
 test.each([
   ['light', 'desktop', desktop],
   ['dark', 'phone', phone],
-] as const)('every page is sound to axe: %s, on a %s', async (theme, _, size) => {
+] as const)('axe finds no violation on any page: %s, on a %s', async (theme, _, size) => {
   const page = await made.open(all, { theme, size });
   for (const place of places()) {
     await goTo(page, place);
@@ -59,7 +59,7 @@ test.each([
 test.each([
   ['dark', desktop],
   ['light', phone],
-] as const)('colours are sound where the theme is chosen on the page: %s', async (theme, size) => {
+] as const)('axe finds no violation with the theme chosen on the page: %s', async (theme, size) => {
   const page = await made.open(null, { theme: theme === 'dark' ? 'light' : 'dark', size });
   expect(await violations(page)).toEqual([]);
   await page.getByLabel('Colours').selectOption(theme);
@@ -76,7 +76,7 @@ test.each([
   expect(await ground()).toMatch(new RegExp(`^rgb\\(${red},`));
 });
 
-test('who has no mouse gets everywhere, and into a dialog and out of it', async () => {
+test('the keyboard alone reaches all pages and controls dialogs', async () => {
   const page = await made.open(all);
   const focus = () => page.evaluate(() => document.activeElement?.textContent?.trim());
   await page.reload();
@@ -85,7 +85,7 @@ test('who has no mouse gets everywhere, and into a dialog and out of it', async 
   await expect.poll(focus).toBe('Skip to the content');
   await page.keyboard.press('Enter');
   await expect.poll(focus).toBe('Overview');
-  // To the first queue of the table.
+  // Moves the focus to the first queue of the table.
   for (let n = 0; n < 30 && (await focus()) !== 'emails'; n++) await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'emails' }).waitFor();
@@ -107,7 +107,7 @@ test('who has no mouse gets everywhere, and into a dialog and out of it', async 
   await expect.poll(focus).toBe('Pause');
 });
 
-test('what a screen reader says of a chart is in a table, and of a time the instant', async () => {
+test('a chart has a table for screen readers, and a time has its instant', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/emails');
   const chart = page.getByRole('figure', { name: 'Per second' });
@@ -124,7 +124,7 @@ test('what a screen reader says of a chart is in a table, and of a time the inst
   expect(await page.locator('time').first().getAttribute('datetime')).toMatch(/^\d{4}-/);
 });
 
-test('the page lets no other script in, and no other site around it', async () => {
+test("the page's policy blocks other scripts, and frames by other sites", async () => {
   const answer = await fetch(made.url);
   const policy = answer.headers.get('content-security-policy') ?? '';
   expect(policy).toContain("default-src 'none'");
@@ -140,7 +140,7 @@ test('the page lets no other script in, and no other site around it', async () =
     expect(file.headers.get('cache-control')).toContain('immutable');
     bytes += Buffer.byteLength(await file.text());
   }
-  // 126 kB on 2026-11-23, some 46 kB compressed.
+  // The size was 126 kB on 2026-11-23, or 46 kB compressed.
   expect(bytes).toBeLessThan(200_000);
   expect((await fetch(`${made.url}/dashboard/app.js`)).status).toBe(404);
   expect((await fetch(`${made.url}/dashboard/__proto__`)).status).toBe(404);

@@ -2,7 +2,7 @@ import type pg from 'pg';
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-/** A small shop as somebody finds it one day: queues that do well, and some that don't. */
+/** Adds the queues of a small shop: some without problems, and some with problems. */
 export async function addSampleData(client: Client): Promise<void> {
   const sql = (text: string, values: unknown[] = []) => client.query(text, values);
   const enqueue = (queue: string, tasks: unknown) =>

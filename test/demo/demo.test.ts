@@ -7,7 +7,7 @@ import { processesOf, removeHome, temporaryHome } from '../stack/start_process.t
 const home = temporaryHome();
 afterAll(() => removeHome(home));
 
-test('the demo starts a stack, loses a worker, and every task is done right and once', async () => {
+test('the demo starts a stack, kills a worker, and all results are correct', async () => {
   const [postgres, pgbouncer, worker] = [await anyPort(), await anyPort(), await anyPort()];
   const { code, out, err } = await execute(
     [process.execPath, 'scripts/demo.ts', '--files', '200'],
@@ -36,7 +36,7 @@ test('the demo starts a stack, loses a worker, and every task is done right and 
   expect(processesOf(home)).toEqual([]);
 });
 
-test('a count that is none is refused', async () => {
+test('an invalid number of files is refused', async () => {
   const { code, out } = await execute([process.execPath, 'scripts/demo.ts', '--files', 'many'], {
     cwd: checkout,
   });

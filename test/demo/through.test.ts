@@ -22,7 +22,7 @@ afterAll(async () => {
   removeHome(home);
 });
 
-/** The demo of 100 files, on the stack that runs; its figures by name. */
+/** Runs the demo with 100 files on the running stack. row() gives its figures by name. */
 async function demo(way: string): Promise<{ out: string; row(name: string): number }> {
   const argv = [process.execPath, 'scripts/demo.ts', '--files', '100', '--through', way];
   const env = { DATABASE_URL: '', TOCK_HOME: home };
@@ -33,7 +33,7 @@ async function demo(way: string): Promise<{ out: string; row(name: string): numb
   return { out, row };
 }
 
-test('through a Worker consumer whose workerd is killed, every task is done right and once', async () => {
+test("with a Worker's consumer whose workerd is killed, all results are correct", async () => {
   const { out, row } = await demo('consumer');
   expect(out).toMatch(/kill -9 of workerd \(process group \d+\), which held [1-9]\d* tasks/);
   expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
@@ -41,7 +41,7 @@ test('through a Worker consumer whose workerd is killed, every task is done righ
   expect(row('runs')).toBe(100 + row('lost') + row('failed'));
 });
 
-test('through push to a receiver that is killed, every task is done right and once', async () => {
+test('with push to a receiver that is killed, all results are correct', async () => {
   const { out, row } = await demo('push');
   expect(out).toMatch(/kill -9 of the receiver \(process \d+\), while it handled a push/);
   expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
@@ -49,7 +49,7 @@ test('through push to a receiver that is killed, every task is done right and on
   expect(row('runs')).toBe(100 + row('lost') + row('failed'));
 });
 
-test('a way that is none is refused', async () => {
+test('an unknown way to run the tasks is refused', async () => {
   const argv = [process.execPath, 'scripts/demo.ts', '--through', 'luck'];
   const { code, out } = await execute(argv, { cwd: checkout });
   expect(out).toContain('--through must be one of worker, consumer, push.');

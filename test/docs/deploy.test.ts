@@ -14,7 +14,7 @@ const all = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
 ];
 
-/** What GitHub makes of a heading. */
+/** The anchor that GitHub gives to a heading. */
 const anchor = (heading: string) =>
   heading
     .toLowerCase()
@@ -22,7 +22,7 @@ const anchor = (heading: string) =>
     .replaceAll(' ', '-');
 const anchors = (page: string) => all(page, /^#+ (.*)$/gm).map(anchor);
 
-test.each(pages)('each link of %s leads somewhere', (page) => {
+test.each(pages)('each link in %s has a target', (page) => {
   const links = all(read(page), /\]\(([^)\s]+)\)/g).filter((to) => !to.startsWith('http'));
   expect(links.length).toBeGreaterThan(5);
   for (const link of links) {
@@ -33,7 +33,7 @@ test.each(pages)('each link of %s leads somewhere', (page) => {
   }
 });
 
-test('each command of tock that is named is there, with its options', async () => {
+test('each command of tock in docs/deploy.md exists, with its options', async () => {
   const named = [...both.matchAll(/(?:npm run tock --|`tock) ([a-z][a-z-]*)((?: [^`\n#]*)?)/g)];
   const commands = Map.groupBy(named, ([, name]) => name as string);
   expect([...commands.keys()]).toEqual(expect.arrayContaining(['doctor', 'enqueue', 'redrive']));
@@ -57,7 +57,7 @@ test('each command of tock that is named is there, with its options', async () =
   await Promise.all([...commands].map(([name, all]) => options(name, uses(all))));
 });
 
-test('each script of npm, route, variable, verb and file that is named is there', async () => {
+test('each npm script, route, variable, verb and file in docs/deploy.md exists', async () => {
   const { scripts } = JSON.parse(read('package.json'));
   for (const name of all(both, /npm run ([a-z:]+)/g)) expect(Object.keys(scripts)).toContain(name);
 
@@ -87,7 +87,7 @@ test('each script of npm, route, variable, verb and file that is named is there'
   }
 });
 
-test('what is to be put into wrangler.toml stands there to be switched on', () => {
+test('wrangler.toml has the lines of docs/deploy.md as comments', () => {
   const lines = read('wrangler.toml')
     .split('\n')
     .map((line) => line.replace(/^# /, ''));
@@ -96,7 +96,7 @@ test('what is to be put into wrangler.toml stands there to be switched on', () =
   for (const line of blocks.join('').trim().split('\n')) expect(lines).toContain(line);
 });
 
-test('the figures of sizing are those of the runs', () => {
+test("the figures about sizing are those of the benchmark's results", () => {
   const sizing = deploy.split('\n## Sizing\n')[1]?.split('\n## ')[0] as string;
   const shown = (text: string) => all(text, /(?<![\d.,])(\d[\d,.]*\d|\d)(?![\d,]*\d)/g);
   const runs = ['', '-batches', '-space'].map((end) => read(`bench/results/2026-11-22${end}.md`));

@@ -7,7 +7,7 @@ import { checkout } from '../../scripts/stack/paths.ts';
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
 const all = (text: string, pattern: RegExp) => [...text.matchAll(pattern)].map(([, name]) => name);
 
-/** In SQL a finding is the first thing selected, or the second of a list, and its severity the next. */
+/** The findings in the SQL of doctor(). A finding is the first or second expression of a row; its severity follows. */
 function findings(): string[] {
   const files = readSql().functions.filter(({ name }) => name.startsWith('operations/doctor/'));
   const sql = files.map((file) => file.sql).join('');
@@ -21,7 +21,7 @@ function findings(): string[] {
   ] as string[];
 }
 
-test('every finding of the doctor is in the table of the README, and no other', () => {
+test("the README's table has exactly the doctor's findings", () => {
   const [, table = ''] = read('README.md').split('| finding | severity | when, and what to do |\n');
   const told = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
   const found = findings();

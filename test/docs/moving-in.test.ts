@@ -28,7 +28,7 @@ beforeAll(async () => {
   for (const name of peers) {
     await owner.query(readFileSync(join(import.meta.dirname, `peers/${name}.sql`), 'utf8'));
   }
-  // As https://github.com/pgmq/pgmq makes it for a queue.
+  // The table that pgmq (https://github.com/pgmq/pgmq) creates for a queue.
   await owner.query(`create schema pgmq; create table pgmq.q_mail (
     msg_id bigint primary key generated always as identity, read_ct integer default 0 not null,
     enqueued_at timestamptz default now() not null, last_read_at timestamptz,
@@ -36,7 +36,7 @@ beforeAll(async () => {
 });
 afterAll(() => db.drop());
 
-/** Tasks of a queue as they stand, the first enqueued first. */
+/** The tasks of a queue, oldest first. */
 async function tasks(queue: string) {
   const all = 'select t.tasks from tock.tasks(p_filter => $1) t';
   const { rows } = await owner.query(all, [{ queue }]);
@@ -45,13 +45,13 @@ async function tasks(queue: string) {
   );
 }
 
-/** What each task of a queue is given to a worker as, by priority. */
+/** The tasks of a queue as a claim returns them, by priority. */
 async function claimed(queue: string) {
   const text = `select payload, priority, max_attempts from tock.claim(p_queue => $1, p_worker => 'w', p_limit => 100)`;
   return (await owner.query(text, [queue])).rows;
 }
 
-test('jobs of pg-boss become tasks, but for those that are at work, over or wait for others', async () => {
+test('jobs of pg-boss become tasks, except active, ended and blocked ones', async () => {
   await owner.query(`insert into pgboss.job (name, data, priority, retry_limit, retry_count, state, start_after, blocked, blocking)
     values ('mail/out', '{"n": 1}', 0, 2, 0, 'created', now(), false, false),
       ('mail/out', '{"n": 2}', 3, 4, 3, 'retry', now(), false, false),
@@ -63,7 +63,7 @@ test('jobs of pg-boss become tasks, but for those that are at work, over or wait
       ('mail/out', '{"n": 8}', 0, 2, 0, 'created', now(), false, true),
       ('__pgboss__send-it', null, 0, 2, 0, 'created', now(), false, false),
       ('mail/out', '{"n": 9}', 0, 2, 0, 'created', now(), false, false)`);
-  // As a worker of theirs that has just fetched it.
+  // A worker of pg-boss has fetched this job, so it must not be moved.
   await other.query('begin');
   await other.query(`update pgboss.job set state = 'active' where data = '{"n": 9}'`);
   const { rows } = await owner.query(statement('pg-boss'));
@@ -85,7 +85,7 @@ test('jobs of pg-boss become tasks, but for those that are at work, over or wait
   expect(left.rows).toEqual([{ left: 6 }]);
 });
 
-test('a task that is refused moves nothing', async () => {
+test('if one task is refused, no job is moved', async () => {
   await owner.query(
     `insert into pgboss.job (name, data) values ('big', '1'), ('big', to_jsonb(repeat('x', 300000)))`,
   );
@@ -97,7 +97,7 @@ test('a task that is refused moves nothing', async () => {
   expect(await tasks('big')).toEqual([]);
 });
 
-test('jobs of graphile-worker become tasks with their concurrency keys and keys, but for those that are locked or used up', async () => {
+test('jobs of graphile-worker become tasks with their keys, except locked and exhausted ones', async () => {
   await owner.query(`insert into graphile_worker._private_tasks (identifier) values ('send'), ('index');
     insert into graphile_worker._private_job_queues (queue_name, locked_at) values ('user 7', null), ('user 8', now());
     insert into graphile_worker._private_jobs (task_id, job_queue_id, payload, priority, run_at, attempts, max_attempts, key, locked_at)
@@ -126,7 +126,7 @@ test('jobs of graphile-worker become tasks with their concurrency keys and keys,
   expect(left.rows.map(({ payload }) => payload.n)).toEqual([3, 4, 5]);
 });
 
-test('messages of pgmq become tasks, delayed ones too, but for those that are being read', async () => {
+test('messages of pgmq become tasks, also delayed ones, except those that are being read', async () => {
   await owner.query(`insert into pgmq.q_mail (read_ct, vt, message, headers) values (0, now(), '{"n": 1}', null),
     (3, now() - interval '1 minute', '{"n": 2}', null), (1, now() + interval '1 minute', '{"n": 3}', null),
     (0, now() + interval '1 hour', '{"n": 4}', null), (0, now(), 'null', '{"x-pgmq-group": "user 7", "Other": 1}')`);
@@ -159,7 +159,7 @@ async function columns(client: pg.Client, tables: string[]) {
   return (await client.query(text, [tables])).rows;
 }
 
-test('the tables are those that the packages make', async ({ skip }) => {
+test('the tables of these tests are those that the packages create', async ({ skip }) => {
   skip(!existsSync(join(bench, 'node_modules/pg-boss')), 'npm run bench installs the packages');
   const own = await freshDatabase();
   try {
@@ -173,7 +173,7 @@ test('the tables are those that the packages make', async ({ skip }) => {
     const found = await columns(made, tables);
     expect(found.length).toBeGreaterThan(50);
     expect(found).toEqual(await columns(owner, tables));
-    // By the ways that each documents for SQL.
+    // Each product documents these calls for SQL.
     await made.query(`select pgboss.create_queue('q', '{"policy": "standard"}')`);
     await made.query(`insert into pgboss.job (name, data) values ('q', '{"n": 1}')`);
     await made.query(

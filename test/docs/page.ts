@@ -5,7 +5,7 @@ const example = new RegExp(`^\`\`\`sql\\n([\\s\\S]*?)^\`\`\`\\n((?:\\n${answer})
 const stray = new RegExp(`(?<!^\`\`\`\\n\\n)^${answer}`, 'gm');
 const mark = '-- the next block';
 
-/** The text under each heading of the third level, by `heading of the second level: heading`. */
+/** The text under each `###` heading. The keys have the form `## heading: ### heading`. */
 export function sections(page: string): Map<string, string> {
   const found = new Map<string, string>();
   let above = '';
@@ -17,14 +17,14 @@ export function sections(page: string): Map<string, string> {
   return found;
 }
 
-/** The SQL of a text's blocks, in order. */
+/** The SQL of the code blocks in a text, in order. */
 export function sqlOf(text: string): string[] {
   return [...text.matchAll(example)].map(([, sql = '']) => sql);
 }
 
 /**
- * The sections whose SQL lacks what they are to show, of what Tock has, and those that don't say of the
- * rest that it is not there yet.
+ * The sections that fail: their SQL does not show a feature that Tock has, or their text does not say "Not yet" about a
+ * feature that it lacks.
  */
 export function unshown(page: string, shows: Record<string, RegExp>, known: string[]): string[] {
   const found = sections(page);
@@ -37,13 +37,13 @@ export function unshown(page: string, shows: Record<string, RegExp>, known: stri
   });
 }
 
-/** Whether this machine has psql. */
+/** True if this machine has psql. */
 export async function hasPsql(): Promise<boolean> {
   const { code } = await execute(['psql', '--version'], {}).catch(() => ({ code: 1 }));
   return code === 0;
 }
 
-/** What psql prints for each block, all in one session. A block that is null is left out; an error is thrown. */
+/** What psql prints for each block, in one session. A null block is skipped. Throws if psql reports an error. */
 export async function printed(url: string, blocks: (string | null)[]) {
   const input = blocks.map((sql) => `${sql ?? ''}\\echo ${mark}\n`).join('');
   const env = { PGCLIENTENCODING: 'UTF8', PGTZ: 'UTC' };
@@ -53,7 +53,7 @@ export async function printed(url: string, blocks: (string | null)[]) {
   return blocks.map((sql, n) => (sql === null ? null : (texts[n] ?? '').replace(/\n+$/, '')));
 }
 
-/** The page with each block's answer right behind it, and with no others. Where it is null, what stands there stays. */
+/** The page with each block's answer after the block, instead of older answers. For null the old answer stays. */
 export function answered(page: string, answers: (string | null)[]): string {
   let n = 0;
   return page.replace(stray, '').replace(example, (whole, sql) => {

@@ -7,7 +7,7 @@ import { client, databasePerFile, db } from '../sql/test_database.ts';
 import { value } from '../sql/verbs.ts';
 import { answered, hasPsql, printed, sections, sqlOf, unshown } from './page.ts';
 
-/** What each variant of the seeds is shown with: a verb, or an option or setting. */
+/** The verb, option or setting that must appear in the example of each variant of the seeds. */
 const variants: Record<string, RegExp> = {
   'postgres-task-queue: Basic': /\bclaim\b/,
   'postgres-task-queue: Priority': /\breprioritize\b/,
@@ -40,7 +40,7 @@ const needsCron = (sql: string) => /\bcron\./.test(sql);
 
 databasePerFile();
 
-/** What the blocks that need pg_cron printed; they are the first to run. */
+/** What the blocks that need pg_cron printed. They run first. */
 let ofCron: (string | null)[] = [];
 
 test('the blocks for pg_cron run where there is one', async ({ skip }) => {
@@ -53,8 +53,8 @@ test('the blocks for pg_cron run where there is one', async ({ skip }) => {
   expect(ofCron.join('')).toContain('tock:tick');
 });
 
-// `vitest run test/docs -u` writes the answers anew.
-test('psql prints what the page says', async ({ skip }) => {
+// `vitest run test/docs -u` writes new answers into the page.
+test('psql prints the answers that docs/seeds.md shows', async ({ skip }) => {
   skip(!(await hasPsql()), 'there is no psql');
   const page = read();
   const blocks = sqlOf(page).map((sql) => (needsCron(sql) ? null : sql));
@@ -75,7 +75,7 @@ test('each variant of the seeds is shown once Tock can do it', async () => {
   expect(unshown(page, variants, known)).toEqual([]);
 });
 
-test('a variant that Tock has got and the page only puts off is told, and so is one without a section', () => {
+test('a section that says "Not yet" about an existing feature is found, and a missing section too', () => {
   const later = '## a\n### b\nNot yet.\n### c\n```sql\nselect tock.c();\n```\n';
   const shows = { 'a: b': /\bb\b/, 'a: c': /\bc\b/ };
   expect(unshown(later, shows, ['c'])).toEqual([]);
@@ -85,7 +85,7 @@ test('a variant that Tock has got and the page only puts off is told, and so is 
   expect(unshown('', shows, ['c'])).toEqual(['a: b', 'a: c']);
 });
 
-test('an answer that is another, too few or too many is told', () => {
+test('a wrong, missing or additional answer in the page is found', () => {
   const block = '```sql\nselect 1;\n```\n';
   const text = (answer: string) => `\`\`\`text\n${answer}\n\`\`\`\n`;
   const right = `${block}\n${text('1')}`;

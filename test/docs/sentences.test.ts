@@ -11,9 +11,9 @@ const pages = execFileSync('git', ['ls-files', 'ARCHITECTURE.md', 'CONTRIBUTING.
   .split('\n')
   .filter((path) => /^[A-Z]+\.md$|^docs\/(glossary|decisions\/.*)\.md$/.test(path));
 
-test('a page has sentences of up to 45 words, and of 20 on average', () => {
+test("a page's sentences have up to 45 words, and 20 on average", () => {
   expect(pages.length).toBeGreaterThan(30);
-  // It fails with what it prints of a page or sentence that is too long.
+  // The script throws for a page with too long sentences; its output, which names them, is part of the error.
   execFileSync(process.execPath, ['scripts/sentences.mjs', ...pages], { cwd: checkout });
 });
 

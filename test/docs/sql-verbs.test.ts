@@ -18,7 +18,7 @@ test('the functions in the table of the README exist, with these parameters', as
       select p.proname || '(' || coalesce(array_to_string(p.proargnames[1:p.pronargs], ', '), '') as function
       from pg_proc p where p.pronamespace = 'tock'::regnamespace`);
     const known = rows.map((row) => row.function as string);
-    // Parameters with a default may be left out at the end.
+    // The README may omit the last parameters if they have defaults.
     const exists = (one: string) =>
       known.some(
         (name) =>

@@ -11,7 +11,7 @@ const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
 const { dependencies, devDependencies } = JSON.parse(read('package.json'));
 const free = /^(MIT|ISC|0BSD|Unlicense|Apache-2\.0|BSD-[23]-Clause)$/;
 
-test('every package is locked to bytes, and what users get runs nothing when it is installed', () => {
+test('every package is pinned by a hash, and the packages of users run no install scripts', () => {
   for (const [name, { version, integrity, dev, hasInstallScript }] of locked()) {
     expect(integrity, `${name} ${version}`).toMatch(/^sha512-/);
     if (!dev) expect(hasInstallScript, name).toBeUndefined();
@@ -21,7 +21,7 @@ test('every package is locked to bytes, and what users get runs nothing when it 
   }
 });
 
-test('every dependency of users has its reason, and every other that is not a fixed choice', () => {
+test('every dependency except the basic tools has a documented reason', () => {
   const table = read('docs/decisions/0037-packages.md');
   const reasons = table.split('\n').flatMap((row) => row.split('|')[1]?.split(/[,\s]+/) ?? []);
   for (const name of Object.keys(dependencies)) expect(reasons).toContain(name);
@@ -30,19 +30,19 @@ test('every dependency of users has its reason, and every other that is not a fi
     if (!plain.test(name)) expect(reasons).toContain(name);
 });
 
-test('the list of licences is that of the lock file, and what users get is free to use', () => {
+test('the list of licences matches the lock file, and users get only free licences', () => {
   expect(read(page)).toBe(licences());
   const given = locked().filter(([, { dev }]) => !dev);
   expect(given.filter(([, { license }]) => !free.test(license ?? ''))).toEqual([]);
 });
 
-/** What a registry says of one package: here, just the version that we have. */
+/** A registry's answer for a package. It has only the version in package-lock.json. */
 function packument(name: string): object {
   const version = Object.fromEntries(locked())[name]?.version ?? '0.0.0';
   return { name, 'dist-tags': { latest: version }, versions: { [version]: { name, version } } };
 }
 
-/** The options for a registry that answers the question for advisories with these. */
+/** Starts a registry that answers a request for advisories with these. Returns npm's options for it. */
 async function registry(advisories: object, status = 200): Promise<string[]> {
   const server = createServer((request, response) => {
     const { url = '' } = request.resume();
@@ -64,13 +64,13 @@ const advisory = (severity: string) => ({
   hono: [{ id: 1, url: 'urn:x', title: 'x', severity, vulnerable_versions: '<999.0.0' }],
 });
 
-test('a high advisory against what users get is found, a low one is not', async () => {
+test('a high advisory for a package of users is found, a low one is not', async () => {
   const high = await audit(await registry(advisory('high')));
   expect(high).toEqual({ found: expect.arrayContaining(['hono *: high']) });
   expect(await audit(await registry(advisory('low')))).toEqual({ found: [] });
 });
 
-test('a registry that tells no advisories is said to', async () => {
+test('a registry without advisories is reported', async () => {
   const none = await audit(await registry({}, 405));
   expect(none).toEqual({
     cannot: expect.stringMatching(/^The registry returned no advisories: 405/),

@@ -16,7 +16,7 @@ const words: [RegExp, string][] = [
   [/ride_along/, 'run_late_maintenance()'],
 ];
 
-/** Names that went with them. scripts/rename/map.txt had the new ones. */
+/** Names of functions, columns and variables that were replaced too. */
 const names = `
   settled_at audited_at audit_stream audit_position audit_runs let_go send_on make_room guard_now guard_fences
   still_inside inside_alone give_up_turns behind_others read_on_from open_standing never_starts
@@ -40,13 +40,13 @@ const names = `
   .trim()
   .split(/\s+/);
 
-/** Where a word has its plain meaning, or is named as what it was. */
+/** Places where a word has another meaning. */
 const plain = [
   /extract\(epoch|date_part\('epoch'/g, // seconds since 1970
   /Очередь[^\n]*/g, // a user's wish, in docs/seeds.md
 ];
 
-/** History, generated lists, and this list itself. */
+/** Files that are not checked: history, generated lists, and this list itself. */
 const left =
   /^(CHANGELOG\.md|scripts\/rename\/.*|bench\/results\/.*|docs\/licences\.md|test\/docs\/vocabulary\.test\.ts)$|package-lock\.json$/;
 
@@ -56,7 +56,7 @@ const files = execFileSync('git', ['ls-files'], { cwd: checkout, encoding: 'utf8
   .filter((path) => !left.test(path));
 
 const source = words.map(([word]) => word.source).join('|');
-// A word on its own, or a part of a name_like_this; then a partOfANameLikeThis.
+// `alone` finds a word on its own or in a name_like_this, `within` finds it in aNameLikeThis.
 const alone = new RegExp(`(?<![a-zA-Z])(?:${source})(?![a-z])`, 'gi');
 const within = new RegExp(
   `(?<=[a-z])(?:${source.replace(/(?<=^|\|)[a-z]/g, (letter) => letter.toUpperCase())})(?![a-z])`,

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => made.drop());
 
 test.each(driverNames)(
-  'the largest task there is, all backslashes, goes to the archive by %s',
+  'the largest possible task, all backslashes, is archived with %s',
   async (way) => {
     const { owner } = made;
     const large = '\\'.repeat(2_097_000);
@@ -34,7 +34,7 @@ test.each(driverNames)(
     await passAllRetentions(owner);
     const env = { ...made.env(way), ARCHIVE: new MemoryBucket() };
     await enableArchive(connect, env);
-    // a step that runs out of time says that there is more
+    // runArchive() returns true if its time was up before all work was done.
     for (let steps = 0; await runArchive(connect, env); steps++) expect(steps).toBeLessThan(20);
     const { rows } = await owner.query('select waiting, failures, last_error from tock.archive()');
     expect(rows).toEqual([{ waiting: 0, failures: 0, last_error: null }]);

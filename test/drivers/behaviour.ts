@@ -4,17 +4,17 @@ import { MAX_BYTES } from './neon_limits.ts';
 
 type Door = (path: string, init: RequestInit) => Promise<Response>;
 
-/** Tock behind some way to its database. */
+/** The app with one of the database drivers. */
 export type Subject = {
   setting: DriverDatabase;
   door: Door;
-  /** The same without a database. */
+  /** The same app and driver, but PostgreSQL cannot be reached. */
   lost: Door;
 };
 
 type Reply = { status: number; headers: Headers; text: string };
 
-/** What every way must do alike. */
+/** The tests that every driver must pass. */
 export function testDriverBehaviour(open: () => Promise<Subject>): void {
   let subject: Subject;
   beforeAll(async () => {
@@ -58,7 +58,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     expect((await send('POST /v1/queues/mail/claim')).body).toMatchObject({ lease: null });
   });
 
-  test('a failed task keeps its error, and is dead when that was fatal', async () => {
+  test('a failed task keeps its error, and is dead if the error was fatal', async () => {
     const { ids } = (await send('POST /v1/queues/fail/tasks', { tasks: [{}, {}] })).body;
     const { lease } = (await send('POST /v1/queues/fail/claim', { limit: 2 })).body;
     const error = { name: 'Error', message: 'no' };
@@ -73,7 +73,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     expect(await send(`POST /v1/leases/${lease}/extend`)).toMatchObject({ status: 409 });
   });
 
-  test('what SQL refuses names the field and says what to do', async () => {
+  test('a refusal by SQL has a field and a hint', async () => {
     const task = { payload: 'x'.repeat(300_000) };
     expect(await send('POST /v1/queues/mail/tasks', { tasks: [{}, task] })).toMatchObject({
       status: 422,
@@ -86,7 +86,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     });
   });
 
-  test('an unknown key is a 401 with what to send', async () => {
+  test('an unknown key gets a 401 with a hint', async () => {
     const refused = await send('POST /v1/queues/mail/claim', {}, 'tock_unknown');
     expect(refused).toMatchObject({
       status: 401,
@@ -95,16 +95,16 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     expect(refused.headers.get('www-authenticate')).toBe('Bearer');
   });
 
-  test('numbers beyond 2^53 come back digit by digit', async () => {
+  test('numbers beyond 2^53 keep all their digits', async () => {
     const numbers = '[9007199254740993, 123456789012345678901234567890, 0.1000000000000000055511]';
     await send('POST /v1/queues/exact/tasks', `{"payload": ${numbers}}`);
     const claimed = await send('POST /v1/queues/exact/claim');
     expect(claimed.text).toContain(`"payload":${numbers}`);
   });
 
-  test('a claim of much payload arrives whole and under 10 MiB', async () => {
+  test('a claim of large payloads arrives complete and under 10 MiB', async () => {
     const payload = 'x'.repeat(200_000);
-    // Of the first stream it takes up to 4 MiB, then some of the next.
+    // The claim takes up to 4 MiB from the first stream, then some tasks from the next one.
     for (const priority of [1, 1, 2]) {
       const tasks = Array.from({ length: 20 }, () => ({ payload, priority }));
       await send('POST /v1/queues/much/tasks', { tasks });
@@ -119,7 +119,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     expect(completed.body).toMatchObject({ completed: given.length });
   });
 
-  test('without its database it is a 503 that says when to try again, nothing of the inside', async () => {
+  test('without the database the answer is a 503 with Retry-After and no internal details', async () => {
     const reply = await sendTo(subject.lost, 'POST /v1/queues/mail/claim');
     expect(reply.status).toBe(503);
     expect(reply.headers.get('retry-after')).toBe('1');

@@ -11,7 +11,7 @@ let made: DriverDatabase;
 let served: Served;
 let proxy: Server;
 const sockets: Socket[] = [];
-/** What came from the Worker, write by write. */
+/** The bytes that came from the Worker, one entry for each write. */
 const writes: Buffer[] = [];
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ afterAll(async () => {
   await made?.drop();
 });
 
-/** The messages that bytes are, by their types; anything else is not whole. */
+/** The types of the protocol messages in the bytes. Fails if the last message is incomplete. */
 function types(bytes: Buffer): string {
   let found = '';
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
@@ -56,20 +56,20 @@ const headers = () => ({
   'content-type': 'application/json',
 });
 
-test('in workerd a statement is one write', async () => {
+test('in workerd the messages of a statement are one write', async () => {
   for (let call = 0; call < 10; call++) {
     writes.length = 0;
     const url = `${served.url}/v1/queues/corked/claim`;
     const reply = await fetch(url, { method: 'POST', headers: headers(), body: '{}' });
     expect(reply.status).toBe(200);
-    // Parse, bind, describe, execute, sync.
+    // The five messages of a statement are Parse, Bind, Describe, Execute and Sync.
     const statement = writes.filter((bytes) => bytes.includes('tock.claim('));
     expect(statement.map(types)).toEqual(['PBDES']);
     expect(writes.filter((bytes) => /^[BDES]/.test(bytes.toString('latin1')))).toEqual([]);
   }
 });
 
-test('in workerd a statement of many packets arrives whole', async () => {
+test('in workerd a large statement arrives complete', async () => {
   const payload = 'x'.repeat(200_000);
   const body = JSON.stringify({ tasks: Array(20).fill({ payload }) });
   const url = `${served.url}/v1/queues/large/tasks`;
@@ -83,14 +83,14 @@ test('in workerd a statement of many packets arrives whole', async () => {
   expect(tasks.map((task) => task.payload)).toEqual(Array(20).fill(payload));
 });
 
-/** A client on a stream that tells its writes. */
+/** A client whose stream records its writes. */
 function client(stream: object) {
   const written: string[] = [];
   const write = (bytes: Uint8Array) => written.push(String(bytes)) > 0;
   return { written, client: { connection: { stream: { write, ...stream } } } };
 }
 
-test('what is written while the stream is corked is one write, in its order', () => {
+test('data written while the stream is corked becomes one write, in order', () => {
   const one = client({});
   const { stream } = corkSocket(one.client).connection as unknown as {
     stream: { write(bytes: Buffer): boolean; cork(): void; uncork(): void };
@@ -108,7 +108,7 @@ test('what is written while the stream is corked is one write, in its order', ()
   expect(one.written).toEqual(['before', 'ab', 'after', 'c']);
 });
 
-test('a stream that can be corked is left as it is', () => {
+test('a stream with its own cork() is not changed', () => {
   const cork = () => {};
   const one = client({ cork });
   const { write } = one.client.connection.stream;

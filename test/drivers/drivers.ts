@@ -5,14 +5,14 @@ import { addressOf, type NeonProxy, startNeonProxy } from './neon_proxy.ts';
 
 export type DriverName = 'pg' | 'pooled' | 'hyperdrive' | 'neon-http' | 'neon-ws';
 
-/** A database of one's own and every way to it. */
+/** A database for a test file, with the bindings of every driver. */
 export type DriverDatabase = {
   database: Database;
   owner: pg.Client;
   key: string;
   bridge: NeonProxy;
   env(way: DriverName): Bindings;
-  /** The same, but there is no PostgreSQL at the end of the way. */
+  /** The bindings of a driver whose PostgreSQL cannot be reached. */
   lost(way: DriverName): Bindings;
   drop(): Promise<void>;
 };
@@ -40,7 +40,7 @@ function changed(url: string, change: Partial<URL>): string {
   return Object.assign(new URL(url), change).href;
 }
 
-/** The same database under a name of Neon's, which the bridge doesn't look at. */
+/** The same database with a host name of Neon, which the proxy ignores. */
 export function neonUrl(direct: string): string {
   return changed(direct, { host: 'ep-tock-1.local.neon.tech', port: '' });
 }

@@ -26,14 +26,14 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A proxy that answers everything, an upgrade too, with one status. */
+/** A proxy that answers every request with the same status, also an upgrade to a WebSocket. */
 function answering(status: number): Promise<string> {
   const server = createServer((_request, response) => response.writeHead(status).end('no'));
   server.on('upgrade', (_request, socket) => socket.end(`HTTP/1.1 ${status} No\r\n\r\n`));
   return listening(server);
 }
 
-/** A proxy that hangs up on whatever it hears. */
+/** A proxy that closes a connection when it receives data. */
 function hangingUp(): Promise<string> {
   const server = createTcpServer((socket) => {
     socket.on('error', () => {});
@@ -51,7 +51,7 @@ async function failure(way: DriverName, TOCK_NEON_PROXY: string): Promise<{ code
 }
 
 describe.each<DriverName>(['neon-http', 'neon-ws'])('%s', (way) => {
-  test('a proxy that is not there, refuses or hangs up is an unreachable database', async () => {
+  test('a proxy that is absent, refuses or closes connections counts as an unreachable database', async () => {
     const proxies = [
       'http://127.0.0.1:1',
       await answering(404),
@@ -67,7 +67,7 @@ describe.each<DriverName>(['neon-http', 'neon-ws'])('%s', (way) => {
     }
   });
 
-  test('a wrong password is refused, and nothing of it is told', async () => {
+  test('a wrong password is refused, and the answer does not mention it', async () => {
     const env = made.env(way);
     const wrong = new URL(env.DATABASE_URL ?? '');
     wrong.password = 'wr0ng';
@@ -77,7 +77,7 @@ describe.each<DriverName>(['neon-http', 'neon-ws'])('%s', (way) => {
 });
 
 test.each(driverNames)(
-  'a session that is ended while it works is an unreachable database: %s',
+  'a session that ends during a statement counts as an unreachable database: %s',
   async (way) => {
     const watcher = await made.database.connect(made.database.superUrl);
     const asleep = connect(made.env(way), (query) => query("select pg_sleep(20), 'asleep'"));
@@ -97,7 +97,7 @@ test.each(driverNames)(
   },
 );
 
-test('a WebSocket that breaks while a statement runs is an unreachable database', async () => {
+test('a WebSocket that breaks during a statement counts as an unreachable database', async () => {
   const broken = await startDriverDatabase();
   const asleep = connect(broken.env('neon-ws'), (query) => query("select pg_sleep(20), 'broken'"));
   const outcome = asleep.catch((error: { code: string }) => error.code);

@@ -34,7 +34,7 @@ beforeAll(async () => {
   await prepare(url, made.passwords.edge);
   owner = await opened(url);
   watcher = await opened(made.cluster.url(name));
-  // What waits in these tests waits for as long as the test says.
+  // With long timeouts a statement waits until the test lets it continue.
   await owner.query(
     `alter role tock_edge in database ${name} set lock_timeout = ${conditionTimeout}`,
   );
@@ -74,7 +74,7 @@ async function send(env: Bindings, path: string, body: object = {}) {
   return { status: reply.status, headers: reply.headers, body: JSON.parse(await reply.text()) };
 }
 
-/** Statements that wait for what hold() holds. */
+/** Number of statements that wait for the lock of hold(). */
 async function hung(): Promise<number> {
   const { rows } = await watcher.query(
     "select count(*)::int as n from pg_stat_activity where usename = 'tock_edge' and wait_event_type = 'Lock'",
@@ -84,7 +84,7 @@ async function hung(): Promise<number> {
 
 let keys = 0;
 
-/** Every enqueue of the newest key waits until what is returned is called. */
+/** Locks a new unique key: each enqueue with it waits until the returned function is called. */
 async function hold(): Promise<() => Promise<unknown>> {
   await owner.query('begin');
   await owner.query(`select tock.enqueue('held', '[{"unique_key": "k${++keys}"}]')`);
@@ -94,7 +94,7 @@ async function hold(): Promise<() => Promise<unknown>> {
 const enqueueHeld = (env: Bindings) =>
   send(env, '/v1/queues/held/tasks', { unique_key: `k${keys}`, unique_policy: 'unfinished' });
 
-test('completions are answered while enqueues have filled the pool, and those over the bound are turned away', async () => {
+test('completions are answered while enqueues fill the pool, and enqueues over the limit get a 503', async () => {
   const env = await pool({ default_pool_size: 5, query_wait_timeout: 120 });
   await send(env, '/v1/queues/work/tasks', { tasks: Array.from({ length: 12 }, () => ({})) });
   const leases: string[] = [];
@@ -118,7 +118,7 @@ test('completions are answered while enqueues have filled the pool, and those ov
       verb,
     ).toEqual([200, 200, 200]);
   }
-  // All of that while the flood stood still.
+  // The flood was still waiting while all these calls ended.
   expect(await hung()).toBe(5);
   expect(turned).toBe(20);
   await prepareSegmentDrop();
@@ -132,7 +132,7 @@ test('completions are answered while enqueues have filled the pool, and those ov
   expect((await enqueueHeld(env)).status).toBe(201);
 });
 
-test('a pool that is full is a 503 that says so and when to come again', async () => {
+test('a full pool gives a 503 that says so, with Retry-After', async () => {
   const env = await pool({ default_pool_size: 1, query_wait_timeout: 2, max_client_conn: 3 });
   const prepareSegmentDrop = await hold();
   const first = enqueueHeld(env);
@@ -156,7 +156,7 @@ test('a pool that is full is a 503 that says so and when to come again', async (
   await expect.poll(async () => (await send(env, '/v1/queues/other/tasks')).status).toBe(201);
 });
 
-test("so is PostgreSQL's last connection, with a pooler and without", async () => {
+test('a PostgreSQL without free connections gives such a 503 too, with and without a pooler', async () => {
   const direct = {
     DATABASE_URL: as('tock_edge', made.passwords.edge, made.cluster.port),
   };

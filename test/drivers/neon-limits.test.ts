@@ -14,7 +14,7 @@ afterAll(() => made.drop());
 
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 
-/** One statement in a Worker's request of its own. */
+/** Runs one statement, as one request of a Worker. */
 function ask(text: string, values: unknown[] = [], way: DriverName = 'neon-http') {
   return connect(made.env(way), (query) => query(text, values));
 }
@@ -27,7 +27,7 @@ async function send(way: DriverName, route: string, body?: string) {
   return { status: response.status, body: await response.json() };
 }
 
-test('the bridge takes one statement a request', async () => {
+test("the stand-in for Neon's proxy accepts one statement per request", async () => {
   expect(await ask('select 1 as one')).toEqual([{ one: 1 }]);
   await expect(ask('select 1 as one; select 2 as two')).rejects.toMatchObject({
     code: '42601',
@@ -35,7 +35,7 @@ test('the bridge takes one statement a request', async () => {
   });
 });
 
-test('the bridge keeps no session: not a setting, a table, a lock or a statement', async () => {
+test("the stand-in for Neon's proxy keeps no session: no setting, table, lock or statement", async () => {
   await ask("set application_name = 'mine'");
   await ask('create temp table mine (n integer)').catch(() => {});
   await ask('select pg_advisory_lock(4711)');
@@ -48,8 +48,8 @@ test('the bridge keeps no session: not a setting, a table, a lock or a statement
   expect(left).toEqual({ setting: false, table: false, lock: false, statement: false });
 });
 
-test('the bridge takes 10 MiB and no more, and the Worker says so', async () => {
-  // Less the statement and the JSON around it.
+test('a request over 10 MiB to Neon is refused with an error that says so', async () => {
+  // The statement and the JSON around the value take less than 100 bytes.
   const fits = 'x'.repeat(MAX_BYTES - 100);
   const size = 'select octet_length($1::text) as n';
   expect(await ask(size, [fits])).toEqual([{ n: fits.length }]);
@@ -58,7 +58,7 @@ test('the bridge takes 10 MiB and no more, and the Worker says so', async () => 
   expect(made.bridge.requests.at(-1)).toMatchObject({ status: 413, text: '' });
 });
 
-test('the bridge gives 10 MiB and no more, and the Worker says so', async () => {
+test('an answer over 10 MiB from Neon is refused with an error that says so', async () => {
   const repeat = "select repeat('x', $1::integer) as text";
   const [row] = await ask(repeat, [MAX_BYTES - 300]);
   expect(row?.text).toHaveLength(MAX_BYTES - 300);
@@ -67,7 +67,7 @@ test('the bridge gives 10 MiB and no more, and the Worker says so', async () => 
   expect(whole?.text).toHaveLength(MAX_BYTES);
 });
 
-test('a body that is over 10 MiB once its quotes are escaped is a 413, and fits the other ways', async () => {
+test('a body over 10 MiB after escaping gives a 413 with neon-http, and fits the other drivers', async () => {
   const two = (length: number) => {
     const payload = '\\'.repeat(length);
     return `{"tasks":[{"payload":"${payload}"},{"payload":"${payload}"}]}`;
@@ -86,7 +86,7 @@ test('a body that is over 10 MiB once its quotes are escaped is a 413, and fits 
   expect(await send('neon-ws', tasks, most)).toMatchObject({ status: 201 });
 });
 
-test('an answer that is over 10 MiB is a 507 that says so', async () => {
+test('an answer over 10 MiB gives a 507 that says so', async () => {
   const large: Connect = (_env, use) =>
     connect(made.env('neon-http'), (query) =>
       use(() => query("select repeat('\\', 5300000) as body")),
@@ -103,7 +103,7 @@ test('an answer that is over 10 MiB is a 507 that says so', async () => {
   expect(log).toHaveBeenCalledOnce();
 });
 
-test('a claim that waits keeps to the 50 requests that a Worker may make, where each statement is one', async () => {
+test('a waiting claim sends at most the 50 requests that a Worker may send', async () => {
   const from = made.bridge.requests.length;
   const started = performance.now();
   expect(

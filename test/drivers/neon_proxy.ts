@@ -9,11 +9,11 @@ export type Address = { host: string; port: number };
 export type NeonProxy = {
   /** http://127.0.0.1:… */
   origin: string;
-  /** What came over HTTP, and what went back. */
+  /** The requests over HTTP, with the status and the size of their answers. */
   requests: (SqlRequest & { status: number; answered: number })[];
-  /** Statements that came over a WebSocket. */
+  /** The statements that came over WebSockets. */
   statements: string[];
-  /** WebSockets that are open. */
+  /** The number of open WebSockets. */
   open(): number;
   stop(): Promise<void>;
 };
@@ -24,8 +24,8 @@ export function addressOf(url: string): Address {
 }
 
 /**
- * Neon's proxy as far as its driver can tell: POST /sql runs one statement in a session of its own at
- * `direct`, a WebSocket at /v2 leads to a session at `pooled`. Users and passwords are PostgreSQL's.
+ * A stand-in for Neon's proxy. POST /sql runs one statement in a new session at `direct`. A WebSocket at /v2 leads to a
+ * session at `pooled`. Users and passwords are those of PostgreSQL.
  */
 export async function startNeonProxy(direct: Address, pooled: Address): Promise<NeonProxy> {
   const requests: NeonProxy['requests'] = [];
@@ -41,7 +41,7 @@ export async function startNeonProxy(direct: Address, pooled: Address): Promise<
     }
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
   });
-  // A connection that ends while a busy test comes to use it would be an error of the test's.
+  // Node's default of 5 s could close a connection at the moment in which a slow test uses it again.
   server.keepAliveTimeout = 120_000;
   const sockets = new WebSocketServer({ server, path: '/v2' });
   sockets.on('connection', (socket) => tunnel(socket, pooled, (text) => statements.push(text)));

@@ -34,7 +34,7 @@ describe('one statement', () => {
       }),
     );
 
-  test.each(driverNames)('is all that a request sends: %s', async (way) => {
+  test.each(driverNames)('is the only message that a request sends: %s', async (way) => {
     const app = createApp(counting);
     const { bridge, key } = made;
     texts.length = bridge.requests.length = bridge.statements.length = 0;
@@ -50,7 +50,7 @@ describe('one statement', () => {
     await expect.poll(bridge.open).toBe(0);
   });
 
-  test('and over Hyperdrive it names a volatile function, so that no cache may answer it', async () => {
+  test('over Hyperdrive names a volatile function, so that no cache answers it', async () => {
     const rows = await connect(made.env('hyperdrive'), (query) =>
       query('select current_query() as text, $1::text as given', ['x']),
     );

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.drop());
 
-/** Enqueues and claims all it may; gives the bytes that the claim took as Neon sends them. */
+/** Enqueues the batches and claims as many tasks as it may. Returns the size of the claim's answer as Neon sends it. */
 async function claimed(queue: string, batches: object[][]): Promise<number> {
   const app = createApp(connect);
   const headers = { authorization: `Bearer ${made.key}`, 'content-type': 'application/json' };
@@ -24,7 +24,7 @@ async function claimed(queue: string, batches: object[][]): Promise<number> {
   for (const tasks of batches) await post(`/v1/queues/${queue}/tasks`, { tasks });
   const answer = await post(`/v1/queues/${queue}/claim`, { limit: 10_000 });
   expect(answer).toContain('"tasks":[{');
-  // The answer is a text in JSON there: its quotes and backslashes count twice.
+  // Neon sends the answer as a JSON string, where each quote and backslash takes two bytes.
   return Buffer.byteLength(JSON.stringify(answer)) + 1000;
 }
 
@@ -50,7 +50,7 @@ test('tenants of control characters are claimed within 10 MiB', async () => {
   expect(await claimed('tenants', batches)).toBeLessThan(MAX_BYTES);
 });
 
-test('the most that a claim may take of 64 streams is within 10 MiB', async () => {
+test('the largest claim from 64 streams is within 10 MiB', async () => {
   const payload = (bytes: number) => '\\'.repeat(bytes / 2);
   const lanes = (priority: number) =>
     Array.from({ length: 40 }, (_, n) => ({ payload: payload(5_900), priority, tenant: `t${n}` }));

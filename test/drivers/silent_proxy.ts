@@ -2,12 +2,12 @@ import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 export type SilentProxy = {
   port: number;
-  /** Connections that are open. */
+  /** The number of open connections. */
   open(): number;
   close(): Promise<void>;
 };
 
-/** Takes every connection and all that comes over it; to the n-th piece it says `answers[n]`, and after those no more. */
+/** Accepts connections and reads all data. It answers the n-th piece with `answers[n]`; after the last it is silent. */
 export async function startSilentProxy(...answers: (string | Buffer)[]): Promise<SilentProxy> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -31,12 +31,12 @@ export async function startSilentProxy(...answers: (string | Buffer)[]): Promise
   };
 }
 
-/** Of PostgreSQL: that whoever asks is let in, and may ask. */
+/** PostgreSQL's messages that a login succeeded and that the session is ready. */
 export const acceptLogin = Buffer.from('R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I', 'latin1');
 
-/** Of PostgreSQL: the head of a row, and none of it. */
+/** The head of PostgreSQL's message for a row, without its content. */
 export const sendHalfRow = Buffer.from('D\0\0\0\xff\0\x01', 'latin1');
 
-/** Of Neon over HTTPS: the head of an answer, and half of it. */
+/** The head of an answer of Neon over HTTPS, with a part of the body. */
 export const sendHalfResponse =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{"rows":';

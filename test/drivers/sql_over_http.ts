@@ -9,7 +9,7 @@ const errorFields = [
   ...['where', 'table', 'column', 'schema', 'dataType', 'constraint', 'file', 'line', 'routine'],
 ];
 
-/** All fields are there, null when PostgreSQL did not say them. */
+/** An error has all fields; those that PostgreSQL did not send are null. */
 function refusal(status: number, message: string, said: object = {}): SqlResponse {
   const fields = errorFields.map((name) => [name, (said as Record<string, unknown>)[name] ?? null]);
   return { status, body: JSON.stringify({ message, ...Object.fromEntries(fields) }) };
@@ -38,7 +38,7 @@ async function run(
   text: string,
   values: (string | null)[],
 ): Promise<SqlResponse> {
-  // Extended also without values: only that protocol refuses a second statement.
+  // The extended protocol is used even without values, because only it refuses a second statement.
   const config = { text, values, types, rowMode: 'array' as const, queryMode: 'extended' };
   const { rows, fields, command, rowCount } = await client.query(config);
   const described = fields.map((field) => ({
@@ -51,15 +51,15 @@ async function run(
     format: 'text',
   }));
   const body = JSON.stringify({ fields: described, rows, command, rowCount, rowAsArray: true });
-  // Neon counts before each row what the rows before it have come to, so that a last one may go
-  // over it. Its documentation promises 10 MiB and no more, and Tock's answers are one row.
+  // Neon checks the size before it adds a row, so the last row may exceed the limit. Here it may not: Neon documents
+  // 10 MiB, and Tock's answers are one row.
   if (Buffer.byteLength(body) > MAX_BYTES) {
     return refusal(507, `response is too large (max is ${MAX_BYTES} bytes)`);
   }
   return { status: 200, body };
 }
 
-/** 400 for what SQL said, and of logging in only that there is no such database. */
+/** Neon answers 400 for errors of SQL and for a database that does not exist, and 500 for other errors of the login. */
 function refused(error: unknown, connected: boolean): SqlResponse {
   const said = error as { message: string; severity?: string; code?: string };
   const users = said.severity && (connected || said.code === '3D000');
@@ -68,7 +68,7 @@ function refused(error: unknown, connected: boolean): SqlResponse {
 
 export type SqlRequest = { text: string; bytes: number };
 
-/** Runs one statement in a session of its own and says what came of it as Neon's proxy does. */
+/** Runs one statement in a new session, and answers as Neon's proxy does. */
 export async function sqlOverHttp(
   request: IncomingMessage,
   place: { host: string; port: number },

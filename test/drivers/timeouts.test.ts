@@ -12,7 +12,7 @@ import {
   startSilentProxy,
 } from './silent_proxy.ts';
 
-// A hundredth of what it is: 5 s are 50 ms.
+// All timeouts are a hundredth of their value: 5 s become 50 ms.
 vi.mock('../../functions/timeouts.ts', async (original) => {
   const bounds = Object.entries(await original<Record<string, number>>());
   return Object.fromEntries(bounds.map(([name, ms]) => [name, ms / 100]));
@@ -51,24 +51,27 @@ const silent: Case[] = [
   ],
 ];
 
-test.each(silent)('a database that falls silent is a 503: %s', async (_name, env, ...answers) => {
-  const hole = await startSilentProxy(...answers);
-  holes.push(hole);
-  const headers = { authorization: 'Bearer tock_1' };
-  const reply = await app.request('/v1/queues', { headers }, env(hole.port));
-  expect(reply.status).toBe(503);
-  expect(reply.headers.get('retry-after')).toBe('1');
-  expect(await reply.json()).toMatchObject({ type: 'urn:tock:problem:unavailable' });
-  await expect.poll(hole.open).toBe(0);
-});
+test.each(silent)(
+  'a database that stops answering gives a 503: %s',
+  async (_name, env, ...answers) => {
+    const hole = await startSilentProxy(...answers);
+    holes.push(hole);
+    const headers = { authorization: 'Bearer tock_1' };
+    const reply = await app.request('/v1/queues', { headers }, env(hole.port));
+    expect(reply.status).toBe(503);
+    expect(reply.headers.get('retry-after')).toBe('1');
+    expect(await reply.json()).toMatchObject({ type: 'urn:tock:problem:unavailable' });
+    await expect.poll(hole.open).toBe(0);
+  },
+);
 
-test('a probe hears of it before a call does', async () => {
+test('a health probe of a database that stops answering gives a 503', async () => {
   const hole = await startSilentProxy(acceptLogin);
   holes.push(hole);
   expect((await app.request('/v1/health', {}, pg(hole.port))).status).toBe(503);
 });
 
-test('a Durable Object that never answers is told again, and then no more', async () => {
+test('a notification that gets no answer is retried a limited number of times', async () => {
   const fetch = vi.fn(
     (_url: string, init?: RequestInit) =>
       new Promise<Response>((_, reject) => {

@@ -4,7 +4,7 @@ import type { RawData, WebSocket } from 'ws';
 
 type Place = { host: string; port: number };
 
-/** A message of PostgreSQL's protocol: its type, its length, what it holds. */
+/** A message of PostgreSQL's protocol: its type, its length and its content. */
 function message(type: string, ...parts: (string | Buffer)[]): Buffer {
   const content = Buffer.concat(parts.map((part) => Buffer.from(part as string)));
   const head = Buffer.alloc(5);
@@ -19,14 +19,14 @@ function int32(value: number): Buffer {
   return bytes;
 }
 
-/** Cuts bytes, in whatever pieces they come, into the messages of a client. */
+/** Splits the bytes of a client into messages. The bytes may arrive in pieces of any size. */
 function messages(each: (type: string, content: Buffer) => void) {
   let rest = Buffer.alloc(0);
   let started = false;
   return (bytes: Buffer) => {
     rest = Buffer.concat([rest, bytes]);
     while (true) {
-      // The first one, which starts the session, has no type.
+      // The first message, which starts the session, has no type.
       const head = started ? 1 : 0;
       if (rest.length < head + 4) return;
       const length = head + rest.readInt32BE(head);
@@ -49,7 +49,7 @@ function startup(content: Buffer): Record<string, string> {
 
 type Inside = { connection: { stream: Socket } };
 
-/** A session that pg has opened, to be spoken to in bytes. */
+/** The socket of a session that pg has opened. */
 async function open(place: Place, user: string, database: string, password: string) {
   const client = new pg.Client({ ...place, user, database, password });
   client.on('error', () => {});
@@ -60,8 +60,8 @@ async function open(place: Place, user: string, database: string, password: stri
 }
 
 /**
- * Asks for the password in clear, as Neon's proxy does (the driver sends it unasked), logs in with it
- * and from then on passes bytes to and fro; `asked` is told each statement.
+ * Asks for the password in clear text, as Neon's proxy does (the driver sends it before it is asked), and logs in with
+ * it. Then it passes all bytes on in both directions, and calls `asked` with each statement.
  */
 export function tunnel(socket: WebSocket, place: Place, asked: (text: string) => void): void {
   let settings: Record<string, string> = {};
@@ -72,7 +72,7 @@ export function tunnel(socket: WebSocket, place: Place, asked: (text: string) =>
     try {
       server = await open(place, user, database, password);
     } catch (error) {
-      // This code and no other fields: what Neon's proxy says itself, whatever it is about.
+      // Neon's proxy sends all its own errors with this code and no other fields.
       const { message: text } = error as Error;
       socket.send(message('E', `SERROR\0CXX000\0M${text}\0\0`));
       socket.close();
@@ -96,7 +96,7 @@ export function tunnel(socket: WebSocket, place: Place, asked: (text: string) =>
       void login(content.toString().slice(0, -1));
       return;
     }
-    // A Parse names its statement first: here never, so the text begins after one zero.
+    // A Parse message begins with the statement's name, which is empty here, so the text begins after one zero.
     if (type === 'P') asked(content.toString().split('\0')[1] ?? '');
     if (type === 'Q') asked(content.toString().slice(0, -1));
     const bytes = message(type, content);

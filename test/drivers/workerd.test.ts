@@ -35,7 +35,7 @@ describe.each(ways)('in workerd, %s', (way) => {
 });
 
 test.each(['neon-http', 'neon-ws'])(
-  'in workerd, %s goes on when its proxy is not there',
+  'in workerd, %s answers each call with a 503 while its proxy is absent',
   async (TOCK_DRIVER) => {
     const DATABASE_URL = 'postgres://tock_edge:secret@ep-tock-1.local.neon.tech/tock';
     const TOCK_NEON_PROXY = 'http://127.0.0.1:1';

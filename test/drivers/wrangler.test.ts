@@ -14,7 +14,7 @@ let made: DriverDatabase;
 let child: ChildProcess | undefined;
 let url: string;
 
-/** wrangler.toml as somebody makes it who has Hyperdrive: its lines are there, commented out. */
+/** wrangler.toml with the lines for Hyperdrive, which are comments in the repository. */
 function configuration(): string {
   const text = readFileSync(join(checkout, 'wrangler.toml'), 'utf8');
   const section = /^# \[\[hyperdrive\]\]\n(?:# .+\n)+/m;
@@ -37,7 +37,7 @@ beforeAll(async () => {
   const out = openSync(log, 'w', 0o600);
   child = spawn(process.execPath, argv, {
     cwd: folder,
-    // workerd is in its group: the end of the test ends both.
+    // wrangler and workerd are one process group, which the test ends.
     detached: true,
     stdio: ['ignore', out, out],
     env: {
@@ -79,7 +79,7 @@ test('wrangler dev with a Hyperdrive binding enqueues, claims and completes', as
   const first = await post('/v1/queues/hyper/claim', { worker: 'w' });
   const second = await post('/v1/queues/hyper/claim', { worker: 'w' });
   expect(first.body.tasks).toMatchObject([{ id: enqueued.body.ids[0], payload }]);
-  // The same call once more, and not the same answer: nothing between has kept it.
+  // The second call had another answer than the same first call, so no cache has answered it.
   expect(second.body.tasks).toMatchObject([{ id: enqueued.body.ids[1], payload }]);
   for (const { body } of [first, second]) {
     const completed = await post(`/v1/leases/${body.lease}/complete`);

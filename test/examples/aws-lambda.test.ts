@@ -9,7 +9,7 @@ import { type SamplePages, startSamplePages } from './sample_pages.ts';
 
 type Answer = { result?: Record<string, number>; error?: string; left?: number };
 
-/** However slow the machine is a call is answered within these, which an invocation keeps back at its end, with four more. */
+/** Even a slow machine answers a call in this time. An invocation reserves it at its end, and four seconds more. */
 const call_seconds = 60;
 const reserve_seconds = call_seconds + 4;
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   await tock.drop();
 });
 
-/** One invocation, between two freezes. */
+/** Runs one invocation: the process runs only until its answer, and is frozen before and after. */
 async function invoked(id: string, seconds: number): Promise<Answer> {
   runtime.kill('SIGCONT');
   runtime.send({ id, seconds });
@@ -50,15 +50,15 @@ async function invoked(id: string, seconds: number): Promise<Answer> {
 
 const page = (path: string) => ({ url: `${pages.url}${path}` });
 
-test('a function works off a queue in one invocation after another', async () => {
-  // The one that fails is not due again in the next invocation.
+test("a function runs a queue's tasks in several invocations", async () => {
+  // With this backoff the failed task is not due in the next invocation.
   const backoff = { kind: 'fixed', base_seconds: 3600 };
   const asked = [page('/a'), page('/404'), page('/503')];
   const first = await tock.enqueue('pages', asked, { backoff });
   expect(await invoked('one', 600)).toMatchObject({ result: { done: 1, failed: 2, lost: 0 } });
   expect(await tock.states(first)).toEqual(['done', 'dead', 'waiting']);
   await expect.poll(() => logged).toContain(`task ${first[1]}: Fatal:`);
-  // While it is frozen whoever it was connected to hangs up.
+  // While the process is frozen, the servers close its connections.
   pages.hangUp();
   tock.server.hangUp();
   const second = await tock.enqueue('pages', Array(20).fill(page('/b')));
@@ -69,7 +69,7 @@ test('a function works off a queue in one invocation after another', async () =>
   });
 });
 
-test('a function that runs out of time gives back what it has, as no attempt', async () => {
+test('a function whose time is up releases its tasks, which counts as no attempt', async () => {
   const asked = [page('/c'), ...Array(20).fill(page('/held'))];
   const ids = await tock.enqueue('pages', asked, { max_attempts: 1 });
   const { result, left } = await invoked('three', reserve_seconds + 15);

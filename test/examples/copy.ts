@@ -8,25 +8,25 @@ import { checkout } from '../../scripts/stack/paths.ts';
 import { type ServedApp, serveApp } from '../cli/served.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
-// wrangler brings it.
+// esbuild is a dependency of wrangler, so it is installed.
 const esbuild: typeof import('esbuild') = createRequire(import.meta.url)('esbuild');
 
-/** A Tock to run an example against, which knows it as `TOCK_URL` and `TOCK_KEY`. */
+/** A Tock for an example, which finds it by TOCK_URL and TOCK_KEY. */
 export type ExampleServer = {
   db: Database;
   owner: pg.Client;
   server: ServedApp;
   env: { TOCK_URL: string; TOCK_KEY: string };
-  /** Adds a task for each payload; their ids. */
+  /** Adds a task for each payload. Returns the ids. */
   enqueue(queue: string, payloads: unknown[], options?: object): Promise<string[]>;
-  /** What a task says of itself. */
+  /** The answer of GET /v1/tasks/{id}. */
   // biome-ignore lint/suspicious/noExplicitAny: a test looks at whatever came
   task(id: string | undefined): Promise<any>;
   states(ids: string[]): Promise<string[]>;
   drop(): Promise<void>;
 };
 
-/** With a key that may claim from one queue. */
+/** Starts a Tock with a key that may claim from one queue. */
 export async function startExampleServer(queue: string): Promise<ExampleServer> {
   const db = await freshDatabase();
   const server = await serveApp(db);
@@ -58,12 +58,12 @@ export async function startExampleServer(queue: string): Promise<ExampleServer> 
   };
 }
 
-/** test/mutants/run.ts changes a copy of examples/. */
+/** test/mutants/run.ts sets this variable to a changed copy of examples/. */
 export const examples = process.env.TOCK_EXAMPLES_DIRECTORY ?? join(checkout, 'examples');
 
 const { dependencies, exports: entries } = createRequire(import.meta.url)('../../package.json');
 
-/** The package's entries in a folder, as its build makes them but in one go: test/cli/package.test.ts packs it. */
+/** Bundles the package's entries into a folder. The real build is tested by test/cli/package.test.ts. */
 async function install(folder: string): Promise<void> {
   const all = Object.values<string>(entries).filter((one) => one.endsWith('.js'));
   await esbuild.build({
@@ -79,7 +79,7 @@ async function install(folder: string): Promise<void> {
   cpSync(join(checkout, 'package.json'), join(folder, 'package.json'));
 }
 
-/** An example in a folder of its own, with Tock installed, and others by name. */
+/** Copies an example to a new folder, with Tock installed, and other packages by name. */
 export async function copyExample(name: string, others: string[] = []): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'tock-example-'));
   const modules = join(folder, 'node_modules');
@@ -99,7 +99,7 @@ export type Process = {
   ended: Promise<{ code: number | null; out: string; err: string }>;
 };
 
-/** A process of its own, whose output is kept. */
+/** Starts a process and keeps its output. */
 export function startProcess(argv: string[], cwd: string, env: NodeJS.ProcessEnv): Process {
   const [program = '', ...args] = argv;
   const child = spawn(program, args, { cwd, env: { ...process.env, ...env } });

@@ -10,11 +10,11 @@ let tock: ExampleServer;
 let folder: string;
 let sqs: Server;
 let url: string;
-/** What the stand-in has; a message goes when it is deleted, and is given again until then. */
+/** The messages of the stand-in for SQS. It delivers a message again until it is deleted. */
 let messages: Message[] = [];
-/** So many deletions get lost. */
+/** Number of deletions that will be lost. */
 let losing = 0;
-/** So many times nothing is to be had. */
+/** Number of receive calls that will get no answer. */
 let silent = 0;
 
 async function answered(target: string, body: { Entries: { ReceiptHandle: string }[] }) {
@@ -73,7 +73,7 @@ async function run(name: string, more = {}) {
   return startProcess([process.execPath, 'from-sqs.mjs', queue], folder, env).ended;
 }
 
-test('each message becomes one task, though it comes twice, deletions are lost and SQS is away for a while', async () => {
+test('each message becomes one task, even if it comes twice, deletions are lost or SQS is unreachable', async () => {
   messages = Array.from({ length: 23 }, (_, n) => ({
     MessageId: `m${n}`,
     Body: n === 0 ? 'no JSON' : JSON.stringify({ n }),
@@ -93,12 +93,12 @@ test('each message becomes one task, though it comes twice, deletions are lost a
   expect(payloads.sort()).toEqual(wanted.sort());
 });
 
-test('what SQS refuses ends it', async () => {
+test('a refusal by SQS ends the program', async () => {
   const { code, err } = await run('jobs', { AWS_ACCESS_KEY_ID: 'OTHER' });
   expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining('ReceiveMessage: 403') });
 });
 
-test('a group of a FIFO queue is a concurrency key, and what is refused stays with those after it', async () => {
+test('a group of a FIFO queue is a concurrency key, and a refused message stays with those after it', async () => {
   messages = ['1', '2', `"${'x'.repeat(300_000)}"`, '4'].map((Body, n) => ({
     MessageId: `f${n}`,
     Body,

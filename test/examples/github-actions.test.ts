@@ -44,7 +44,7 @@ function envOf(job: Job, step: Step): Record<string, string> {
   return Object.fromEntries(filled);
 }
 
-/** The workflow's own commands, as its runner starts them; what installs is left out. */
+/** Runs the command of the workflow as GitHub's runner does, without the installation of packages. */
 function job(): Process {
   const { work } = workflow.jobs;
   const [step, ...more] = work.steps.filter(({ run }) => run && !run.startsWith('npm ci'));
@@ -54,7 +54,7 @@ function job(): Process {
 
 const link = (path: string) => ({ url: `${pages.url}${path}` });
 
-test('a workflow works the queue off, and is green though a task is to be tried again', async () => {
+test("a workflow runs the queue's tasks, and succeeds even if a task will be retried", async () => {
   const ids = await tock.enqueue('links', [...Array(30).fill(link('/a')), link('/503')]);
   const { code, out, err } = await job().ended;
   expect(code, err).toBe(0);
@@ -63,7 +63,7 @@ test('a workflow works the queue off, and is green though a task is to be tried 
   expect(err).toContain(`task ${ids.at(-1)}, attempt 1: Error:`);
 });
 
-test('a workflow is red when a task has died', async () => {
+test('a workflow fails if a task is dead', async () => {
   const [gone] = await tock.enqueue('links', [link('/404')]);
   const [last] = await tock.enqueue('links', [link('/500')], { max_attempts: 1 });
   const { code, err } = await job().ended;
@@ -72,7 +72,7 @@ test('a workflow is red when a task has died', async () => {
   expect(err).toContain(`task ${gone}, attempt 1: Fatal:`);
 });
 
-test('a workflow that is cancelled gives back what it has, within the time that it gets', async () => {
+test('a cancelled workflow releases its tasks in the time that GitHub gives it', async () => {
   const [id] = await tock.enqueue('links', [link('/held')], { max_attempts: 1 });
   const { child, ended } = job();
   await vi.waitUntil(() => pages.asked.includes('/held'), { timeout: conditionTimeout });
@@ -84,7 +84,7 @@ test('a workflow that is cancelled gives back what it has, within the time that 
   expect(await tock.task(id)).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
 });
 
-test("a workflow's own time is up before its job's, and none is ended by the next", () => {
+test("a worker's time limit is shorter than its job's, and a new run does not end an earlier one", () => {
   const { work } = workflow.jobs;
   const seconds = Number(work.env?.TOCK_FOR_SECONDS);
   expect(seconds + 60).toBeLessThan(work['timeout-minutes'] * 60);

@@ -1,4 +1,4 @@
-// What Lambda's runtime does with a handler: one process, one module, one invocation after another.
+// A stand-in for Lambda's runtime: one process imports the handler's module and runs one invocation after another.
 // Usage: node lambda.mjs <file of the handler>, with invocations as messages
 const { handler } = await import(process.argv[2]);
 

@@ -41,7 +41,7 @@ function post(path: string, body: string): Promise<Response> {
   return fetch(`${url}${path}`, { method: 'POST', headers, body });
 }
 
-/** Over a connection of its own: fetch() may take one that the server is closing, as it was idle for long. */
+/** Sends a request over a new connection. fetch() could reuse an idle one that the server is just closing. */
 function statusOfNew(path: string, body: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
@@ -60,10 +60,10 @@ test('a task is enqueued, claimed and completed through plain Node', async () =>
   expect(await tock.task(id)).toMatchObject({ state: 'done', result: 'sent' });
 });
 
-test('what falls due is promoted by its timer, with nobody claiming', async () => {
-  // A tick does each maintenance job every few seconds; here it is always time for this one.
+test("the server's timer promotes due tasks without claims", async () => {
+  // A tick runs a maintenance job only every few seconds. This statement makes promotion due at once.
   const timely = "update tock.maintenance_jobs set last_started_at = null where name = 'promote'";
-  // The second comes when the ring after the start is over, and later than the one that its enqueue brings.
+  // The second task is due after the alarm of the start, and after the alarm that its own enqueue sets.
   for (const soon of [100, 1100]) {
     const run_at = new Date(Date.now() + soon).toISOString();
     const id = await tock.enqueue('later', null, { run_at });
@@ -74,14 +74,14 @@ test('what falls due is promoted by its timer, with nobody claiming', async () =
   }
 });
 
-test('bodies come through as they are, and those that are too large are refused', async () => {
+test('bodies arrive unchanged, and too large ones are refused', async () => {
   const send = (body: string) => post('/v1/queues/q/tasks', body);
   expect((await send(JSON.stringify({ payload: '😀'.repeat(9000) }))).status).toBe(201);
   expect((await send('x'.repeat(6 * 1024 * 1024))).status).toBe(413);
   expect((await post('/v1/nothing', '{}')).status).toBe(404);
 });
 
-/** Begins a body with a chunk of so many bytes and leaves it there; gives the answer when it comes. */
+/** Sends a request whose body has a chunk of this size and no end. `answer` resolves with the answer. */
 function begin(bytes: number): { socket: Socket; answer: Promise<string> } {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   const answer = new Promise<string>((resolve) => {
@@ -95,12 +95,12 @@ function begin(bytes: number): { socket: Socket; answer: Promise<string> } {
   return { socket, answer };
 }
 
-test('bodies that are refused while they come, or are left, end no more than their connections', async () => {
+test('bodies that are refused or abandoned end only their connections', async () => {
   for (let round = 0; round < 3; round++) {
     const all = Array.from({ length: 130 }, () => begin(512 * 1024));
     let answered = 0;
     for (const { answer } of all) void answer.then(() => answered++);
-    // More than there is room for: the others wait for the rest of theirs.
+    // The server refuses the bodies for which it has no room. The others still wait for the rest of their bodies.
     await vi.waitUntil(() => answered >= 70, { timeout: conditionTimeout });
     for (const { socket } of all) socket.resetAndDestroy();
     await Promise.all(all.map(({ answer }) => answer));
@@ -109,13 +109,13 @@ test('bodies that are refused while they come, or are left, end no more than the
   }
 });
 
-test('a body that is refused in its midst is the last on its connection', async () => {
-  // Who is hung up on while he sends may not see the answer that came before.
+test('a body that is refused before its end is the last on its connection', async () => {
+  // If a connection is closed while a client sends, the client may not see the answer, so the test repeats the call.
   const refused = () => begin(6 * 1024 * 1024).answer;
   await expect.poll(refused).toMatch(/^HTTP\/1\.1 413 .*\r\nconnection: close\r\n/is);
 });
 
-test('without a database, or where somebody listens already, it says so and ends', async () => {
+test('without a database URL, or with a port in use, the server reports it and ends', async () => {
   const { port: PORT } = new URL(url);
   for (const [env, code, said] of [
     [{ PORT: '0' }, 2, /^Set DATABASE_URL.*\n$/],
@@ -126,7 +126,7 @@ test('without a database, or where somebody listens already, it says so and ends
   }
 });
 
-test('on SIGTERM it answers what is under way and ends with 0, whoever keeps a connection', async () => {
+test('on SIGTERM the server answers open requests and ends with 0, despite open connections', async () => {
   const idle = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
   await once(idle, 'connect');
   const admin = await db.connect(db.superUrl);
@@ -145,8 +145,8 @@ test('on SIGTERM it answers what is under way and ends with 0, whoever keeps a c
   await owner.query(`select tock.enqueue(p_queue => 'late', p_tasks => '[{"payload": 1}]')`);
   const answer = await waiting;
   expect(await answer.json()).toMatchObject({ tasks: [{ payload: 1 }] });
-  // Or whoever asks again and again over one connection would keep the process.
+  // Without this header, a client that reuses its connection would keep the process alive.
   expect(answer.headers.get('connection')).toBe('close');
-  // It would be minutes until the idle connection is given up.
+  // The server does not wait for idle connections, which would take minutes.
   expect(await server.ended).toMatchObject({ code: 0, err: '' });
 });

@@ -70,7 +70,7 @@ afterAll(async () => {
   await tock.drop();
 });
 
-/** The spans of a worker that goes on until the queue is empty. */
+/** Runs the worker until the queue is empty. Returns its spans. */
 async function worked(): Promise<Span[]> {
   const WAREHOUSE_URL = `http://127.0.0.1:${(warehouse.address() as AddressInfo).port}`;
   const { code, out } = await run('worker.mjs', { WAREHOUSE_URL, TOCK_UNTIL: 'empty' }).ended;
@@ -78,7 +78,7 @@ async function worked(): Promise<Span[]> {
   return spansOf(out);
 }
 
-test('one trace has the request, the enqueue, each attempt and a rerun', async () => {
+test('one trace contains the request, the enqueue, each attempt and a rerun', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
   const asked = '00f067aa0ba902b7';
   const headers = { traceparent: `00-${trace}-${asked}-01`, baggage: 'shop=7' };

@@ -8,7 +8,7 @@ const missing = async (name: string) =>
     () => true,
   );
 
-/** Installs what isn't there, as root with apt; else says why it can't be had. */
+/** Installs missing programs with apt, as root. Returns null, or why a program is not available. */
 export async function whyUnavailable(names: string[]): Promise<string | null> {
   const wanted = [];
   for (const name of names) if (await missing(name)) wanted.push(name);

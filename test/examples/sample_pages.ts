@@ -3,14 +3,14 @@ import type { AddressInfo } from 'node:net';
 
 export type SamplePages = {
   url: string;
-  /** Paths that were asked for, in order. */
+  /** The requested paths, in order. */
   asked: string[];
-  /** Closes the connections that are kept. */
+  /** Closes all open connections. */
   hangUp(): void;
   close(): void;
 };
 
-/** Pages of this machine: `/404` answers with that status, `/held` never, and any other with its path. */
+/** Serves pages on this machine. `/404` answers with that status, `/held` never, and any other page with its path. */
 export async function startSamplePages(): Promise<SamplePages> {
   const asked: string[] = [];
   const server = createServer(({ url = '/' }, response: ServerResponse) => {

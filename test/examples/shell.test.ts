@@ -31,7 +31,7 @@ beforeEach(({ skip }) => skip(lacking !== null, lacking ?? ''));
 
 type Settings = Record<string, string>;
 
-/** A worker whose command is this script of bash. */
+/** Starts worker.sh with this bash script as its command. */
 function worker(script: string, settings: Settings = { UNTIL_EMPTY: '1' }): Process {
   const argv = ['./worker.sh', queue, 'bash', '-c', script];
   return startProcess(argv, folder, { ...tock.env, ...settings });
@@ -48,7 +48,7 @@ const hostile = [
   '@/etc/passwd',
 ];
 
-test('a shell worker gives its command whatever a payload has in it, and takes back what it prints', async () => {
+test('a shell worker passes any payload to its command, and returns what it prints', async () => {
   const payloads = [...hostile.slice(0, 2), { '"; touch hacked': hostile }, '', null, false];
   const ids = await tock.enqueue(queue, payloads);
   const { code, err } = await worker('cat; [[ ! $TOCK_KEY ]]').ended;
@@ -59,13 +59,13 @@ test('a shell worker gives its command whatever a payload has in it, and takes b
   expect(readdirSync(folder).join()).not.toContain('hacked');
 });
 
-test('without a command a shell worker says how it is used', async () => {
+test('without a command a shell worker prints its usage', async () => {
   const { code, err } = await startProcess(['./worker.sh', queue], folder, tock.env).ended;
   const usage = 'usage: worker.sh QUEUE COMMAND [ARGUMENT...]\n';
   expect({ code, err }).toEqual({ code: 2, err: usage });
 });
 
-test('what a command prints is its result: text where it is no JSON, and nothing at all', async () => {
+test("a command's output is its result: JSON, text, or nothing", async () => {
   const scripts = ['printf "a\\0b\\n"', 'true', 'echo "{not json}"', 'echo 1 2'];
   const ids = await tock.enqueue(queue, scripts);
   await worker('bash -c "$(jq -r .)"').ended;
@@ -74,7 +74,7 @@ test('what a command prints is its result: text where it is no JSON, and nothing
   expect(results).toEqual(['ab\n', null, '{not json}\n', '1 2\n']);
 });
 
-test('a command that fails is tried again, one that ends with 65 never, and the error is what it said', async () => {
+test('a failed command is retried, exit code 65 makes the task dead, and stderr is the error', async () => {
   const scripts = ['echo "it broke" >&2; exit 3', 'exit 65', `printf '"\\\\u0000"'`];
   const backoff = { kind: 'fixed', base_seconds: 3600 };
   const ids = await tock.enqueue(queue, scripts, { backoff });
@@ -87,9 +87,9 @@ test('a command that fails is tried again, one that ends with 65 never, and the 
   expect(err).toContain(`task ${ids[0]}, attempt 1: exit code 3`);
 });
 
-test('an answer that is lost is asked for again, and nothing is done twice', async () => {
+test('after a lost answer the call is repeated, and no task runs twice', async () => {
   const ids = await tock.enqueue(queue, ['a']);
-  // Of the claim and of the completion.
+  // The answers of the claim and of the completion are lost.
   tock.server.lose(1);
   const running = worker('echo x >>ran');
   await vi.waitUntil(
@@ -102,10 +102,10 @@ test('an answer that is lost is asked for again, and nothing is done twice', asy
   expect((await tock.task(ids[0])).runs).toMatchObject([{ state: 'done', attempt: 1 }]);
 });
 
-test('a command that takes longer than its lease keeps it', async () => {
+test('a command that runs longer than its lease keeps the lease', async () => {
   const [id] = await tock.enqueue(queue, ['long']);
   const script = 'until [[ -e over ]]; do sleep 0.1; done; echo 1';
-  // Of which it asks for more after a third: a slow machine has the rest.
+  // The worker extends the lease after a third of its time. The rest is a margin for slow machines.
   const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '30' });
   const until = async (): Promise<number | undefined> => {
     const { rows } = await tock.owner.query(
@@ -120,7 +120,7 @@ test('a command that takes longer than its lease keeps it', async () => {
   expect((await tock.task(id)).runs).toMatchObject([{ state: 'done', result: 1 }]);
 });
 
-test('a command is ended with what it started when its task is cancelled', async () => {
+test("a cancel ends the task's command with its child processes", async () => {
   const [id] = await tock.enqueue(queue, ['cancel']);
   const script = 'sleep 300 & echo $! >pid; wait; echo never >never';
   const running = worker(script, { UNTIL_EMPTY: '1', LEASE_SECONDS: '20' });
@@ -132,7 +132,7 @@ test('a command is ended with what it started when its task is cancelled', async
   await vi.waitUntil(async () => !alive(identify(Number(read('pid')))), conditionTimeout);
 });
 
-test('a worker that is told to stop gives back what does not end in time, as no attempt', async () => {
+test('a stopping worker releases tasks that do not end in time, which counts as no attempt', async () => {
   const [quick, slow] = [await tock.enqueue(queue, ['quick']), await tock.enqueue(queue, ['slow'])];
   const script = `cat >now; [[ $(cat now) == '"slow"' ]] && sleep 300; sleep 1; echo 1`;
   const first = worker(script, { STOP_SECONDS: '20' });

@@ -1,4 +1,4 @@
-// What a user's OpenTelemetry SDK sets up; spans are lines of standard output.
+// Replaces a user's OpenTelemetry SDK: it writes each span as a line to standard output.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { context, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api';
 import {

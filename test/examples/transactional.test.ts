@@ -21,7 +21,7 @@ beforeAll(async () => {
   await admin.query(`create role shop login password '${password}'`);
   folder = await copyExample('transactional', ['drizzle-orm', 'kysely', 'postgres']);
   await psql(db.superUrl, 'setup.sql');
-  // Found at the commit, when all else is done.
+  // A violation of this deferred constraint is found only at the commit.
   const late = 'add constraint one_each unique (customer) deferrable initially deferred';
   await admin.query(`alter table shop.orders ${late}`);
 });
@@ -31,7 +31,7 @@ afterAll(async () => {
   await db.drop();
 });
 
-/** The application's way in, with no more rights than setup.sql gives it. */
+/** The URL of the application's role, which has only the rights that setup.sql grants. */
 function as(url: string): string {
   const shop = new URL(url);
   shop.username = 'shop';
@@ -49,7 +49,7 @@ type Place = (
 ) => Promise<{ order_id: number; task_id: string }>;
 type Open = (url: string) => Promise<{ place: Place; end: () => Promise<void> }>;
 
-/** By the example of that name, in a project that has Tock installed. */
+/** Imports the example with this name, in a project with Tock installed. Returns a function that places an order. */
 async function placing(name: string, client: unknown): Promise<Place> {
   const { placeOrder } = await import(join(folder, `${name}.ts`));
   return (...order) => placeOrder(client, ...order);
@@ -62,7 +62,7 @@ const pooled =
     return { place: await placing(name, clientOf(pool)), end: () => pool.end() };
   };
 
-/** No PrismaClient, as its generator is not here, but what is documented of its raw queries and transactions. */
+/** A stand-in for PrismaClient, whose generator is not installed. It has the documented queries and transactions. */
 const prismaOf = (pool: pg.Pool) => ({
   async $transaction(work: (tx: object) => Promise<unknown>) {
     const client = await pool.connect();
@@ -96,7 +96,7 @@ const libraries: [name: string, open: Open][] = [
   [
     'postgres.js',
     async (url) => {
-      // Older PgBouncers keep no prepared statements.
+      // `prepare: false`, because older versions of PgBouncer do not support prepared statements.
       const sql = postgres(url, { max: 2, prepare: false });
       return { place: await placing('postgres', sql), end: () => sql.end() };
     },
@@ -104,7 +104,7 @@ const libraries: [name: string, open: Open][] = [
   ['Prisma', pooled('prisma', prismaOf)],
 ];
 
-/** Orders, and how many tasks there are. */
+/** The stored orders, and the number of tasks. */
 async function kept(): Promise<{ orders: unknown[]; tasks: number }> {
   const orders = await admin.query('select id, customer from shop.orders order by id desc');
   const asked = `select jsonb_array_length(tasks) as n from tock.tasks('{"queue": "receipts"}')`;
@@ -175,7 +175,7 @@ describe.each(['direct', 'through PgBouncer'])('%s', (way) => {
         await admin.query(`select tock.put_queue('receipts', '{"max_payload_bytes": 1024}')`);
         const refused = await place('x'.repeat(100_000), 1).catch((error: Error) => error);
         await admin.query(`select tock.put_queue('receipts', '{"max_payload_bytes": 262144}')`);
-        // Prisma keeps no more of the database's error than its code and message.
+        // Prisma's error has only the code and the message of the database's error.
         if (name === 'Prisma') expect(refused).toMatchObject({ code: 'P2010' });
         else
           expect(refused).toMatchObject({

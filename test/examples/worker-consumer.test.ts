@@ -17,7 +17,7 @@ let rates: Server;
 let served: Served;
 let folder: string;
 
-/** As `wrangler deploy` would upload it, from the folder alone. */
+/** Bundles the example as `wrangler deploy` does, with the files in its folder only. */
 async function bundled(): Promise<string> {
   const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');
   await run([process.execPath, wrangler, 'deploy', '--dry-run', '--outdir', 'out'], {
@@ -59,7 +59,7 @@ test('a Worker writes an invoice for each order, once', async () => {
   const [one, other, again, none, busy, wrong] = (await tock.enqueueMany('invoices', [
     { payload: order(1, 'usd') },
     { payload: order(2, 'usd') },
-    // Twice the same order.
+    // This order is the same as the first one.
     { payload: order(1, 'usd') },
     { payload: order(3, 'xxx') },
     { payload: order(4, 'yyy') },

@@ -4,7 +4,7 @@ import { lostContentOf, violationOf } from './violations.ts';
 
 const reading = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Sends it and throws, with what to type, where the answer is not what any has to be. */
+/** Sends a request. Throws if its answer breaks a rule of all answers; the error has a command that repeats it. */
 export async function checkRequest(at: Target, plan: Plan): Promise<Sent> {
   const sent = await at.send(plan);
   const quiet = reading.includes(plan.method) || sent.status >= 400;

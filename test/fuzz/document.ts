@@ -35,18 +35,18 @@ export type Operation = {
   path: string;
   parameters: Parameter[];
   body: Schema | null;
-  /** What is wrong with the answer of a status, as it should be by the document; null when nothing is. */
+  /** Returns how an answer with this status violates the document; null if it does not. */
   judge(status: number, body: unknown): string | null;
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: a document as it came
 type Document = any;
 
-/** Takes the place of the format date-time. */
+/** The pattern that replaces the format date-time. */
 export const instant =
   '^\\d{4,6}-[01]\\d-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d(\\.\\d+)?(Z|[+-]\\d\\d:\\d\\d)$';
 
-/** Without references; instants by a pattern, as PostgreSQL writes them with their offset. */
+/** A schema without references. Instants have a pattern, because PostgreSQL writes them with an offset. */
 function inlined(schema: Document, document: Document): Document {
   if (Array.isArray(schema)) return schema.map((one) => inlined(one, document));
   if (typeof schema !== 'object' || schema === null) return schema;

@@ -19,7 +19,7 @@ afterAll(() => at.tock.database.drop());
 const done = new Set<string>();
 const refused = new Set<string>();
 
-/** Holds requests of all routes, as `of` makes them. */
+/** Checks random requests of all routes, which `of` generates. */
 async function holdAll(of: (operation: Operation) => fc.Arbitrary<Plan>): Promise<void> {
   const plans = fc.oneof(...at.operations.map(of));
   const property = fc.asyncProperty(plans, async (plan) => {
@@ -32,7 +32,7 @@ async function holdAll(of: (operation: Operation) => fc.Arbitrary<Plan>): Promis
 const time = 600_000;
 
 test(
-  'requests that the document allows are answered as it says, and kept as they were sent',
+  'valid requests are answered as the document says, and stored as sent',
   async () => {
     await holdAll(validOf);
     expect(done.size).toBeGreaterThan(15 * seeds.length);
@@ -41,7 +41,7 @@ test(
 );
 
 test(
-  'requests with one thing wrong are refused by its name, and nothing done',
+  'requests with one mistake are refused with the field, and change nothing',
   async () => {
     await holdAll(invalidOf);
     expect(refused.size).toBeGreaterThan(15 * seeds.length);
@@ -49,12 +49,12 @@ test(
   time,
 );
 
-test('requests that mean nothing are refused, and nothing done', () => holdAll(garbageOf), time);
+test('meaningless requests are refused and change nothing', () => holdAll(garbageOf), time);
 
 const plain = { params: { queue: 'a' }, query: [], headers: {}, body: null };
 
 test(
-  'whatever JSON is a payload, it is kept as it was sent, or refused by its name',
+  'any JSON payload is stored as sent, or refused with the field',
   async () => {
     const [name, path] = ['POST /v1/queues/{queue}/tasks', '/v1/queues/{queue}/tasks'];
     const statuses = new Set<number>();
@@ -73,7 +73,7 @@ test.each([
   'GET /v1/tasks?queue=a&state=waiting&cursor=',
   'GET /v1/tasks?queue=a&state=dead&cursor=',
 ])(
-  '%s… refuses a cursor that no call gave',
+  '%s… refuses a cursor that no call has returned',
   async (route) => {
     const [method = '', path = ''] = route.split(' ');
     for (const cursor of cursors) {
@@ -87,10 +87,10 @@ test.each([
   time,
 );
 
-test('none of them has run a statement of its own, or changed what the schema is', async () => {
+test('no request has injected a statement or changed the schema', async () => {
   const texts = new Set(at.tock.statements.map(({ text }) => text));
   expect(texts.size).toBeGreaterThan(30);
-  // One a route, and one more for a Worker that pushes.
+  // Each route has one statement; enqueue has a second one for a Worker that pushes.
   expect(texts.size).toBeLessThanOrEqual(at.operations.length + 1);
   expect(await describeSchema(at.tock.owner)).toBe(schema);
 });

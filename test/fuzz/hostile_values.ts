@@ -1,4 +1,4 @@
-/** Text that ends a string, a comment or a statement of SQL too soon, or that format() would read. */
+/** Texts that would end a string, comment or statement of SQL too early, or that format() would interpret. */
 export const injections = [
   "'; drop table tock.runs cascade; --",
   "' or ''='",
@@ -50,7 +50,7 @@ export const injections = [
 
 const hex = (text: string) => Buffer.from(text).toString('hex');
 
-/** Cursors that no call gave. */
+/** Cursors that no call has returned. */
 export const cursors = [
   'ff',
   '5b5d',
@@ -64,7 +64,7 @@ export const cursors = [
   hex('["done", 1, 1, 9223372036854775808]'),
 ];
 
-/** Instants that are none, or at an end of what there is. */
+/** Invalid instants, and the earliest and latest valid ones. */
 export const dates = [
   '0000-01-01T00:00:00Z',
   '0001-01-01T00:00:00Z',
@@ -92,7 +92,7 @@ export const dates = [
   '20300101T000000Z',
 ];
 
-/** Numbers as JSON may write them; a double bears few of them. */
+/** Numbers in forms that JSON allows. A double can hold few of them exactly. */
 export const numbers = [
   '-0',
   '0.0',
@@ -112,7 +112,7 @@ export const numbers = [
   '1.7976931348623157e99',
 ];
 
-/** JSON that no option takes, each as text. */
+/** JSON texts that no option accepts. */
 export const invalidValues = [
   'null',
   'true',

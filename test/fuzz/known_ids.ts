@@ -1,17 +1,17 @@
 import type pg from 'pg';
 import { Written } from './values.ts';
 
-/** What earlier answers gave: ids, leases, cursors, prefixes of keys. */
+/** Values from earlier answers: ids, leases, cursors, prefixes of keys. */
 export type KnownIds = {
   learn(value: unknown, name?: string): void;
-  /** A copy with what it picks filled in. */
+  /** A copy in which each Pick is replaced by a known value. */
   filled(value: unknown): Promise<unknown>;
 };
 
 const most = 40;
 const queues = ['ids', 'leases', 'cursors'];
 
-// Other requests may end all of these, so there are always some new ones; from queues that none of them name.
+// These statements make new values, because requests may have ended all earlier ones. No request names their queues.
 const sources: Record<string, string> = {
   id: `select i::text as value from unnest(tock.enqueue('ids', '[{"payload": 1}, {"payload": 2, "delay_seconds": 60}]')) i`,
   lease: `with made as materialized (select tock.enqueue('leases', '[{}, {}, {}]'))
@@ -21,9 +21,9 @@ const sources: Record<string, string> = {
     "select t.cursor as value from tock.enqueue('cursors', '[{}, {}, {}]'), tock.tasks(p_filter => '{\"queue\": \"cursors\"}', p_limit => 1) t",
 };
 
-/** `key` is the one that the requests are made with: none may end it. */
+/** Collects known values, except `key`: the requests use it, so none of them may end it. */
 export async function collectKnownIds(owner: pg.Client, key: string): Promise<KnownIds> {
-  // Made now: the policy that new queues start with may be anything later.
+  // The queues are created now, because a request may change the default policy later.
   for (const queue of queues) await owner.query('select tock.put_queue(p_queue => $1)', [queue]);
   const values = new Map<string, string[]>();
 
@@ -41,7 +41,7 @@ export async function collectKnownIds(owner: pg.Client, key: string): Promise<Kn
   }
 
   async function picked(kind: string, n: number): Promise<string> {
-    // A lease may have ended since: a new one as often as not.
+    // An earlier lease may have ended, so most picks of a lease make a new one.
     if (!values.has(kind) || (kind === 'lease' && n % 4 > 0)) {
       const { rows } = await owner.query(sources[kind] as string);
       for (const row of rows) learn(row.value, kind);

@@ -3,18 +3,18 @@ import type { Operation, Parameter } from './document.ts';
 import { dates, injections, invalidValues } from './hostile_values.ts';
 import { valuesOf, Written, written } from './values.ts';
 
-/** A request as it is generated: what it picks of earlier answers is filled in as it is sent. */
+/** A generated request. Its Picks are replaced by values of earlier answers when it is sent. */
 export type Plan = {
   name: string;
   method: string;
   path: string;
   params: Record<string, unknown>;
-  /** Raw where a name is given twice, or none. */
+  /** A list, because a name may be missing or appear twice. */
   query: [name: string, value: unknown][];
   headers: Record<string, string>;
-  /** Without one, null. */
+  /** The body, null without one. */
   body: unknown;
-  /** Sent instead of body. */
+  /** If set, it is sent instead of `body`. */
   raw?: string | Uint8Array;
 };
 
@@ -28,7 +28,7 @@ function some(parameters: Parameter[]): fc.Arbitrary<Record<string, unknown>> {
   >;
 }
 
-/** Requests that the document allows. */
+/** Generates requests that the document allows. */
 export function validOf(operation: Operation): fc.Arbitrary<Plan> {
   const { name, method, path, parameters, body } = operation;
   return fc.record({
@@ -44,7 +44,7 @@ export function validOf(operation: Operation): fc.Arbitrary<Plan> {
 
 type Place = { holder: Record<string | number, unknown>; key: string | number };
 
-/** Every value within a body, by where it stands. */
+/** The places of all values in a body. */
 function placesIn(value: unknown): Place[] {
   if (typeof value !== 'object' || value === null || value instanceof Written || 'pick' in value)
     return [];
@@ -52,7 +52,7 @@ function placesIn(value: unknown): Place[] {
   return Object.keys(holder).flatMap((key) => [{ holder, key }, ...placesIn(holder[key])]);
 }
 
-/** A copy of a body with another value, without one, or with one more, in one of its places. */
+/** A copy of a body in which one value is changed, removed or added. */
 function spoiled(body: unknown, how: string, at: number, wrong: string): unknown {
   const root = { body: structuredClonePlain(body) };
   const places = placesIn(root);
@@ -69,7 +69,7 @@ function spoiled(body: unknown, how: string, at: number, wrong: string): unknown
   return root.body ?? null;
 }
 
-// structuredClone() would lose what is to be written as it is.
+// structuredClone() would convert a Written to a plain object.
 function structuredClonePlain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(structuredClonePlain);
   if (typeof value !== 'object' || value === null || value instanceof Written) return value;
@@ -127,7 +127,7 @@ function spoil(plan: Plan, operation: Operation, { where, how, at, wrong, odd }:
   return { ...plan, body: spoiled(plan.body, how, at, wrong) };
 }
 
-/** Requests with one thing wrong, which now and then is none. */
+/** Generates requests with one mistake; sometimes the change happens to be valid. */
 export function invalidOf(operation: Operation): fc.Arbitrary<Plan> {
   const where = fc.constantFrom('body', 'body', 'body', 'path', 'query', 'header');
   return fc
@@ -229,7 +229,7 @@ const tails = fc.constantFrom(
   '#x',
 );
 
-/** Bodies, methods, types and paths that mean nothing. */
+/** Generates requests with meaningless bodies, methods, media types and paths. */
 export function garbageOf(operation: Operation): fc.Arbitrary<Plan> {
   const { parameters } = operation;
   return fc

@@ -8,7 +8,7 @@ import { type Plan, validOf } from './requests.ts';
 import { runs, seeds } from './seeds.ts';
 import { type Target, target } from './target.ts';
 
-/** Parts of what requests carry, which no statement of Tock's has in its own text. */
+/** Parts of the requests' values. None of Tock's statements contains them, so a match shows an injected value. */
 const telling =
   /drop (table|schema)|pg_sleep\(6|truncate tock|public\.owned|a comment|\)\|\|''|x-_\.:y|Queue\.2|z{100}/i;
 
@@ -16,7 +16,7 @@ let at: Target;
 let client: pg.Client;
 const texts = new Set<string>();
 
-/** What it runs, also deep inside of functions, comes back as notices. */
+/** Connects with auto_explain, which reports all statements as notices, also those inside functions. */
 async function overheard({ database }: Service): Promise<Connect> {
   client = await database.connect(database.superUrl);
   await client.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
@@ -33,13 +33,13 @@ beforeAll(async () => {
 });
 afterAll(() => at.tock.database.drop());
 
-test('the ear hears what a function makes of a text', async () => {
+test('auto_explain reports the statements that a function executes', async () => {
   await client.query("do $$ begin execute format('select %L', 'drop table'); end $$");
   expect([...texts].filter((text) => telling.test(text))).not.toEqual([]);
   texts.clear();
 });
 
-test("no text of a caller's becomes part of a statement, however deep", async () => {
+test('no text of a request becomes part of a statement, not even inside functions', async () => {
   const routes = at.operations.filter(({ path }) => path !== '/v1/health');
   const heard = async (plans: Plan[]) => {
     for (const plan of plans) await at.send(plan);
@@ -49,7 +49,7 @@ test("no text of a caller's becomes part of a statement, however deep", async ()
   const property = fc.asyncProperty(fc.tuple(...routes.map(validOf)), heard);
   const numRuns = Math.ceil(runs / 20);
   for (const seed of seeds) await fc.assert(property, { seed, numRuns, endOnFailure: true });
-  // Statements are made for segments: without one there would be nothing to hear.
+  // The check needs statements that name a segment's tables, so there must be some.
   const made = [...texts].filter((text) => /tock\.runs_\d/.test(text));
   expect(made.length).toBeGreaterThan(10);
   expect(await value(at.tock.owner, 'select count(*) > 0 from tock.runs')).toBe(true);

@@ -7,20 +7,20 @@ import { collectKnownIds } from './known_ids.ts';
 import type { Plan } from './requests.ts';
 import { jsonOf } from './values.ts';
 
-/** A request as it went out, and what came of it. */
+/** A request as it was sent, and its answer. */
 export type Sent = {
   plan: Plan;
   path: string;
-  /** To be typed again. */
+  /** A command that repeats the request. */
   curl: string;
-  /** The body's text, where there was one. */
+  /** The text of the body, null without one. */
   text: string | null;
   status: number;
   headers: Headers;
   answer: string;
-  /** The digest before it. */
+  /** The digest before the request. */
   before: string;
-  /** What the database threw meanwhile. */
+  /** The errors that the database threw during the request. */
   errors: { code?: string; message: string }[];
 };
 
@@ -28,14 +28,14 @@ export type Target = {
   tock: Service;
   operations: Operation[];
   send(plan: Plan): Promise<Sent>;
-  /** How a request goes out: in memory, unless a test has it go elsewhere. */
+  /** Sends a request: to the app in this process, unless a test replaces this function. */
   request(path: string, init: RequestInit): Promise<Response>;
-  /** A number that changes with any row of Tock's. */
+  /** A digest of all rows of Tock. */
   digest(): Promise<string>;
 };
 
 const headerText = (value: string) =>
-  // No header bears a control character but a tab.
+  // A header may contain no control character except a tab.
   Buffer.from(
     Buffer.from(value).filter((byte) => byte === 9 || (byte > 31 && byte !== 127)),
   ).toString('latin1');
@@ -55,7 +55,10 @@ const digestOf = (tables: string[]) =>
     )
     .join(' union all ')}) x (d)`;
 
-/** The app on a database of its own, which remembers what it answered and what the database threw; by another way to it, where one is given. */
+/**
+ * Starts the app on a new database. It remembers values of its answers, and errors of the database. `way` may replace
+ * the connection.
+ */
 export async function target(way?: (tock: Service) => Promise<Connect>): Promise<Target> {
   const tock = await service();
   const errors: Sent['errors'] = [];

@@ -2,10 +2,10 @@ import fc from 'fast-check';
 import { instant, type Schema } from './document.ts';
 import { cursors, dates, injections, numbers } from './hostile_values.ts';
 
-/** Stands for what an earlier answer gave, as that is not known when a request is generated. */
+/** Stands for a value of an earlier answer, because that is not known when a request is generated. */
 export type Pick = { pick: string; n: number };
 
-/** JSON that stays as it is written: a number may be more than a double can hold, a key be there twice. */
+/** JSON text that is sent unchanged, because it may have numbers that no double holds, or repeated keys. */
 export class Written {
   readonly text: string;
   constructor(text: string) {
@@ -28,7 +28,7 @@ export function jsonOf(value: unknown): string {
 
 const pick = (of: string): fc.Arbitrary<Pick> => fc.nat(40).map((n) => ({ pick: of, n }));
 
-/** Well-formed, of all planes, without NUL; most short, some as long as may be. */
+/** Generates well-formed Unicode text without NUL. Most texts are short; some have the maximum length. */
 function someText(min: number, max: number): fc.Arbitrary<string> {
   const fitted = (text: string) => {
     const cut = text.replaceAll('\0', '0').slice(0, max).toWellFormed().replaceAll('\ufffd', '?');
@@ -48,7 +48,7 @@ function someText(min: number, max: number): fc.Arbitrary<string> {
   );
 }
 
-/** Any JSON that PostgreSQL keeps, nested up to 500 levels, its numbers as they are written. */
+/** Generates any JSON that PostgreSQL can store, with up to 500 levels, and with numbers in any form. */
 const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(...numbers).map(written),
   someText(0, 2000),
@@ -68,14 +68,14 @@ const anyJson: fc.Arbitrary<unknown> = fc.oneof(
   ),
 );
 
-// Of these patterns whatever fits would mean nothing to the database.
+// For these patterns a random text would be valid but unknown to the database, so known values are used.
 const kept = new Map<RegExp, string>([
   [/^\^\[1-9\]/, 'id'],
   [/0-9a-fA-F/, 'lease'],
   [/0-9a-f\]\{2,/, 'cursor'],
   [/tock_/, 'prefix'],
 ]);
-// Free text that other requests have to hit upon as well, or that few texts are.
+// These fields take a few common values, so that several requests use the same one.
 const often: Record<string, string[]> = {
   concurrency_key: ["it's", 'g'],
   worker: ['w', "o'w"],
@@ -140,7 +140,7 @@ function object(schema: Schema): fc.Arbitrary<unknown> {
   }
   const fields = Object.entries(properties);
   const model = fields.map(([name, part]) => {
-    // A call that waits would have the test wait.
+    // The test would wait as long as the call.
     const value = name === 'wait_seconds' ? fc.constant(0) : valuesOf(part, name);
     const none = { weight: fields.length > 12 ? 8 : 3, arbitrary: fc.constant(absent) };
     return [
@@ -159,7 +159,7 @@ function object(schema: Schema): fc.Arbitrary<unknown> {
     });
 }
 
-/** One of the ways to say when a schedule fires: all of them together are one mistake and always the same. */
+/** Chooses one of the fields that say when a schedule fires, because a schedule with several is always refused. */
 function timing(properties: Record<string, Schema>, names: string[]) {
   if (names.length === 0) return fc.constant<[string, unknown][]>([]);
   return fc
@@ -195,7 +195,7 @@ function ofType(schema: Schema, type: string, name: string): fc.Arbitrary<unknow
   }
 }
 
-/** Values that a schema takes, most of them at an end of what it takes. */
+/** Generates values that a schema accepts; most of them are at a limit. */
 export function valuesOf(schema: Schema, name = ''): fc.Arbitrary<unknown> {
   if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => valuesOf(one, name)));
   if (schema.enum) return fc.constantFrom(...schema.enum);

@@ -1,6 +1,6 @@
 import type { Sent, Target } from './target.ts';
 
-/** What no answer may have in it: a stack, a file, SQL, a constraint, a secret of a key. */
+/** Text that no answer may contain: a stack, a file, SQL, a constraint, a key's secret. */
 const leaks =
   /node_modules|\bat \S+ \(|\.ts:\d|\bselect .{1,80}? from\b|\btock\.\w+\(|PL\/pgSQL|SQLSTATE|_pkey|_fkey|_check\b|_not_null|pg_catalog|tock_[0-9a-f]{8}_/i;
 
@@ -18,15 +18,15 @@ function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): 
   return answer.length > 5_000 ? `${answer.length} characters` : null;
 }
 
-/** All but the metrics are. */
+/** True for JSON. All answers except the metrics are JSON. */
 const isJson = ({ headers }: Sent) => /json/.test(headers.get('content-type') ?? '');
 
-/** What is wrong with an answer by itself; null when nothing is. */
+/** Returns which rule an answer breaks; null if it breaks none. */
 export function violationOf(sent: Sent, { operations, tock }: Target): string | null {
   const { status, answer, plan, errors } = sent;
   if (status >= 500) return 'an error of the server';
   if (status === 401 && !('Authorization' in plan.headers)) return 'its key was ended';
-  // What the database refuses, it refuses in its own words: else it was let through to where it failed.
+  // Tock must refuse an input with a TK code. Any other error means that a check is missing.
   const strange = errors.find(({ code }) => !code?.startsWith('TK'));
   if (strange) return `the database said ${strange.code}: ${strange.message}`;
   if (plan.method === 'HEAD' || plan.method === 'OPTIONS') return null;
@@ -35,12 +35,12 @@ export function violationOf(sent: Sent, { operations, tock }: Target): string | 
     if (wrong) return wrong;
   }
   const operation = operations.find((one) => one.name === plan.name && one.method === plan.method);
-  // A path with something behind it is another route.
+  // A path with an additional part is another route, which the document does not describe.
   if (!operation || (plan.path !== operation.path && status < 400)) return null;
   return operation.judge(status, isJson(sent) ? JSON.parse(answer) : answer);
 }
 
-// With these a task may be another's, or its payload be made of others'.
+// With these options the answered task may be an older one, or its payload may contain results of other tasks.
 const changing = ['unique_key', 'include_results'];
 
 const keptBySql = `select n - 1 as n from unnest($2::text[]) with ordinality i (id, n)
@@ -54,9 +54,9 @@ const keptBySql = `select n - 1 as n from unnest($2::text[]) with ordinality i (
 const shownBySql = `select key as n from jsonb_each($1::jsonb) s
   where key not in ('options', 'push', 'scopes') and key !~ '_at$' and s.value::text !~ '^-?\\d*\\.' and s.value is distinct from 'null' and $2::jsonb -> key is distinct from s.value`;
 
-/** What was sent and isn't there as it was sent; null when all is. */
+/** Returns which part of a request is not stored as it was sent; null if all is. */
 export async function lostContentOf({ plan, status, text, answer }: Sent, { tock }: Target) {
-  // By another method the body means nothing.
+  // With another method the body has no meaning.
   const asked = plan.name === `${plan.method} ${plan.path}`;
   if (status >= 300 || text === null || !asked) return null;
   if (plan.name === 'POST /v1/queues/{queue}/tasks') {

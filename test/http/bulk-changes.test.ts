@@ -12,7 +12,7 @@ const post = async (route: string, body: object = {}, key?: string) =>
   tock.send(`POST ${route}`, { body, ...(key && { key }) });
 const look = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 
-/** Dead tasks of these errors in a queue of their own. */
+/** Creates a queue with dead tasks, one for each error. */
 async function dead(...errors: string[]) {
   const queue = `mind${++count}`;
   const at = `/v1/queues/${queue}`;
@@ -29,7 +29,7 @@ async function dead(...errors: string[]) {
   return { queue, at, ids, id: ids[0] as string, claim };
 }
 
-test('dead tasks are grouped, redriven by error to another queue, and say where from', async () => {
+test('dead tasks are grouped, and redriven by error to another queue', async () => {
   const { at, ids, claim } = await dead('timeout', 'no user', 'timeout');
   const { body } = await tock.send(`GET ${at}/dead`);
   expect(body).toEqual({
@@ -52,7 +52,7 @@ test('dead tasks are grouped, redriven by error to another queue, and say where 
   expect((await tock.send(`GET ${at}/dead?limit=1`)).body.groups).toMatchObject([{ tasks: 1 }]);
 });
 
-test('a redrive in parts ends, though what it runs dies again', async () => {
+test('a redrive in pages ends, even if its tasks die again', async () => {
   const { at } = await dead('a', 'a', 'a', 'a', 'a');
   let cursor: string | null = null;
   let [redriven, calls] = [0, 0];
@@ -71,7 +71,7 @@ test('a redrive in parts ends, though what it runs dies again', async () => {
   });
 });
 
-test('an ended task is run again, and a repeated call gives the same task', async () => {
+test('an ended task is rerun, and a repeated call returns the same task', async () => {
   const { id, ids, claim } = await dead('a', 'b');
   const headers = { 'Idempotency-Key': 'k' };
   const first = await tock.send(`POST /v1/tasks/${id}/rerun`, { headers });
@@ -96,7 +96,7 @@ test('an ended task is run again, and a repeated call gives the same task', asyn
   expect(await post('/v1/tasks/1048576000/rerun')).toMatchObject({ status: 404 });
 });
 
-test("a request id of one tenant's rerun is no other's", async () => {
+test('tenants cannot share the request id of a rerun', async () => {
   const [mine, theirs] = [await dead('a'), await dead('b')];
   const keys = [mine, theirs].map(({ queue }) => tock.makeKey(['enqueue'], [queue]));
   const [first, second] = await Promise.all(keys);
@@ -128,7 +128,7 @@ test('tasks are listed by state, page by page', async () => {
   expect((await next('state=ready&tenant=u')).tasks).toEqual([]);
 });
 
-test('tasks are moved, cancelled and given a priority by what they are', async () => {
+test('tasks are moved, cancelled and reprioritized by filter', async () => {
   const { queue, at, claim } = await dead();
   const tasks = Array.from({ length: 6 }, (_, n) => ({ payload: n, tenant: `t${n % 2}` }));
   const { ids } = (await post(`${at}/tasks`, { tasks })).body;
@@ -150,7 +150,7 @@ test('tasks are moved, cancelled and given a priority by what they are', async (
   expect(await claim()).toMatchObject([{ priority: 0 }, { priority: 0 }]);
 });
 
-test('a queue is purged, and dropped when it is paused', async () => {
+test('a queue is purged, and can be dropped once it is paused', async () => {
   const { at, queue } = await dead('a');
   await post(`${at}/tasks`, { tasks: [{}, {}, { delay_seconds: 60 }] });
   const purged = await post(`${at}/purge`);
@@ -165,7 +165,7 @@ test('a queue is purged, and dropped when it is paused', async () => {
   expect((await tock.send(`DELETE ${at}?force=true`)).body).toMatchObject({ dropped: true });
 });
 
-test("a key for one queue does none of this to another's, nor gives to another", async () => {
+test("a key for one queue can neither change another queue's tasks nor move tasks there", async () => {
   const mine = await tock.makeKey(['enqueue', 'read', 'admin'], ['mine']);
   const { at, id, queue } = await dead('a');
   const [own] = (await post('/v1/queues/mine/tasks', {})).body.ids;
@@ -185,7 +185,7 @@ test("a key for one queue does none of this to another's, nor gives to another",
   await refused(`POST ${at}/purge`, {});
   await refused(`DELETE ${at}?force=true`);
   await post('/v1/tasks/move', { ids: [own], queue });
-  // It was its own, and is no more.
+  // After the move the task is not in the key's queue any more.
   await refused(`GET /v1/tasks/${own}`);
   await refused(`POST /v1/tasks/${own}/cancel`, {});
   expect((await post('/v1/queues/mine/redrive', {}, mine)).body.redriven).toBe(0);

@@ -33,7 +33,7 @@ test("a key for one queue changes, cancels and erases none of another's tasks", 
   }
 });
 
-test("a task that was moved is reached by none of its runs' ids", async () => {
+test("a task that was moved to another queue is not reached by its earlier runs' ids", async () => {
   const id = await enqueue('mine', { delay_seconds: 60 });
   await tock.owner.query("update tock.waiting set due_at = now() - interval '1 s'");
   await tock.owner.query('select tock.promote(p_sweep => true)');
@@ -55,7 +55,7 @@ test("a task that was moved is reached by none of its runs' ids", async () => {
   expect(await state(id)).toBe('waiting');
 });
 
-test('one foreign task among many refuses the whole call', async () => {
+test('one task of another queue makes the whole call fail', async () => {
   const [own, foreign] = [await enqueue('mine', {}), await enqueue('theirs', {})];
   const send = (ids: string[]) => tock.send('POST /v1/tasks/cancel', { body: { ids }, key: mine });
   expect(await send([own, foreign])).toMatchObject({ status: 403 });
@@ -63,14 +63,14 @@ test('one foreign task among many refuses the whole call', async () => {
   expect((await send([own])).body.tasks).toEqual([{ id: own, state: 'cancelled', changed: true }]);
 });
 
-test('a task that is committed after the key was judged is not reached by its id', async () => {
+test("a task that commits after the key's check is not reached by its id", async () => {
   const writer = await tock.database.connect();
   await writer.query('begin');
   const { rows } = await writer.query(
     "select tock.enqueue_task(p_queue => 'theirs', p_delay_seconds => 600) as id",
   );
   const [own, id] = [await enqueue('mine', {}), rows[0].id];
-  // The request's snapshot is taken, and it waits here for its key to be judged.
+  // With this lock the request waits in the check of its key, after it has taken its snapshot.
   await writer.query('lock table tock.keys in access exclusive mode');
   const cancelled = tock.send('POST /v1/tasks/cancel', { body: { ids: [own, id] }, key: mine });
   await waitUntil('the key is asked for', async () => {
@@ -87,7 +87,7 @@ test('a task that is committed after the key was judged is not reached by its id
 test('an unknown key is refused before any of its ids is looked up', async () => {
   const holder = await tock.database.connect();
   await holder.query('begin');
-  // A look-up would wait here, and be cancelled: a 503.
+  // Because of this lock a lookup of an id would wait until its timeout, and the answer would be a 503.
   await holder.query(`set local idle_in_transaction_session_timeout = ${conditionTimeout}`);
   await holder.query('lock table tock.streams, tock.waiting in access exclusive mode');
   const body = { ids: ['1048577'] };

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-/** Tasks in a queue of their own. */
+/** Creates a queue with these tasks. */
 async function enqueue(...tasks: object[]) {
   const queue = `change${++count}`;
   const { body } = await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } });
@@ -22,7 +22,7 @@ const patch = (id: string, body: object) => tock.send(`PATCH /v1/tasks/${id}`, {
 const cancel = (id: string) => tock.send(`POST /v1/tasks/${id}/cancel`, { body: {} });
 const look = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 
-/** A task that is done, and one that is dead. */
+/** Creates a task that is done and one that is dead. */
 async function ended() {
   const { queue, ids, claim } = await enqueue({ payload: 'a' }, { payload: 'b' });
   const { lease } = await claim();
@@ -32,7 +32,7 @@ async function ended() {
   return { queue, done: ids[0] as string, dead: ids[1] as string };
 }
 
-test('a task that is ready or waits is cancelled once, and is claimed by nobody', async () => {
+test('a ready or waiting task is cancelled once and never claimed', async () => {
   const { ids, claim } = await enqueue({}, { delay_seconds: 60 }, { payload: 'left' });
   for (const id of ids.slice(0, 2)) {
     expect(await cancel(id)).toMatchObject({
@@ -48,7 +48,7 @@ test('a task that is ready or waits is cancelled once, and is claimed by nobody'
   expect(state).toBe('found');
 });
 
-test('the worker of a running task hears that it is to be cancelled when it extends', async () => {
+test('the worker of a running task learns of its cancel when it extends the lease', async () => {
   const { id, ids, claim } = await enqueue({}, {});
   const { lease } = await claim();
   const extend = async () => (await tock.send(`POST /v1/leases/${lease}/extend`)).body;
@@ -62,7 +62,7 @@ test('the worker of a running task hears that it is to be cancelled when it exte
   expect((await look(id)).state).toBe('cancelled');
 });
 
-test('what has ended is neither cancelled nor changed, and the answer says how it ended', async () => {
+test('an ended task is neither cancelled nor changed, and the answer has its state', async () => {
   const { done, dead } = await ended();
   for (const [id, state] of [
     [done, 'done'],
@@ -86,7 +86,7 @@ test('what has ended is neither cancelled nor changed, and the answer says how i
   expect(await patch(id, { priority: 0 })).toMatchObject({ status: 409 });
 });
 
-test('many tasks are cancelled in one call; what nobody knows is left out', async () => {
+test('many tasks are cancelled in one call, and the answer omits unknown ids', async () => {
   const { ids, claim } = await enqueue({}, {}, { delay_seconds: 60 });
   await claim(1);
   const { done } = await ended();
@@ -143,7 +143,7 @@ test('a payload changes to null too, and to numbers with all their digits', asyn
   );
 });
 
-test('a change to a running task holds for its next attempt', async () => {
+test('a change to a running task applies to its next attempt', async () => {
   const { id, claim } = await enqueue({ payload: 1 });
   const { lease } = await claim();
   expect((await patch(id, { payload: 2 })).body).toEqual({ id, state: 'running', changed: true });
@@ -151,7 +151,7 @@ test('a change to a running task holds for its next attempt', async () => {
   expect((await claim()).tasks).toMatchObject([{ id, attempt: 2, payload: 2 }]);
 });
 
-test("an ended task's payload, result and errors are erased, not those of one that has not", async () => {
+test('the data of an ended task is erased, and the erasure of another task is refused', async () => {
   const { queue, done, dead } = await ended();
   const erase = (id: string, key = tock.key) =>
     tock.send(`DELETE /v1/tasks/${id}/payload`, { key });
@@ -164,7 +164,7 @@ test("an ended task's payload, result and errors are erased, not those of one th
   expect((await look(id)).payload).toBe('kept');
 });
 
-test('a task that nobody enqueued is not found by any of them', async () => {
+test('cancel, change and erase answer 404 for an unknown id', async () => {
   const at = '/v1/tasks/9223372036854775807';
   for (const [route, body] of [
     [`PATCH ${at}`, { priority: 1 }],

@@ -66,7 +66,7 @@ test('a claim repeated by its request id, or the header, has the same answer', a
   expect(third.body).toEqual(first.body);
 });
 
-test('a claim that waits gets a task of whichever queue it comes to', async () => {
+test('a waiting claim gets a task that is enqueued into any of its queues', async () => {
   const from = tock.statements.length;
   const waiting = claim({ queues: ['quiet', 'later'], wait_seconds: 20 });
   await expect.poll(() => tock.statements.length - from).toBeGreaterThan(3);
@@ -87,7 +87,7 @@ test('a key must be for all of the queues', async () => {
   expect(payloads(body.leases)).toEqual([['mine', ['mine0']]]);
 });
 
-test("a key for one of the queues ends that one's lease alone", async () => {
+test("a key for one of the queues can end only that queue's lease", async () => {
   await enqueue('left', 1);
   await enqueue('right', 1);
   const { body } = await claim({ queues: ['left', 'right'], limit: 2 });

@@ -10,7 +10,7 @@ afterAll(() => tock.database.drop());
 const claim = async (queue: string, body: object = {}) =>
   (await tock.send(`POST /v1/queues/${queue}/claim`, { body })).body;
 
-test("a claim's state is its own, not that of the one before it", async () => {
+test("the state in a claim's answer does not depend on the claim before it", async () => {
   await tock.send('POST /v1/queues/full/tasks', { body: { tasks: [{}, {}] } });
   await tock.send('PUT /v1/queues/still', { body: { paused: true } });
   await tock.send('POST /v1/queues/still/tasks', { body: {} });
@@ -26,14 +26,14 @@ test("a claim's state is its own, not that of the one before it", async () => {
   }
 });
 
-test('a claim repeated by its request id has found something both times', async () => {
+test('a claim repeated by its request id has the state "found" both times', async () => {
   await tock.send('POST /v1/queues/again/tasks', { body: {} });
   const first = await claim('again', { request_id: 'r' });
   expect(first.state).toBe('found');
   expect(await claim('again', { request_id: 'r' })).toEqual(first);
 });
 
-test('a claim finds others at work apart from finding nothing', async () => {
+test('the state of a claim tells busy streams from an empty queue', async () => {
   await tock.send('POST /v1/queues/busy/tasks', { body: { tasks: [{}, {}] } });
   const other = await tock.database.connect();
   await other.query('begin');
@@ -43,7 +43,7 @@ test('a claim finds others at work apart from finding nothing', async () => {
   expect(await claim('busy')).toMatchObject({ state: 'found' });
 });
 
-/** So many cancelled, and one task behind them. */
+/** Enqueues `cancelled` tasks and cancels them, then enqueues one more task. */
 async function behind(queue: string, cancelled: number): Promise<void> {
   for (let left = cancelled; left > 0; left -= 5000) {
     const tasks = Array(Math.min(left, 5000)).fill({});
@@ -53,7 +53,7 @@ async function behind(queue: string, cancelled: number): Promise<void> {
   await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { payload: 'behind' } });
 }
 
-test('a claim that passed over much says: again at once', async () => {
+test('a claim that only skipped cancelled runs has the state "passing"', async () => {
   await behind('passed', 20_000);
   const passing = await claim('passed');
   expect(passing).toMatchObject({ lease: null, state: 'passing', retry_after_seconds: 0 });
@@ -64,19 +64,19 @@ test('a claim that passed over much says: again at once', async () => {
   expect(tock.statements.length - from).toBeLessThanOrEqual(3);
 });
 
-test('a claim that waits goes on by itself while it passes over much', async () => {
+test('a waiting claim continues while it skips cancelled runs', async () => {
   await behind('waited', 25_000);
   const from = tock.statements.length;
   const found = await claim('waited', { wait_seconds: 20 });
   expect(found).toMatchObject({ state: 'found', tasks: [{ payload: 'behind' }] });
   const sent = tock.statements.slice(from);
   expect(sent.length).toBeGreaterThan(2);
-  // Its further looks say that they are no calls of the key's.
+  // The further polls say `p_again`, so that they do not count for the key's rate limit.
   const texts = sent.map(({ text }) => text.replace('p_again => true, ', ''));
   expect(new Set(texts).size).toBe(1);
 });
 
-test('a claim at a limit says so, and when to come back', async () => {
+test('a claim at a limit has the state "limited" and says when to retry', async () => {
   await tock.send('PUT /v1/queues/few', { body: { max_running: 1 } });
   await tock.send('PUT /v1/queues/slow', { body: { rate_limit: 1, rate_seconds: 600 } });
   for (const [queue, least, most] of [
@@ -102,7 +102,7 @@ test('a claim at a limit says so, and when to come back', async () => {
   expect(await tock.send('POST /v1/queues/full/limits/reset')).toMatchObject({ status: 404 });
 });
 
-test('a claim that waits at a limit starts its task when another has ended', async () => {
+test('a waiting claim at a limit gets its task when another one has ended', async () => {
   const body = { max_running: 1 };
   await tock.send('PUT /v1/queues/next', { body });
   await tock.send('POST /v1/queues/next/tasks', { body: { tasks: [{}, {}] } });

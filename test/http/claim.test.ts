@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('a claim that finds nothing says when to come back', async () => {
+test('a claim without tasks says when to retry', async () => {
   const empty = await tock.send('POST /v1/queues/empty/claim', { body: { worker: 'w' } });
   expect(empty).toMatchObject({
     status: 200,
@@ -38,7 +38,7 @@ test('a claim repeated by its request id gives the same tasks', async () => {
   expect(await tock.send('POST /v1/queues/again/claim', { body })).toMatchObject({ status: 409 });
 });
 
-test('a claim takes as many as its limit, for as long as it asks', async () => {
+test('a claim takes up to `limit` tasks, with the requested lease', async () => {
   await tock.send('POST /v1/queues/limit/tasks', { body: { tasks: Array(20).fill({}) } });
   const claimed = await tock.send('POST /v1/queues/limit/claim', {
     body: { limit: 7, lease_seconds: 3600 },
@@ -57,20 +57,20 @@ test('a claim that waits gets a task enqueued later', async () => {
   expect(claimed.body.tasks).toMatchObject([{ payload: 'late' }]);
 });
 
-test('a claim that waits in vain asks fifty times a second at most, and no longer than it said', async () => {
+test('a waiting claim polls at most fifty times a second, and ends at its time limit', async () => {
   const [from, started] = [tock.statements.length, performance.now()];
   const empty = await tock.send('POST /v1/queues/vain/claim', { body: { wait_seconds: 3 } });
   const seconds = (performance.now() - started) / 1000;
   expect(empty.body).toMatchObject({ lease: null, tasks: [] });
   expect(seconds).toBeGreaterThan(2.9);
   const sent = tock.statements.slice(from);
-  // Its further looks say that they are no calls of the key's.
+  // The further polls say `p_again`, so that they do not count for the key's rate limit.
   const texts = sent.map(({ text }) => text.replace('p_again => true, ', ''));
   expect(new Set(texts).size).toBe(1);
   expect(sent.length).toBeLessThanOrEqual(190);
 });
 
-test('a claim stops asking when its client has gone', async () => {
+test('a waiting claim stops polling when its client disconnects', async () => {
   const from = tock.statements.length;
   const client = new AbortController();
   const waiting = tock.send('POST /v1/queues/gone/claim', {
@@ -81,6 +81,6 @@ test('a claim stops asking when its client has gone', async () => {
   client.abort();
   const asked = tock.statements.length;
   await waiting.catch(() => {});
-  // In its thirty seconds it would have asked many times.
+  // A claim that still waited would have polled many times.
   expect(tock.statements.length - asked).toBeLessThan(3);
 });

@@ -13,7 +13,7 @@ const claim = async (queue: string) =>
   (await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: 10 } })).body;
 const concurrencyKeyOf = async (path: string) => (await tock.send(`GET /v1/queues/${path}`)).body;
 
-test('of tasks with one concurrency key one is claimed at a time, and the concurrency key says who', async () => {
+test('tasks with the same concurrency key are claimed one at a time, and the key lists its holder', async () => {
   const ids = await add('limited', [
     { concurrency_key: 'user 1/2' },
     { concurrency_key: 'user 1/2' },
@@ -41,7 +41,7 @@ test('of tasks with one concurrency key one is claimed at a time, and the concur
   expect((await claim('limited')).tasks).toMatchObject([{ id: ids[1] }]);
 });
 
-test('a concurrency key is resized, paused and reset; who may not, and what may not be, is refused', async () => {
+test('a concurrency key is resized, paused and reset, and invalid or forbidden changes are refused', async () => {
   await add(
     'sized',
     Array.from({ length: 4 }, () => ({ concurrency_key: 'k' })),
@@ -88,7 +88,7 @@ test('a concurrency key is resized, paused and reset; who may not, and what may 
   }
 });
 
-test('what a task asks for is shown with it, and a key that is taken gives the task that has it', async () => {
+test('a task shows its options, and a taken unique key returns the task that has it', async () => {
   const asked = {
     concurrency_key: 'g',
     unique_key: 'u',
@@ -106,7 +106,7 @@ test('what a task asks for is shown with it, and a key that is taken gives the t
   expect((await tock.send(`GET /v1/tasks/${id}`)).body.payload).toBe(2);
 });
 
-test('a key whose task is held in an open transaction is a 503 that says to try again', async () => {
+test('a unique key that an open transaction holds gives a 503 with Retry-After', async () => {
   const body = { unique_key: 'held', on_conflict: 'replace', delay_seconds: 100 };
   const [id] = await add('held', [body]);
   const other = await tock.database.connect();

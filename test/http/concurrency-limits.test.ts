@@ -11,7 +11,7 @@ const empty =
   '{"lease":null,"leased_until":null,"tasks":[],"state":"empty","retry_after_seconds":1}';
 const lease = '5e1f7c0a-3b6d-4d58-9a52-7c1e00000001';
 
-/** A database that answers when the test says so. */
+/** A database that answers when the test calls release(). */
 function held() {
   const waiting: (() => void)[] = [];
   const query: Query = async (text) => {
@@ -33,7 +33,7 @@ function held() {
 
 afterEach(() => vi.useRealTimers());
 
-test('enqueues over the places of an isolate are turned away at once, what ends work is not', async () => {
+test("enqueues over the isolate's limit are refused at once, and calls that end work never are", async () => {
   const { send, arrived, release } = held();
   const env = { TOCK_MOST_AT_ONCE: '3' };
   const enqueue = () => send('/v1/queues/q/tasks', env);
@@ -61,7 +61,7 @@ test('enqueues over the places of an isolate are turned away at once, what ends 
   expect((await after).status).toBe(201);
 });
 
-test('a key that takes all places keeps no other out, and others none of those', async () => {
+test('a key that uses up the limit leaves spare slots to other keys', async () => {
   const { send, arrived, release } = held();
   const env = { TOCK_MOST_AT_ONCE: '8' };
   const enqueue = (key: string) => send('/v1/queues/q/tasks', env, '{}', key);
@@ -76,7 +76,7 @@ test('a key that takes all places keeps no other out, and others none of those',
   for (const reply of await Promise.all([...first, ...others])) expect(reply.status).toBe(201);
 });
 
-test('where there is no place the body is not read', async () => {
+test('without a free slot the body is not read', async () => {
   const { send, arrived, release } = held();
   const env = { TOCK_MOST_AT_ONCE: '1' };
   const first = send('/v1/queues/q/tasks', env);
@@ -89,9 +89,9 @@ test('where there is no place the body is not read', async () => {
   await first;
 });
 
-test('large bodies share what an isolate holds, small ones and those that end work come through', async () => {
+test('large bodies share a limit of memory, and small bodies and calls that end work are accepted', async () => {
   const { send, arrived, release } = held();
-  // 160 pieces of 64 KiB, of which each body's first is free.
+  // The limit is 160 pieces of 64 KiB. The first piece of each body is not counted.
   const large = () => `{"payload":"${'x'.repeat(100_000)}"}${' '.repeat(4 * 1024 * 1024)}`;
   const env = { TOCK_MOST_AT_ONCE: '10' };
   const first = [1, 2].map(() => send('/v1/queues/q/tasks', env, large()));
@@ -112,7 +112,7 @@ test('large bodies share what an isolate holds, small ones and those that end wo
   expect((await after).status).toBe(201);
 });
 
-test('calls that wait look from a thirtieth of the places, and are turned away at twice as many', async () => {
+test('polls have a thirtieth of the limit, and waiting calls twice the limit', async () => {
   let looking = 0;
   let most = 0;
   let came = 0;
@@ -121,13 +121,13 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
     let looks = 0;
     return use(async () => {
       if (looks++ === 0) {
-        // None of them ends before all have come.
+        // No call gets its first answer before all calls have arrived.
         if (++came === 120) open();
         await opened;
         return [{ body: empty }];
       }
       most = Math.max(most, ++looking);
-      // So that two of a hundred and twenty meet.
+      // During this pause another poll may start.
       await sleep(5);
       looking--;
       return [{ body: empty }];
@@ -144,7 +144,7 @@ test('calls that wait look from a thirtieth of the places, and are turned away a
   expect(most).toBe(2);
 });
 
-test('a place is free again after two minutes, though nobody said that he left', () => {
+test('a slot that was never released expires after two minutes', () => {
   vi.useFakeTimers();
   const env = { TOCK_MOST_AT_ONCE: '2' };
   expect(enter('rest', env, 'k')).not.toBeNull();

@@ -5,7 +5,7 @@ const MOST = 12;
 let tock: NodeServer;
 let greedy: string;
 let other: string;
-/** Of a task that has ended. */
+/** The id of a task that has ended. */
 let id: string;
 beforeAll(async () => {
   tock = await startNodeServer({ TOCK_MOST_AT_ONCE: String(MOST) });
@@ -30,7 +30,7 @@ const waiting = '{"wait_seconds":30}';
 
 type Kind = [what: string, kind: string, most: number, route: () => string, body?: string];
 
-// What waits here finds something at once, and takes its place all the same.
+// The waiting calls here find a task at once, but they need a slot all the same.
 const kinds: Kind[] = [
   ['enqueues', 'enqueues', MOST, () => 'POST /v1/queues/q/tasks', '{}'],
   ['claims', 'claims', MOST, () => 'POST /v1/queues/full/claim', '{}'],
@@ -40,7 +40,7 @@ const kinds: Kind[] = [
 ];
 
 test.each(kinds)(
-  'one key with all places of a kind leaves another its own: %s',
+  'a key that uses up the limit of a kind does not block another key: %s',
   async (...flooding) => {
     const [, kind, most] = flooding;
     const call = (key: string, [, , , route, body]: Kind) => tock.send(key, route(), body);
@@ -73,14 +73,14 @@ test.each(kinds)(
   },
 );
 
-test('long polls of one key that hold all looks leave another its look', async () => {
-  // What a call that waits sends after its first statement.
+test("a key whose polls use up their limit does not block another key's polls", async () => {
+  // `p_again` is in the statements that a waiting call sends after its first one.
   const { held, release } = tock.hold(greedy, 'p_again => true');
   const poll = (key: string, queue: string) =>
     tock.send(key, `POST /v1/queues/${queue}/claim`, waiting);
   const flood = Array.from({ length: 2 * MOST }, () => poll(greedy, 'asked'));
   try {
-    // A thirtieth of the places, and at least one.
+    // Polls have a thirtieth of the slots, and at least one.
     await expect.poll(held).toBe(1);
     const before = tock.asked(other);
     const found = poll(other, 'own');

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 
-// What is asked here never gets to the database.
+// No request of this file reaches the database.
 const app = createApp((_env, use) => use(async () => []));
 const path = '/v1/queues/q/tasks';
 const listed: Bindings = { TOCK_ORIGINS: 'https://a.example, https://b.example' };
 
-/** What a browser asks before it lets a page call. */
+/** The request that a browser sends before it allows a page's call. */
 const preflight = (origin: string, env: Bindings) =>
   app.request(
     path,
@@ -22,7 +22,7 @@ const preflight = (origin: string, env: Bindings) =>
     env,
   );
 
-test('a page of an origin that is listed may call, and reads when to come again', async () => {
+test('a page of a listed origin may call, and may read Retry-After', async () => {
   for (const origin of ['https://a.example', 'https://b.example']) {
     const asked = await preflight(origin, listed);
     expect(asked.status).toBe(204);
@@ -39,14 +39,14 @@ test('a page of an origin that is listed may call, and reads when to come again'
   }
 });
 
-test('an origin may be listed as the address of its page', async () => {
+test('an origin may be listed with a path', async () => {
   for (const TOCK_ORIGINS of ['https://a.example/', ' https://A.example ,']) {
     const { headers } = await preflight('https://a.example', { TOCK_ORIGINS });
     expect(headers.get('access-control-allow-origin')).toBe('https://a.example');
   }
 });
 
-test('a page of any other origin may not, and neither may any where none is listed', async () => {
+test('pages of other origins may not call, and no page may if none is listed', async () => {
   const strangers: [string, Bindings][] = [
     ['https://c.example', listed],
     ['https://a.example.evil', listed],
@@ -63,7 +63,7 @@ test('a page of any other origin may not, and neither may any where none is list
   }
 });
 
-test('a page that is nobody, and a star, let nobody in', async () => {
+test('an origin `null` and a listed * allow no page', async () => {
   for (const TOCK_ORIGINS of ['null', '*', 'null, *', 'https://*.example', '']) {
     for (const origin of ['null', '*', 'https://a.example', '']) {
       const asked = await preflight(origin, { TOCK_ORIGINS });

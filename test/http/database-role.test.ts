@@ -12,7 +12,7 @@ import { dropMembers, type Member, makeMembers } from '../sql/roles.ts';
 
 let db: Database;
 let members: Member[];
-/** What is asked of the database, by an app of a key. */
+/** The statements that an app with keys sends. */
 const statements: string[] = [];
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ const through =
       return (await client.query(text, values)).rows;
     });
 
-/** An app with the rights of a role that is logged in. */
+/** An app with the rights of the role of its connection. */
 function appOf(role: string) {
   const { client } = members.find((one) => one.role === role) as Member;
   const app = createApp(through(client), undefined, 'database role');
@@ -48,7 +48,7 @@ function appOf(role: string) {
   };
 }
 
-test('an app of the database’s role does what the role may, without a key', async () => {
+test('an app with the rights of the database role needs no key', async () => {
   const [producer, worker, admin] = ['tock_producer', 'tock_worker', 'tock_admin'].map(appOf);
   if (!producer || !worker || !admin) throw new Error('There are three.');
   const from = statements.length;
@@ -75,7 +75,7 @@ test('an app of the database’s role does what the role may, without a key', as
   expect(statements.slice(from).join()).not.toMatch(/authorize\(|http_(enqueue|complete|task)\(/);
 });
 
-test('what a role may not do is refused by the database, and a key is none', async () => {
+test('the database refuses what its role may not do, and a key in the request does not help', async () => {
   for (const [role, route] of [
     ['tock_worker', 'POST /v1/queues/q/tasks'],
     ['tock_producer', 'POST /v1/queues/q/claim'],
@@ -90,7 +90,7 @@ test('what a role may not do is refused by the database, and a key is none', asy
   }
 });
 
-test('no header and no binding has the Worker, or the app on Node, act without a key', async () => {
+test('no header and no binding makes a server act without a key', async () => {
   const names = ['rights', 'authorize', 'authorization', 'TOCK_RIGHTS', 'TOCK_AUTHORIZE'];
   const said = ['database role', 'Bearer database role', 'role'];
   const client = await db.connect();
@@ -119,13 +119,13 @@ test('no header and no binding has the Worker, or the app on Node, act without a
   expect(statements.slice(from)).toEqual([]);
 });
 
-test('nothing that serves a network names the database’s role', () => {
+test('no network server uses the rights of the database role', () => {
   const named = ['functions', 'examples', 'scripts'].flatMap((folder) =>
     readdirSync(join(checkout, folder), { recursive: true })
       .map((file) => `${folder}/${file}`)
       .filter((file) => /\.(ts|mjs|js)$/.test(file) && !file.includes('node_modules'))
       .filter((file) => /database role/.test(readFileSync(join(checkout, file), 'utf8'))),
   );
-  // Where it is defined, and what each verb's statement is without a key.
+  // Only these two files may name it: one defines the statements without a key, the other has the app's option.
   expect(named.filter((file) => !/\/(authorize|app)\.ts$/.test(file))).toEqual([]);
 });

@@ -11,7 +11,7 @@ const post = (path: string, body: object, key?: string) =>
   tock.send(`POST /v1/${path}`, { body, ...(key && { key }) });
 const claim = async (queue: string) => (await post(`queues/${queue}/claim`, {})).body;
 
-test('tasks of one call run in the order they name, and the last is given all results', async () => {
+test('tasks of one call run after their parents, and the last one gets all results', async () => {
   const tasks = [
     { name: 'a', payload: 1 },
     { name: 'b', payload: 2, depends_on: ['a'] },
@@ -66,7 +66,7 @@ test('a key for some queues names no parents of others', async () => {
   expect((await post('queues/open/tasks', task)).status).toBe(201);
 });
 
-test('a key for some queues sees no results, errors or ids of tasks in others by way of its own', async () => {
+test("a key for some queues does not see the data of other queues' tasks through its own tasks", async () => {
   const key = await tock.makeKey(['read'], ['mine']);
   const see = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`, { key })).body;
   const parentsOf = async (id: string, by = key) =>
@@ -120,9 +120,9 @@ test('a key for some queues sees no results, errors or ids of tasks in others by
   expect((await tock.send(search, { key })).body.tasks).toEqual([]);
 });
 
-test('an id that is still to come is not within the reach of a key for some queues', async () => {
+test('a key for some queues cannot name a parent id that does not exist yet', async () => {
   const key = await tock.makeKey(['enqueue', 'read'], ['open']);
-  // Such as it has while it waits. Over HTTP this is a race: the id is given after the key was judged.
+  // The id of a task that does not exist yet. Over HTTP this would be a race between the key's check and the new id.
   const coming = '9007199254740992';
   const judged = tock.owner.query("select tock.check_parents_key($1, $2, 'depends_on')", [
     key,
@@ -135,7 +135,7 @@ test('an id that is still to come is not within the reach of a key for some queu
   expect(await reach(tock.key)).toBe(coming);
 });
 
-test('a task fans out in the statement that completes it, and goes on with what came of it', async () => {
+test('a task spawns others with its completion, and continues with their results', async () => {
   const { ids } = (await post('queues/whole/tasks', { payload: 'book' })).body;
   const { lease } = await claim('whole');
   const spawn = { queue: 'parts', tasks: [{ payload: 1, name: 'one' }], wait: true };
@@ -156,7 +156,7 @@ test('a task fans out in the statement that completes it, and goes on with what 
   ]);
 });
 
-test('what a run spawns is refused like what is enqueued, and so is who may not', async () => {
+test("a spawn is checked like an enqueue: its tasks, and the key's rights", async () => {
   const { ids } = (await post('queues/bad/tasks', {})).body;
   const { lease } = await claim('bad');
   const complete = (spawn: object, key?: string) =>

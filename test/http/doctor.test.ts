@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('the doctor says what is wrong and what to do, and nothing of it when it is mended', async () => {
+test('the doctor reports a problem with a hint, and not any more once it is repaired', async () => {
   const named = async () => {
     const { status, body } = await tock.send('GET /v1/doctor');
     expect(status).toBe(200);
@@ -30,7 +30,7 @@ test('the doctor says what is wrong and what to do, and nothing of it when it is
   expect(await named()).toEqual(before);
 });
 
-test("a Worker's clock that is ahead of the database's or behind is found, and no slow call", async () => {
+test("a difference of the Worker's clock is found, and a slow call is none", async () => {
   const told = async (seconds: number) => {
     const real = Date.now;
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + seconds * 1000);
@@ -48,13 +48,13 @@ test("a Worker's clock that is ahead of the database's or behind is found, and n
   ]);
 });
 
-test('so is the clock of the machine where the command line runs', async () => {
+test("a difference of the command line's clock is found", async () => {
   const start = Date.now();
   expect(await clocks(tock.owner)).toEqual([]);
   expect(await clocks(tock.owner, () => Date.now() - 20_000)).toMatchObject([
     { finding: 'the clocks differ', detail: expect.stringContaining('of this machine') },
   ]);
-  // A call of an hour may have been answered at any time of it.
+  // During a call of an hour the database may have read its clock at any time, so no difference is certain.
   let call = 0;
   expect(await clocks(tock.owner, () => start + 1_800_000 * (call++ === 0 ? -1 : 1))).toEqual([]);
 });

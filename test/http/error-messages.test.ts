@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createApp } from '../../functions/http/app.ts';
 
-// What is refused here never gets to the database.
+// No request of this file reaches the database.
 const app = createApp((_env, use) => use(async () => []));
 
 type Schema = {
@@ -54,7 +54,7 @@ const wrong = [
   ...[[], [1], [null], {}, { foo: 1 }],
 ];
 
-/** Bodies that hold each wrong value in each place there is. */
+/** Generates bodies with each wrong value in each place of the schema. */
 function* wrongBodies(
   { $ref, anyOf = [], items, properties = {} }: Schema,
   put: (value: unknown) => unknown = (value) => value,
@@ -69,7 +69,7 @@ function* wrongBodies(
   }
 }
 
-test.each(bodies)('%s says of whatever is wrong what it should be, once', async (route, schema) => {
+test.each(bodies)('%s says once for each wrong field what is allowed', async (route, schema) => {
   let refused = 0;
   for (const wrong of wrongBodies(schema)) {
     const sent = JSON.stringify(wrong);
@@ -77,7 +77,7 @@ test.each(bodies)('%s says of whatever is wrong what it should be, once', async 
     if (status !== 422) continue;
     refused++;
     const { field, detail, errors = [{ field, detail }] } = body;
-    // "Invalid input: expected object, received number" and the like are zod's.
+    // zod's own messages, such as "Invalid input: expected object, received number", contain these words.
     for (const error of errors)
       expect(error.detail, sent).not.toMatch(/invalid|expected|received/i);
     const told = errors.map((error) => `${error.field}: ${error.detail}`);
@@ -93,7 +93,7 @@ const forms = bodies.map(([route, schema]) => {
   return [route, names.length > 0 ? names : ['none']] as const;
 });
 
-test.each(forms)('%s names its options where there is none of a name', async (route, names) => {
+test.each(forms)('%s lists its options for an unknown one', async (route, names) => {
   const { body } = await send(route, '{"foo": 1}');
   const { errors = [] } = body;
   const said = errors.filter(({ field }) => field === 'foo');
@@ -103,7 +103,7 @@ test.each(forms)('%s names its options where there is none of a name', async (ro
   expect(named?.sort()).toEqual([...names].sort());
 });
 
-test('a change that is unknown or wrong is all that is told of', async () => {
+test('only the unknown or invalid change is reported', async () => {
   for (const [body, field] of [
     ['{"foo": 1}', 'foo'],
     ['{"priority": "x"}', 'priority'],
@@ -113,17 +113,17 @@ test('a change that is unknown or wrong is all that is told of', async () => {
   }
 });
 
-test('scopes that are none are told which there are', async () => {
+test('an unknown scope is refused with the list of scopes', async () => {
   const { body } = await send('POST /v1/keys', '{"name": "k", "scopes": []}');
   expect(body.detail).toBe('scopes: a list of one or more of enqueue, claim, read, admin');
 });
 
-test('an option in the query string is told that none belongs there', async () => {
+test('a query string is refused by a route without options', async () => {
   const { body } = await send('POST /v1/queues/q/tasks?priority=1', '{}');
   expect(body.detail).toBe('priority: this route has no options in its query string');
 });
 
-test('a body that is missing or no JSON is told what to send, in our words', async () => {
+test("a missing body or one that is not JSON is refused with Tock's own message", async () => {
   const hint = 'Send one JSON object in UTF-8; GET /openapi.json describes the route.';
   for (const [body, detail] of [
     [undefined, 'The request has no body.'],

@@ -13,18 +13,18 @@ afterAll(() => tock.database.drop());
 const log = vi.spyOn(console, 'error').mockImplementation(() => {});
 afterEach(() => log.mockClear());
 
-/** An app whose database is not there, or not this one. */
+/** Sends a request to an app with this database URL, which leads to no database or to another one. */
 async function without(DATABASE_URL: string, path: string) {
   const app = createApp((_env, use) => connect({ DATABASE_URL }, use));
   return app.request(path, { headers: { authorization: `Bearer ${tock.key}` } });
 }
 
-test('anybody may ask whether the database answers', async () => {
+test('the health check needs no key', async () => {
   const reply = await tock.send('GET /v1/health', { key: null });
   expect(reply).toMatchObject({ status: 200, body: { status: 'ok', database: 'reachable' } });
 });
 
-test('a probe that is answered leaves no timer behind', async () => {
+test('a health check leaves no timer behind', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     const app = createApp((_env, use) => use(async () => []));
@@ -35,7 +35,7 @@ test('a probe that is answered leaves no timer behind', async () => {
   }
 });
 
-test('without a database the answer is 503 and when to try again, nothing of the inside', async () => {
+test('without a database the answer is a 503 with Retry-After and without internal details', async () => {
   const wrong = new URL(tock.database.edgeUrl);
   wrong.port = '1';
   const other = new URL(tock.database.edgeUrl);
@@ -57,7 +57,7 @@ test('without a database the answer is 503 and when to try again, nothing of the
   expect(log.mock.calls.join()).not.toContain(new URL(tock.database.edgeUrl).password);
 });
 
-test('an accident inside is a 500 that tells nothing of it', async () => {
+test('an unexpected error is a 500 without its message', async () => {
   const app = createApp(() => Promise.reject(new Error('secret detail')));
   const reply = await app.request('/v1/queues', { headers: { authorization: 'Bearer k' } });
   expect(reply.status).toBe(500);
@@ -65,7 +65,7 @@ test('an accident inside is a 500 that tells nothing of it', async () => {
   expect(log.mock.calls.join()).toContain('secret detail');
 });
 
-test('a route that is not there is a 404, a method that is not is a 405 with those that are', async () => {
+test('an unknown route is a 404, and an unknown method a 405 with the allowed ones', async () => {
   expect(await tock.send('GET /v1/nothing')).toMatchObject({
     status: 404,
     body: { type: 'urn:tock:problem:not-found' },
@@ -76,7 +76,7 @@ test('a route that is not there is a 404, a method that is not is a 405 with tho
   expect(wrong.headers.get('content-type')).toBe('application/problem+json');
 });
 
-test('no answer is cached or sniffed, and each has a request id, the one sent if there was one', async () => {
+test('each answer forbids caching and sniffing, and has a request id', async () => {
   for (const route of ['GET /v1/health', 'GET /v1/nothing', 'POST /v1/queues', 'POST /v1/tick']) {
     const { headers } = await tock.send(route, { headers: { 'X-Request-Id': 'mine' } });
     expect(headers.get('x-request-id'), route).toBe('mine');

@@ -18,7 +18,7 @@ const listed = async (prefix: string) =>
     (one: { prefix: string }) => one.prefix === prefix,
   );
 
-test('a key is made with all that limits it, and listed with it', async () => {
+test('a key is created with all its limits, and listed with them', async () => {
   const { key, prefix } = await make({
     scopes: ['read', 'enqueue'],
     queues: ['q'],
@@ -49,14 +49,14 @@ test.each([
   [{ expires_in_seconds: 0 }, 'expires_in_seconds'],
   [{ expires_at: '2001-01-01T00:00:00Z' }, 'expires_at'],
   [{ expires_at: 'soon' }, 'expires_at'],
-])('a key with %j is not made', async (options, field) => {
+])('a key with %j is refused', async (options, field) => {
   const refused = await tock.send('POST /v1/keys', {
     body: { name: 'k', scopes: ['read'], ...options },
   });
   expect(refused).toMatchObject({ status: 422, body: { field } });
 });
 
-test('a key that is revoked between two requests is refused in the second, on a kept connection', async () => {
+test('a key that is revoked between two requests on one connection is refused in the second', async () => {
   const { key, prefix } = await make({});
   const server = createServer(async (request, response) => {
     const [method = 'GET', path = '/'] = [request.method, request.url];
@@ -123,7 +123,7 @@ test("a key's name, expiry and rate are changed, and nothing else", async () => 
   expect(none.status).toBe(404);
 });
 
-test('over its rate a key gets 429 with Retry-After and how many it may', async () => {
+test('over its rate a key gets a 429 with Retry-After and its limit', async () => {
   const { key } = await make({ rate_limit: 2, rate_seconds: 86_400 });
   expect([(await look(key)).status, (await look(key)).status]).toEqual([404, 404]);
   const refused = await look(key);
@@ -139,7 +139,7 @@ test('over its rate a key gets 429 with Retry-After and how many it may', async 
   expect(refused.body.hint).toBe(`Try again in ${after} seconds`);
 });
 
-test('a claim that waits is one request, however often it looks', async () => {
+test('a waiting claim counts as one request, however often it polls', async () => {
   const { key, prefix } = await make({ scopes: ['claim'], rate_limit: 2, rate_seconds: 86_400 });
   const sent = tock.statements.length;
   const claiming = tock.send('POST /v1/queues/none/claim', { key, body: { wait_seconds: 30 } });
@@ -152,7 +152,7 @@ test('a claim that waits is one request, however often it looks', async () => {
   expect(rows).toEqual([{ count: 1 }]);
 });
 
-test('a client that is over its rate comes back when it may, with the same request', async () => {
+test('the client repeats a call over the rate after Retry-After', async () => {
   const { key, prefix } = await make({
     scopes: ['enqueue', 'read'],
     rate_limit: 1,
@@ -166,7 +166,7 @@ test('a client that is over its rate comes back when it may, with the same reque
       const { pathname } = new URL(url);
       const reply = await tock.send(`${init.method} ${pathname}`, { key, raw: String(init.body) });
       statuses.push(reply.status);
-      // As the next window would.
+      // A higher limit lets the next call through, as the next period of the rate would.
       await tock.owner.query('select tock.update_key($1, $2)', [prefix, '{"rate_limit": 2}']);
       const headers = new Headers(reply.headers);
       if (reply.status === 429) headers.set('retry-after', '1');
@@ -178,7 +178,7 @@ test('a client that is over its rate comes back when it may, with the same reque
   expect(statuses).toEqual([429, 201]);
 });
 
-test('audit log entries are listed with the key whose call it was, a part at a time', async () => {
+test('the audit log is listed with the key of each call, page by page', async () => {
   const admin = await make({ name: 'boss', scopes: ['admin'] });
   await tock.send('PUT /v1/queues/acted', { key: admin.key, body: { max_attempts: 2 } });
   await tock.send('POST /v1/queues/acted/purge', { key: admin.key, body: {} });

@@ -4,7 +4,7 @@ import { allScopes, type Service, service } from './service.ts';
 let tock: Service;
 const lease = '00000000-0000-4000-8000-000000000000';
 
-/** Every route and the scope it asks for. */
+/** Every route and the scope that it needs. */
 const scopes = [
   ['POST /v1/queues/q/tasks', 'enqueue'],
   ['POST /v1/queues/q/claim', 'claim'],
@@ -58,7 +58,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test.each(scopes)('%s asks for the scope %s', async (route, scope) => {
+test.each(scopes)('%s needs the scope %s', async (route, scope) => {
   const others = allScopes.filter((other) => other !== scope);
   const refused = await tock.send(route, { ...body(route), key: await tock.makeKey(others) });
   expect(refused).toMatchObject({
@@ -85,7 +85,7 @@ test.each(scopes)('%s without a key, or with a wrong one, is refused', async (ro
   }
 });
 
-test('a key for one queue does nothing in another, nor with its leases and tasks', async () => {
+test('a key for one queue cannot use another queue, or its leases and tasks', async () => {
   const key = await tock.makeKey(allScopes, ['mine']);
   const enqueued = await tock.send('POST /v1/queues/theirs/tasks', { body: { payload: 1 } });
   const claimed = await tock.send('POST /v1/queues/theirs/claim');
@@ -116,14 +116,14 @@ test('a key for one queue does nothing in another, nor with its leases and tasks
   }
 });
 
-test('a scope that stands twice is stored once', async () => {
+test('a repeated scope is stored once', async () => {
   const { body } = await tock.send('POST /v1/keys', {
     body: { name: 'twice', scopes: ['read', 'claim', 'read'] },
   });
   expect(body.scopes).toEqual(['read', 'claim']);
 });
 
-test('a key can be made, listed and ended over HTTP, and is shown only once', async () => {
+test('a key is created, listed and revoked over HTTP, and its secret is shown only once', async () => {
   const made = await tock.send('POST /v1/keys', {
     body: { name: 'w', scopes: ['read'], queues: ['a'] },
   });

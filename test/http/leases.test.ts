@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-/** A lease over so many fresh tasks, in a queue of its own. */
+/** Creates a queue with new tasks, and claims all of them in one lease. */
 async function lease(tasks: number, options: object = {}) {
   const queue = `lease${++count}`;
   const body = { tasks: Array.from({ length: tasks }, (_, n) => ({ payload: n, ...options })) };
@@ -26,21 +26,21 @@ test('a whole lease is completed by an empty object, or by no body at all', asyn
   expect((await second.end('complete')).body).toEqual({ completed: 2, refused: [] });
 });
 
-test('completing again with the same content gets the same answer', async () => {
+test('a repeated completion with the same content gets the same answer', async () => {
   const { ids, end } = await lease(2);
   const results = ids.map((id) => ({ id, result: id }));
   expect((await end('complete', { results })).body).toEqual({ completed: 2, refused: [] });
   expect((await end('complete', { results })).body).toEqual({ completed: 2, refused: [] });
 });
 
-test("a part of a lease is completed, and an id that is not the lease's is named", async () => {
+test('a part of a lease is completed, and ids of other leases are refused by name', async () => {
   const { ids, end } = await lease(2);
   const other = await lease(1);
   const results = [{ id: ids[0] }, { id: other.ids[0] }];
   expect((await end('complete', { results })).body).toEqual({ completed: 1, refused: other.ids });
 });
 
-test('a lease that is unknown or was lost can do nothing', async () => {
+test('an unknown or lost lease is a 409 for every call', async () => {
   const { end, queue } = await lease(1);
   await tock.owner.query(
     "update tock.leases set leased_until = now() - interval '1 minute' where closed_at is null",
@@ -56,7 +56,7 @@ test('a lease that is unknown or was lost can do nothing', async () => {
   expect(again.body.tasks).toMatchObject([{ attempt: 2 }]);
 });
 
-test('runs fail with an error of their own and are tried again when asked', async () => {
+test('runs fail with an error each, and are retried after the given delay', async () => {
   const { ids, end, queue } = await lease(2);
   const failures = [
     { id: ids[0], error: { name: 'Oops', message: 'no' }, retry_in_seconds: 0 },
@@ -69,23 +69,23 @@ test('runs fail with an error of their own and are tried again when asked', asyn
   expect(again.body.tasks).toMatchObject([{ id: ids[0], attempt: 2 }]);
 });
 
-test('a whole lease fails by one object, or by nothing at all', async () => {
+test('a whole lease fails with one error, or with an empty body', async () => {
   const [first, second] = [await lease(2), await lease(2)];
   const failed = await first.end('fail', { error: 'all', fatal: true });
   expect(failed.body).toEqual({ failed: 2, dead: 2, refused: [] });
   expect((await second.end('fail')).body).toEqual({ failed: 2, dead: 0, refused: [] });
 });
 
-test('runs are released unharmed, some or all, and come again as the same attempt', async () => {
+test('runs are released, some or all, and are claimed again as the same attempt', async () => {
   const { ids, end, queue } = await lease(3);
   expect((await end('release', { ids: [ids[1]] })).body).toEqual({ released: 1, refused: [] });
-  // All of them: the one released before counts again, as in any repeated call.
+  // The count is 3, because a repeated call counts the task that was released before, too.
   expect((await end('release')).body).toEqual({ released: 3, refused: [] });
   const again = await tock.send(`POST /v1/queues/${queue}/claim`, { body: { limit: 3 } });
   expect(again.body.tasks.map((task: { attempt: number }) => task.attempt)).toEqual([1, 1, 1]);
 });
 
-test("a lease's end moves", async () => {
+test('extend moves the end of a lease', async () => {
   const { end, until } = await lease(2);
   const extended = await end('extend', { lease_seconds: 600 });
   expect(extended.body).toMatchObject({ runs: 2 });
@@ -93,13 +93,13 @@ test("a lease's end moves", async () => {
   expect((await end('extend')).status).toBe(200);
 });
 
-test("a lease's end never moves back", async () => {
+test('extend never moves the end of a lease back', async () => {
   const { end } = await lease(1);
   const { body } = await end('extend', { lease_seconds: 600 });
   expect((await end('extend', { lease_seconds: 1 })).body).toEqual(body);
 });
 
-test('extend counts runs as claimed, of each priority that has one left', async () => {
+test('extend counts the runs of each priority that has runs left', async () => {
   const queue = 'counted';
   const tasks = [{ priority: 0 }, { priority: 0 }, { priority: 5 }, { priority: 5 }];
   const { body } = await tock.send(`POST /v1/queues/${queue}/tasks`, { body: { tasks } });
@@ -115,7 +115,7 @@ test('extend counts runs as claimed, of each priority that has one left', async 
   }
 });
 
-test('a worker says with extend how far its tasks are, and whoever asks for them sees it', async () => {
+test('extend reports progress, and the task shows it', async () => {
   const tasks = [{ payload: 1 }, { payload: 2 }];
   const { body } = await tock.send('POST /v1/queues/told/tasks', { body: { tasks } });
   const [one, two] = body.ids;

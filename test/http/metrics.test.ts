@@ -9,7 +9,7 @@ let tock: Service;
 const count = () => tock.owner.query('select tock.collect_metrics()');
 const post = (route: string, body: object = {}) => tock.send(`POST ${route}`, { body });
 
-/** Of four tasks one is ready, one runs, one is done and one is dead; another waits. */
+/** Creates a ready task, a running one, a done one, a dead one and a waiting one. */
 beforeAll(async () => {
   tock = await service();
   const tasks = [{}, {}, {}, {}, { delay_seconds: 3600 }];
@@ -42,7 +42,7 @@ const samples = (family: Family | undefined) =>
     ]),
   );
 
-test('what Prometheus reads is OpenMetrics, and says what there is and what has happened', async () => {
+test('/metrics is valid OpenMetrics, with depths and counters', async () => {
   const families = await scrape();
   const all = Object.assign({}, ...[...families.values()].map(samples));
   expect(all).toMatchObject({
@@ -74,7 +74,7 @@ test('what Prometheus reads is OpenMetrics, and says what there is and what has 
   expect(all['tock_maintenance_job_late_seconds prune']).toBe(0);
 });
 
-test('the parser of this test knows what is wrong', async () => {
+test("this file's parser of OpenMetrics finds mistakes", async () => {
   const { text } = await tock.send('GET /metrics');
   for (const [find, replace, why] of [
     ['# EOF\n', '', 'the end'],
@@ -92,21 +92,21 @@ test('the parser of this test knows what is wrong', async () => {
   }
 });
 
-test("a label's value has its quotes, backslashes and ends of lines escaped", async () => {
+test('quotes, backslashes and newlines in labels are escaped', async () => {
   const name = 'a "b" \\ c\nd';
   const { rows } = await tock.owner.query('select tock.label($1) as label', [name]);
   const text = `# HELP a b\n# TYPE a gauge\na{queue=${rows[0].label}} 1\n# EOF\n`;
   expect(parse(text).get('a')?.samples[0]?.labels).toEqual({ queue: name });
 });
 
-test('counters never go back, also when what they counted is gone', async () => {
+test('counters never decrease, even after their tasks are dropped', async () => {
   const before = samples((await scrape()).get('tock_runs_started'));
   await tock.owner.query('delete from tock.queue_metrics');
   await count();
   expect(samples((await scrape()).get('tock_runs_started'))).toEqual(before);
 });
 
-test('a key for some queues sees the series of those, and nothing of all', async () => {
+test('a key for some queues sees only the series of these queues, and no totals', async () => {
   const key = await tock.makeKey(['read'], ['shop']);
   for (const route of ['GET /metrics', 'GET /v1/series', 'GET /v1/overview']) {
     expect(await tock.send(route, { key }), route).toMatchObject({ status: 403 });
@@ -118,7 +118,7 @@ test('a key for some queues sees the series of those, and nothing of all', async
 });
 
 test('the overview has each queue with rates, and its last half hour by the minute', async () => {
-  // What happened was two minutes ago, and the round is of now.
+  // Dates the collected activity back by two minutes, while the depths are those of now.
   await post('/v1/queues/shop/tasks', { tasks: [{}, {}, {}] });
   await count();
   const ago = "date_trunc('minute', finished_at) - interval '2 minutes' from tock.metrics_progress";
@@ -160,7 +160,7 @@ test('the overview has each queue with rates, and its last half hour by the minu
 const folder = join(import.meta.dirname, '../../monitoring');
 const read = (file: string) => readFileSync(join(folder, file), 'utf8');
 
-test('what the dashboard and the alerts name is there, under the labels they name', async () => {
+test('the metrics and labels that the dashboard and the alerts use exist', async () => {
   const families = await scrape();
   const known = new Set(
     [...families.values()].flatMap((one) => one.samples.map(({ name }) => name)),
@@ -189,7 +189,7 @@ test.each([
   ['from=2030-01-02T00:00:00Z&to=2030-01-01T00:00:00Z', 'to'],
   ['step_seconds=61', 'step_seconds'],
   ['from=2000-01-01T00:00:00Z&step_seconds=3600', 'step_seconds'],
-])('a series is of instants from 1970 on, and of so many points: not %s', async (query, field) => {
+])('a series refuses instants before 1970 and too many points: %s', async (query, field) => {
   for (const path of ['/v1/series', '/v1/queues/q/series']) {
     const { status, body } = await tock.send(`GET ${path}?${query}`);
     expect([path, status, body.field]).toEqual([path, 422, field]);

@@ -8,16 +8,16 @@ import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 import { freshDatabase } from '../database.ts';
 
-/** The app on a Node server that streams bodies, as examples/node-server does, with a database of its own. */
+/** The app on a Node server that streams bodies, as examples/node-server does, with a new database. */
 export type NodeServer = {
   owner: pg.Client;
   makeKey(): Promise<string>;
   send(key: string, route: string, body?: BodyInit): Promise<Response>;
-  /** Writes bytes on a connection of their own; `answer` is the status line's number, or null when it closed without. */
+  /** Writes bytes on a new connection. `answer` is the status, or null if the connection closed without an answer. */
   write(...parts: (string | Buffer)[]): { socket: Socket; answer: Promise<number | null> };
-  /** How many statements of this key have been answered. */
+  /** The number of answered statements of this key. */
   asked(key: string): number;
-  /** From now on the database is slow for this key: statements with these words wait until what is returned is called. */
+  /** From now on the key's statements that contain these words wait until release() is called. */
   hold(key: string, words: string): { held(): number; release(): void };
   close(): Promise<void>;
 };
@@ -55,7 +55,7 @@ export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServ
     const request = new Request(`http://tock${incoming.url}`, { ...init, body });
     const response = await app.fetch(request, bindings);
     const headers = Object.fromEntries(response.headers);
-    // Behind a body that is left unread nothing is heard.
+    // After a body that was not read to its end, the connection cannot carry another request.
     if (!incoming.complete) headers.connection = 'close';
     outgoing.writeHead(response.status, headers);
     outgoing.end(Buffer.from(await response.arrayBuffer()));

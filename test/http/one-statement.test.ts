@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('every request is one statement: check and work together', async () => {
+test("every request is one statement with the key's check and the work", async () => {
   const statements = async (route: string, body?: unknown) => {
     const from = tock.statements.length;
     const { status, ...reply } = await tock.send(route, { body });
@@ -87,18 +87,18 @@ test('every request is one statement: check and work together', async () => {
     await statements('POST /v1/tick', {}),
   ];
   for (const { sent } of [enqueued, made, ...rest]) {
-    // These judge the key themselves, before anything else.
+    // These functions check the key themselves, before anything else.
     if (/^select tock\.http_(enqueue|complete)\(p_key => \$1, [^()]*\) as body$/.test(sent))
       continue;
     expect(sent).toContain('tock.authorize(p_key => $1');
-    // Without this the planner might still run the check first, or might not.
+    // Without this text PostgreSQL may run the verb before the check.
     expect(sent).toContain('where key.allowed offset 0');
   }
   const health = await statements('GET /v1/health');
   expect(health.sent).toBe('select 1 as one');
 });
 
-test('of a body over 8 KiB the key is asked first, once in ten seconds, and judged with the work all the same', async () => {
+test('for a body over 8 KiB the key is checked before it is read, and again with the work', async () => {
   const from = tock.statements.length;
   const body = { payload: 'x'.repeat(9000) };
   const key = await tock.makeKey(['enqueue']);
@@ -118,14 +118,14 @@ test('of a body over 8 KiB the key is asked first, once in ten seconds, and judg
   expect(tock.statements.at(-1)?.text).toContain('known_key');
 });
 
-test('a key is judged before the verb does anything', async () => {
+test('the key is checked before the verb does anything', async () => {
   const key = await tock.makeKey(['read']);
   const { rows: before } = await tock.owner.query(
     'select last_value, is_called from tock.positions',
   );
   const refused = await tock.send('POST /v1/queues/unheard/tasks', { key, body: { payload: 1 } });
   expect(refused.status).toBe(403);
-  // A sequence keeps its value even when the statement is undone: the verb never ran.
+  // An enqueue advances this sequence, and a rollback does not undo that. So the verb has not run at all.
   const { rows: after } = await tock.owner.query(
     'select last_value, is_called from tock.positions',
   );

@@ -9,7 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('the OpenAPI document is for anybody and names every route', async () => {
+test('the OpenAPI document needs no key and has every route', async () => {
   const { status, body } = await tock.send('GET /openapi.json', { key: null });
   expect(status).toBe(200);
   expect(body.openapi).toBe('3.1.0');
@@ -98,7 +98,7 @@ test('the OpenAPI document is for anybody and names every route', async () => {
   ]);
 });
 
-/** Every object in a document. */
+/** Generates every object in a document. */
 function* objects(value: unknown): Generator<Record<string, unknown>> {
   if (typeof value !== 'object' || value === null) return;
   yield value as Record<string, unknown>;
@@ -115,7 +115,7 @@ test('every pattern in the document matches its example', async () => {
   }
 });
 
-test('the document says what is not to be guessed of a lease', async () => {
+test('the document explains how a lease behaves', async () => {
   const { paths } = (await tock.send('GET /openapi.json')).body;
   const { fail, extend } = {
     fail: paths['/v1/leases/{lease}/fail'].post,
@@ -136,7 +136,7 @@ test('the options of a task over HTTP are those that the database checks', async
   );
 });
 
-test('the document says what is validated: limits, unknown options, the problem answer', async () => {
+test('the document has the limits, the ban on unknown options, and the problem answer', async () => {
   const { body } = await tock.send('GET /openapi.json');
   const claim = body.paths['/v1/queues/{queue}/claim'].post;
   const { schema } = claim.requestBody.content['application/json'];
@@ -172,7 +172,7 @@ test('the document says what is validated: limits, unknown options, the problem 
   expect(body.components.securitySchemes.key).toMatchObject({ type: 'http', scheme: 'bearer' });
 });
 
-test("a route's options in the query string stand in the document, with their bounds", async () => {
+test('the document has the parameters of query strings with their limits', async () => {
   const { paths } = (await tock.send('GET /openapi.json')).body;
   expect(paths['/v1/tasks/{id}'].get.parameters).toContainEqual({
     name: 'wait_seconds',
@@ -182,6 +182,6 @@ test("a route's options in the query string stand in the document, with their bo
   });
 });
 
-test('the types of what goes over the wire are made of the document: npm run wire', async () => {
+test('client/wire.ts is generated from the document: npm run wire', async () => {
   expect(readFileSync(wireFile, 'utf8')).toBe(await wireTypes());
 });

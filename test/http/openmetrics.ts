@@ -80,7 +80,7 @@ function check(family: Family): Family {
   return family;
 }
 
-/** Reads OpenMetrics text (1.0.0), as strictly as it says; throws where a rule is broken. */
+/** Parses OpenMetrics text (1.0.0). Throws if the text breaks a rule of the specification. */
 export function parse(text: string): Map<string, Family> {
   if (!text.endsWith('\n# EOF\n')) refuse('the end', text.slice(-20));
   const families = new Map<string, Family>();

@@ -33,12 +33,12 @@ test.each([
     const refused = await enqueue('q', body);
     expect(refused).toMatchObject({ status: 422, body: { field } });
     expect(refused.body.detail).toContain('up to 262144 bytes of JSON');
-    // A sequence keeps its value though the statement is undone.
+    // An enqueue advances this sequence, and a rollback does not undo that. So no task was stored even for a moment.
     expect(await drawn()).toEqual(before);
   },
 );
 
-test("it is refused before a tenant's tasks are looked through", async () => {
+test("a payload that is too large is refused before a tenant's tasks are counted", async () => {
   const others = { tasks: [{ tenant: 'other' }, large] };
   expect(await enqueue('q', others, tenants)).toMatchObject({
     status: 422,
@@ -46,7 +46,7 @@ test("it is refused before a tenant's tasks are looked through", async () => {
   });
   const fits = { tasks: [{ tenant: 'other' }, { payload: 'x'.repeat(262_142) }] };
   expect((await enqueue('q', fits, tenants)).status).toBe(403);
-  // A key that may not enqueue here hears nothing of sizes.
+  // A key that may not enqueue here gets a 403, and no error about the size.
   const reader = await tock.makeKey(['read']);
   expect((await enqueue('q', others, reader)).status).toBe(403);
 });
@@ -55,7 +55,7 @@ test.each([
   ['for all tenants', () => tock.key],
   ['for one tenant', () => tenants],
 ])(
-  'a repeated call is given its ids, though its queue takes less by now: a key %s',
+  "a repeated call returns its ids, even if the queue's limit is smaller now: a key %s",
   async (whom, key) => {
     const queue = `less-${whom.replaceAll(' ', '-')}`;
     const body = { payload: 'x'.repeat(262_142), request_id: 'r' };
@@ -68,7 +68,7 @@ test.each([
   },
 );
 
-test('a queue that takes more is given more', async () => {
+test('a queue with a higher limit accepts larger payloads', async () => {
   await tock.send('PUT /v1/queues/roomy', { body: { max_payload_bytes: 1_000_000 } });
   expect((await enqueue('roomy', large)).status).toBe(201);
   expect((await enqueue('roomy', large, tenants)).status).toBe(201);

@@ -17,7 +17,7 @@ const complete = (lease: string, body: object) =>
   tock.send(`POST /v1/leases/${lease}/complete`, { body });
 const look = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 
-test('a task goes through three stages, and tells its way', async () => {
+test('a task passes through three stages, and shows them', async () => {
   const [id] = (await add({ payload: 1, pipeline })).body.ids;
   for (const [n, queue] of pipeline.entries()) {
     const { lease, tasks } = await claim(queue);
@@ -39,7 +39,7 @@ test('a task goes through three stages, and tells its way', async () => {
   });
 });
 
-test('a result names a stage, or ends the task; a whole lease goes to the next', async () => {
+test('a result names the next stage or ends the task, and a whole lease continues in the next stage', async () => {
   const [jumps, ends, goes] = (await add({ tasks: [{ pipeline }, { pipeline }, { pipeline }] }))
     .body.ids;
   const lease = (await tock.send('POST /v1/queues/fetch/claim', { body: { limit: 3 } })).body.lease;
@@ -59,11 +59,11 @@ test.each([
   [{ pipeline: ['fetch', 'fetch'] }, 'pipeline'],
   [{ pipeline: ['parse', 'index'] }, 'pipeline'],
   [{ tasks: [{}, { pipeline: ['fetch', 'a b'] }] }, 'tasks[1].pipeline[1]'],
-])('what is no pipeline is refused: %j', async (body, field) => {
+])('an invalid pipeline is refused: %j', async (body, field) => {
   expect(await add(body)).toMatchObject({ status: 422, body: { field } });
 });
 
-test('a stage that is none of the task’s is refused by name', async () => {
+test("a stage that is not in the task's pipeline is refused by name", async () => {
   const [id] = (await add({ pipeline })).body.ids;
   const { lease } = await claim('fetch');
   expect(await complete(lease, { results: [{ id, stage: 'mail' }] })).toMatchObject({
@@ -74,7 +74,7 @@ test('a stage that is none of the task’s is refused by name', async () => {
   expect(await complete(lease, {})).toMatchObject({ status: 200 });
 });
 
-test('a key that is not for all stages sends nothing through them', async () => {
+test('a key needs the queues of all stages to enqueue a pipeline', async () => {
   const key = await tock.makeKey(['enqueue'], ['fetch', 'parse']);
   expect(await add({ pipeline: ['fetch', 'parse'] }, key)).toMatchObject({ status: 201 });
   for (const body of [{ pipeline }, { tasks: [{}, { pipeline }] }]) {
@@ -82,7 +82,7 @@ test('a key that is not for all stages sends nothing through them', async () => 
   }
 });
 
-test('nor does it read, change, end, run again or erase what goes through them, wherever that is', async () => {
+test('a key without all stages cannot read, change, complete, rerun or erase a task of the pipeline', async () => {
   const key = await tock.makeKey(['enqueue', 'read', 'admin'], ['fetch']);
   const own = (await add({ payload: 1 }, key)).body.ids[0];
   expect(await tock.send(`GET /v1/tasks/${own}`, { key })).toMatchObject({ status: 200 });

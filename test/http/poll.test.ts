@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { poll } from '../../functions/http/poll.ts';
 
-// The clock is the test's own: what is late on a busy machine is not the poll's doing.
+// The test moves the clock, so that a busy machine does not delay the polls.
 beforeEach(() => {
   vi.useFakeTimers();
 });
@@ -13,7 +13,7 @@ afterEach(() => {
 const stateOf = (body: string) => body;
 const disconnected = new AbortController().signal;
 
-/** Answers by the list, its last again and again, each after some time, and counts. */
+/** Gives these answers in order, then the last one repeatedly, each after `ms`. `asked` has the times of the polls. */
 function answers(states: string[], ms = 0) {
   const asked: number[] = [];
   const once = async () => {
@@ -25,25 +25,24 @@ function answers(states: string[], ms = 0) {
   return { once, asked };
 }
 
-/** What a wait ends with, once its time has passed. */
+/** Lets a minute pass and returns the result of the wait. */
 async function waited<T>(wait: Promise<T>): Promise<T> {
   await vi.advanceTimersByTimeAsync(60_000);
   return wait;
 }
 
-/** Milliseconds from each look to the next. */
+/** Milliseconds from each poll to the next. */
 const gaps = (asked: number[]) => asked.slice(1).map((at, n) => at - (asked[n] ?? 0));
 
-test('a claim that passed over much is repeated at once, until it finds something', async () => {
+test('after skipping cancelled runs a waiting claim is repeated at once, until it finds a task', async () => {
   const { once, asked } = answers([...Array(60).fill('passing'), 'found']);
   expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
     body: 'found',
   });
-  // With pauses it would have been a minute.
   expect(asked).toHaveLength(61);
 });
 
-test('it is not repeated by a call that does not wait', async () => {
+test('a call that does not wait is not repeated, even after skipping cancelled runs', async () => {
   const { once, asked } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 0, disconnected }))).toEqual({
     body: 'passing',
@@ -51,7 +50,7 @@ test('it is not repeated by a call that does not wait', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('it is repeated a hundred times without a pause, and then as any other', async () => {
+test('after skipping cancelled runs a claim is repeated a hundred times at once, then with pauses', async () => {
   const { once, asked } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 1, disconnected }))).toEqual({
     body: 'passing',
@@ -60,7 +59,7 @@ test('it is repeated a hundred times without a pause, and then as any other', as
   expect(asked.length).toBeLessThanOrEqual(101 + 64);
 });
 
-test('it is not repeated for a client that has gone', async () => {
+test('a claim is not repeated after its client has disconnected', async () => {
   const client = new AbortController();
   const { once, asked } = answers(['passing']);
   const leave = async () => {
@@ -83,7 +82,7 @@ test.each(['empty', 'paused', 'busy'])(
   },
 );
 
-test('a claim that waits asks every 20 ms, not in step with others, and once more at the end', async () => {
+test('a waiting claim polls every 20 ms with jitter, and once more at its deadline', async () => {
   const { once, asked } = answers(['empty']);
   const started = Date.now();
   expect(await waited(poll(once, stateOf, { seconds: 2, disconnected }))).toEqual({
@@ -98,14 +97,14 @@ test('a claim that waits asks every 20 ms, not in step with others, and once mor
   expect(asked.at(-1)).toBe(started + 2000);
 });
 
-test('a database that is slow is asked half of the time at most', async () => {
+test('polls use a slow database at most half of the time', async () => {
   const { once, asked } = answers(['empty'], 100);
   await waited(poll(once, stateOf, { seconds: 2, disconnected }));
   for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeGreaterThan(195);
   expect(asked.length).toBeLessThanOrEqual(11);
 });
 
-test('a client that goes in a pause is not asked for again', async () => {
+test('a client that disconnects during a pause ends the polling', async () => {
   const client = new AbortController();
   const { once, asked } = answers(['empty']);
   setTimeout(() => client.abort(), 200);
@@ -117,14 +116,14 @@ test('a client that goes in a pause is not asked for again', async () => {
   expect(asked).toHaveLength(1);
 });
 
-test('where only so many statements may be sent, its looks are spread over the time', async () => {
+test('with a limit of statements the polls are spread over the time', async () => {
   for (let round = 0; round < 8; round++) {
     const { once, asked } = answers(['empty']);
     const started = Date.now();
     await waited(poll(once, stateOf, { seconds: 2, most: 11, disconnected }));
     expect(asked).toHaveLength(11);
     for (const [n, gap] of gaps(asked.slice(0, -1)).entries()) {
-      // What is left of the time by what is left of the looks, and a fifth more or less.
+      // The remaining time is divided by the number of remaining polls, with a random difference of up to a fifth.
       const share = (started + 2000 - (asked[n] ?? 0)) / (10 - n);
       expect(gap).toBeGreaterThanOrEqual(Math.floor(0.8 * share));
       expect(gap).toBeLessThanOrEqual(Math.ceil(1.2 * share) + 1);
@@ -133,7 +132,7 @@ test('where only so many statements may be sent, its looks are spread over the t
   }
 });
 
-test('what passes over much keeps within that too', async () => {
+test('a claim that skips cancelled runs stays within the limit of statements', async () => {
   const { once, asked } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 30, most: 45, disconnected }))).toEqual({
     body: 'passing',
@@ -141,7 +140,7 @@ test('what passes over much keeps within that too', async () => {
   expect(asked).toHaveLength(45);
 });
 
-test('who waits for long may look less often the longer it has waited', async () => {
+test('with `share` the pauses grow with the time waited', async () => {
   const { once, asked } = answers(['empty']);
   const started = Date.now();
   await waited(poll(once, stateOf, { seconds: 30, share: 0.1, disconnected }));
@@ -155,7 +154,7 @@ test('who waits for long may look less often the longer it has waited', async ()
   expect(asked.at(-1)).toBe(started + 30_000);
 });
 
-test('a claim that a rate holds up looks again when there can be a start, no sooner', async () => {
+test('a claim that a rate delays polls again when a task may start, not before', async () => {
   const { once, asked } = answers(['limited', 'limited', 'found']);
   const laterOf = () => 4;
   expect(
@@ -166,20 +165,20 @@ test('a claim that a rate holds up looks again when there can be a start, no soo
   for (const gap of gaps(asked)) expect(gap).toBe(3000);
 });
 
-test('it looks once more at the end where its time is up before that', async () => {
+test('a claim that a rate delays beyond its deadline polls once more at the deadline', async () => {
   const { once, asked } = answers(['limited']);
   const started = Date.now();
   await waited(poll(once, stateOf, { seconds: 10, secondsToAdmission: () => 60, disconnected }));
   expect(asked).toEqual([started, started + 10_000]);
 });
 
-test('a claim that waits for another task to end looks as one that found nothing', async () => {
+test('a claim that waits for another task to end polls like one without tasks', async () => {
   const { once, asked } = answers(['limited']);
   await waited(poll(once, stateOf, { seconds: 1, secondsToAdmission: () => 1, disconnected }));
   for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
 });
 
-test('where there is no place to look from it waits for one, to the end of its time and no longer', async () => {
+test('a poll waits for a free slot, until the deadline', async () => {
   const { once, asked } = answers(['empty']);
   let free = false;
   const pollSlot = () => (free ? () => {} : null);
@@ -197,7 +196,7 @@ test('where there is no place to look from it waits for one, to the end of its t
   expect(vain.asked).toHaveLength(1);
 });
 
-test('a client that goes while it waits for a place is not asked for again', async () => {
+test('a client that disconnects while a poll waits for a slot ends the polling', async () => {
   const { once, asked } = answers(['empty']);
   const client = new AbortController();
   let free = false;

@@ -10,7 +10,7 @@ async function answer(code: string | undefined, message: string) {
   return { status: reply.status, detail, after: reply.headers.get('retry-after') };
 }
 
-// As poolers say it; the codes are what becomes of theirs on the way here.
+// Messages of PostgreSQL and poolers, with the codes that Tock's drivers give to these errors.
 test.each([
   ['53300', 'sorry, too many clients already'],
   ['53300', 'remaining connection slots are reserved for roles with the SUPERUSER attribute'],
@@ -23,7 +23,7 @@ test.each([
   ['08001', 'MaxClientsInSessionMode: max clients reached'],
   ['08006', '(ECHECKOUTTIMEOUT) unable to check out connection from the pool after 5000ms'],
   ['08001', '(EMAXCONN) too many connections'],
-])('a pool that is full says so, in whatever words: %s %s', async (code, message) => {
+])('a full pool is recognized by the error of each pooler: %s %s', async (code, message) => {
   expect(await answer(code, message)).toEqual({
     status: 503,
     detail: 'All database connections are in use.',
@@ -36,7 +36,7 @@ test.each([
   ['57P03', 'the database system is starting up'],
   ['40001', 'could not serialize access'],
   ['53200', 'out of memory'],
-])('what else may pass says only when to come again: %s %s', async (code, message) => {
+])('other transient errors give only Retry-After: %s %s', async (code, message) => {
   expect(await answer(code, message)).toMatchObject({
     status: 503,
     detail: 'The database is unreachable or overloaded.',
@@ -44,12 +44,12 @@ test.each([
   });
 });
 
-test("nobody's words alone make a pool full", async () => {
+test("an error's text alone, without its code, does not count as a full pool", async () => {
   expect((await answer(undefined, 'too many connections')).status).toBe(500);
   expect((await answer('22023', 'query_wait_timeout')).status).toBe(422);
 });
 
-test('those who are told together come back apart', async () => {
+test('Retry-After is random, so that callers do not retry at the same time', async () => {
   const told = new Set<string | null>();
   for (let n = 0; n < 40; n++) told.add((await answer('53300', '')).after);
   expect([...told].sort()).toEqual(['1', '2', '3']);

@@ -45,7 +45,7 @@ test('a leader is elected, found, and replaced when it dies', async () => {
   ]);
 });
 
-test('tasks are put down, taken, given back and ended', async () => {
+test('tasks are added, taken, unassigned and ended', async () => {
   const pool = '/v1/pools/taking';
   expect(await call(`POST ${pool}/tasks`, { tasks: ['a', 'b'] })).toEqual({ added: 2 });
   const take = (worker: string) => call(`POST ${pool}/take`, { worker });
@@ -87,7 +87,7 @@ test('many tasks are assigned in one call', async () => {
   ]);
 });
 
-test('a worker claims one of a queue at a time', async () => {
+test('claim-for-worker leases one task of a queue at a time', async () => {
   await call('POST /v1/queues/own/tasks', { tasks: [{ payload: 1 }, { payload: 2 }] });
   const claim = () => call('POST /v1/queues/own/claim-for-worker', { worker: 'w' });
   const first = await claim();
@@ -97,7 +97,7 @@ test('a worker claims one of a queue at a time', async () => {
   expect(await claim()).toMatchObject({ state: 'found', tasks: [{ payload: 2 }] });
 });
 
-test('what can not be is refused with its field, and a key for other queues is', async () => {
+test('invalid input is refused with the field, and a key for other queues too', async () => {
   for (const [route, body, field] of [
     ['PUT /v1/pools/a%20b/workers/w', {}, 'pool'],
     [`PUT /v1/pools/p/workers/${'w'.repeat(201)}`, {}, 'worker'],

@@ -13,7 +13,7 @@ afterAll(() => tock.database.drop());
 
 const master = { TOCK_PUSH_SECRET: 'm'.repeat(32) };
 
-/** As a Worker with these bindings answers. */
+/** Sends a request to a Worker with these bindings. */
 async function send(route: string, body: object | null, env: Bindings = master) {
   const [method, path = ''] = route.split(' ');
   const app = createApp(tock.connect);
@@ -24,20 +24,20 @@ async function send(route: string, body: object | null, env: Bindings = master) 
   return { status: response.status, body: (await response.json()) as any };
 }
 
-test('a queue is given push by PUT, and shows it', async () => {
+test("PUT sets a queue's push, and GET shows it", async () => {
   const push = { url: 'https://example.com/hook', timeout_seconds: 30 };
   expect((await send('PUT /v1/queues/mail', { push })).body.push).toEqual(push);
   expect((await send('GET /v1/queues/mail', null)).body.push).toEqual(push);
   expect((await send('PUT /v1/queues/mail', { push: null })).body.push).toBeNull();
 });
 
-test('a Worker that could not push takes no queue with push', async () => {
+test('a Worker without a push secret refuses a queue with push', async () => {
   const refused = await send('PUT /v1/queues/unsigned', { push: {} }, {});
   expect(refused).toMatchObject({ status: 422, body: { field: 'push' } });
   expect((await send('PUT /v1/queues/unsigned', { push: null }, {})).status).toBe(200);
 });
 
-test('a private URL is refused where nobody may push to it', async () => {
+test('a private URL is refused unless TOCK_PUSH_PRIVATE allows it', async () => {
   const push = { url: 'http://127.0.0.1:9/' };
   const refused = await send('PUT /v1/queues/near', { push });
   expect(refused).toMatchObject({ status: 422, body: { field: 'push.url' } });
@@ -68,7 +68,7 @@ test.each<[string, string, (url: string) => object]>([
     'results[0].spawn.tasks[0].push_url',
     (push_url) => ({ results: [{ id: '1048577', spawn: { tasks: [{ push_url }] } }] }),
   ],
-])('%s judges %s as a delivery does', async (route, field, body) => {
+])('%s checks the URL in %s as a delivery does', async (route, field, body) => {
   for (const url of [
     'http://example.com/',
     'https://example.com:22/',
@@ -90,7 +90,7 @@ test.each<[string, string, (url: string) => object]>([
   }
 });
 
-test('a secret is shown to an admin, and rotated with what was before', async () => {
+test("an admin sees a queue's secret and rotates it, and the previous one is shown too", async () => {
   await send('PUT /v1/queues/signed', { push: { url: 'https://example.com/' } });
   const first = await send('GET /v1/queues/signed/push-secret', null);
   expect(first.body).toEqual({
@@ -112,7 +112,7 @@ test('a secret is shown to an admin, and rotated with what was before', async ()
   expect((await send('GET /v1/queues/signed/push-secret', null)).body).toEqual(now.body);
 });
 
-test('no secret is in the database, nor shown to others than admins', async () => {
+test('no secret is stored in the database, and only an admin sees it', async () => {
   await send('PUT /v1/queues/kept', { push: {} });
   const { body } = await send('GET /v1/queues/kept/push-secret', null);
   const { rows } = await tock.owner.query('select q::text as row from tock.queues q');
@@ -128,7 +128,7 @@ test('no secret is in the database, nor shown to others than admins', async () =
   expect(refused.status).toBe(403);
 });
 
-test('a Worker that pushes nothing has no secrets, and rotates none', async () => {
+test('a Worker without a push secret neither shows nor rotates secrets', async () => {
   await send('PUT /v1/queues/none', { push: {} });
   for (const route of [
     'GET /v1/queues/none/push-secret',
@@ -142,7 +142,7 @@ test('a Worker that pushes nothing has no secrets, and rotates none', async () =
   expect((await send('GET /v1/queues/unknown/push-secret', null)).status).toBe(404);
 });
 
-test('only a Worker with a secret asks whether a queue has push, in the same statement', async () => {
+test("an enqueue asks for the queue's push in its statement, only in a Worker with a secret", async () => {
   const said = async (env: Bindings) => {
     tock.statements.length = 0;
     await send('POST /v1/queues/plain/tasks', { payload: 1 }, env);
@@ -151,7 +151,7 @@ test('only a Worker with a secret asks whether a queue has push, in the same sta
   expect([await said({}), await said(master)]).toEqual([[false], [true]]);
 });
 
-test('headers come back with a claim, whatever its form, and with the task', async () => {
+test("every form of claim returns a task's headers, and so does the task", async () => {
   const headers = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' };
   const tasks = [{ payload: 1, headers }, { payload: 2 }, { payload: 3, headers: { a: 'b' } }];
   const { body } = await tock.send('POST /v1/queues/h/tasks', { body: { tasks } });

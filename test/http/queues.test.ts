@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('a queue is made by PUT, and a second one changes only what it names', async () => {
+test('PUT creates a queue, and a second PUT changes only the named settings', async () => {
   const made = await tock.send('PUT /v1/queues/mail', {
     body: { lease_seconds: 30, max_attempts: 3 },
   });
@@ -16,7 +16,7 @@ test('a queue is made by PUT, and a second one changes only what it names', asyn
   expect(changed.body).toEqual({ ...made.body, paused: true });
 });
 
-test('a queue keeps what has ended for a week, and goes on after a restore, unless told otherwise', async () => {
+test('the defaults keep history for a week and resume a queue after a restore', async () => {
   const made = await tock.send('PUT /v1/queues/kept', { body: {} });
   expect(made.body).toMatchObject({ retention_seconds: 604_800, pause_after_restore: false });
   const body = { retention_seconds: 3600, pause_after_restore: true };
@@ -36,7 +36,7 @@ test('the default policy is the queue *, and new queues start with it', async ()
   expect((await tock.send('GET /v1/queues/*')).body).toMatchObject({ name: '*', ...none });
 });
 
-test('the edge takes each option up to the same limit as the database', async () => {
+test('the HTTP API has the same limit for each setting as the database', async () => {
   const limits = {
     lease_seconds: [1, 86_400],
     max_attempts: [1, 1000],
@@ -77,11 +77,11 @@ test('each setting of queue_settings() is accepted by PUT and returned', async (
   expect((await tock.send('GET /v1/queues/settings')).body).toMatchObject(policy);
 });
 
-test('a queue that nobody named is not found', async () => {
+test('an unknown queue is a 404', async () => {
   expect((await tock.send('GET /v1/queues/nobody')).status).toBe(404);
 });
 
-test('all queues are listed with what is in them, and summed up', async () => {
+test('all queues are listed with their counts and the totals', async () => {
   await tock.send('POST /v1/queues/counted/tasks', {
     body: { tasks: [{}, {}, { delay_seconds: 60 }] },
   });
@@ -101,7 +101,7 @@ test('all queues are listed with what is in them, and summed up', async () => {
   expect(stats.body.next_wake_at).toEqual(expect.any(String));
 });
 
-test('a tick does what is due and says when to come again', async () => {
+test('a tick does due work and returns when to call again', async () => {
   await tock.send('POST /v1/queues/ticked/tasks', { body: { delay_seconds: 600 } });
   const ticked = await tock.send('POST /v1/tick');
   expect(ticked).toMatchObject({ status: 200, body: { next_wake_at: expect.any(String) } });

@@ -11,7 +11,7 @@ let lease: string;
 let task: string;
 let before: Record<string, number>;
 
-/** For a file of refusals: a service with a lease and a waiting task, in the queue q. */
+/** Starts the service for a file of refusals, with a lease and a waiting task in the queue q. */
 export function serviceForRefusals(): void {
   beforeAll(async () => {
     tock = await service();
@@ -25,7 +25,7 @@ export function serviceForRefusals(): void {
   afterAll(() => tock.database.drop());
 }
 
-/** Sends each, and holds what every refusal must be; :lease and :task in the route are real ones. */
+/** Sends each request and checks its refusal. `:lease` and `:task` in the route are replaced by real ones. */
 export function testRefusals(route: string, cases: Case[]): void {
   describe(`${route} refuses`, () => {
     test.each(cases)('%s: %i %s', async (_what, status, field, options) => {

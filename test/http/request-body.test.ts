@@ -25,7 +25,7 @@ afterEach(() => {
 const MiB = 1024 * 1024;
 const key = { authorization: 'Bearer tock_1' };
 
-/** Sends a body in pieces, and says how many bytes of it were asked for. */
+/** Sends a body in pieces. The result says how many bytes the server has read. */
 async function upload(piece: () => Uint8Array | Promise<Uint8Array>, headers: object) {
   let bytes = 0;
   const cancel = vi.fn();
@@ -48,14 +48,14 @@ async function upload(piece: () => Uint8Array | Promise<Uint8Array>, headers: ob
 
 const endless = () => new Uint8Array(MiB);
 
-test('of a request without a key, or with what is none, no byte is read', async () => {
+test('the body of a request without a valid form of key is not read', async () => {
   for (const headers of [{}, { authorization: 'Bearer ' }, { authorization: 'Basic a:b' }]) {
     const { status, bytes } = await upload(endless, headers);
     expect({ status, bytes }).toEqual({ status: 401, bytes: 0 });
   }
 });
 
-test('of a large body of a key that is not known no byte goes on', async () => {
+test('a large body of an unknown key is not read to its end', async () => {
   const headers = { authorization: 'Bearer tock_2' };
   const said = await upload(endless, { ...headers, 'content-length': '9000' });
   expect(said).toMatchObject({ status: 401, bytes: 0 });
@@ -64,21 +64,21 @@ test('of a large body of a key that is not known no byte goes on', async () => {
   expect(connected).toHaveBeenCalledTimes(2);
 });
 
-test('a body that says it is too large is refused unread', async () => {
+test('a body with a Content-Length over the limit is refused unread', async () => {
   const { status, bytes } = await upload(endless, { ...key, 'content-length': String(2 ** 30) });
   expect({ status, bytes }).toEqual({ status: 413, bytes: 0 });
 });
 
-test('a body without a length is cut at the limit, whatever it may come to', async () => {
+test('a body without a length is read only up to the limit', async () => {
   const { status, bytes, cancel } = await upload(endless, key);
   expect({ status, bytes }).toEqual({ status: 413, bytes: 6 * MiB });
   expect(cancel).toHaveBeenCalled();
-  // Nor does a length that is too small help.
+  // A false Content-Length does not help.
   const lying = await upload(endless, { ...key, 'content-length': '2' });
   expect(lying).toMatchObject({ status: 413, bytes: 6 * MiB });
 });
 
-test('a body that comes too slowly is given up, and no connection was held for it', async () => {
+test('a body that arrives too slowly is refused, and no database connection was opened for it', async () => {
   vi.useFakeTimers({ toFake });
   const first = [new TextEncoder().encode('{"payload":')];
   const slow = () => {
@@ -95,7 +95,7 @@ test('a body that comes too slowly is given up, and no connection was held for i
   expect(connected).not.toHaveBeenCalled();
 });
 
-test('a body that comes without pause is given up too, when its time is over', async () => {
+test('a body that takes longer than its time limit is refused', async () => {
   vi.useFakeTimers({ toFake });
   const enough = () => {
     vi.advanceTimersByTime(50);
@@ -106,7 +106,7 @@ test('a body that comes without pause is given up too, when its time is over', a
   expect(said.detail).toMatch(/^The body did not arrive within 30 seconds/);
 });
 
-test('a body that breaks off is a 400, one in pieces is put together', async () => {
+test('a body that ends early is a 400, and a body in pieces is read completely', async () => {
   const broken = () => Promise.reject(new Error('gone'));
   expect(await upload(broken, key)).toMatchObject({ status: 400 });
   expect(connected).not.toHaveBeenCalled();
@@ -117,7 +117,7 @@ test('a body that breaks off is a 400, one in pieces is put together', async () 
   }
 });
 
-test('an address is up to 8,192 characters', async () => {
+test('a URL may have 8,192 characters', async () => {
   const ask = (length: number) => app.request(`/v1/tasks?tenant=${'x'.repeat(length)}`);
   expect((await ask(8000)).status).toBe(401);
   const reply = await ask(8192);

@@ -11,7 +11,10 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-/** As the Worker sent them before there was 81_http.sql: it is upgraded after its database. */
+/**
+ * The statements of an older Worker, which does not use sql/access/http_bodies.sql. A Worker is deployed after its
+ * database, so these statements must still give the same answers.
+ */
 const before = {
   enqueue: authorized(
     'enqueue',
@@ -54,7 +57,7 @@ async function now(route: string, raw: string) {
   return { status, text };
 }
 
-/** Both repeat a claim by its request id, which gives the same runs; their order too from the second time on. */
+/** Repeats a claim by its request id in both forms. Each repeat returns the same runs in the same order. */
 async function claimed(queue: string, limit: number, id: string) {
   const body = JSON.stringify({ limit, worker: 'w', request_id: id });
   await now(`POST /v1/queues/${queue}/claim`, body);
@@ -70,22 +73,25 @@ const tasks = [
   '{}',
 ];
 
-test.each(tasks)('a claim of one is answered as before, byte by byte: %#', async (task) => {
-  const queue = `one${tasks.indexOf(task)}`;
-  await now(`POST /v1/queues/${queue}/tasks`, task);
-  const both = await claimed(queue, 1, 'r');
-  expect(both.after).toEqual({ status: 200, text: both.before });
-  expect(both.before).toContain('"state":"found"');
-});
+test.each(tasks)(
+  'the answer to a claim of one task is the same as with an older Worker: %#',
+  async (task) => {
+    const queue = `one${tasks.indexOf(task)}`;
+    await now(`POST /v1/queues/${queue}/tasks`, task);
+    const both = await claimed(queue, 1, 'r');
+    expect(both.after).toEqual({ status: 200, text: both.before });
+    expect(both.before).toContain('"state":"found"');
+  },
+);
 
-test('a claim of many is answered as before, byte by byte', async () => {
+test('the answer to a claim of many tasks is the same as with an older Worker', async () => {
   await now('POST /v1/queues/many/tasks', `{"tasks": [${tasks}]}`);
   const both = await claimed('many', 10, 'r');
   expect(both.after).toEqual({ status: 200, text: both.before });
   expect(JSON.parse(both.before ?? '').tasks).toHaveLength(5);
 });
 
-test('a claim that finds nothing is answered as before, and so is a paused one', async () => {
+test('the answer to a claim without tasks or from a paused queue is the same as with an older Worker', async () => {
   await now('POST /v1/queues/later/tasks', '{"delay_seconds": 3600}');
   await tock.send('PUT /v1/queues/still', { body: { paused: true } });
   for (const queue of ['none', 'later', 'still']) {
@@ -97,7 +103,7 @@ test('a claim that finds nothing is answered as before, and so is a paused one',
   }
 });
 
-test('tasks are enqueued as before, alone or many or none', async () => {
+test('the answer to an enqueue of one, many or no tasks is the same as with an older Worker', async () => {
   const bodies = [...tasks, `{"tasks": [${tasks}]}`, '{"tasks": []}'];
   for (const [n, body] of bodies.entries()) {
     const id = `r${n}`;
@@ -105,7 +111,7 @@ test('tasks are enqueued as before, alone or many or none', async () => {
     const after = await now('POST /v1/queues/in/tasks', given);
     expect(after).toEqual({ status: 201, text: await old('enqueue', 'in', given, id) });
   }
-  // Without a request id there is no asking twice: the ids apart, it is the same.
+  // Without a request id each call adds tasks, so the answers may differ only in the ids.
   const form = (text = '') => text.replaceAll(/\d+/g, '0');
   for (const body of bodies) {
     const after = await now('POST /v1/queues/in/tasks', body);
@@ -113,7 +119,7 @@ test('tasks are enqueued as before, alone or many or none', async () => {
   }
 });
 
-test('one task keeps its options where tasks without any came before', async () => {
+test('a task keeps its options, even after tasks without options in the same session', async () => {
   for (const task of [{}, { payload: 1 }]) {
     await tock.send('POST /v1/queues/options/tasks', { body: task });
   }
@@ -129,7 +135,7 @@ test('one task keeps its options where tasks without any came before', async () 
   });
 });
 
-test('a completion is answered as before, of a whole lease, of parts and of none', async () => {
+test('the answer to a completion of all, some or no tasks is the same as with an older Worker', async () => {
   await now('POST /v1/queues/done/tasks', `{"tasks": [${tasks}]}`);
   const lease = async (limit: number) => {
     const { body } = await tock.send('POST /v1/queues/done/claim', { body: { limit } });
@@ -140,7 +146,7 @@ test('a completion is answered as before, of a whole lease, of parts and of none
   const results = (...ids: (string | undefined)[]) =>
     JSON.stringify({ results: ids.map((id) => ({ id, result: 'x' })) });
   const [first, second] = parts.tasks.map(({ id }) => id);
-  // Completing again is answered the same.
+  // A repeated completion gets the same answer.
   for (const [of, body, done] of [
     [whole.lease, '{}', '{"completed":2,"refused":[]}'],
     [parts.lease, results(first, '77'), '{"completed":1,"refused":["77"]}'],
@@ -155,7 +161,7 @@ test('a completion is answered as before, of a whole lease, of parts and of none
   expect(await old('complete', unknown, '{}')).toBeUndefined();
 });
 
-test('a key for some queues completes only what was claimed from those', async () => {
+test('a key for some queues completes only tasks that were claimed from these queues', async () => {
   await now('POST /v1/queues/mine/tasks', '{}');
   const { body } = await tock.send('POST /v1/queues/mine/claim', { body: {} });
   const route = `POST /v1/leases/${body.lease}/complete`;

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('a queue waits 5 minutes times the attempt, a task as it asks itself, or as its worker says', async () => {
+test("the wait after a failure follows the queue's backoff, the task's, or the worker's delay", async () => {
   const policy = {
     backoff_kind: 'linear',
     backoff_base_seconds: 300,
@@ -33,7 +33,7 @@ test('a queue waits 5 minutes times the attempt, a task as it asks itself, or as
     expect(body).toMatchObject({ state: 'waiting', attempt: 2, lost: 0 });
     expect(body.options).toEqual(body.payload === 300 ? null : { backoff });
     const waits = Date.parse(body.run_at) - Date.parse(body.runs[0].ended_at);
-    // From the failure, which ends the run in the same statement.
+    // The wait counts from the failure, which ends the run in the same statement.
     expect(Math.floor(waits / 100_000)).toBe(Math.floor(body.payload / 100));
   }
 });

@@ -61,7 +61,7 @@ test('a schedule is put, shown, listed, paused, resumed, run and dropped', async
   }
 });
 
-test('POST /v1/tick alone fires what is due, and says when the next is', async () => {
+test('POST /v1/tick fires due schedules without pg_cron, and returns when the next is due', async () => {
   const at = '/v1/schedules/ticked';
   await tock.send(`PUT ${at}`, { body: { queue: 'ticked', every_seconds: 3600, fire_as: 'fire' } });
   await backdateSchedule(tock.owner, 'ticked', 10);
@@ -76,7 +76,7 @@ test('POST /v1/tick alone fires what is due, and says when the next is', async (
   expect(new Date(payload.fire.fire_at)).toEqual(new Date(due));
 });
 
-test('an expression is asked for its next fires without a schedule', async () => {
+test('the next fires of an expression are listed without a schedule', async () => {
   const query = new URLSearchParams({
     cron: '30 2 * * *',
     time_zone: 'Europe/Berlin',
@@ -88,7 +88,7 @@ test('an expression is asked for its next fires without a schedule', async () =>
   expect(body.fires[0].local_time).toBe('2026-03-29 03:00:00');
 });
 
-test('what can not be is refused with the field that it is about', async () => {
+test('invalid settings are refused with the field', async () => {
   for (const [body, field] of [
     [{ queue: 'q', cron: '61 * * * *' }, 'cron'],
     [{ queue: 'q' }, 'cron'],
@@ -106,7 +106,7 @@ test('what can not be is refused with the field that it is about', async () => {
   expect((await tock.send('GET /v1/next-fires?cron=x')).body).toMatchObject({ field: 'cron' });
 });
 
-test('a key for some queues is for the schedules of those, and for no stage of another', async () => {
+test('a key for some queues may use only schedules that fire into these, with all stages', async () => {
   const mine = await tock.makeKey(['admin', 'read'], ['mine', 'stage']);
   const send = (route: string, body?: unknown) => tock.send(route, { body, key: mine });
   const put = (queue: string, more = {}) =>
@@ -115,7 +115,7 @@ test('a key for some queues is for the schedules of those, and for no stage of a
   expect((await put('mine', { options: { pipeline: ['mine', 'other'] } })).status).toBe(403);
   expect((await put('mine', { options: { pipeline: ['mine', 'stage'] } })).status).toBe(200);
   await tock.send('PUT /v1/schedules/b', { body: { queue: 'other', cron: '@daily' } });
-  // Nor may it take over what fires into another queue.
+  // The key may not take over a schedule that fires into another queue.
   const taken = await send('PUT /v1/schedules/b', { queue: 'mine', cron: '@daily' });
   expect(taken.status).toBe(403);
   for (const route of [

@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('a key hears what it may, and nobody hears a key or its hash', async () => {
+test("GET /v1/key shows the key's rights, and never the key or its hash", async () => {
   const key = await makeKey(
     `'{read}', p_queues => '{q}', p_tenants => '{acme}', p_rate_limit => 100, p_rate_seconds => 60`,
   );
@@ -65,7 +65,7 @@ test('a key hears what it may, and nobody hears a key or its hash', async () => 
   expect((await get('/v1/key', late)).status).toBe(401);
 });
 
-test('a search goes on by its cursor; what can be no filter is named', async () => {
+test('a search continues at its cursor, and an invalid filter is refused by name', async () => {
   const found: string[] = [];
   let cursor: string | null = null;
   do {
@@ -101,7 +101,7 @@ test('a search goes on by its cursor; what can be no filter is named', async () 
   }
 });
 
-test('a key for one tenant finds its own alone, and hears not how many others there are', async () => {
+test('a key for one tenant finds only its own tasks, and learns no number of others', async () => {
   const acme = await makeKey(`'{read}', p_tenants => '{acme}'`);
   const { body } = await get('/v1/tasks?queue=q', acme);
   expect(idsOf(body)).toEqual(ids.toReversed());
@@ -117,7 +117,7 @@ test('a key for one tenant finds its own alone, and hears not how many others th
     expect([path, (await get(path, acme)).status]).toEqual([path, 403]);
 });
 
-test('a key for one queue looks at that one', async () => {
+test('a key for one queue searches only that queue', async () => {
   const key = await makeKey(`'{read}', p_queues => '{other}'`);
   expect(idsOf((await get('/v1/tasks?queue=other', key)).body)).toHaveLength(2);
   expect((await get('/v1/leases?queue=other', key)).body).toMatchObject({ leases: [] });
@@ -136,7 +136,7 @@ test('a key for one queue looks at that one', async () => {
     expect([path, (await get(path, writes)).status]).toEqual([path, 403]);
 });
 
-test('whose transaction holds tasks back only a key for all queues is told', async () => {
+test('only a key for all queues sees whose transaction delays tasks', async () => {
   const key = await makeKey(`'{read}', p_queues => '{other}'`);
   const somebody = await tock.database.connect();
   await somebody.query("set application_name = 'payroll'; begin");
@@ -164,7 +164,7 @@ test('whose transaction holds tasks back only a key for all queues is told', asy
   await somebody.end();
 });
 
-test('leases, maintenance jobs and reasons are told as they are, and no token', async () => {
+test('leases, maintenance jobs and reasons for late tasks are listed, without tokens', async () => {
   const { body, text } = await get('/v1/leases?queue=q');
   expect(body.leases).toMatchObject([
     { queue: 'q', worker: 'w', late: false, runs: 2, unfinished: 2 },

@@ -36,24 +36,27 @@ const answers: Asked[] = [
   [503, '/v1/queues', { headers: key }, failing('08006')],
 ];
 
-test.each(answers)('an answer of %i is data to a browser, and nothing else', async (...asked) => {
-  const [status, path, init, connect] = asked;
-  const of = connect ? createApp(connect) : app;
-  const bindings = { TOCK_ORIGINS: 'https://a.example' };
-  for (const place of ['http://tock.example', 'https://tock.example']) {
-    const reply = await of.request(`${place}${path}`, init, bindings);
-    expect(reply.status).toBe(status);
-    const { headers } = reply;
-    expect(Object.fromEntries(headers)).toMatchObject({
-      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-      'cross-origin-resource-policy': 'same-origin',
-      'referrer-policy': 'no-referrer',
-      'x-content-type-options': 'nosniff',
-      'cache-control': 'no-store',
-      'x-request-id': expect.stringMatching(/^[\w-]+$/),
-      vary: expect.stringContaining('Origin'),
-    });
-    const strict = headers.get('strict-transport-security');
-    expect(strict).toBe(place.startsWith('https') ? 'max-age=31536000' : null);
-  }
-});
+test.each(answers)(
+  'the headers of an answer with status %i let a browser treat it only as data',
+  async (...asked) => {
+    const [status, path, init, connect] = asked;
+    const of = connect ? createApp(connect) : app;
+    const bindings = { TOCK_ORIGINS: 'https://a.example' };
+    for (const place of ['http://tock.example', 'https://tock.example']) {
+      const reply = await of.request(`${place}${path}`, init, bindings);
+      expect(reply.status).toBe(status);
+      const { headers } = reply;
+      expect(Object.fromEntries(headers)).toMatchObject({
+        'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+        'cross-origin-resource-policy': 'same-origin',
+        'referrer-policy': 'no-referrer',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'x-request-id': expect.stringMatching(/^[\w-]+$/),
+        vary: expect.stringContaining('Origin'),
+      });
+      const strict = headers.get('strict-transport-security');
+      expect(strict).toBe(place.startsWith('https') ? 'max-age=31536000' : null);
+    }
+  },
+);

@@ -20,7 +20,7 @@ export type Reply = {
 
 export type Send = {
   body?: unknown;
-  /** Sent as it is, instead of body. */
+  /** If set, it is sent unchanged instead of `body`. */
   raw?: BodyInit;
   key?: string | null;
   headers?: Record<string, string>;
@@ -29,20 +29,20 @@ export type Send = {
 
 export type Service = {
   database: Database;
-  /** As the owner, to look behind the scenes. */
+  /** A client with the role of the owner, for set-up and checks. */
   owner: pg.Client;
   key: string;
   makeKey(scopes: Scope[], queues?: string[] | null): Promise<string>;
-  /** `POST /v1/…`, as a request in memory. */
+  /** Sends a request, such as `POST /v1/…`, to the app in this process. */
   send(route: string, options?: Send): Promise<Reply>;
-  /** Statements sent to the database so far. */
+  /** The statements that were sent to the database so far. */
   statements: { text: string }[];
-  /** The next statement with these words is done, and its answer doesn't arrive. */
+  /** The next statement that contains these words is executed, but its answer is lost. */
   loseAnswer(words: string): void;
   connect: Connect;
 };
 
-/** The app on a database of its own, as the role tock_edge through PgBouncer where there is one. */
+/** Starts the app on a new database, with the role tock_edge, through PgBouncer if the run has one. */
 export async function service(bindings: Bindings = {}): Promise<Service> {
   const database = await freshDatabase();
   const owner = await database.connect();
@@ -99,7 +99,7 @@ export async function service(bindings: Bindings = {}): Promise<Service> {
   return { database, owner, key, makeKey, send, statements, loseAnswer, connect };
 }
 
-/** What a request must not have changed when it was refused: rows per table of Tock's. */
+/** The number of rows in each of Tock's tables. A refused request must not change them. */
 export async function rowCounts(owner: pg.Client): Promise<Record<string, number>> {
   const { rows } = await owner.query(`
     select c.relname as name, (xpath('/row/n/text()', query_to_xml(

@@ -6,17 +6,17 @@ const stall = vi.hoisted(() => ({ ms: 0 }));
 
 vi.mock('../../functions/timeouts.ts', async (original) => ({
   ...(await original<object>()),
-  // Longer than a test.
+  // This timeout is longer than a test, so only BODY_STALL_MS ends a body.
   BODY_MS: 10 * conditionTimeout,
   get BODY_STALL_MS() {
     return stall.ms;
   },
 }));
 
-/** As many as shut all others out, once. */
+/** Number of stalled bodies. So many once blocked the requests of all other keys. */
 const STALLED = 130;
 const KiB = 1024;
-// 160 pieces of 64 KiB: those who stall with 256 KiB each ask for 390.
+// With this setting the limit is 160 pieces of 64 KiB. The stalled bodies of 256 KiB need 390.
 const MOST = 120;
 let tock: NodeServer;
 let slow: string;
@@ -47,7 +47,7 @@ const forms = {
   ],
 };
 
-/** Begins bodies, and sends no more of them. */
+/** Sends the beginning of each body, then nothing more. */
 function begin(form: keyof typeof forms, key: string, bytes: number) {
   sockets = Array.from({ length: STALLED }, () => tock.write(...forms[form](key, bytes)));
   return sockets.map(({ answer }) => answer);
@@ -55,30 +55,30 @@ function begin(form: keyof typeof forms, key: string, bytes: number) {
 
 const megabyte = JSON.stringify({ payload: 'x'.repeat(200_000) }) + ' '.repeat(1_000_000);
 
-/** Who is hung up on while he sends may not see the answer that came before: null then. */
+/** Sends a large body. Returns null if the connection closed before the client saw an answer. */
 const large = async (key: string) => {
   const reply = await tock.send(key, 'POST /v1/queues/q/tasks', megabyte).catch(() => null);
   return reply?.status ?? null;
 };
-/** The others than that there is no place. */
+/** The different statuses, without 503 for a full limit and without lost answers. */
 const seen = (statuses: (number | null)[]) =>
   new Set(statuses.filter((one) => one !== null && one !== 503));
 
 const each = Object.keys(forms) as (keyof typeof forms)[];
 
 test.each(each)(
-  'stalled bodies of unknown keys are refused, and keep no other out: %s',
+  'stalled bodies of unknown keys are refused and do not block other keys: %s',
   async (form) => {
     stall.ms = 2 * conditionTimeout;
     const answers = begin(form, 'tock_unheard_of', 9 * KiB);
     expect(await large(other)).toBe(201);
-    // The places of a key are fewer than those who are asked for it at once.
+    // More bodies than the key has slots are checked at once, so some may get a 503.
     const statuses = seen(await Promise.all(answers));
     expect(statuses).toEqual(new Set([401]));
   },
 );
 
-test.each(each)('stalled bodies of one key leave another room: %s', async (form) => {
+test.each(each)('stalled bodies of one key leave slots to another key: %s', async (form) => {
   stall.ms = 2 * conditionTimeout;
   const answers = begin(form, slow, 256 * KiB);
   let full = 0;
@@ -88,7 +88,7 @@ test.each(each)('stalled bodies of one key leave another room: %s', async (form)
   expect(await large(other)).toBe(201);
 });
 
-test.each(each)('a body that stalls gives back what it held: %s', async (form) => {
+test.each(each)('a stalled body is refused and frees its slots: %s', async (form) => {
   stall.ms = 1000;
   const statuses = seen(await Promise.all(begin(form, slow, 256 * KiB)));
   expect(statuses).toEqual(new Set([408]));

@@ -7,7 +7,7 @@ beforeAll(async () => {
 });
 afterAll(() => tock.database.drop());
 
-test('a task goes through: enqueued, claimed, completed, looked up', async () => {
+test('a task is enqueued, claimed, completed and read', async () => {
   const enqueued = await tock.send('POST /v1/queues/walk/tasks', { body: { payload: { n: 1 } } });
   expect(enqueued).toMatchObject({ status: 201, body: { ids: [expect.stringMatching(/^\d+$/)] } });
   const [id] = enqueued.body.ids;
@@ -33,7 +33,7 @@ test('a task goes through: enqueued, claimed, completed, looked up', async () =>
   expect(done).toMatchObject({ status: 200, body: { id, state: 'done', result: { ok: true } } });
 });
 
-test('all tasks of a batch are enqueued, their ids in order', async () => {
+test('all tasks of a batch are enqueued, and the ids are in their order', async () => {
   const tasks = Array.from({ length: 1000 }, (_, n) => ({ payload: n, tenant: `t${n % 7}` }));
   const { status, body } = await tock.send('POST /v1/queues/batch/tasks', { body: { tasks } });
   expect(status).toBe(201);
@@ -54,14 +54,14 @@ test('numbers keep every digit from the request to the worker and to the result'
   expect(looked.text).toMatch(new RegExp(`"result" ?: ?${number.replace('.', '\\.')}`));
 });
 
-test('text in a payload comes back as it was, escapes and emoji included', async () => {
+test('text in a payload stays unchanged, including escapes and emoji', async () => {
   const payload = { 'ключ "1"': '\\u0000 \u0001 \n " \\ 😀 é', __proto__x: [[], {}, null, true] };
   await tock.send('POST /v1/queues/text/tasks', { body: { payload } });
   const claimed = await tock.send('POST /v1/queues/text/claim');
   expect(claimed.body.tasks[0].payload).toEqual(payload);
 });
 
-test('a delayed task waits, and says until when', async () => {
+test('a delayed task waits, and has the time until which it waits', async () => {
   const run_at = '2030-01-31T09:00:00+01:00';
   const { body } = await tock.send('POST /v1/queues/later/tasks', {
     body: {
@@ -76,7 +76,7 @@ test('a delayed task waits, and says until when', async () => {
   expect(new Date(second.body.run_at)).toEqual(new Date(run_at));
 });
 
-test('options may be null, and a repeated key counts once', async () => {
+test('options may be null, and a repeated key of JSON counts once', async () => {
   const raw = '{"payload": 1, "payload": 2, "priority": null, "tenant": null, "request_id": null}';
   expect(await tock.send('POST /v1/queues/nulls/tasks', { raw })).toMatchObject({ status: 201 });
   const claimed = await tock.send('POST /v1/queues/nulls/claim', { body: { worker: null } });
@@ -98,7 +98,7 @@ test('an enqueue repeated by its request id, in body or header, gives the same i
   expect((await tock.send('POST /v1/queues/again/tasks', single)).body).toEqual(one.body);
 });
 
-test('a task nobody enqueued is not found', async () => {
+test('an unknown task is a 404', async () => {
   expect(await tock.send('GET /v1/tasks/1048577')).toMatchObject({
     status: 404,
     body: { type: 'urn:tock:problem:not-found', hint: expect.any(String) },

@@ -35,10 +35,10 @@ const idOf = (reply: Reply): string => {
 const task = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body;
 const unknown = '9007199254740993';
 
-/** What two answers say, but for the id that was asked for. */
+/** The status and text of an answer, in which the requested id is replaced, so that two answers can be compared. */
 const said = ({ status, text }: Reply, id: string) => ({ status, text: text.replaceAll(id, 'ID') });
 
-/** To all that takes a task's id. */
+/** The requests of all routes that take a task's id. */
 const byId = (id: string): [route: string, body?: object][] => [
   [`GET /v1/tasks/${id}`],
   [`GET /v1/tasks/${id}/parents`],
@@ -52,7 +52,7 @@ const byId = (id: string): [route: string, body?: object][] => [
   ['POST /v1/queues/q/tasks', { parent: id }],
 ];
 
-test('a key for one tenant enqueues for that one, for another it is refused', async () => {
+test('a key for one tenant may enqueue only for that tenant', async () => {
   expect(await task(idOf(await put(acme, { payload: 1 })))).toMatchObject({ tenant: 'acme' });
   expect(await task(idOf(await put(acme, { tenant: 'acme' })))).toMatchObject({ tenant: 'acme' });
   const named = await put(acme, { tenant: 'evil' });
@@ -64,7 +64,7 @@ test('a key for one tenant enqueues for that one, for another it is refused', as
   expect(await task(one)).toMatchObject({ tenant: 'umbrella' });
 });
 
-test("another tenant's task is, to every call, as one that is not there", async () => {
+test("for every call another tenant's task looks like an unknown task", async () => {
   const delayed = { delay_seconds: 600, payload: 'secret' };
   for (const [options, end] of [
     [delayed, false],
@@ -85,7 +85,7 @@ test("another tenant's task is, to every call, as one that is not there", async 
   }
 });
 
-test('also where the key is not for the queue of that task: ids say nothing', async () => {
+test("another tenant's task in a queue without the key looks like an unknown task too", async () => {
   const limited = await makeKey(['acme'], ['q']);
   const id = idOf(await put(evil, {}, 'theirs'));
   expect((await as(limited, `GET /v1/tasks/${id}`)).status).toBe(404);
@@ -95,7 +95,7 @@ test('also where the key is not for the queue of that task: ids say nothing', as
   expect((await put(limited, {}, 'theirs')).status).toBe(403);
 });
 
-test('a key does with its own tasks what another key may, also once they have waited', async () => {
+test('a key limited to tenants may do all with its own tasks, also after they have waited', async () => {
   const id = idOf(await put(acme, { delay_seconds: 600, payload: 1 }));
   expect((await as(acme, `GET /v1/tasks/${id}`)).body).toMatchObject({ id, state: 'waiting' });
   expect((await as(acme, `PATCH /v1/tasks/${id}`, { priority: 1 })).status).toBe(200);
@@ -114,14 +114,14 @@ test('a key does with its own tasks what another key may, also once they have wa
   });
 });
 
-test('of many ids only those of its own are acted on and answered', async () => {
+test("with many ids only the tenant's own tasks are changed and answered", async () => {
   const [own, other] = [idOf(await put(acme, {})), idOf(await put(evil, {}))];
   const cancelled = await as(acme, 'POST /v1/tasks/cancel', { ids: [own, other, unknown] });
   expect(cancelled.body.tasks).toEqual([{ id: own, state: 'cancelled', changed: true }]);
   expect((await task(other)).state).toBe('ready');
 });
 
-test("a child of two tenants' tasks shows its own parents alone, and after its own it comes", async () => {
+test("a child of two tenants' parents lists only its own tenant's parents, and runs after its own", async () => {
   const [own, other] = [idOf(await put(acme, {})), idOf(await put(evil, {}))];
   const child = idOf(await put(acme, { depends_on: [own] }));
   const mixed = idOf(
@@ -140,7 +140,7 @@ test("a child of two tenants' tasks shows its own parents alone, and after its o
   }
 });
 
-test('lists, and changes by filter, are of its own tenant', async () => {
+test("lists and changes by filter concern only the key's tenant", async () => {
   for (const key of [acme, acme, evil]) await put(key, {}, 'list');
   const { body } = await as(acme, 'GET /v1/tasks?queue=list');
   expect(body.tasks.map((one: { tenant: string }) => one.tenant)).toEqual(['acme', 'acme']);
@@ -162,7 +162,7 @@ test('lists, and changes by filter, are of its own tenant', async () => {
   ]);
 });
 
-test('a redrive is of its own dead tasks', async () => {
+test("a redrive reruns only the tenant's own dead tasks", async () => {
   for (const key of [acme, evil]) await put(key, {}, 'dead');
   const { body } = await tock.send('POST /v1/queues/dead/claim', { body: { limit: 9 } });
   await tock.send(`POST /v1/leases/${body.lease}/fail`, { body: { fatal: true } });
@@ -173,7 +173,7 @@ test('a redrive is of its own dead tasks', async () => {
   expect(foreign).toMatchObject({ status: 403, body: { field: 'tenant' } });
 });
 
-test("a request id, a unique key and a concurrency key are each tenant's own", async () => {
+test('tenants do not share request ids, unique keys and concurrency keys', async () => {
   const request = { payload: 1, request_id: 'r' };
   const [mine, theirs] = [idOf(await put(acme, request)), idOf(await put(evil, request))];
   expect(theirs).not.toBe(mine);
@@ -199,14 +199,14 @@ test("a request id, a unique key and a concurrency key are each tenant's own", a
   expect(holders.sort()).toEqual(['acme', 'evil']);
 });
 
-test('no tenant comes to the name of another by what it is called', async () => {
+test("a tenant's name cannot be chosen so that its keys collide with another tenant's", async () => {
   const [odd, plain] = [await makeKey(['a/b']), await makeKey(['a'])];
   const one = idOf(await put(odd, { unique_key: 'c' }));
   expect(idOf(await put(plain, { unique_key: 'b/c' }))).not.toBe(one);
   expect(idOf(await put(plain, { unique_key: 'tenant:a~1b/c' }))).not.toBe(one);
 });
 
-test("a rerun's request id is its tenant's own", async () => {
+test('tenants do not share the request ids of reruns', async () => {
   const request_id = 'again';
   const made: string[] = [];
   for (const key of [acme, evil]) {
@@ -220,7 +220,7 @@ test("a rerun's request id is its tenant's own", async () => {
   expect(new Set(made).size).toBe(2);
 });
 
-test("what concerns all tenants is refused to a key for some, and named by the document's every route", async () => {
+test('a key for some tenants is refused by every route that concerns all tenants', async () => {
   const { body } = await tock.send('GET /openapi.json');
   const own = [
     'POST /v1/queues/{queue}/tasks',
@@ -267,9 +267,9 @@ test("what concerns all tenants is refused to a key for some, and named by the d
     const given = route.startsWith('GET') || route.startsWith('DELETE') ? undefined : {};
     const refused = await as(acme, path, bodies[route] ?? given);
     const why = refused.text;
-    // A Worker without a secret for pushes says so first.
+    // A Worker without a secret for pushes refuses these routes first.
     if (/TOCK_PUSH_SECRET/.test(why)) continue;
-    // What is refused for its body has not come so far: give it one above.
+    // Another status means that the body was invalid: add a valid one to the list above.
     expect(refused.status, `${route}: ${why}`).toBe(403);
   }
 });

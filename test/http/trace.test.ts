@@ -16,7 +16,7 @@ const traceparent = `00-${id}-00f067aa0ba902b7-01`;
 const unsampled = `00-${id}-00f067aa0ba902b7-00`;
 const all = { traceparent, tracestate: 'congo=t61rcWkgMzE', baggage: 'userId=ann;p=1,shop=7' };
 
-/** The headers of tasks that are enqueued so, as a claim gives them back. */
+/** Enqueues tasks with this body and these headers. Returns the tasks' headers as a claim returns them. */
 async function kept(body: object, headers: Record<string, string> = all, env: Bindings = {}) {
   const app = createApp(tock.connect);
   const own = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };
@@ -32,7 +32,7 @@ async function kept(body: object, headers: Record<string, string> = all, env: Bi
   }
 }
 
-test('a task keeps the trace of its request, one of a batch too, and its own stays', async () => {
+test('a task keeps the trace of its request, also in a batch, and keeps its own trace if it has one', async () => {
   expect(await kept({ payload: 1 })).toEqual([all]);
   expect(await kept({ tasks: [{ payload: 1 }, { priority: 6, headers: {} }] })).toEqual([all, all]);
   const own = { traceparent: traceparent.replace('4bf', '5bf') };
@@ -45,7 +45,7 @@ test('a task keeps the trace of its request, one of a batch too, and its own sta
   expect(await kept({ tasks: [] })).toEqual([]);
 });
 
-test('a plain call is the same statement with and without a trace that is not kept', async () => {
+test('a trace that is not kept does not change the statement', async () => {
   const statements = async (headers: Record<string, string>, env: Bindings = {}) => {
     const from = tock.statements.length;
     const [task] = await kept({ payload: 1 }, headers, env);
@@ -60,7 +60,7 @@ test('a plain call is the same statement with and without a trace that is not ke
   expect(whole[0]).toEqual({ traceparent: unsampled });
 });
 
-test('a call repeated under its request id may be part of another trace', async () => {
+test('a call that is repeated with its request id may have another trace', async () => {
   const body = { tasks: [{ payload: 1 }, { payload: 2, headers: { a: '1' } }], request_id: 'r' };
   const call = (headers: Record<string, string>, changed: object = {}) =>
     tock.send('POST /v1/queues/again/tasks', { body: { ...body, ...changed }, headers });
@@ -74,7 +74,7 @@ test('a call repeated under its request id may be part of another trace', async 
   expect((await call(all, other)).status).toBe(422);
 });
 
-test('what follows of a task keeps its trace, and what it leaves behind begins without one', async () => {
+test("later attempts keep a task's trace, and spawned tasks begin without one", async () => {
   const own = { authorization: `Bearer ${tock.key}` };
   const traced = (route: string, body: object) =>
     tock.send(route, { body, headers: { ...own, ...all } });
@@ -110,7 +110,7 @@ test('what follows of a task keeps its trace, and what it leaves behind begins w
   expect((await claim('timed')).headers).toEqual(later);
 });
 
-test('nothing of a trace is left of a task that is erased', async () => {
+test('an erased task has no trace', async () => {
   const baggage = 'who=somebody-to-be-forgotten';
   const headers = { traceparent, baggage };
   const sent = await tock.send('POST /v1/queues/gone/tasks', { body: { payload: 1 }, headers });
@@ -142,11 +142,11 @@ test.each([
   [`${traceparent}-more`, 'more than version 00 has'],
   [`01${traceparent.slice(2)}-${'x'.repeat(300)}`, 'without end'],
   [` ${traceparent}`, 'a space'],
-])('the traceparent "%s" is none: %s', (given) => {
+])('the traceparent "%s" is ignored: %s', (given) => {
   expect(traceOf((name) => (name === 'traceparent' ? given : undefined), {})).toBeNull();
 });
 
-test('a traceparent of a later version is one, as far as it is known', () => {
+test('a traceparent of a later version is kept unchanged', () => {
   const later = `01${traceparent.slice(2)}-more`;
   expect(traceOf((name) => (name === 'traceparent' ? later : undefined), {})).toEqual({
     traceparent: later,
@@ -185,7 +185,7 @@ test.each([
   ['baggage', `a=b${';c= '.repeat(900)};"`],
   ['baggage', `a=${' '.repeat(4000)}"`],
   ['baggage', `a=1${',b = 1 ; c = 2 '.repeat(20_000)}"`],
-])('a hostile %s comes to an end', (name, value) => {
+])('a malicious %s is checked in linear time', (name, value) => {
   const given: Record<string, string> = { traceparent, [name]: value };
   const read = () => traceOf((one) => given[one], {});
   expect(runInNewContext('read()', { read }, { timeout: 10_000 })).toEqual({ traceparent });

@@ -20,7 +20,7 @@ async function claimed(queue: string): Promise<string> {
   return (await tock.send(`POST /v1/queues/${queue}/claim`, { body: {} })).body.lease;
 }
 
-/** A call that waits, once it has looked a few times. */
+/** Starts a waiting call. Returns after the call has polled a few times. */
 async function waiting(id: string, seconds = 20, signal?: AbortSignal) {
   const from = tock.statements.length;
   const answer = tock.send(`GET /v1/tasks/${id}?wait_seconds=${seconds}`, signal ? { signal } : {});
@@ -42,7 +42,7 @@ test.each<[state: string, end: (queue: string, id: string) => Promise<unknown>]>
       tock.send(`POST /v1/leases/${await claimed(queue)}/fail`, { body: { fatal: true } }),
   ],
   ['cancelled', (_, id) => tock.send(`POST /v1/tasks/${id}/cancel`, { body: {} })],
-])('a call that waits is answered when its task is %s', async (state, end) => {
+])('a waiting call is answered when its task is %s', async (state, end) => {
   const { queue, id } = await enqueue({ payload: 'p' });
   const { answer } = await waiting(id);
   await end(queue, id);
@@ -53,13 +53,13 @@ test.each<[state: string, end: (queue: string, id: string) => Promise<unknown>]>
   expect(body.runs).toHaveLength(1);
 });
 
-test('a task that expires while one waits has ended', async () => {
+test('a waiting call is answered when its task expires', async () => {
   const { id } = await enqueue({ expires_in_seconds: 0.5 });
   const { body } = await tock.send(`GET /v1/tasks/${id}?wait_seconds=20`);
   expect(body).toMatchObject({ id, state: 'expired' });
 });
 
-test('a task that is retried is waited for to its end', async () => {
+test('a waiting call waits for a retried task until its final end', async () => {
   const { queue, id } = await enqueue();
   const { answer } = await waiting(id);
   await tock.send(`POST /v1/leases/${await claimed(queue)}/fail`, {
@@ -69,7 +69,7 @@ test('a task that is retried is waited for to its end', async () => {
   expect((await answer).body).toMatchObject({ state: 'done', attempt: 2 });
 });
 
-test('when the time is up the task is answered as it is, after a few looks by one statement', async () => {
+test("when the time is up the call returns the task's state, after a few polls of one statement", async () => {
   const { queue, id } = await enqueue({ payload: 'whole' });
   await claimed(queue);
   const from = tock.statements.length;
@@ -79,12 +79,12 @@ test('when the time is up the task is answered as it is, after a few looks by on
   const sent = tock.statements.slice(from);
   const again = / p_again => true,/;
   expect(new Set(sent.map(({ text }) => text.replace(again, ''))).size).toBe(1);
-  // 10 in the first fifth of a second, then each a tenth later than the one before, give or take.
+  // It polls 10 times in the first fifth of a second. After that each pause is a tenth of the time waited, with jitter.
   expect(sent.length).toBeLessThanOrEqual(60);
 });
 
 test.each(['', '?wait_seconds=0'])(
-  'a call that waits for nothing looks once: %s',
+  'a call without a wait sends one statement: %s',
   async (query) => {
     const { id } = await enqueue({ payload: 1 });
     const from = tock.statements.length;
@@ -104,7 +104,7 @@ test.each([
       return id;
     },
   ],
-])('nobody waits for a task that is %s', async (what, made) => {
+])('a waiting call is answered at once for a task that is %s', async (what, made) => {
   const id = await made();
   const from = tock.statements.length;
   const { status } = await tock.send(`GET /v1/tasks/${id}?wait_seconds=30`);
@@ -112,16 +112,16 @@ test.each([
   expect(tock.statements.length - from).toBe(1);
 });
 
-test('a wait ends when its client has gone', async () => {
+test('a waiting call ends when its client disconnects', async () => {
   const { id } = await enqueue();
   const client = new AbortController();
   const { answer } = await waiting(id, 30, client.signal);
   client.abort();
-  // It ends: with 30 s to go the test would run out of time.
+  // The call ends at once. If it waited for its 30 s, the test would time out.
   await answer.catch(() => {});
 });
 
-/** How many characters each look's row had, and what was answered, where so many looks are allowed. */
+/** Sends a waiting call with at most `most` polls. Returns the length of each poll's row, and the answer. */
 async function looks(id: string, seconds: number, most?: number) {
   const sizes: number[] = [];
   const connect: Connect = (env, use) =>
@@ -139,7 +139,7 @@ async function looks(id: string, seconds: number, most?: number) {
   return { sizes, body: (await response.json()) as any };
 }
 
-test('only the last look brings the payload', async () => {
+test('only the last poll reads the payload', async () => {
   const { id } = await enqueue({ payload: 'x'.repeat(200_000) });
   const { sizes, body } = await looks(id, 1);
   expect(body.payload).toHaveLength(200_000);
@@ -148,14 +148,14 @@ test('only the last look brings the payload', async () => {
   for (const size of sizes.slice(0, -1)) expect(size).toBeLessThan(1000);
 });
 
-test.each([1, 2, 5])('where only %i statements may be sent, no more are', async (most) => {
+test.each([1, 2, 5])('with a limit of %i statements a waiting call sends no more', async (most) => {
   const { id } = await enqueue({ payload: 1 });
   const { sizes, body } = await looks(id, 1, most);
   expect(body).toMatchObject({ state: 'ready', payload: 1 });
   expect(sizes).toHaveLength(most);
 });
 
-test('a key without the right to read waits for nothing', async () => {
+test('a key without the scope read is refused at once', async () => {
   const { id } = await enqueue();
   const key = await tock.makeKey(['enqueue']);
   expect(await tock.send(`GET /v1/tasks/${id}?wait_seconds=30`, { key })).toMatchObject({

@@ -7,45 +7,51 @@ export const client: Mutant[] = [
     in: 'client',
     find: 'const body = { request_id, ...options, payload };',
     replace: 'const body = { ...options, payload };',
-    caught: [
-      'client/calls.test.ts',
-      'what is enqueued is there once, whatever became of the answers',
-    ],
+    caught: ['client/calls.test.ts', 'an enqueue adds its tasks once, even if answers are lost'],
   },
   {
     name: 'a claim has no request id',
     in: 'client',
     find: 'const body = { ...options, request_id };',
     replace: 'const body = { ...options };',
-    caught: ['client/calls.test.ts', 'a claim whose answer was lost gives the same tasks'],
+    caught: [
+      'client/calls.test.ts',
+      'a claim whose answer was lost returns the same tasks and leases no others',
+    ],
   },
   {
     name: 'no heartbeat is sent',
     in: 'client',
     find: 'setTimeout(beat, late ? 0 : every)',
     replace: 'setTimeout(beat, 1e9)',
-    caught: ['client/leases.test.ts', 'a heartbeat keeps a lease past its length'],
+    caught: ['client/leases.test.ts', 'heartbeats keep a lease open beyond its duration'],
   },
   {
     name: 'tasks are begun though the lease is over',
     in: 'client',
     find: "if (one.begun) continue; one.ended = true; goingOn--; count('lost', 1);",
     replace: '',
-    caught: ['client/leases.test.ts', 'a worker that reaches nobody drops its tasks'],
+    caught: [
+      'client/leases.test.ts',
+      'a worker that cannot reach the server drops its tasks when their lease expires',
+    ],
   },
   {
     name: 'a worker that stops keeps what it has not begun',
     in: 'client',
     find: 'for (const held of leases) held.giveBack(); const ended',
     replace: 'const ended',
-    caught: ['client/stop.test.ts', 'a worker that is told to stop gives back at once'],
+    caught: [
+      'client/stop.test.ts',
+      'a stopping worker releases tasks that have not started, and finishes running ones',
+    ],
   },
   {
     name: 'an effect is committed where the lease was lost',
     in: 'client',
     find: "client.query('rollback')",
     replace: "client.query('commit')",
-    caught: ['client/sql.test.ts', 'a lease that was lost takes the effect with it'],
+    caught: ['client/sql.test.ts', "a lost lease rolls back the handler's changes"],
   },
   {
     name: "a shell worker's command can read its key",
@@ -54,7 +60,7 @@ export const client: Mutant[] = [
     replace: 'export TOCK_KEY',
     caught: [
       'examples/shell.test.ts',
-      'a shell worker gives its command whatever a payload has in it',
+      'a shell worker passes any payload to its command, and returns what it prints',
     ],
   },
 ];

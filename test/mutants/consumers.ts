@@ -21,13 +21,13 @@ export const consumers: Mutant[] = [
     in: 'functions',
     find: 'if (knocks === seen || current !== turn',
     replace: 'if (knocks >= seen || current !== turn',
-    caught: ['consumers/single-flight.test.ts', 'a wake that comes as the work ends'],
+    caught: ['consumers/single-flight.test.ts', 'a wakeup at the end of a turn is not lost'],
   },
   {
     name: 'an alarm that is killed at work is gone',
     in: 'functions',
     find: 'await this.#storage.setAlarm(ifKilled);',
     replace: '',
-    caught: ['consumers/alarm-cycle.test.ts', 'killed at work'],
+    caught: ['consumers/alarm-cycle.test.ts', 'after a kill during its work the alarm fires again'],
   },
 ];

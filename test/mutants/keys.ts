@@ -34,7 +34,10 @@ export const keys: Mutant[] = [
     in: 'tock.live_key',
     find: 'elsif v_key.revoked_at is not null then',
     replace: 'elsif false then',
-    caught: ['http/key-life.test.ts', 'a key that is revoked between two requests'],
+    caught: [
+      'http/key-life.test.ts',
+      'a key that is revoked between two requests on one connection is refused in the second',
+    ],
   },
   {
     name: 'a key with a rate is not counted',
@@ -75,21 +78,27 @@ export const keys: Mutant[] = [
     in: 'tock.http_enqueue',
     find: "if not coalesce(tock.allows_simple(p_key, 'enqueue', p_queue), false) then",
     replace: 'if false then',
-    caught: ['http/one-statement.test.ts', 'a key is judged before the verb does anything'],
+    caught: ['http/one-statement.test.ts', 'the key is checked before the verb does anything'],
   },
   {
     name: 'a key for some queues completes leases of others',
     in: 'tock.http_complete',
     find: "tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease)); end if; if pg_catalog.jsonb_path_exists",
     replace: "tock.authorize(p_key, 'claim', null); end if; if pg_catalog.jsonb_path_exists",
-    caught: ['http/response-bytes.test.ts', 'a key for some queues completes only'],
+    caught: [
+      'http/response-bytes.test.ts',
+      'a key for some queues completes only tasks that were claimed from these queues',
+    ],
   },
   {
     name: 'the scope to claim is enough to spawn',
     in: 'tock.http_complete',
     find: "perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn",
     replace: "perform tock.authorize(p_key, 'claim', coalesce(s.spawn",
-    caught: ['http/dependencies.test.ts', 'what a run spawns is refused'],
+    caught: [
+      'http/dependencies.test.ts',
+      "a spawn is checked like an enqueue: its tasks, and the key's rights",
+    ],
   },
   {
     name: 'a key for some queues spawns into any',
@@ -110,7 +119,10 @@ export const keys: Mutant[] = [
     in: 'tock.authorize_tasks',
     find: "perform tock.authorize(p_key, 'enqueue', s.stage #>> '{}', true)",
     replace: 'perform s.stage',
-    caught: ['http/pipelines.test.ts', 'a key that is not for all stages'],
+    caught: [
+      'http/pipelines.test.ts',
+      'a key needs the queues of all stages to enqueue a pipeline',
+    ],
   },
   {
     name: 'a key stays the actor of the calls that follow on its connection',

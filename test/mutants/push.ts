@@ -14,21 +14,27 @@ export const push: Mutant[] = [
     in: 'functions',
     find: 'check(url, from, env);',
     replace: 'if (from === null) check(url, from, env);',
-    caught: ['push/deliver.test.ts', 'each target of a redirect is judged again'],
+    caught: [
+      'push/deliver.test.ts',
+      'each target of a redirect is checked, and https must stay https',
+    ],
   },
   {
     name: 'https may be redirected to http',
     in: 'functions',
     find: "from?.startsWith('https:')",
     replace: 'from === url',
-    caught: ['push/deliver.test.ts', 'each target of a redirect is judged again'],
+    caught: [
+      'push/deliver.test.ts',
+      'each target of a redirect is checked, and https must stay https',
+    ],
   },
   {
     name: 'the addresses of a name are not checked',
     in: 'functions',
     find: 'found.find(({ address }) => !allowed(address))',
     replace: 'found.find(() => false)',
-    caught: ['push/node.test.ts', 'a name that leads into a private network is not connected to'],
+    caught: ['push/node.test.ts', 'a name that resolves to a private address is refused'],
   },
   {
     name: "a task's push_url is checked at its delivery only",
@@ -42,6 +48,9 @@ export const push: Mutant[] = [
     in: 'functions',
     find: '&& Date.parse(of.previous_until) > Date.now()',
     replace: '',
-    caught: ['push/secret.test.ts', 'while a rotation overlaps both secrets verify'],
+    caught: [
+      'push/secret.test.ts',
+      "during a rotation's overlap both secrets are valid, then only the new one",
+    ],
   },
 ];

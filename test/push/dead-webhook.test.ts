@@ -21,7 +21,7 @@ afterAll(async () => {
   await tock?.database.drop();
 });
 
-/** As a Worker with these bindings answers. */
+/** Sets a queue's policy through a Worker with these bindings. */
 async function put(queue: string, policy: object, bindings: object) {
   const headers = { authorization: `Bearer ${tock.key}`, 'content-type': 'application/json' };
   const init = { method: 'PUT', headers, body: JSON.stringify(policy) };
@@ -32,7 +32,7 @@ async function put(queue: string, policy: object, bindings: object) {
 
 const pushed = () => drain(tock.connect, env, withPush([]), { on_error: () => {} });
 
-test('a webhook is refused where it could not be sent, and shown where it can', async () => {
+test('a dead_webhook is refused by a Worker that could not send it, and shown by one that can', async () => {
   const dead_webhook = { url: `${there.url}/died` };
   const fields = [
     await put('mail', { dead_webhook }, {}),
@@ -50,7 +50,7 @@ test('a webhook is refused where it could not be sent, and shown where it can', 
   expect((await tock.send('GET /v1/queues/mail')).body).toMatchObject({ dead_webhook });
 });
 
-test('an endpoint that was down is told when it is up, signed and under the same id', async () => {
+test('a webhook to an endpoint that was down is repeated, signed and with the same id', async () => {
   there.on('/died', (response, _got, count) => response.writeHead(count === 1 ? 503 : 204).end());
   const sent = await tock.send('POST /v1/queues/mail/tasks', { body: { payload: { to: 'ann' } } });
   const [id] = sent.body.ids;

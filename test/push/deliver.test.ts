@@ -37,11 +37,11 @@ const failed = (sent: Promise<unknown>): Promise<any> =>
     (error) => error,
   );
 
-/** What is to become of a task whose push failed so. */
+/** What happens to a task after this error: it is dead, or retried after a delay, or after its backoff. */
 const kind = (error: unknown) =>
   error instanceof Fatal ? 'fatal' : error instanceof RetryIn ? error.seconds : 'again';
 
-test('a push is a POST that says what it is, signed', async () => {
+test('a push is a signed POST with headers that describe the task', async () => {
   const headers = {
     traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
     tracestate: 'congo=1',
@@ -99,7 +99,7 @@ test.each([
   expect(await push(url)).toEqual({ status: 200, body: kept });
 });
 
-test('of a huge answer the beginning is kept, and no more of it read', async () => {
+test('of a huge answer only the beginning is read and kept', async () => {
   let sent = 0;
   const url = there.on('/huge', (response) => {
     const more = () => {
@@ -135,13 +135,13 @@ test.each([
   [302, 'again', 'Redirected'],
   [303, 'again', 'Redirected'],
   [304, 'again', 'Redirected'],
-])('%i is %s', async (status, what, name) => {
+])('an answer with status %i means: %s', async (status, what, name) => {
   const error = await failed(push(there.on('/status', status)));
   expect([kind(error), error.name, error.details.status]).toEqual([what, name, status]);
   expect(error.message).toContain(`${status} from ${there.url}/status`);
 });
 
-test('an endpoint may say of any failure that it is for good', async () => {
+test('an endpoint can make any failure final', async () => {
   const saying = (value: string): Answering => {
     return (response) => response.writeHead(503, { 'NonRetryable-Error': value }).end('no such');
   };
@@ -174,14 +174,14 @@ test.each([
   else expect(Math.abs((found as number) - 30)).toBeLessThanOrEqual(1);
 });
 
-test('what an error says of an answer is bounded, and without the query string', async () => {
+test('an error has a part of the answer, and the URL without its query string', async () => {
   const url = there.on('/long', (response) => response.writeHead(400).end('x'.repeat(100_000)));
   const error = await failed(push(`${url}?token=secret`));
   expect(error.details.body).toHaveLength(2000);
   expect(error.message).not.toContain('secret');
 });
 
-test('307 and 308 are followed, three of them, with the same body and signature', async () => {
+test('up to three redirects with 307 or 308 are followed, with the same body and signature', async () => {
   const to = (path: string, status = 307): Answering => {
     return (response) => response.writeHead(status, { location: path }).end();
   };
@@ -197,7 +197,7 @@ test('307 and 308 are followed, three of them, with the same body and signature'
   expect((await failed(push(`${there.url}/nowhere`))).name).toBe('Redirected');
 });
 
-test('each target of a redirect is judged again, and https stays https', async () => {
+test('each target of a redirect is checked, and https must stay https', async () => {
   const asked: string[] = [];
   const redirecting = (to: string, more: object) =>
     failed(
@@ -221,7 +221,7 @@ test('each target of a redirect is judged again, and https stays https', async (
   expect(asked).toEqual(Array(4).fill('https://example.com/'));
 });
 
-test('nobody there, or an answer that breaks off, is tried again', async () => {
+test('an unreachable endpoint and a broken answer are retried', async () => {
   const nobody = await failed(push('http://127.0.0.1:1/'));
   expect([nobody.name, kind(nobody)]).toEqual(['NoAnswer', 'again']);
   const broken = there.on('/broken', (response) => {
@@ -234,7 +234,7 @@ test('nobody there, or an answer that breaks off, is tried again', async () => {
 test.each([
   [410, 'fatal', 'Gone'],
   [503, 50, 'Unavailable'],
-])('%i holds though its body breaks off', async (status, what, name) => {
+])('status %i counts even if the body breaks off', async (status, what, name) => {
   const broken = there.on('/half', (response) => {
     response
       .writeHead(status, { 'content-length': '100', 'retry-after': '50' })
@@ -244,7 +244,7 @@ test.each([
   expect([error.name, kind(error), error.details]).toEqual([name, what, { status, body: null }]);
 });
 
-test('no error shows the user or the fragment of where a redirect leads', async () => {
+test("no error contains the user or the fragment of a redirect's target", async () => {
   const location = 'https://ann:sesame@example.com/#open';
   there.on('/user', (response) => response.writeHead(307, { location }).end());
   const error = await failed(push(`${there.url}/user`));

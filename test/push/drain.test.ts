@@ -25,7 +25,7 @@ const quiet = { on_error: () => {} };
 const drained = (options: DrainOptions = {}, bindings: object = env) =>
   drain(tock.connect, bindings, withPush([]), { ...quiet, ...options });
 
-/** Puts a queue with a push to a path of its own, and gives it tasks. */
+/** Creates a queue that pushes to a path with its name, and adds tasks. */
 async function pushed(queue: string, tasks: object[], policy: object = {}, push: object = {}) {
   const { pushes = {}, ...more } = policy as { pushes?: object };
   await value(tock.owner, 'select (tock.put_queue($1, $2)).name', [
@@ -55,17 +55,20 @@ test.each([
   ['controls', 'text/plain', '\u0001'.repeat(70_000), true],
   ['digits', 'application/json', JSON.stringify(Array(9000).fill(1e300)), undefined],
   ['spaces', 'application/json', JSON.stringify(Array(30_000).fill(1)), undefined],
-])('a task is done whose answer grows when it is stored: %s', async (queue, type, body, cut) => {
-  there.on(`/${queue}`, (response) => response.setHeader('content-type', type).end(body));
-  const [id] = await pushed(queue, [{ payload: 1 }]);
-  expect(await drained()).toMatchObject({ done: 1, failed: 0 });
-  const { state, result } = await taskOf(id);
-  expect([state, result.status, result.cut]).toEqual(['done', 200, cut]);
-  const kept = typeof result.body === 'string' ? result.body : JSON.stringify(result.body);
-  expect([body.startsWith(kept), kept.length > 30_000]).toEqual([true, true]);
-});
+])(
+  'a task is done even if its answer is larger when stored: %s',
+  async (queue, type, body, cut) => {
+    there.on(`/${queue}`, (response) => response.setHeader('content-type', type).end(body));
+    const [id] = await pushed(queue, [{ payload: 1 }]);
+    expect(await drained()).toMatchObject({ done: 1, failed: 0 });
+    const { state, result } = await taskOf(id);
+    expect([state, result.status, result.cut]).toEqual(['done', 200, cut]);
+    const kept = typeof result.body === 'string' ? result.body : JSON.stringify(result.body);
+    expect([body.startsWith(kept), kept.length > 30_000]).toEqual([true, true]);
+  },
+);
 
-test('nothing is read of an answer once its push has ended', async () => {
+test('the rest of an answer is not read after its push has ended', async () => {
   there.on('/more', (response) => {
     response.writeHead(205);
     const timer = setInterval(() => response.write('x'), 5);
@@ -76,7 +79,7 @@ test('nothing is read of an answer once its push has ended', async () => {
   await expect.poll(() => there.open()).toBe(0);
 });
 
-test('a task goes where it says itself, rather than where its queue says', async () => {
+test("a task's own push URL is used instead of its queue's", async () => {
   const own = there.on('/own', 200);
   await pushed('either', [{ payload: 1, push_url: own }, { payload: 2 }]);
   await drained();
@@ -84,7 +87,7 @@ test('a task goes where it says itself, rather than where its queue says', async
   expect([bodies('/own'), bodies('/either')]).toEqual([['1'], ['2']]);
 });
 
-test('what failed is pushed again under the same webhook-id, after the wait that was asked for', async () => {
+test('a failed task is pushed again with the same webhook-id, after Retry-After', async () => {
   there.on('/again', (response, _got, count) => {
     if (count === 1) response.writeHead(503, { 'retry-after': '60' }).end('busy');
     else response.writeHead(201).end();
@@ -110,7 +113,7 @@ test('what failed is pushed again under the same webhook-id, after the wait that
   ]);
 });
 
-test('an endpoint that is gone gets no task twice', async () => {
+test('a task is not pushed again after a 410', async () => {
   there.on('/gone', 410);
   const ids = await pushed('gone', [{ payload: 1 }, { payload: 2 }]);
   await drained();
@@ -120,7 +123,7 @@ test('an endpoint that is gone gets no task twice', async () => {
   expect(there.at('/gone')).toHaveLength(2);
 });
 
-test('an endpoint that is too slow in its head or its body has failed', async () => {
+test('a push whose answer is too slow, in its head or body, fails', async () => {
   there.on('/slow', (response, { body }) => {
     if (body === '"body"') response.writeHead(200).write('x');
     if (body === '"trickle"') {
@@ -142,7 +145,7 @@ test('an endpoint that is too slow in its head or its body has failed', async ()
   }
 });
 
-test('a push that its time cuts short is given back, and counts as no attempt', async () => {
+test("a push that the Worker's time limit ends is released, which counts as no attempt", async () => {
   there.on('/cut', () => {});
   const [id] = await pushed('cut', [{ payload: 1 }], {}, { timeout_seconds: 20 });
   expect(await drained({ seconds: 8 })).toMatchObject({ failed: 0, released: 1, lost: 0 });
@@ -151,14 +154,15 @@ test('a push that its time cuts short is given back, and counts as no attempt', 
   await tock.owner.query("select tock.put_queue('cut', '{\"paused\": true}')");
 });
 
-/** Answers when five are under way or all have come, a little later, and tells the most that ever were. */
+/** Answers requests when five are open or all have arrived. Records the maximum number of open requests. */
 function fiveOf(all: number) {
   const open: ServerResponse[] = [];
   let [most, come] = [0, 0];
   const answering = (response: ServerResponse) => {
     come++;
     most = Math.max(most, open.push(response));
-    // Gone from the list before its client can know of the answer, and send the next; a sixth has time to come, and with less would go unseen.
+    // A request leaves the list before its answer is sent, so the next push does not count as a sixth. The pause leaves
+    // time for a real sixth request; a shorter one could miss it.
     const answer = () => {
       for (const one of open.splice(0)) one.end();
     };
@@ -167,7 +171,7 @@ function fiveOf(all: number) {
   return { answering, most: () => most };
 }
 
-test('no more than five are under way at once, over all queues', async () => {
+test('at most five pushes run at once, over all queues', async () => {
   const many = fiveOf(14);
   for (const queue of [...'abcdefg'].map((letter) => `many-${letter}`)) {
     there.on(`/${queue}`, many.answering);
@@ -185,13 +189,13 @@ test('no more than five are under way at once, over all queues', async () => {
   expect(one.most()).toBe(5);
 });
 
-test('of more queues than one look finds none waits for another invocation', async () => {
+test('a drain pushes more queues than one lookup returns', async () => {
   const queues = Array.from({ length: 25 }, (_, n) => `crowd-${n}`);
   for (const queue of queues) await pushed(queue, [{ payload: 1 }]);
   expect(await drained()).toMatchObject({ done: 25 });
 });
 
-test("a queue's rate holds for its pushes", async () => {
+test("a queue's rate limits its pushes", async () => {
   await pushed('rated', [{ payload: 1 }, { payload: 2 }, { payload: 3 }], {
     rate_limit: 2,
     rate_seconds: 3600,
@@ -201,14 +205,14 @@ test("a queue's rate holds for its pushes", async () => {
   expect(again_seconds).toBeGreaterThan(1);
 });
 
-test('a queue that is limited to one running, or has concurrency keys, is pushed one by one', async () => {
+test('max_running and concurrency keys limit pushes', async () => {
   let most = 0;
   const open = new Set<string>();
   for (const path of ['/single', '/limited']) {
     there.on(path, (response, { headers }) => {
       open.add(headers['webhook-id'] as string);
       most = Math.max(most, open.size);
-      // Another has time to come: with less it would go unseen.
+      // The pause leaves time for a second request that would be wrong. A shorter one could miss it.
       void sleep(20).then(() => {
         open.delete(headers['webhook-id'] as string);
         response.end();
@@ -227,7 +231,7 @@ test('a queue that is limited to one running, or has concurrency keys, is pushed
   expect(most).toBe(1);
 });
 
-test('a queue that has a consumer of its own is not pushed', async () => {
+test('a queue with a consumer in the Worker is not pushed', async () => {
   await pushed('both', [{ payload: 1 }]);
   const seen: unknown[] = [];
   const own = defineConsumer({ queue: 'both', handler: (task) => void seen.push(task.payload) });
@@ -235,7 +239,7 @@ test('a queue that has a consumer of its own is not pushed', async () => {
   expect([seen, there.at('/both')]).toEqual([[1], []]);
 });
 
-test('without a secret nothing is pushed, and with a bad one the consumers go on', async () => {
+test('without a secret nothing is pushed, and with an invalid one the consumers still work', async () => {
   const [id] = await pushed('unsigned', [{ payload: 1 }]);
   expect(await drained({}, {})).toMatchObject({ done: 0, failed: 0 });
   expect((await taskOf(id)).state).toBe('ready');
@@ -251,7 +255,7 @@ const said = async (question: string) =>
     .filter(({ finding }) => ['tasks die', 'pushes are refused'].includes(finding))
     .map(({ finding, detail }) => `${finding}: ${detail}`);
 
-test('what SQL sends to a private address dies at its first delivery, and why and doctor say so', async () => {
+test('a push URL set in SQL to a private address makes the task dead, and why() and doctor() report it', async () => {
   const enqueue = 'select tock.enqueue($1, $2)';
   const put = 'select tock.put_queue($1, $2)';
   await tock.owner.query(put, ['private', `{"push": {"url": "${there.url}/private"}}`]);
@@ -275,7 +279,7 @@ test('what SQL sends to a private address dies at its first delivery, and why an
   expect(await taskOf(id)).toMatchObject({ state: 'dead', error: { name: 'NotAllowed' } });
 });
 
-test('a dead_webhook that SQL leads to a private address is told of, too', async () => {
+test('a dead_webhook set in SQL to a private address is reported too', async () => {
   const policy = { max_attempts: 1, dead_webhook: { url: 'https://10.0.0.9/died' } };
   await tock.owner.query('select tock.put_queue($1, $2)', ['mourned', JSON.stringify(policy)]);
   await tock.owner.query("select tock.enqueue('mourned', '[{}]')");
@@ -287,7 +291,7 @@ test('a dead_webhook that SQL leads to a private address is told of, too', async
   );
 });
 
-test('a task whose queue has lost its URL is dead, and says why', async () => {
+test('a task without any push URL is dead, with the reason', async () => {
   const [id] = await pushed('lost', [{ payload: 1 }]);
   await tock.owner.query(`select tock.put_queue('lost', '{"push": {}}')`);
   await drained();

@@ -71,7 +71,7 @@ test.each([
   expect(refusalReason(url, {})).toEqual(expect.any(String));
 });
 
-test("on one's own machine private addresses and http may, and nothing else", () => {
+test('with TOCK_PUSH_PRIVATE private addresses and http are allowed, and nothing else', () => {
   const env = { TOCK_PUSH_PRIVATE: 'allow' };
   expect(refusalReason('http://127.0.0.1:8080/', env)).toBeNull();
   expect(refusalReason('http://redis/', env)).toBeNull();
@@ -80,7 +80,7 @@ test("on one's own machine private addresses and http may, and nothing else", ()
   expect(refusalReason('http://127.0.0.1/', { TOCK_PUSH_PRIVATE: 'yes' })).not.toBeNull();
 });
 
-test('an address is public only when it is one', () => {
+test('only a public unicast address counts as public', () => {
   expect(isPublic('8.8.8.8')).toBe(true);
   for (const one of ['', 'example.com', '::ffff:10.0.0.1', 'fe80::1%eth0', '4000::1']) {
     expect(isPublic(one)).toBe(false);

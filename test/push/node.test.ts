@@ -16,7 +16,7 @@ const init = () => ({
   signal: AbortSignal.timeout(conditionTimeout),
 });
 
-/** A name that is somewhere else each time it is looked up. */
+/** A lookup that returns another address each time. */
 function rebinding(...addresses: string[]) {
   const asked: string[] = [];
   const lookup: Lookup = async (host) => {
@@ -28,7 +28,7 @@ function rebinding(...addresses: string[]) {
 
 const named = () => `http://hook.example:${new URL(there.url).port}/named`;
 
-test('the address that was judged is the one that is connected to: the name is looked up once', async () => {
+test('the connection goes to the address that was checked, because the name is resolved once', async () => {
   const { asked, lookup } = rebinding('127.0.0.1', '8.8.8.8');
   const judged: string[] = [];
   const post = postGuarded(lookup, (address) => judged.push(address) > 0);
@@ -38,7 +38,7 @@ test('the address that was judged is the one that is connected to: the name is l
   expect(there.at('/named')[0]).toMatchObject({ body: '"é"', headers: { a: 'b' } });
 });
 
-test('a name that leads into a private network is not connected to', async () => {
+test('a name that resolves to a private address is refused', async () => {
   const before = there.got.length;
   const { lookup } = rebinding('127.0.0.1');
   await expect(postGuarded(lookup)(named(), init())).rejects.toThrow(
@@ -47,13 +47,13 @@ test('a name that leads into a private network is not connected to', async () =>
   expect(there.got).toHaveLength(before);
 });
 
-test('an address of a private network is not connected to either', async () => {
+test('a private address in the URL is refused', async () => {
   const before = there.got.length;
   await expect(postGuarded()(there.url, init())).rejects.toThrow(/is not a public address$/);
   expect(there.got).toHaveLength(before);
 });
 
-test('of a name with several addresses none may be private', async () => {
+test('a name with several addresses is refused if one is private', async () => {
   const lookup: Lookup = async () => [
     { address: '8.8.8.8', family: 4 },
     { address: '::1', family: 6 },
@@ -61,7 +61,7 @@ test('of a name with several addresses none may be private', async () => {
   await expect(postGuarded(lookup)('https://hook.example/', init())).rejects.toThrow('::1');
 });
 
-test('a task for such a name is dead, and says why', async () => {
+test('a task whose URL resolves to a private address is dead, with the reason', async () => {
   const { lookup } = rebinding('10.0.0.1');
   const secrets = { current: ['whsec_YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFh'], previous: [] };
   const { signal } = new AbortController();
@@ -76,7 +76,7 @@ test('a task for such a name is dead, and says why', async () => {
   });
 });
 
-test('an answer that never comes ends with the signal', async () => {
+test('a push without an answer ends when its signal aborts', async () => {
   const controller = new AbortController();
   there.on('/named', () => controller.abort());
   const { lookup } = rebinding('127.0.0.1');
@@ -85,7 +85,7 @@ test('an answer that never comes ends with the signal', async () => {
   await expect(sent).rejects.toThrow();
 });
 
-test('an answer that is to become another protocol is none', async () => {
+test('an upgrade to another protocol counts as no answer', async () => {
   there.on('/named', (response) => {
     response.socket?.write('HTTP/1.1 101 x\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n');
   });
@@ -93,7 +93,7 @@ test('an answer that is to become another protocol is none', async () => {
   await expect(postGuarded(lookup, () => true)(named(), init())).rejects.toThrow(/closed|hang up/);
 });
 
-test('a body where none may be is not read', async () => {
+test('the body of an answer that may have none is not read', async () => {
   there.on('/named', (response) => {
     response.writeHead(205);
     const timer = setInterval(() => response.write('x'), 5);

@@ -18,7 +18,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-test("the README's receiver takes what its secret signed, and nothing else", async () => {
+test("the README's receiver accepts only requests that its secret has signed", async () => {
   const page = readFileSync(join(checkout, 'README.md'), 'utf8');
   const [, script = ''] = /```js\n(import [^`]*?standardwebhooks[^`]*?)```/.exec(page) ?? [];
   const file = join(folder, 'receiver.mjs');

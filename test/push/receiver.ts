@@ -5,15 +5,15 @@ import type { Claimed } from '../../client/types.ts';
 
 export type ReceivedRequest = { path: string; headers: IncomingHttpHeaders; body: string };
 
-/** How a path is answered: a status, or by hand. */
+/** A function that answers the requests of a path. */
 export type Answering = (response: ServerResponse, got: ReceivedRequest, count: number) => void;
 
 export type Receiver = {
   url: string;
   got: ReceivedRequest[];
-  /** Requests that are being answered now. */
+  /** The number of requests that are not answered yet. */
   open(): number;
-  /** 200 {"ok":true} where nothing else is said. */
+  /** Sets how a path is answered: by a status or a function. Default: 200 {"ok":true}. */
   on(path: string, answering: Answering | number): string;
   at(path: string): ReceivedRequest[];
   close(): Promise<void>;
@@ -57,11 +57,11 @@ export async function receiver(): Promise<Receiver> {
   };
 }
 
-/** As a receiver does it; throws when none of the signatures is by this secret. */
+/** Verifies a request as a receiver does. Throws if none of its signatures is by this secret. */
 export const verify = (secret: string, { body, headers }: ReceivedRequest) =>
   new Webhook(secret).verify(body, headers as Record<string, string>);
 
-/** A task as a claim gives it. */
+/** A task as a claim returns it. */
 export const claimToPush = (more: Partial<Claimed> = {}): Claimed => ({
   id: '77',
   run_id: '78',

@@ -18,7 +18,7 @@ const sent = (headers: Record<string, string>, body = '{"a":1}') => ({
   at: 0,
 });
 
-test('each queue, generation and master has a secret of its own, and always the same', async () => {
+test('each queue, generation and master secret gives another secret, the same each time', async () => {
   const all = await Promise.all([
     secrets(master('a'), of(1)),
     secrets(master('a'), of(2)),
@@ -31,7 +31,7 @@ test('each queue, generation and master has a secret of its own, and always the 
   expect(await secrets(master('a'), of(1))).toEqual(all[0]);
 });
 
-test('a receiver verifies with its secret, and with no other', async () => {
+test("a signature is valid only for the queue's secret", async () => {
   const mine = await secrets(master('a'), of(1));
   const other = await secrets(master('a'), of(2));
   const got = sent(signatureHeaders(mine, '123', '{"a":1}'));
@@ -43,7 +43,7 @@ test('a receiver verifies with its secret, and with no other', async () => {
   expect(() => verify(mine.current[0] as string, again)).toThrow('No matching signature');
 });
 
-test('while a rotation overlaps both secrets verify, and then the new one only', async () => {
+test("during a rotation's overlap both secrets are valid, then only the new one", async () => {
   const [old] = (await secrets(master('a'), of(1))).current as [string];
   const [fresh] = (await secrets(master('a'), of(2))).current as [string];
   const during = sent(signatureHeaders(await secrets(master('a'), of(2, soon())), '1', '{"a":1}'));
@@ -54,7 +54,7 @@ test('while a rotation overlaps both secrets verify, and then the new one only',
   expect(() => verify(old, after)).toThrow('No matching signature');
 });
 
-test("the Worker's own secret is rotated alike: with both, both verify", async () => {
+test('with two master secrets the secrets of both are valid', async () => {
   const [old] = (await secrets(master('a'), of(1))).current as [string];
   const both = await secrets(`${master('b')} ${master('a')}`, of(1));
   expect(both.current[0]).toBe((await secrets(master('b'), of(1))).current[0]);
@@ -62,7 +62,7 @@ test("the Worker's own secret is rotated alike: with both, both verify", async (
   for (const one of [old, both.current[0] as string]) expect(verify(one, got)).toEqual({ a: 1 });
 });
 
-test('a secret that can be guessed is refused', async () => {
+test('a short master secret is refused', async () => {
   const error = await secrets('short', of(1)).catch((thrown) => thrown);
   expect(error).toMatchObject({ code: 'TK503', message: expect.stringContaining('shorter') });
   expect(error.message).not.toContain('short ');

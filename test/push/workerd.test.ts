@@ -52,7 +52,7 @@ async function call(method: string, path: string, body?: object) {
 const put = (queue: string, push: object) => call('PUT', `/v1/queues/${queue}`, { push });
 const ended = (id: string) => call('GET', `/v1/tasks/${id}?wait_seconds=10`);
 
-test('what is enqueued is pushed at once, and the answer is its result', async () => {
+test('an enqueued task is pushed at once, and the answer is its result', async () => {
   await put('mail', { url: there.url });
   const { body: kept } = await call('GET', '/v1/queues/mail/push-secret');
   const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
@@ -64,14 +64,14 @@ test('what is enqueued is pushed at once, and the answer is its result', async (
   expect(got?.headers).toMatchObject({ 'webhook-id': id, traceparent });
 });
 
-test('a queue without push is not pushed, nor does its enqueue wake anybody', async () => {
+test('an enqueue into a queue without push wakes no consumer', async () => {
   const before = there.got.length;
   await tock.enqueue('quiet', 1);
   const { body } = await call('POST', '/v1/queues/quiet/claim', { wait_seconds: 1 });
   expect([body.state, there.got.length]).toEqual(['found', before]);
 });
 
-test('a redirect and a failure are in workerd as on Node', async () => {
+test('redirects and failures behave in workerd as on Node', async () => {
   there.on('/from', (response) => response.writeHead(308, { location: '/to' }).end());
   there.on('/refuses', (response) => response.writeHead(422).end('no'));
   await put('open', {});
@@ -92,7 +92,7 @@ test('a Worker that dies between push and completion pushes again, under the sam
   const owner = await database.connect();
   there.on('/killed', (response, _got, count) => {
     if (count > 1) response.end();
-    // The receiver has done it, and nobody is left to hear so.
+    // The Worker is killed after the receiver got the push, so it never gets the answer.
     else void served.stop();
   });
   const id = await tock.enqueue('killed', 1).catch(() => null);

@@ -36,7 +36,7 @@ function complete(recipe: string, before = async () => {}): Promise<void> {
   });
 }
 
-test('a complete folder of the same recipe is kept, another recipe makes it anew', async () => {
+test('a complete folder with the same recipe is kept, and another recipe rebuilds it', async () => {
   await complete('bread');
   await complete('bread');
   expect(made).toBe(1);
@@ -44,7 +44,7 @@ test('a complete folder of the same recipe is kept, another recipe makes it anew
   expect([made, whole(), beside()]).toEqual([2, 'cake', []]);
 });
 
-test('a folder that was left half made is made anew, and what lay beside it is gone', async () => {
+test('an incomplete folder is rebuilt, and temporary folders are removed', async () => {
   mkdirSync(folder);
   writeFileSync(join(folder, 'what'), 'ha');
   mkdirSync(join(parent, 'tree.new-1/deep'), { recursive: true });
@@ -52,7 +52,7 @@ test('a folder that was left half made is made anew, and what lay beside it is g
   expect([made, whole(), beside()]).toEqual([1, 'bread', []]);
 });
 
-test('a making that fails leaves nothing, and the next one succeeds', async () => {
+test('a failed build leaves nothing, and the next one succeeds', async () => {
   const broken = complete('bread', () => Promise.reject(new Error('no flour')));
   await expect(broken).rejects.toThrow('no flour');
   expect([existsSync(folder), beside()]).toEqual([false, []]);
@@ -60,14 +60,14 @@ test('a making that fails leaves nothing, and the next one succeeds', async () =
   expect(whole()).toBe('bread');
 });
 
-test('a making that fails leaves the folder of another recipe as it was', async () => {
+test('a failed build does not change the folder of another recipe', async () => {
   await complete('bread');
   const broken = complete('cake', () => Promise.reject(new Error('no eggs')));
   await expect(broken).rejects.toThrow('no eggs');
   expect(whole()).toBe('bread');
 });
 
-test('of several at once one makes it and the others take what it made', async () => {
+test('of concurrent builds one builds the folder, and the others use it', async () => {
   const slowly = () => sleep(50);
   await Promise.all([
     complete('bread', slowly),

@@ -11,7 +11,7 @@ import { softly } from '../../scripts/stack/step_reporter.ts';
 import { sweepTests } from '../../scripts/stack/sweep.ts';
 import { stackInfo } from '../database.ts';
 
-// scripts/check/versions.ts runs this on every version: each comes from another place.
+// scripts/check/versions.ts runs this file on every version of PostgreSQL, because versions have different origins.
 let host: Host;
 
 beforeAll(async () => {
@@ -24,7 +24,7 @@ afterAll(async () => {
   await host.close?.();
 });
 
-test('a host has the PostgreSQL that it says, and never works as root', async () => {
+test('a host runs the PostgreSQL that it describes, and not as root', async () => {
   const asked = Number(process.env.TOCK_TEST_POSTGRES) || stackInfo().major;
   expect([host.major, stackInfo().major]).toEqual([asked, asked]);
   const version = await host.run([`${host.bin}/postgres`, '--version']);
@@ -32,7 +32,7 @@ test('a host has the PostgreSQL that it says, and never works as root', async ()
   expect((await host.run(['id', '-u'])).trim()).not.toBe('0');
 });
 
-test('a path means the same to its programs as to us', async ({ skip }) => {
+test("a path means the same for the host's programs and for this process", async ({ skip }) => {
   const path = join(host.folder, 'told');
   await host.write(path, 'by us');
   expect(await host.run(['cat', path])).toBe('by us');

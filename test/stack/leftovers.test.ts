@@ -9,7 +9,7 @@ import { removeHome, temporaryHome } from './start_process.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 
-test('what a killed run left at work is stopped by the next one', async () => {
+test('the next run stops processes that a killed run has left', async () => {
   const home = temporaryHome();
   vi.stubEnv('TOCK_HOME', home);
   const orphan = spawn('sleep', ['600'], { detached: true, stdio: 'ignore' });
@@ -25,7 +25,7 @@ test('what a killed run left at work is stopped by the next one', async () => {
   removeHome(home);
 });
 
-test('a stale postmaster.pid that names a living stranger does not stop the cluster', async ({
+test('an old postmaster.pid with the pid of another process does not prevent a start', async ({
   skip,
 }) => {
   const own = await ownCluster();

@@ -9,7 +9,7 @@ import { checkout } from '../../scripts/stack/paths.ts';
 const folder = mkdtempSync(join(tmpdir(), 'tock-locked-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the lock of a process that was killed is free at once', async () => {
+test('the file lock of a killed process is free at once', async () => {
   const file = join(folder, 'lock');
   const module = join(checkout, 'scripts/stack/file_lock.ts');
   const hold = `const { locked } = await import(${JSON.stringify(module)});

@@ -31,7 +31,7 @@ afterEach(() => {
   if (folder) rmSync(folder, { recursive: true });
 });
 
-/** A machine's apt with sources of its own, in `list` and `parts`, and further settings. */
+/** Configures apt with the sources in `list` and `parts`, and with further settings. */
 function configure(settings: string): void {
   const files = { sourcelist: 'list', sourceparts: 'parts', main: 'none', parts: 'none' };
   const lines = Object.entries(files).map(([of, at]) => `Dir::Etc::${of} "${join(folder, at)}";\n`);
@@ -39,7 +39,7 @@ function configure(settings: string): void {
   vi.stubEnv('APT_CONFIG', join(folder, 'apt.conf'));
 }
 
-test('mirrors are found in sources of one line each', async () => {
+test('mirrors are found in apt sources with one line each', async () => {
   writeFileSync(
     join(folder, 'list'),
     `deb [arch=amd64,arm64] http://one.example/debian bookworm main contrib
@@ -55,7 +55,7 @@ deb http://flat.example/packages ./
   expect(await aptMirrors()).toEqual(['http://one.example/debian', 'http://two.example/debian']);
 });
 
-test('mirrors are found in sources as paragraphs', async () => {
+test('mirrors are found in apt sources in the deb822 format', async () => {
   writeFileSync(
     join(folder, 'parts/debian.sources'),
     `Types: deb deb-src
@@ -81,7 +81,7 @@ Enabled: no
   expect(await aptMirrors()).toEqual(['http://one.example/debian', 'http://two.example/debian']);
 });
 
-test('the first mirror that has the release is taken, and one that is given before all', async () => {
+test('the first mirror with the release is used, and a configured one takes precedence', async () => {
   const mirrors = [`${url}/empty`, `${url}/whole`];
   expect(await findMirror('trixie', mirrors)).toBe(`${url}/whole`);
   const none = findMirror('forky', mirrors);
@@ -92,7 +92,7 @@ test('the first mirror that has the release is taken, and one that is given befo
   await expect(findMirror('trixie', mirrors)).rejects.toThrow('Set TOCK_DEBIAN_MIRROR');
 });
 
-test("apt's proxy is used, but not where apt goes there directly", async () => {
+test("apt's proxy is used, except for hosts that apt reaches directly", async () => {
   expect(await proxyFor('http://one.example/debian')).toEqual({});
   configure(
     'Acquire::http::Proxy "http://proxy.example:3142"; Acquire::http::Proxy::two.example "DIRECT";',

@@ -4,7 +4,7 @@ import { releases } from '../../scripts/stack/debian.ts';
 import { installedPostgres } from '../../scripts/stack/packages.ts';
 import { findPostgresSource } from '../../scripts/stack/postgres_sources.ts';
 
-// Without a Docker engine, whatever this machine has.
+// With this PATH no Docker engine is found, even if this machine has one.
 beforeEach(() => vi.stubEnv('PATH', '/nowhere'));
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -15,13 +15,13 @@ const absent = Object.keys(releases)
   .map(Number)
   .filter((major) => !installedPostgres(major));
 
-test('what is installed is used as it is', async ({ skip }) => {
+test('an installed PostgreSQL is used', async ({ skip }) => {
   const installed = installedPostgres();
   if (!installed) return skip('there is no PostgreSQL of the system here');
   expect(await findPostgresSource(installed.major)).toEqual({ way: 'system' });
 });
 
-test('a version with pg_cron that is not installed is made by root alone', async ({ skip }) => {
+test('a version with pg_cron that is not installed can be built only by root', async ({ skip }) => {
   const [major] = absent;
   if (!major) return skip('all versions are installed here');
   skip(!existsSync('/usr/bin/apt-get'), 'this system has no apt');
@@ -34,7 +34,7 @@ test('a version with pg_cron that is not installed is made by root alone', async
   });
 });
 
-test('a version that nobody has, and a system that npm has nothing for, are told apart', async () => {
+test('an unknown version and an unsupported system have different errors', async () => {
   expect(await findPostgresSource(14)).toEqual({
     cannot: expect.stringContaining('it is 15 to 18'),
   });

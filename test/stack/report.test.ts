@@ -8,7 +8,7 @@ import { named } from '../../scripts/check/versions.ts';
 import { checkout, home } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
-// In the checkout, where vitest is found.
+// The folder is inside the checkout, so that its test files can import vitest.
 let folder: string;
 
 beforeAll(() => {
@@ -32,7 +32,7 @@ async function reportOf(files: Record<string, string>): Promise<Report> {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-test('every test counts, a skipped one with its reason, and so does a file that broke', async () => {
+test('the report counts every test, skipped tests with reasons, and files that failed', async () => {
   const report = await reportOf({
     'mixed.test.ts': `
       test('good', () => {});
@@ -59,7 +59,7 @@ test('every test counts, a skipped one with its reason, and so does a file that 
   });
 });
 
-test('what the other versions run, and what is left to --all, is there', () => {
+test('the files that other versions and --all run exist', () => {
   const found = (path: string) => globSync(path, { cwd: checkout }).length > 0;
   const each = (text: string): string[] => {
     const [whole, names] = /\{([^}]*)\}/.exec(text) ?? [];
@@ -69,7 +69,7 @@ test('what the other versions run, and what is left to --all, is there', () => {
   expect([...named, ...slow.flatMap(each)].filter((path) => !found(path))).toEqual([]);
 });
 
-test('what broke beside the tests is a failure', async () => {
+test('an error outside the tests is a failure', async () => {
   const late = "test('good', () => void Promise.reject(new Error('nobody waits for this')));";
   expect(await reportOf({ 'late.test.ts': late })).toMatchObject({
     passed: 1,
@@ -78,7 +78,7 @@ test('what broke beside the tests is a failure', async () => {
   });
 });
 
-test('the summary has a line for each PostgreSQL, and says loudly what was left out', () => {
+test('the summary has a line for each PostgreSQL, and says which were not tested', () => {
   const skipped = Array.from({ length: 22 }, (_, n) => ({ name: `test ${n}`, why: 'no moon' }));
   const failures = [{ name: 'test x', why: 'rain' }];
   const ran = { passed: 3, failed: 1, failures, what: 'test/sql/', seconds: 9 };

@@ -28,7 +28,7 @@ test('Ctrl-C in the middle of start-up leaves no process behind', async () => {
   expect(processesOf(home)).toEqual([]);
 });
 
-/** Promotes that followed each other sooner than the jobs of a pg_cron that knows no seconds. */
+/** Waits for promotions that follow each other faster than once a minute, the shortest interval of older pg_cron. */
 async function promotedWithinTheMinute(): Promise<void> {
   const url = /DATABASE_URL='(.*)'/.exec(readFileSync(`${home}/dev.env`, 'utf8'))?.[1];
   const client = new pg.Client({ connectionString: url });
@@ -46,11 +46,11 @@ async function promotedWithinTheMinute(): Promise<void> {
     .toBe(true);
 }
 
-test('the printed lines take a task through, a second start is refused, Ctrl-C ends all', async () => {
+test('the printed commands run a task, a second start is refused, and Ctrl-C ends all processes', async () => {
   const stack = await start(home);
   await stack.says(ready);
   expect(stack.output()).toMatch(/This is PostgreSQL 1\d\.\d+ .+, with pg_cron 1\.\d/);
-  // What only SQL knows of does not wait for a first call over HTTP.
+  // Tasks from SQL are promoted soon even before the first call over HTTP.
   await promotedWithinTheMinute();
   const lines = stack
     .output()
@@ -61,7 +61,7 @@ test('the printed lines take a task through, a second start is refused, Ctrl-C e
   expect(pasted).toContain('"world"');
   expect(pasted).toMatch(/"completed" ?: ?1/);
   expect(statSync(`${home}/dev.env`).mode & 0o777).toBe(0o600);
-  // What ends work has a pool of its own.
+  // Calls that end work have a pool of their own.
   expect(readFileSync(`${home}/worker.env`, 'utf8')).toMatch(/^DATABASE_URL_ENDS=.*\/tock_ends'$/m);
 
   const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
@@ -74,7 +74,7 @@ test('the printed lines take a task through, a second start is refused, Ctrl-C e
   expect(processesOf(home)).toEqual([]);
 });
 
-test('a taken port gives way to the next, the kept key stays, kill -9 is survived', async () => {
+test('a start uses the next port if one is taken, keeps its key, and recovers after kill -9', async () => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as { port: number };
@@ -83,7 +83,7 @@ test('a taken port gives way to the next, the kept key stays, kill -9 is survive
   expect(first.output()).toContain(`port ${port} is taken: Worker takes `);
   server.close();
   const key = /Key: (\S+)/.exec(first.output())?.[1] ?? 'no key';
-  // Killed without a chance to stop what it started; the kernel tells those that it is gone.
+  // After SIGKILL it cannot stop the processes that it started. The kernel signals them that it has ended.
   process.kill(JSON.parse(readFileSync(`${home}/running.json`, 'utf8')).self.pid, 'SIGKILL');
   await first.exit;
   await nobodyLeft();
@@ -91,12 +91,12 @@ test('a taken port gives way to the next, the kept key stays, kill -9 is survive
   const second = await start(home);
   await second.says(ready);
   expect(second.output()).toContain(`Key: ${key}`);
-  // The bootstrap dies without a word, as with a closed terminal: what it started sees to the end.
+  // After SIGKILL of the bootstrap, the process that it started notices that and stops everything.
   process.kill(second.pid, 'SIGKILL');
   await nobodyLeft();
 });
 
-test('an end of PostgreSQL is outlived: 503, another start brings it back, Ctrl-C ends all', async () => {
+test("after PostgreSQL's end calls get a 503, another start restarts it, and Ctrl-C ends all", async () => {
   const stack = await start(home);
   await stack.says(ready);
   const url = /Tock serves (\S+)/.exec(stack.output())?.[1] ?? 'no url';
@@ -110,7 +110,7 @@ test('an end of PostgreSQL is outlived: 503, another start brings it back, Ctrl-
   const postgres = () =>
     JSON.parse(readFileSync(`${home}/running.json`, 'utf8')).started.PostgreSQL.pid;
   const first = postgres();
-  // As pg_ctl stop does.
+  // `pg_ctl stop` sends the same signal.
   process.kill(first, 'SIGINT');
   await stack.says('To restart it, run in another terminal: npm start');
   expect(await enqueued()).toBe(503);

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { anyPort } from '../../scripts/stack/ports.ts';
 
-/** A `.tock` of the test's own, so that a developer's running stack is not touched. */
+/** Creates a `.tock` for a test, so that it does not touch a developer's running stack. */
 export function temporaryHome(): string {
   return mkdtempSync(join(tmpdir(), 'tock-home-'));
 }
 
-/** Processes that name the folder in their arguments or work in it: all that a start began. */
+/** All processes that a start began: they name the folder in their arguments, or work in it. */
 export function processesOf(home: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -30,7 +30,7 @@ export function removeHome(home: string): void {
   try {
     rmSync(readFileSync(elsewhere, 'utf8').trim(), { recursive: true });
   } catch {
-    // The data was in the home itself.
+    // There is no data.path if the data is in the home itself.
   }
   rmSync(home, { recursive: true, force: true });
 }
@@ -38,7 +38,7 @@ export function removeHome(home: string): void {
 export type Started = {
   pid: number;
   output(): string;
-  /** Waits until the output holds the text; fails when the process ends first. */
+  /** Waits until the output contains the text. Fails if the process ends before. */
   says(text: string): Promise<void>;
   exit: Promise<number | null>;
 };

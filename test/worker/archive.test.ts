@@ -52,14 +52,14 @@ async function archive(): Promise<void> {
   }
 }
 
-test("workerd's own R2 keeps the archive, and gives it back to the letter", async () => {
+test("the archive in workerd's R2 returns tasks unchanged", async () => {
   const owner = await database.connect();
   const ids = await twoDays(owner);
   const before = new Map<string, string>();
   for (const id of allTasks(ids)) before.set(id, await taskText(send, id));
   await passAllRetentions(owner);
   expect(await send('PUT /v1/archive', { enabled: true })).toMatchObject({ status: 200 });
-  // The Worker's alarm is at it too: a part or a lock may be its own for a while.
+  // The Worker's alarm archives too, so it may have a part or a lock for a while.
   const dropped = async () => {
     await archive();
     await ageClosedSegments(owner, '60 days');

@@ -26,14 +26,14 @@ afterAll(async () => {
   await database?.drop();
 });
 
-test('the Worker can be deployed: its bundle is made offline and is under 1 MB compressed', () => {
+test("the Worker's bundle is built without a network and is under 1 MB compressed", () => {
   const { code, bytes, compressed } = made;
   process.stdout.write(`The Worker's bundle: ${bytes} bytes, ${compressed} compressed.\n`);
   expect(compressed).toBeLessThan(1_000_000);
   expect(code).not.toContain(process.cwd());
 });
 
-test('the very bundle that is deployed serves in workerd', async () => {
+test('the bundle that is deployed works in workerd', async () => {
   const health = async () => {
     const response = await fetch(`${served.url}/v1/health`).catch(() => null);
     return response?.json();
@@ -41,14 +41,14 @@ test('the very bundle that is deployed serves in workerd', async () => {
   await expect.poll(health).toEqual({ status: 'ok', database: 'reachable' });
 });
 
-test('a claim that waits stops asking when its client has gone', async () => {
+test('a waiting claim stops polling when its client disconnects', async () => {
   const owner = await database.connect();
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'w', p_scopes => array['claim'])",
   );
   const watcher = await database.connect(database.superUrl);
   let last = 0;
-  // The pooler may close the connection in which it was asked, so the last time seen is kept.
+  // The pooler may close the connection of the last poll, so the latest known time is kept.
   const secondsQuiet = async () => {
     const asked = await watcher.query(
       `select extract(epoch from max(query_start))::float8 as last,
@@ -66,15 +66,15 @@ test('a claim that waits stops asking when its client has gone', async () => {
       'Content-Type: application/json\r\nContent-Length: 19\r\n\r\n{"wait_seconds":30}',
   );
   await expect.poll(secondsQuiet).toBeLessThan(0.5);
-  // By a reset: of a mere FIN workerd takes no notice.
+  // The client resets the connection, because workerd ignores a FIN alone.
   client.resetAndDestroy();
-  // While it waits it asks many times a second.
+  // A call that still waited would poll many times a second.
   await expect.poll(secondsQuiet, { interval: 200 }).toBeGreaterThan(3);
 });
 
 testRawRequests(() => ({ served, database }));
 
-test('requests with one thing wrong are refused by their names in workerd too', async () => {
+test('requests with one mistake are refused with the field in workerd too', async () => {
   const at = await target();
   const { edgeUrl } = at.tock.database;
   const bindings = { DATABASE_URL: edgeUrl, TOCK_PUSH_SECRET: 'c2VjcmV0'.repeat(6) };

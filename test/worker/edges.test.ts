@@ -25,7 +25,7 @@ const chunk = Buffer.concat([Buffer.from('10000\r\n'), piece, Buffer.from('\r\n'
 
 type Uploaded = { status: number | null; sent: number };
 
-/** Sends a head and then a body without end, as fast as it is taken; says what was answered and how much was sent. */
+/** Sends a head, then an endless body as fast as the server reads. Returns the answer and the number of bytes sent. */
 function upload(...head: string[]): Promise<Uploaded> {
   return new Promise((resolve) => {
     const socket: Socket = connect(worker.port, '127.0.0.1');
@@ -56,7 +56,7 @@ function upload(...head: string[]): Promise<Uploaded> {
   });
 }
 
-/** Who is hung up on while he sends may not see the answer that came before. */
+/** Repeats upload() until it gets a status: if the connection closes while it sends, it may not see the answer. */
 async function uploaded(...head: string[]): Promise<number> {
   for (;;) {
     const { status, sent } = await upload(...head);
@@ -68,14 +68,14 @@ async function uploaded(...head: string[]): Promise<number> {
 const key = 'Authorization: Bearer tock_1';
 const chunked = 'Transfer-Encoding: chunked';
 
-test('a gigabyte is not read: without a key, of a length above the limit, or while nobody knows the key', async () => {
+test('a huge body is not read without a key, over the size limit, or before the key is checked', async () => {
   expect(await uploaded(chunked)).toBe(401);
   expect(await uploaded(key, `Content-Length: ${GiB}`)).toBe(413);
-  // The database that is asked for the key never answers.
+  // The database, which must check the key, never answers.
   expect(await uploaded(key, chunked)).toBe(503);
 });
 
-test('headers are up to what workerd takes, an address to what Tock does', async () => {
+test('headers are limited by workerd, and URLs by Tock', async () => {
   const ask = (path: string, headers: Record<string, string>) =>
     fetch(`${worker.url}${path}`, { headers }).then(({ status }) => status);
   expect(await ask('/openapi.json', { 'x-large': 'x'.repeat(32_000) })).toBe(200);
@@ -83,7 +83,7 @@ test('headers are up to what workerd takes, an address to what Tock does', async
   expect(await ask(`/openapi.json?${'x'.repeat(9000)}`, {})).toBe(414);
 });
 
-test('in workerd too a database that never answers is a 503', async () => {
+test('a database that never answers gives a 503 in workerd too', async () => {
   const headers = { authorization: 'Bearer tock_1' };
   const reply = await fetch(`${worker.url}/v1/queues`, { headers });
   expect(reply.status).toBe(503);

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { connect, createServer } from 'node:net';
 
-/** What goes by: `sending` may keep a message from being sent on; `answered` comes with the first bytes after it. */
+/** Listeners of a proxy. `sending` may stop a message. `answered` is called with the first bytes after a message. */
 export type Hears = {
   connected?(): unknown;
   sending?(text: string): boolean | undefined;
@@ -11,7 +11,7 @@ export type Hears = {
 
 export type TappedProxy = { url: string; hears: Hears; close(): void };
 
-/** A way to a database that hears what is asked of it. */
+/** Starts a proxy to a database that reports the statements that pass through it. */
 export async function startTappedProxy(to: string): Promise<TappedProxy> {
   const { hostname, port } = new URL(to);
   const made: TappedProxy = { url: '', hears: {}, close: () => server.close() };

@@ -17,7 +17,7 @@ const post = (length: number | string, more = '', path = '/v1/queues/q/tasks') =
 const chunked = (body: string) => `${post('', 'Transfer-Encoding: chunked\r\n')}${body}`;
 const task = '{"payload":1}';
 
-/** The statuses of all answers to these bytes, once there are `wanted`, or the connection has ended. */
+/** Sends bytes. Resolves with the statuses of the answers when `wanted` have come, or when the connection has ended. */
 function sent(bytes: string | Buffer, wanted = 1, end = false): Promise<number[]> {
   return new Promise((resolve) => {
     let text = '';
@@ -71,7 +71,10 @@ const lies: [what: string, bytes: () => string | Buffer, end?: boolean][] = [
   ['no HTTP at all', () => Buffer.from([0x16, 3, 1, 0, 0xff, 0, 0xff, 0xfe]), true],
 ];
 
-/** Tests of what no HTTP library would send; the Worker goes to the database without a pooler, so that each of its connections is one there. */
+/**
+ * Tests with bytes that no HTTP library would send. The Worker has no pooler, so each of its connections is a session
+ * of the database.
+ */
 export function testRawRequests(place: () => At): void {
   beforeAll(async () => {
     at = place();
@@ -88,7 +91,7 @@ export function testRawRequests(place: () => At): void {
     await vi.waitUntil(async () => (await health()) === 200, { timeout: conditionTimeout });
   });
 
-  test('requests one behind the other on a connection are answered in turn, also after a refusal', async () => {
+  test('pipelined requests on one connection are answered in order, also after a refusal', async () => {
     const before = (await taken()) ?? 0;
     const one = post(task.length) + task;
     const refused = `${post(2)}[]`;
@@ -98,7 +101,7 @@ export function testRawRequests(place: () => At): void {
   });
 
   test.each(lies)(
-    '%s: refused, or the connection ended, and nothing taken',
+    '%s: the request is refused or the connection ends, and no task is added',
     async (_what, bytes, end) => {
       const before = await taken();
       const statuses = await sent(bytes(), 1, end);
@@ -110,7 +113,7 @@ export function testRawRequests(place: () => At): void {
     },
   );
 
-  test('clients who send a byte now and then hold no connection to the database, and others go on', async () => {
+  test('slow clients hold no database connection, and other clients are served', async () => {
     const sockets = Array.from({ length: 30 }, () => {
       const socket = connect(at.served.port, '127.0.0.1').on('error', () => {});
       socket.write(`${post(1000)}{"pay`);

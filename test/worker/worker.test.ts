@@ -51,7 +51,7 @@ test('a task goes through workerd and PgBouncer', async () => {
   expect(completed).toEqual({ status: 200, body: { completed: 1, refused: [] } });
 });
 
-test('10,000 tasks go in and out of workerd in one call each', async () => {
+test('one call through workerd enqueues 10,000 tasks, and one claims them', async () => {
   const tasks = Array.from({ length: 10_000 }, (_, n) => ({ payload: n }));
   const enqueued = await post('/v1/queues/many/tasks', { tasks });
   expect(enqueued.body.ids).toHaveLength(10_000);
@@ -64,7 +64,7 @@ test('10,000 tasks go in and out of workerd in one call each', async () => {
   }
 });
 
-test('a refusal in workerd is a problem answer', async () => {
+test('a refusal in workerd is a problem document', async () => {
   const refused = await post('/v1/queues/worker/tasks', { tasks: [{ priority: 99 }] });
   expect(refused).toMatchObject({ status: 422, body: { field: 'tasks[0].priority' } });
   const large = await post('/v1/queues/worker/tasks', { payload: 'x'.repeat(6_000_000) });
@@ -91,7 +91,7 @@ test('a cron trigger ticks', async () => {
   expect((await owner.query(fired)).rows).toEqual([{ last_outcome: 'fired' }]);
 });
 
-test('a call that changes something is heard by the alarm, which ticks', async () => {
+test('a call that changes data notifies the alarm, which ticks', async () => {
   const owner = await database.connect();
   await makeMaintenanceDue(owner);
   await post('/v1/queues/later/tasks', { payload: 1, delay_seconds: 1 });

@@ -19,10 +19,10 @@ function hyperdrive(url: string): { binding: string; service: string } {
   };
 }
 
-/** Texts, and a database. */
+/** The bindings of a Worker: texts, and a database. */
 type Bindings = Record<string, unknown> & { HYPERDRIVE?: { connectionString: string } };
 
-/** The Durable Object `Alarm`, its storage in a folder. */
+/** workerd's configuration of the Durable Object `Alarm`, with its storage in a folder. */
 const alarm = (folder: string) => ({
   service: `(name = "disk", disk = (path = ${text(folder)}, writable = true)),`,
   binding: '(name = "ALARM", durableObjectNamespace = "Alarm")',
@@ -60,7 +60,7 @@ const tock :Workerd.Worker = (
 
 export type Served = { url: string; port: number; stop(): Promise<void> };
 
-/** A deployable bundle in workerd itself, without what wrangler dev puts in front of it. */
+/** Runs a deployable bundle in workerd itself, without the proxy of `wrangler dev`. */
 export async function serveBundle(
   code: string,
   bindings: Bindings,

@@ -3,8 +3,8 @@ import { type Bounds, type Delivery, deliveriesByTask, endsSent, slack } from '.
 import { checkEnds } from './ends.ts';
 
 /**
- * A run is leased once. A claim is not flushed to disk before it is answered, so after a crash its runs may be leased
- * again.
+ * Finds runs that were leased twice. A claim is answered before it is flushed to disk, so after a crash its runs may be
+ * leased again; that is no difference.
  */
 function doubled(journal: Journal): Difference[] {
   const first = new Map<string, Claim>();
@@ -42,7 +42,10 @@ function afterItsEnd(journal: Journal, deliveries: Map<string, Delivery[]>): Dif
   return differences;
 }
 
-/** A leased task may be leased once more: it may have been released while the cancel was open. */
+/**
+ * Finds tasks that were first leased after their cancel was acknowledged. A task that was leased before may be leased
+ * again, because it may have been released before the cancel committed.
+ */
 function afterCancel(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {
   return journal.cancels.flatMap(({ id, acknowledged }) => {
     const [first] = deliveries.get(id) ?? [];
@@ -61,7 +64,7 @@ function lostChange(journal: Journal, deliveries: Map<string, Delivery[]>): Diff
   });
 }
 
-/** A task is not leased before its time, after it expired, or before its parents are completed. */
+/** Finds tasks that were leased before their time, after they expired, or before their parents were completed. */
 function claimedInTime(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {
   const tried = new Map<string, number>();
   for (const end of journal.ends) {
@@ -88,7 +91,7 @@ function claimedInTime(journal: Journal, deliveries: Map<string, Delivery[]>): D
   return differences;
 }
 
-/** A kept key counts until its task has ended: a newer task with it means that the older one had ended. */
+/** Finds tasks that were leased after a newer task got their unique key, which means that they had ended. */
 function doubledKeys(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {
   const differences: Difference[] = [];
   const last = new Map<string, { id: string; answered: number }>();
@@ -107,8 +110,8 @@ function doubledKeys(journal: Journal, deliveries: Map<string, Delivery[]>): Dif
 }
 
 /**
- * The number of tasks of a concurrency key, or of a queue with a running limit, that certainly ran when another was
- * leased: their leases had not ended.
+ * Finds claims that exceeded the limit of a concurrency key or a queue. It counts the tasks that certainly ran when
+ * another was leased, because their leases had not ended.
  */
 function overshot(journal: Journal, { limits, caps }: Bounds): Difference[] {
   const concurrency_keys = new Map(
@@ -136,7 +139,7 @@ function overshot(journal: Journal, { limits, caps }: Bounds): Difference[] {
     const longest = Math.max(...list.map(({ claim }) => claim.until - claim.answered));
     let oldest = 0;
     for (const delivery of list.toSorted((a, b) => a.claim.sent - b.claim.sent)) {
-      // A claim answered longer ago than any lease lasts has ended.
+      // Older claims are skipped: no lease lasts longer than `longest`.
       const earliest = delivery.claim.sent - longest;
       while ((ordered[oldest]?.claim.answered ?? earliest) < earliest) oldest++;
       const holders = new Set<string>();
@@ -149,7 +152,7 @@ function overshot(journal: Journal, { limits, caps }: Bounds): Difference[] {
         )
           holders.add(otherDelivery.run.id);
       }
-      // One claim may contain several of them.
+      // The claim itself may contain several tasks of the key.
       for (const { id } of delivery.claim.runs)
         if (queue in caps || concurrency_keys.get(id) === concurrency_keys.get(delivery.run.id))
           holders.add(id);
@@ -161,7 +164,7 @@ function overshot(journal: Journal, { limits, caps }: Bounds): Difference[] {
   return differences;
 }
 
-/** Checks of the claims alone. */
+/** The checks that need only the claims. */
 export function checkClaims(journal: Journal, bounds: Bounds): Difference[] {
   const deliveries = deliveriesByTask(journal);
   return [

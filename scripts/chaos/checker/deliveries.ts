@@ -6,7 +6,7 @@ export type Bounds = {
   rates: Record<string, { burst: number; each: number }>;
 };
 
-/** Tolerance for rounding: the machine's processes and the database share one clock. */
+/** Milliseconds of tolerance for rounding. That suffices, because all processes and the database share one clock. */
 export const slack = 5;
 
 export type Delivery = { claim: Claim; run: Run };
@@ -24,7 +24,7 @@ export function deliveriesByTask(journal: Journal): Map<string, Delivery[]> {
   return deliveries;
 }
 
-/** When the first end of each run of a lease was sent: from then on the run may have ended. */
+/** The time at which the first end of each run of a lease was sent. From then on the run may have ended. */
 export function endsSent(journal: Journal): Map<string, number> {
   const first = new Map<string, number>();
   for (const { lease, sent, runs } of journal.ends) {

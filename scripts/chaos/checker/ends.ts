@@ -1,7 +1,7 @@
 import type { Difference, End, Journal, TaskRequest } from '../journal.ts';
 import { type Bounds, type Delivery, endsSent, slack } from './deliveries.ts';
 
-/** An acknowledged end is final: one lease completes a task, and one verb ends a run. */
+/** Finds tasks that two leases completed, and runs that two verbs ended, both acknowledged. */
 function endedTwice(journal: Journal): Difference[] {
   const differences: Difference[] = [];
   const finals = new Map<string, string>();
@@ -26,12 +26,10 @@ function endedTwice(journal: Journal): Difference[] {
   return differences;
 }
 
-/**
- * The later of two runs of a task has the higher position; the claim that was sent first may still be the later one.
- */
+/** True if `run` is the later of two runs of a task: it has the higher position. The order of claims may differ. */
 const later = (run: string, than: string) => BigInt(run) >> 20n > BigInt(than) >> 20n;
 
-/** A task is leased again only after its lease expired or ended, or after a crash undid the claim. */
+/** Finds tasks that were leased again while their lease had neither expired nor ended, and no crash undid the claim. */
 function takenBack(journal: Journal, deliveries: Map<string, Delivery[]>): Difference[] {
   const endsByRun = endsSent(journal);
   const differences: Difference[] = [];
@@ -69,7 +67,7 @@ function whilePaused(journal: Journal): Difference[] {
   );
 }
 
-/** A claim repeated with its request id returns the same runs, unless a crash lay between. */
+/** Finds claims that returned other runs when they were repeated, although no crash happened between. */
 function repeatedOtherwise(journal: Journal): Difference[] {
   return journal.repeats.flatMap(({ sent, answered, until, first, second }) => {
     const crash = journal.crashes.some((crashedAt) => crashedAt >= sent && crashedAt <= answered);
@@ -78,10 +76,10 @@ function repeatedOtherwise(journal: Journal): Difference[] {
   });
 }
 
-/** The number of consecutive claims compared with a rate: comparing all pairs would take too long after an hour. */
+/** Each claim is compared with this many claims after it. After an hour, comparing all pairs would take too long. */
 const longest = 300;
 
-/** For any two claims: how many tasks certainly started between the first request and the second answer. */
+/** Finds pairs of claims between which more tasks started than the queue's rate allows in that time. */
 function overRate(journal: Journal, rates: Bounds['rates']): Difference[] {
   const differences: Difference[] = [];
   for (const [queue, { burst, each }] of Object.entries(rates)) {
@@ -104,7 +102,7 @@ function overRate(journal: Journal, rates: Bounds['rates']): Difference[] {
   return differences;
 }
 
-/** The last task that replaced the others of its key is the one that is leased. */
+/** Finds keys whose newest task was never leased, although it replaced the older ones. */
 function newestLost(journal: Journal): Difference[] {
   const requests = [...journal.requests.values()].filter(
     ({ replaced, fate }) => replaced && fate !== 'none',
@@ -116,7 +114,7 @@ function newestLost(journal: Journal): Difference[] {
   }
   const leased = new Set(journal.claims.flatMap(({ runs }) => runs.map(({ n }) => n)));
   return [...last].flatMap(([key, { n, call, sent, id }]) => {
-    // A task without an answer may have come after it.
+    // A call that was not answered before this one was sent may have come later and replaced its task.
     const earlier = requests.filter(
       (candidate) => candidate.unique === key && candidate.call !== call,
     );
@@ -127,7 +125,7 @@ function newestLost(journal: Journal): Difference[] {
   });
 }
 
-/** Checks of the ends, and of whole queues. */
+/** The checks of ends, and of whole queues. */
 export function checkEnds(
   journal: Journal,
   deliveries: Map<string, Delivery[]>,

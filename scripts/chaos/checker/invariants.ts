@@ -1,8 +1,8 @@
 import type pg from 'pg';
 
 /**
- * Invariants of any state of the tables, one per line, each with the number of rows that break it. Reads through the
- * partitioned parents, so every run is checked wherever it is stored.
+ * Invariants that hold in any state of the tables, each with the number of rows that break it. The query reads the
+ * partitioned tables, so it checks the runs of all segments.
  */
 const sentences = `
   with recursive covered as (
@@ -124,8 +124,8 @@ const sentences = `
         where l.after_position >= e.first_position - 1 and l.after_position < e.end_position - 1 and l.closed_at is null))`;
 
 export async function brokenSentences(client: pg.ClientBase): Promise<Record<string, number>> {
-  // JIT compilation would take longer than the queries. Without statistics for newly written rows, nested loops over
-  // 50,000 runs take minutes.
+  // JIT compilation would take longer than the queries. New rows have no statistics, so the planner would choose nested
+  // loops, which take minutes for 50,000 runs.
   await client.query('set jit = off; set enable_nestloop = off');
   const { rows } = await client.query<{ sentence: string; count: string }>(sentences);
   await client.query('reset enable_nestloop');

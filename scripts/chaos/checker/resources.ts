@@ -4,7 +4,7 @@ import type { Difference } from '../journal.ts';
 /** One measurement of a resource: a name and a number. */
 export type Sample = Record<string, number>;
 
-/** The private memory of these processes in MB, without files and shared buffers; ended processes count nothing. */
+/** The private memory of these processes in MB, without files and shared buffers. An ended process counts as 0. */
 export function privateMemory(pids: number[]): number {
   let kilobytes = 0;
   for (const pid of pids) {
@@ -18,7 +18,7 @@ export function privateMemory(pids: number[]): number {
 
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[values.length >> 1] ?? 0;
 
-/** Usage in the last third compared with the second; the first is for warming up. */
+/** The usage in the second and the last third of the run. The first third is for warming up. */
 export function thirds(samples: Sample[]): Record<string, [second: number, last: number]> {
   const third = Math.floor(samples.length / 3);
   const valuesOf = (name: string, from: number, to: number) =>
@@ -31,7 +31,7 @@ export function thirds(samples: Sample[]): Record<string, [second: number, last:
   );
 }
 
-/** Under constant load, with history dropped as it ends, no resource may grow by more than half plus noise. */
+/** Finds resources that grow by more than half plus noise. The load is constant and history is dropped, so none may. */
 export function checkResources(samples: Sample[]): Difference[] {
   return Object.entries(thirds(samples)).flatMap(([name, [second, last]]) => {
     if (last <= second * 1.5 + 30) return [];

@@ -26,7 +26,7 @@ const mustBeEmpty: [kind: string, text: string][] = [
 const firesQuery = `select schedule, extract(epoch from fire_at)::float8 * 1000 as fire_at, outcome, task_id::text
   from tock.schedule_history where fire_at is not null`;
 
-/** Compares the journal with the stored tasks, and checks the invariants once all work has ended. */
+/** After all work has ended, compares the journal with the stored tasks and checks the invariants. */
 export async function check({ journal, ledger }: Chaos, client: pg.Client): Promise<void> {
   const stored = [...journal.stored.values()];
   const { rows: history } = await client.query<Fire>(firesQuery);

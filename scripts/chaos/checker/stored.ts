@@ -13,7 +13,7 @@ function byNumber(stored: Stored[]): Map<number, Stored[]> {
   return differences;
 }
 
-/** Each accepted task is stored once, under the id of the answer; other tasks are not stored. */
+/** Finds accepted tasks that are not stored exactly once, under the answered id, and stored tasks without a request. */
 function storedOnce(journal: Journal, stored: Stored[]): Difference[] {
   const differences: Difference[] = [];
   const numbered = byNumber(stored);
@@ -31,19 +31,19 @@ function storedOnce(journal: Journal, stored: Stored[]): Difference[] {
       differences.push(differ('stored under another id', id, `number ${n}: as ${names}`));
   }
   for (const [n, tasks] of numbered) {
-    // A schedule's tasks have no number.
+    // Tasks of schedules have no number, so they are 0 here.
     if (n > 0 && !journal.requests.has(n))
       differences.push(differ('stored without a request', tasks[0]?.id ?? '', `number ${n}`));
   }
   return differences;
 }
 
-/** A call with unknown outcome is stored completely or not at all. */
+/** Finds calls without an answer of which only some tasks are stored. */
 function storedCompletely(journal: Journal, stored: Stored[]): Difference[] {
   const numbered = byNumber(stored);
   const calls = new Map<string, TaskRequest[]>();
   for (const request of journal.requests.values()) {
-    // Another task of its key may represent it.
+    // A task with a unique key may be absent, because another task holds the key.
     if (request.fate === 'unsure' && !request.unique)
       calls.set(request.call, [...(calls.get(request.call) ?? []), request]);
   }
@@ -67,7 +67,7 @@ function rerunsOnce(journal: Journal, stored: Stored[]): Difference[] {
   ];
 }
 
-/** Each task has ended as a client or a worker requested. */
+/** Finds tasks that ended in a state that no client and no worker requested. */
 function endedAsRequested(journal: Journal, stored: Stored[]): Difference[] {
   const completed = new Set<string>();
   const tried = new Set<string>();
@@ -111,7 +111,7 @@ function endedAsRequested(journal: Journal, stored: Stored[]): Difference[] {
 /** A fire in the schedule's history. */
 export type Fire = { schedule: string; fire_at: number; outcome: string; task_id: string | null };
 
-/** Each fire happens once, no fire is missing between two others, and each has its one task. */
+/** Finds fires that happened twice, fires that are missing between two others, and fires without exactly one task. */
 export function checkFires(
   fires: Fire[],
   stored: Stored[],
@@ -129,7 +129,7 @@ export function checkFires(
       if (fired.has(detail)) differences.push(differ('a fire came twice', task_id ?? '', detail));
       fired.add(detail);
     }
-    // Manual fires, beside those of the schedule.
+    // Manual fires don't belong to the schedule's times.
     if (outcome === 'run') continue;
     const previous = last.get(schedule) ?? Number.POSITIVE_INFINITY;
     if (fire_at > previous + (everyMs[schedule] ?? Number.POSITIVE_INFINITY))

@@ -1,14 +1,14 @@
 import { pause, type Random } from '../random.ts';
 import type { Args, Verb } from './verbs.ts';
 
-/** The status as in HTTP; SQLSTATE TK404 is 404. `undone` means that the call certainly did nothing. */
+/** An answer. `status` is as in HTTP (SQLSTATE TK404 is 404). `undone` means that the call certainly had no effect. */
 // biome-ignore lint/suspicious/noExplicitAny: the load reads an answer field by field
 export type Answer = { status: number; body: any; undone?: boolean };
 
-/** Called for each attempt with its status, or `lost` if no answer came. */
+/** Called for each attempt with its status, or with `lost` if no answer came. */
 export type OnOutcome = (verb: string, outcome: string, detail: string) => void;
 
-/** The call runs in a transaction that stays open for `hold` milliseconds; only in SQL. */
+/** A transaction around a call, which stays open for `hold` milliseconds. Only the SQL driver has it. */
 export type Transaction = {
   isolation?: 'repeatable read';
   hold: number;
@@ -18,7 +18,7 @@ export type Transaction = {
 /** One client's connection to Tock: every verb, over HTTP or in SQL. */
 export type Driver = {
   transactions: boolean;
-  /** One attempt. Null if no answer came, so the call may have been done or not. */
+  /** Makes one attempt. Returns null if no answer came: then it is unknown whether the call had an effect. */
   attempt(verb: Verb, args: Args, transaction?: Transaction): Promise<Answer | null>;
   close(): Promise<void>;
 };
@@ -26,15 +26,15 @@ export type Driver = {
 /** Each client has its own random numbers. */
 export type Client = { driver: Driver; random: Random };
 
-/** Answers that are allowed while faults happen. Any other answer is a difference. */
+/** True for an answer that faults may cause. Any other answer is a difference. */
 export const explained = (verb: string, outcome: string) =>
   /^(2\d\d|404|409|429|503.*|lost.*)$/.test(outcome) ||
   (verb === 'use key' && /^40[13]$/.test(outcome));
 
-/** A repeated call must be answered within this many seconds, despite all faults and load. */
+/** A call that is repeated must be answered within this many seconds, despite all faults and load. */
 export const RETRY_SECONDS = 600;
 
-/** Repeats a call with a request id or a lease until it is answered. Null after `seconds`: the outcome is unknown. */
+/** Repeats a call with a request id or a lease until it is answered. Returns null if no answer comes in `seconds`. */
 export async function call(
   { driver, random }: Client,
   verb: Verb,

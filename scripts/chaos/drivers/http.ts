@@ -3,7 +3,7 @@ import { TockError } from '../../../client/errors.ts';
 import type { Driver, OnOutcome } from './driver.ts';
 import { verbs } from './verbs.ts';
 
-/** Over HTTP with the client's own transport. It makes single attempts, because the load decides what to repeat. */
+/** Calls Tock with the client's own transport, without retries: the load decides what to repeat. */
 export function httpDriver(url: string, defaultKey: string, onOutcome: OnOutcome): Driver {
   return {
     transactions: false,
@@ -11,7 +11,7 @@ export function httpDriver(url: string, defaultKey: string, onOutcome: OnOutcome
       const { http } = verbs[verb](args);
       const [method, path, body] = http;
       let outcome = 'lost';
-      // workerd itself answers 5xx in plain text when it or its proxy stops: not an answer of Tock.
+      // A plain text with status 5xx comes from workerd or its proxy, which is stopping. It is no answer of Tock.
       const fetched = async (input: string, init: RequestInit) => {
         const response = await fetch(input, init);
         const json = response.headers.get('content-type')?.includes('json');

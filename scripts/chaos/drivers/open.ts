@@ -3,7 +3,7 @@ import { httpDriver } from './http.ts';
 import { planted } from './planted_faults.ts';
 import { sqlDriver } from './sql.ts';
 
-/** The target of a driver. SQL clients alternate: directly as the owner, and as tock_edge through PgBouncer. */
+/** The target of a driver. SQL clients take the URLs in turn: the owner's, and that of tock_edge through PgBouncer. */
 export type Target = { plants?: string[] } & (
   | { driver: 'http'; url: string; key: string }
   | { driver: 'sql'; urls: string[] }

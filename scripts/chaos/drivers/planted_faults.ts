@@ -2,10 +2,10 @@ import type { Answer, Driver } from './driver.ts';
 
 type Attempt = Driver['attempt'];
 
-/** One call in this many is falsified: often enough to be found within seconds, while most calls stay correct. */
+/** One call in this many is falsified, so that the checker finds it within seconds and most calls stay correct. */
 const share = 20;
 
-/** Faults of the driver itself, which the checker must find: proof that it would find Tock's. */
+/** Faults of the driver. If the checker finds them, it would also find such faults of Tock. */
 const plants: Record<string, (attempt: Attempt, hit: () => boolean) => Attempt> = {
   /** A completion is acknowledged but not sent. */
   'lost completion': (attempt, hit) => async (verb, args, transaction) => {
@@ -48,7 +48,7 @@ export function planted(driver: Driver, name: string): Driver {
   if (!plant)
     throw new Error(`There is no planted fault ${name}: use one of ${plantNames.join(', ')}.`);
   let calls = 0;
-  // Each fault falsifies different calls, because two in one call could cancel out.
+  // Each fault falsifies different calls, because two faults in one call could hide each other.
   const offset = 1 + plantNames.indexOf(name);
   return { ...driver, attempt: plant(driver.attempt, () => ++calls % share === offset) };
 }

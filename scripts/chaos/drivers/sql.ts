@@ -14,10 +14,10 @@ export function errorCode(error: unknown): string {
 
 // The server refused the statement, and the connection still works. 42P01: a partition was dropped during the call.
 const busy = /^(42P01|57014|40001|40P01|55P03|53...|25P0.)$/;
-// The connection broke, so the answer is unknown.
+// The connection broke, so it is unknown whether the call had an effect.
 const connectionLost = /^(08...|57P0.|E[A-Z]+|connection|timeout)$/;
 
-/** Errors of a killed or contended server. */
+/** True for errors of a server that was killed or is busy. */
 export const expectedCode = (code: string) =>
   busy.test(code) || connectionLost.test(code) || code === 'TK503' || code === 'TK409';
 
@@ -28,7 +28,7 @@ function toOutcome(code: string): string {
   return connectionLost.test(code) ? `lost ${code}` : `500 ${code}`;
 }
 
-/** In SQL, over one connection that is reopened when it breaks. */
+/** Calls Tock in SQL over one connection, and reconnects after it broke. */
 export function sqlDriver(url: string, onOutcome: OnOutcome): Driver {
   let current: pg.Client | null = null;
 
@@ -37,7 +37,7 @@ export function sqlDriver(url: string, onOutcome: OnOutcome): Driver {
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: 30_000,
-      // Timeouts, so that no call waits forever for a killed server.
+      // The timeouts keep calls from waiting forever for a killed server.
       query_timeout: 20_000,
       application_name: 'chaos',
     });
@@ -83,10 +83,10 @@ export function sqlDriver(url: string, onOutcome: OnOutcome): Driver {
         const code = errorCode(error);
         const outcome = toOutcome(code);
         onOutcome(verb, outcome, `${(error as Error).message}`.slice(0, 300));
-        // Also if only the rollback fails.
+        // A failed rollback closes the connection too.
         if (outcome.startsWith('lost')) await drop();
         else if (transaction) await current?.query('rollback').catch(drop);
-        // A transaction whose commit was not sent or was refused did nothing.
+        // A transaction whose commit was not sent or was refused had no effect.
         const refused = /^\d/.test(outcome);
         if (!refused && committing) return null;
         return { status: refused ? Number(outcome.slice(0, 3)) : 503, body: {}, undone: true };

@@ -3,7 +3,7 @@ import type { Method } from '../../../client/call.ts';
 // biome-ignore lint/suspicious/noExplicitAny: each verb takes its own arguments
 export type Args = Record<string, any>;
 
-/** One call, as an HTTP request and as a statement with its values. The statement returns the body in one row. */
+/** One call as an HTTP request, and as a statement with its values that returns the same body in one row. */
 type Spelled = {
   http: [method: Method, path: string, body?: object];
   sql: [text: string, ...values: unknown[]];
@@ -51,7 +51,7 @@ const claimAny = ({ queues, alone, ...body }: Args): Spelled => ({
 const changed = (call: string) =>
   `select v.id::text as id, v.state, v.changed from tock.${call} as v`;
 
-/** One task over HTTP; any number in SQL, whose answer lists all. */
+/** A statement that changes any number of tasks. Like the answer over HTTP, its row has the state of the first one. */
 const forMany = (call: string) =>
   `select (json_agg(v) -> 0) ->> 'state' as state, bool_or(v.changed) as changed, json_agg(v) as tasks
    from (${changed(call)}) v having count(*) > 0`;

@@ -8,12 +8,9 @@ import { nextSegment } from '../segments.ts';
 import type { CauseFault, Fault, FaultName } from './plan.ts';
 import { enqueueOwn, holdOpen, holdSnapshot, prepare, workIn } from './sessions.ts';
 
-/**
- * Opens idle sessions as tock_edge through the pooler, so that the next calls wait in its queue, including one of this
- * fault.
- */
+/** Opens idle transactions until the pooler's pool is full. The next calls wait, including one of this fault. */
 async function fillPool({ stack }: Chaos, wait: (fault: Fault) => Promise<void>, fault: Fault) {
-  // default_pool_size of scripts/stack/pooler.ts
+  // As many as default_pool_size in scripts/stack/pooler.ts.
   const sessions = await Promise.allSettled(
     Array.from({ length: 20 }, () => stack.connect(stack.pooledUrl)),
   );
@@ -36,8 +33,9 @@ async function fillPool({ stack }: Chaos, wait: (fault: Fault) => Promise<void>,
 }
 
 /**
- * Two sessions do the same in opposite orders, so that the server detects a deadlock and refuses one. Each releases
- * its locks when it is done or refused; otherwise the other would wait forever. Returns the number of refusals.
+ * Two sessions run their statements in opposite orders, so that the server detects a deadlock and refuses one of them.
+ * Each session ends its transaction when it is done or refused, or the other would wait forever. Returns the number of
+ * refusals.
  */
 async function crosswise(chaos: Chaos, first: string[], second: string[]): Promise<number> {
   const { stack, ledger } = chaos;
@@ -62,7 +60,7 @@ async function crosswise(chaos: Chaos, first: string[], second: string[]): Promi
   }
 }
 
-/** Two waiting tasks of this fault, which no client changes. */
+/** Causes a deadlock over two waiting tasks of this fault, which no client changes. */
 async function deadlock(chaos: Chaos): Promise<number> {
   const ids = await withClient(chaos.stack.ownerUrl, (client) => enqueueOwn(chaos, client, 2, 5));
   const [session = '', second = ''] = ids.map(
@@ -74,7 +72,7 @@ async function deadlock(chaos: Chaos): Promise<number> {
 const tables = ['streams', 'waiting', 'leases', 'turns', 'unique_keys', 'maintenance_jobs'];
 
 /**
- * Locks rows of two tables in opposite orders for a while, as an owner might in psql; the next time two other tables.
+ * Locks rows of two random tables in opposite orders for a while, as an owner might do in psql.
  */
 async function lockRows(chaos: Chaos, random: Random, { holds }: Fault): Promise<number> {
   const [a, b] = tables.toSorted(() => random(3) - 1);
@@ -120,7 +118,7 @@ async function migrateTwice({ stack, ledger }: Chaos): Promise<number> {
   return succeeded;
 }
 
-/** Until tasks have entered the next segment. */
+/** Moves positions to the end of the segment, and waits until tasks have entered the next one. */
 async function endSegment(chaos: Chaos): Promise<number> {
   const { stack } = chaos;
   const current = () =>
@@ -143,7 +141,7 @@ async function endSegment(chaos: Chaos): Promise<number> {
   return 0;
 }
 
-/** Faults that last, or that SQL causes. */
+/** The faults that last for a while, or that SQL causes. */
 export function holding(chaos: Chaos): Partial<Record<FaultName, CauseFault>> {
   const { stack } = chaos;
   const wait = ({ holds }: Fault) => pauseWhileRunning(chaos, holds);
@@ -172,7 +170,7 @@ export function holding(chaos: Chaos): Partial<Record<FaultName, CauseFault>> {
       await enableCron(chaos);
       return rowCount ?? 0;
     },
-    // It returns with the next start of the server.
+    // The launcher starts again with the next start of the server.
     'pg_cron launcher ended': async () =>
       (
         await asSuper(
@@ -185,7 +183,7 @@ export function holding(chaos: Chaos): Partial<Record<FaultName, CauseFault>> {
   };
 }
 
-/** Until it succeeds. */
+/** Activates pg_cron's jobs; retries until that succeeds. */
 export async function enableCron({ stack }: Chaos): Promise<void> {
   if (!stack.host.cron) return;
   for (let attempt = 0; attempt < 100; attempt++) {

@@ -20,7 +20,7 @@ const backends = `backend_type = 'client backend' and pid <> pg_backend_pid()`;
 // Processes of the server and of pg_cron, except the launcher, which has its own fault.
 const background = `backend_type <> 'client backend' and backend_type <> 'pg_cron launcher'`;
 
-/** kill -9 of one server process: the server stops all of them and recovers. */
+/** Kills one server process with kill -9. The server then stops all its processes and recovers. */
 async function killProcess(chaos: Chaos, { pick }: Fault, which: string): Promise<string> {
   const text = `select pid, backend_type as kind from pg_stat_activity where ${which} order by backend_start, pid`;
   const { rows } = await withClient(chaos.stack.superUrl, (client) =>
@@ -35,7 +35,7 @@ async function killProcess(chaos: Chaos, { pick }: Fault, which: string): Promis
   return victim.kind;
 }
 
-/** kill -9 of the whole server. Each start begins a new log, so the old one is read first. */
+/** Kills the whole server with kill -9. Each start begins a new log, so the old log is read first. */
 export async function killServer({ stack, journal }: Chaos, logs: Logs): Promise<number> {
   await logs.read();
   journal.crashed(Date.now());

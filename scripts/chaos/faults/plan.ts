@@ -12,7 +12,7 @@ const kills = {
 export const links = ['client and workerd', 'workerd and pooler', 'pooler and server'] as const;
 export type Link = (typeof links)[number];
 
-/** What a proxy does to answers or new connections. */
+/** The faults that a proxy can cause. */
 export const networkFaults = [
   'answers lost',
   'answers late',
@@ -21,7 +21,7 @@ export const networkFaults = [
 ] as const;
 export type NetworkFault = (typeof networkFaults)[number];
 
-/** Faults of a soak too: long readers and transactions, and the ends of segments. */
+/** The faults that a soak has too: long readers and transactions, and ends of segments. */
 const gentle = [
   'transaction held open',
   'work in a transaction',
@@ -49,7 +49,7 @@ export type FaultName =
 /** `pick` chooses the victim; `holds` is the duration of a lasting fault in milliseconds. */
 export type Fault = { at: number; name: FaultName; pick: number; holds: number };
 
-/** Causes a fault. Returns which or how many victims it had: 0 or nothing if it had no effect. */
+/** Causes a fault. Returns the number or the name of its victims: 0 or an empty text if it had no effect. */
 export type CauseFault = (fault: Fault) => Promise<number | string>;
 
 /** Shorter runs have each kill once, because more kills would leave little time for work. */
@@ -59,11 +59,11 @@ export type Planning = {
   seed: number;
   seconds: number;
   driver: 'sql' | 'http';
-  /** Without kills, lost connections and locks; each gentle fault once in this many seconds. */
+  /** If set, the run has only the gentle faults, each once in this many seconds. */
   soak?: number | undefined;
 };
 
-/** Every fault once, the kills more often unless the run is short. SQL clients have no workerd. */
+/** Every fault once, kills more often unless the run is short. A run with SQL clients has no workerd to kill. */
 function deck(round: number, { seconds, driver, soak }: Planning): FaultName[] {
   if (soak) return [...gentle];
   const victims = Object.entries(kills).filter(([name]) => name !== 'workerd' || driver === 'http');

@@ -3,7 +3,7 @@ import { anyPort } from '../../stack/ports.ts';
 import { dice, pause } from '../random.ts';
 import type { NetworkFault } from './plan.ts';
 
-/** One answer in three, while answers are lost or cut. */
+/** While answers are lost or cut, the proxy changes one in this many. */
 const share = 3;
 
 /** A TCP proxy on 127.0.0.1 that loses, cuts and delays answers while a fault is set. */
@@ -14,7 +14,7 @@ export async function openProxy(target: number, seed: number) {
   let fault: NetworkFault | null = null;
   let done = 0;
 
-  /** What happens to a piece of an answer; null: the connection ends without an answer. */
+  /** Applies the fault to a piece of an answer. With `over` the connection ends after the piece. */
   async function torn(piece: Buffer): Promise<{ piece: Buffer; over: boolean }> {
     if (fault === 'answers late') {
       done++;
@@ -50,7 +50,7 @@ export async function openProxy(target: number, seed: number) {
     }
     near.pipe(upstream);
     let previous = Promise.resolve();
-    // Each piece waits for the one before, however late that is.
+    // A piece is passed on only after the piece before it, even if that is late.
     const afterPrevious = (step: () => Promise<void>) => {
       previous = previous.then(step).catch(end);
     };
@@ -59,7 +59,7 @@ export async function openProxy(target: number, seed: number) {
       afterPrevious(async () => {
         const { piece: passed, over } = await torn(piece);
         if (passed.length > 0 && !near.destroyed) near.write(passed);
-        // Data that was sent arrives before the end of the connection.
+        // end() first sends the data that was written.
         if (over) near.end(end);
         else upstream.resume();
       });
@@ -72,7 +72,7 @@ export async function openProxy(target: number, seed: number) {
   });
   return {
     port,
-    /** Sets the fault from now on; null: everything passes. */
+    /** Sets the fault from now on; null ends it. */
     tear(next: NetworkFault | null): void {
       fault = next;
     },

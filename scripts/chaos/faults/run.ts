@@ -14,7 +14,7 @@ import {
   networkFaults,
 } from './plan.ts';
 
-/** Sets a proxy's fault for its duration. */
+/** Causes a proxy's fault for its duration. */
 async function tearing(chaos: Chaos, { name, holds }: Fault): Promise<number> {
   const { stack } = chaos;
   const networkFault = networkFaults.find((candidate) =>
@@ -29,7 +29,8 @@ async function tearing(chaos: Chaos, { name, holds }: Fault): Promise<number> {
 }
 
 /**
- * Repeats a fault until it had an effect, up to a limit: another fault may cut it short, or no call may be affected.
+ * Maximum number of attempts to cause a fault. An attempt has no effect if another fault ends it early, or if no call
+ * happens during it.
  */
 const attempts = 200;
 
@@ -47,7 +48,7 @@ async function causeUntilEffect(chaos: Chaos, fault: Fault, effect: CauseFault):
   }
 }
 
-/** Runs the plan, however long it takes: kills are awaited, and lasting faults run beside the others. */
+/** Causes all faults of the plan, even if it takes longer. Kills are awaited; lasting faults run beside the others. */
 export async function runFaults(
   chaos: Chaos,
   plan: Fault[],
@@ -63,7 +64,7 @@ export async function runFaults(
     await waitUntil(fault.at);
     const effect = effects[fault.name] ?? ((candidate: Fault) => tearing(chaos, candidate));
     const done = causeUntilEffect(chaos, fault, effect);
-    // workerd takes seconds to start, and other faults may happen meanwhile.
+    // workerd takes seconds to start, so its restart is not awaited; other faults may happen during it.
     if (fault.name.startsWith('kill') && fault.name !== 'kill -9 of workerd') await done;
     else lasting.push(done);
   }
@@ -71,7 +72,7 @@ export async function runFaults(
   await Promise.all(lasting);
 }
 
-/** Kinds of faults in the plan that never had an effect: the run proves nothing about them. */
+/** The kinds of faults in the plan that never had an effect. The run proves nothing about them. */
 export function withoutEffect(plan: Fault[], counts: Map<string, number>): string[] {
   const faultKind = (name: string) => name.replace(/ between .*| \(.*/, '');
   const idle = / \((no effect|cut short)/;

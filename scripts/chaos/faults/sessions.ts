@@ -28,7 +28,7 @@ async function enqueueIn(
     );
     ids = rows[0].ids;
   } catch (error) {
-    // Nothing was committed, and nothing will be.
+    // The transaction was not committed and cannot be any more.
     journal.settled(Date.now(), numbers, 'none');
     throw error;
   }
@@ -47,7 +47,7 @@ export async function holdOpen(chaos: Chaos, fault: Fault): Promise<number> {
       const commits = fault.pick % 3 > 0;
       const finish = async () => {
         if (ids.length > 0) await client.query('select tock.cancel(p_ids => $1)', [ids]);
-        // Over the time of several other faults; a kill of the server rolls it back.
+        // The transaction stays open during several other faults. A kill of the server rolls it back.
         await pauseWhileRunning(chaos, fault.holds * 2);
       };
       await finish().catch((error) => {
@@ -63,7 +63,7 @@ export async function holdOpen(chaos: Chaos, fault: Fault): Promise<number> {
   }
 }
 
-/** Two-phase commit: after `prepare` the transaction outlives its session and a crash, and another session ends it. */
+/** Two-phase commit: a prepared transaction survives its session and a crash, until another session ends it. */
 export async function prepare(chaos: Chaos, fault: Fault): Promise<number> {
   const name = `chaos ${fault.pick} ${fault.at}`;
   const fate = fault.pick % 3 > 0 ? 'sure' : 'none';
@@ -87,7 +87,7 @@ export async function prepare(chaos: Chaos, fault: Fault): Promise<number> {
   }
 }
 
-/** Repeats until the prepared transaction is ended or does not exist, because it must not stay. */
+/** Ends a prepared transaction. It retries until the transaction does not exist any more, because it must not stay. */
 async function ended({ stack }: Chaos, finish: string) {
   for (let count = 1; ; count++) {
     const code = await withClient(stack.ownerUrl, (client) => client.query(finish)).then(
@@ -99,7 +99,7 @@ async function ended({ stack }: Chaos, finish: string) {
   }
 }
 
-/** Plain tasks of this fault, committed. */
+/** Enqueues and commits plain tasks of this fault. */
 export async function enqueueOwn(
   { journal, reserve }: Chaos,
   client: pg.Client,
@@ -140,12 +140,12 @@ const claim = `select lease, leased_until, id::text, run_id::text as run, attemp
     (payload ->> 'n')::float8 as n, (payload ->> 'v')::float8 as v
   from tock.claim(p_queue => 'plain', p_worker => 'in a transaction', p_limit => 5, p_lease_seconds => 60)`;
 
-/** A worker in SQL: claims and completes in one transaction, held open; one in three is rolled back. */
+/** Claims and completes tasks in one transaction that stays open for a while. One in three is rolled back. */
 export async function workIn(chaos: Chaos, fault: Fault): Promise<number> {
   const { journal, stack } = chaos;
   const client = await stack.connect();
   try {
-    // Of tasks that the workers have not claimed yet.
+    // Without these tasks the workers might have claimed all.
     await enqueueOwn(chaos, client, 5);
     const sent = Date.now();
     await client.query('begin');
@@ -183,7 +183,7 @@ export async function workIn(chaos: Chaos, fault: Fault): Promise<number> {
 
 const tables = ['runs', 'streams', 'leases', 'waiting'];
 
-/** A reader whose snapshot keeps all row versions that become dead meanwhile. */
+/** Holds a snapshot, which keeps vacuum from removing row versions that become dead during that time. */
 export async function holdSnapshot(chaos: Chaos, fault: Fault): Promise<number> {
   const client = await chaos.stack.connect();
   try {

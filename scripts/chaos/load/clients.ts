@@ -12,7 +12,7 @@ import { createBatch } from './tasks.ts';
 
 type Step = (client: Client) => Promise<unknown>;
 
-/** With more unfinished tasks than this, clients add none. */
+/** Clients add no tasks if more than this many are unfinished. */
 const backlog = 1000;
 
 const equalIds = (one: string[], other: string[]) => one.join() === other.join();
@@ -52,7 +52,7 @@ async function enqueue({ journal, ledger, reserve }: Chaos, client: Client, requ
   return null;
 }
 
-/** Unfinished plain tasks among the latest; each changer has its own, so that it knows the order of its changes. */
+/** Unfinished plain tasks among the newest. Each changer has its own tasks, so it knows the order of their changes. */
 function victims(
   { journal }: Chaos,
   random: Random,
@@ -142,7 +142,7 @@ function rerunner({ journal, ledger }: Chaos): Step {
       if (!answer) ledger.differ('a call was never answered', 0, `${verb} ${request_id}`);
       if (answer?.status !== 200) return;
       const { rerun_id, ids: given = rerun_id ? [rerun_id] : [] } = answer.body;
-      // The result of a call that found nothing is not kept, so its repetition may find something.
+      // The answer of a call that found no tasks is not stored, so a repeat may find some.
       if (ids.length > 0 && !equalIds(ids, given))
         ledger.differ('a repeated call returned other ids', 0, `${verb}: ${ids} and ${given}`);
       if (ids.length === 0) for (const id of given) journal.rerun({ of: run.id, id });
@@ -161,13 +161,13 @@ function reader({ journal }: Chaos): Step {
   };
 }
 
-/** From outside, because pg_cron may only know minutes, or be stopped. */
+/** Ticks once a second, because pg_cron may have only minutes, or be stopped by a fault. */
 const ticker: Step = async (client) => {
   await call(client, 'tick', {}, 0);
   await pause(1000);
 };
 
-/** All clients except the workers. Each takes steps until the run ends. */
+/** Starts all clients except the workers. Each repeats its step until the run ends. */
 export function startClients(chaos: Chaos, seed: number): Promise<void>[] {
   let clients = 0;
   async function stepping(step: Step, random: Random): Promise<void> {

@@ -37,7 +37,7 @@ export function governor({ journal }: Chaos) {
   };
 }
 
-/** Creates an API key, uses it, rotates and ends it; from then on it is refused. */
+/** Creates an API key, uses it, rotates it and ends it. After that Tock must refuse it. */
 export function keeper({ ledger }: Chaos) {
   return async (client: Client): Promise<void> => {
     const { driver, random } = client;
@@ -49,7 +49,7 @@ export function keeper({ ledger }: Chaos) {
       ledger.differ('a key was refused', 0, `${prefix}: ${used.status}`);
     if (random(3) === 0) await call(client, 'rotate key', { prefix }, RETRY_SECONDS);
     const ended = await call(client, 'end key', { prefix }, RETRY_SECONDS);
-    // 404: an earlier attempt without an answer has ended it.
+    // A 404 means that an earlier attempt without an answer has ended the key.
     if (ended?.status === 200 || ended?.status === 404) {
       const lateUse = await driver.attempt('use key', { key });
       if (lateUse && lateUse.status < 400)

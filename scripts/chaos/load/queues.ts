@@ -1,6 +1,6 @@
 import type { Bounds } from '../checker/deliveries.ts';
 
-/** The queues of the load, one for each kind of task; their settings are added to the common ones. */
+/** The queues of the load, one for each kind of task, with their settings in addition to the common ones. */
 export const queues: Record<string, Record<string, unknown>> = {
   plain: {},
   one: { concurrency_limit: 1 },
@@ -31,15 +31,15 @@ export const policy = {
   max_lost: 1000,
   backoff_base_seconds: 0.2,
   backoff_cap_seconds: 2,
-  // observe.ts drops history once it has seen it, however long that takes.
+  // Only observe.ts drops history, after it has seen all of it, so the retention is ten years.
   retention_seconds: 315360000,
 };
 
 export const stages = ['first', 'second', 'third'];
 
 /**
- * The limits of the queues: running tasks of a concurrency key, running tasks in all, and tasks that start at once and
- * per second.
+ * The limits of the queues. `limits`: running tasks of a concurrency key. `caps`: running tasks of a queue. `rates`:
+ * tasks that start at once, and in each second.
  */
 export const bounds: Bounds = {
   limits: { one: 1, three: 3, yielding: 1 },
@@ -47,7 +47,7 @@ export const bounds: Bounds = {
   rates: { paced: { burst: 2, each: 8 } },
 };
 
-/** A missed fire is caught up. */
+/** The schedules of the load. A missed fire happens later. */
 export const schedules = {
   'each-second': { queue: 'clock', every_seconds: 1, missed: 'all', missed_limit: 1000 },
   'each-minute': { queue: 'clock', cron: '* * * * *', missed: 'all', missed_limit: 1000 },

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Journal } from '../journal.ts';
 
 /**
- * The endpoint of a queue with push, on 127.0.0.1: accepts four tasks in five, and the fifth when it is pushed again.
+ * The endpoint of a queue with push, on 127.0.0.1. It refuses one push in five; Tock pushes that task again.
  */
 export async function openReceiver(journal: Journal, count: (what: string) => void) {
   let received = 0;
@@ -18,7 +18,7 @@ export async function openReceiver(journal: Journal, count: (what: string) => vo
       const run = String(request.headers['tock-run']);
       const { n = 0, v = 0 } = JSON.parse(body || '{}');
       const runs = [{ id, run, attempt: 0, n, version: v }];
-      // The answer may be lost, so this is an attempted end.
+      // The answer may be lost, so the end is recorded only as sent.
       const verb = accepts ? 'complete' : 'fail';
       journal.ending({ verb, lease: 'pushed', sent: Date.now(), runs, final: [] });
       count(accepts ? 'push: taken' : 'push: postponed');

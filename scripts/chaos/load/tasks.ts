@@ -55,18 +55,18 @@ const newest: Kind = (task, request, random) => {
   Object.assign(task, { unique_key: request.unique, ...policy, delay_seconds: random(500) / 1000 });
 };
 
-/** Each call is a family: a task depends on the first one, or on all before it. */
+/** Each call is a family: a task depends on the first task of the call, or on all tasks before it. */
 const family: Kind = (task, request, random, at) => {
   task.name = `member ${at}`;
   if (at === 0) return;
-  task.after = random(2) ? ['*'] : ['member 0'];
-  const elder = task.after as string[];
+  task.depends_on = random(2) ? ['*'] : ['member 0'];
+  const elder = task.depends_on as string[];
   request.parents = Array.from({ length: elder[0] === '*' ? at : 1 }, (_, n) => request.n - at + n);
   task.on_parent_failure = chosen(random, [
     [2, 'cancel'],
     [1, 'run'],
   ]);
-  // With `run` a failed parent suffices.
+  // With `run` the task also starts after a parent that failed, so the checker ignores its parents.
   if (task.on_parent_failure === 'run') delete request.parents;
   if (random(2)) task.include_results = true;
 };
@@ -107,13 +107,13 @@ const sizes: [share: number, most: number][] = [
   [2, 100],
 ];
 
-/** Plain tasks also come by the hundred: they fill leases, streams and pages. */
+/** Calls with plain tasks may also be large, so that they fill leases, streams and pages. */
 const large: [share: number, most: number][] = [...sizes, [3, 500], [1, 1000]];
 
-/** The tasks of one call, with numbers from `reserve`. */
+/** Creates the tasks of one call. `take` reserves their numbers. */
 export function createBatch(random: Random, call: string, take: (many: number) => number): Batch {
   const [queue, kind] = chosen(random, kinds);
-  // Fewer tasks would never reach a limit.
+  // A call with fewer tasks would never reach the queue's limit.
   const least = queue in bounds.caps || queue in bounds.rates ? 8 : 1;
   const many = least + random(chosen(random, queue === 'plain' ? large : sizes));
   const first = take(many);

@@ -1,5 +1,5 @@
-// A worker process of the load, which may be killed at any time. It writes what it sends and receives as lines of
-// JSON, each before its next step. Usage: node worker.ts <name> <seed>, with CHAOS_TARGET
+// A worker process of the load, which may be killed at any time. It writes a line of JSON for all that it sends and
+// receives, before its next step. Usage: node worker.ts <name> <seed>, with CHAOS_TARGET
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { type Client, call, type Transaction } from '../drivers/driver.ts';
@@ -25,7 +25,7 @@ export type Word =
   | ['heard', verb: string, outcome: string, detail: string]
   | ['differ', kind: string, task: string, detail: string];
 
-// Written completely before the next step.
+// writeSync() returns after the whole line is written, so a kill cannot lose it.
 const send = (word: Word) => writeSync(1, `${JSON.stringify(word)}\n`);
 const onOutcome = (verb: string, outcome: string, detail: string) =>
   send(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
@@ -39,7 +39,7 @@ function payloadNumber(payload: unknown): { n: number; v: number; wrapped: boole
   return { n: Number(n ?? 0), v: Number(v ?? 0), wrapped: false };
 }
 
-/** A result that is also a payload, for the next stage. */
+/** A result that can be the payload of the next stage. */
 const toResult = ({ n, version }: Run) => ({ n, v: version });
 
 const lastStage = (queue: string) => !stages.slice(0, -1).includes(queue);
@@ -74,7 +74,7 @@ function endPart(work: Work, runs: Run[]): Promise<boolean> {
   return end(work, 'complete', runs, { results }, done(work, runs));
 }
 
-/** To a stage out of order: the last one, or none. */
+/** Completes tasks and skips stages: they continue in the last stage, or end. */
 function jump(work: Work): Promise<boolean> {
   const over = work.random(2) === 0;
   const stage = over ? null : 'third';
@@ -95,7 +95,7 @@ function failing(work: Work, runs: Run[], fatal: boolean): Promise<boolean> {
 const releasing = (work: Work, runs: Run[]) =>
   end(work, 'release', runs, { ids: runs.map(({ id }) => id) }, []);
 
-/** Ends the lease in parts: some tasks completed, some failed, some one by one, the rest completed or released. */
+/** Ends the lease in several calls: some tasks are completed, some fail, and the rest is completed or released. */
 async function torn(work: Work): Promise<void> {
   const { random } = work;
   const runs = work.claim.runs.toSorted(() => random(3) - 1);
@@ -123,7 +123,7 @@ async function longer(work: Work): Promise<void> {
   await endWhole(work);
 }
 
-/** Adds tasks with the completion; with `wait` the task continues when they have ended, and is then done. */
+/** Completes a task and spawns others. With `wait` the task continues when they have ended, and is then completed. */
 async function spawning(work: Work): Promise<void> {
   const { claim, random } = work;
   const [first, ...others] = claim.runs;
@@ -148,7 +148,7 @@ async function spawning(work: Work): Promise<void> {
   if (spawned) send(['settled', Date.now(), numbers]);
 }
 
-/** Ends the lease after it has expired, when another worker may have its tasks. */
+/** Ends the lease after it has expired. Another worker may have its tasks by then. */
 async function endLate(work: Work): Promise<unknown> {
   const { random, claim } = work;
   await pause(Math.max(0, claim.until - Date.now()) + 200 + random(1500));
@@ -210,7 +210,7 @@ function taken({ lease, queue, leased_until, tasks }: Lease, sent: number, answe
 
 async function claimAndWork(client: Client): Promise<void> {
   const { random } = client;
-  // The Worker pushes the queue's tasks until push is switched off.
+  // The Worker pushes the tasks of `pushed`, until the drain turns push off.
   const names = Object.keys(queues).filter((queue) => draining || queue !== 'pushed');
   const limit = draining
     ? 500
@@ -220,8 +220,8 @@ async function claimAndWork(client: Client): Promise<void> {
         [2, 30],
         [1, 500],
       ]);
-  // Without a request id, a claim whose answer is lost waits for its lease to end; the database handles it on another
-  // path.
+  // Some claims have no request id, because the database handles these in another way. If their answer is lost, the
+  // tasks stay leased until the lease expires.
   const repeated = random(3) > 0 && { request_id: `${name} ${++claims}` };
   const options = {
     worker: name,
@@ -240,7 +240,7 @@ async function claimAndWork(client: Client): Promise<void> {
   const leasesOf = (body: { leases?: Lease[] }): Lease[] =>
     body.leases ?? [{ ...(body as Lease), queue }];
   const sent = Date.now();
-  // Some transactions commit late: until then, other clients see their tasks in the earlier state.
+  // Some claims commit late. Until then other clients see the tasks in their earlier state.
   const commitsLate = client.driver.transactions && !draining && random(10) === 0;
   const answer = commitsLate
     ? await client.driver.attempt(verb, args, { hold: random(1000), end: 'commit' })
@@ -258,7 +258,7 @@ async function claimAndWork(client: Client): Promise<void> {
       send(['repeated', { sent, answered: Date.now(), until, first, second }]);
   }
   for (const { claim, waited } of deliveries) {
-    // So that claims of other workers overlap, where that is allowed.
+    // This pause makes leases overlap, as far as the limit allows that.
     if (claim.queue in bounds.caps) await pause(150);
     if (!draining && random(3) === 0) await pause(random(200));
     await worked({ ...client, claim, waited });

@@ -5,7 +5,7 @@ import type { OnOutcome } from '../drivers/driver.ts';
 import type { Target } from '../drivers/open.ts';
 import type { Word } from './worker.ts';
 
-/** Worker processes, each replaced when it dies; their reports go to the journal. */
+/** Starts worker processes and replaces each one that dies. Their reports go to the journal. */
 export function startWorkers(
   chaos: Chaos,
   target: Target,
@@ -51,7 +51,7 @@ export function startWorkers(
     pids: () => [...workers.values()].map(({ pid }) => pid),
     /** kill -9 of one worker, which may hold leases. */
     kill: (which: number) => workers.get(which % count)?.kill('SIGKILL') ?? false,
-    /** From now on all claimed tasks are completed at once. */
+    /** From now on the workers complete all claimed tasks at once. */
     drain(): void {
       draining = true;
       for (const worker of workers.values()) worker.writeLine('drain');
