@@ -88,7 +88,7 @@ test("DuckDB reads the files with the README's queries", async () => {
     expect.objectContaining({ task_id: ids.dead, queue: 'bills', state: 'dead' }),
   );
   const times = await duck.runAndReadAll(
-    `select typeof(created_at) as type, make_timestamp(segment_us(created_at)) as at, payload from read_parquet('${folder}/tock/*/*.parquet') where task_id = ${ids.plain}`,
+    `select typeof(created_at) as type, make_timestamp(epoch_us(created_at)) as at, payload from read_parquet('${folder}/tock/*/*.parquet') where task_id = ${ids.plain}`,
   );
   const [row] = times.getRowObjectsJson();
   const known = JSON.parse(before.get(ids.plain as string) ?? '{}').created_at;

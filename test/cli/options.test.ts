@@ -76,7 +76,7 @@ test('a newer task of a unique key is debounced, throttled or ignored as too old
 test('mistakes name the option, and what is allowed', async () => {
   const key = ['--unique-key', 'k'];
   const asked: [string[], RegExp][] = [
-    [['--unique-policy', 'pending'], /^--unique-policy says what a --unique-key means: give one/],
+    [['--unique-policy', 'pending'], /^--unique-policy needs a --unique-key/],
     [[...key, '--unique-policy', 'odd'], /^--unique-policy.* pending or unfinished or period\n/],
     [[...key, '--unique-policy', 'period'], /^--unique-policy period needs --unique-seconds\n/],
     [[...key, '--unique-seconds', '0'], /^--unique-seconds.* a number from 1 to 31536000\n/],
@@ -85,7 +85,7 @@ test('mistakes name the option, and what is allowed', async () => {
     [[...key, '--changed-at', 'now'], /^--changed-at.* an ISO 8601 instant with its zone, like/],
     [
       ['--run-at', '2030-01-01T00:00:00Z', '--delay', '4'],
-      /^--delay: give either --delay or --run-at,/,
+      /^--delay: give --delay or --run-at, not both/,
     ],
     [['--expires-at', 'now'], /^--expires-at.* an ISO 8601 instant/],
     [['--concurrency-key', ''], /^--concurrency-key.* a string of 1 to 200 characters\n/],

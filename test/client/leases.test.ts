@@ -61,7 +61,7 @@ test("a handler's signal aborts when its lease is lost, and its result is not re
   expect(await reason.opened).toMatchObject({
     name: 'LeaseLost',
     status: 409,
-    hint: expect.stringMatching(/^Drop/),
+    hint: expect.stringMatching(/^Discard/),
   });
   expect(begun).toEqual([running]);
   for (const id of [running, waiting]) {
