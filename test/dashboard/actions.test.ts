@@ -125,7 +125,7 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   await button(page, 'Change').click();
   await told(page, 'The priority is 1');
   await button(page, 'Run now').click();
-  await told(page, 'It is due now');
+  await told(page, 'The task is due now');
   await button(page, 'Cancel').click();
   await confirm(page, 'Cancel it');
   await told(page, 'The task is cancelled');

@@ -34,19 +34,15 @@ test("the driver is Hyperdrive if it is bound, else TOCK_DRIVER's, else chosen b
 const secret = 'postgres://tock_edge:s3cret^x@ho st/tock';
 
 test.each<[Bindings, RegExp, RegExp]>([
-  [{}, /no DATABASE_URL/, /^Set it with: wrangler secret put DATABASE_URL/],
+  [{}, /DATABASE_URL is not set/, /^Set it with: wrangler secret put DATABASE_URL/],
   [{ DATABASE_URL: neon, TOCK_DRIVER: 'toString' }, /TOCK_DRIVER/, /pg, neon-http, neon-ws/],
   [{ DATABASE_URL: neon, TOCK_DRIVER: secret }, /TOCK_DRIVER/, /or leave it out/],
-  [{ DATABASE_URL: secret, TOCK_DRIVER: 'neon-http' }, /DATABASE_URL is no URL/, /escaped/],
-  [{ DATABASE_URL: secret, TOCK_DRIVER: 'neon-ws' }, /DATABASE_URL is no URL/, /escaped/],
+  [{ DATABASE_URL: secret, TOCK_DRIVER: 'neon-http' }, /DATABASE_URL is not a valid URL/, /escape/],
+  [{ DATABASE_URL: secret, TOCK_DRIVER: 'neon-ws' }, /DATABASE_URL is not a valid URL/, /escape/],
   [{ DATABASE_URL: neon, TOCK_NEON_PROXY: 'localhost:4444' }, /TOCK_NEON_PROXY/, /https:/],
-  [{ DATABASE_URL: `${secret}?sslmode=disable` }, /out of reach/, /^Repeat/],
-  [
-    { DATABASE_URL: elsewhere },
-    /leads to another host without TLS/,
-    /^Give it sslmode=verify-full/,
-  ],
-  [{ DATABASE_URL: `${elsewhere}?sslmode=` }, /without TLS/, /^Give it sslmode=verify-full/],
+  [{ DATABASE_URL: `${secret}?sslmode=disable` }, /unreachable or overloaded/, /^Repeat/],
+  [{ DATABASE_URL: elsewhere }, /connects to another host without TLS/, /^Add sslmode=verify-full/],
+  [{ DATABASE_URL: `${elsewhere}?sslmode=` }, /without TLS/, /^Add sslmode=verify-full/],
 ])('invalid bindings give a 503 with a hint and without secrets: %#', async (env, detail, hint) => {
   const headers = { authorization: 'Bearer tock_1' };
   const reply = await createApp(connect).request('/v1/queues', { headers }, env);

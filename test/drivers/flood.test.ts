@@ -143,7 +143,7 @@ test('a full pool gives a 503 that says so, with Retry-After', async () => {
       status: 503,
       detail: 'All database connections are in use.',
     });
-    expect(body.hint).toMatch(/send more tasks a call/);
+    expect(body.hint).toMatch(/send more tasks in a call/);
     expect(headers.get('retry-after')).toMatch(/^[123]$/);
     return log.mock.calls.flat().join();
   };

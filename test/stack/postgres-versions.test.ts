@@ -36,7 +36,7 @@ test('a version with pg_cron that is not installed can be built only by root', a
 
 test('an unknown version and an unsupported system have different errors', async () => {
   expect(await findPostgresSource(14)).toEqual({
-    cannot: expect.stringContaining('it is 15 to 18'),
+    cannot: expect.stringContaining('use 15 to 18'),
   });
   vi.spyOn(process, 'platform', 'get').mockReturnValue('sunos');
   expect(await findPostgresSource(18)).toEqual({
