@@ -42,7 +42,7 @@ function check(applied: Applied[], files: SqlFile[]): void {
     const file = fileByNumber.get(number);
     if (!file) {
       throw new Failure(
-        `This database was migrated by a newer Tock: migration ${name} (applied ${day(applied_at)}) is unknown here.`,
+        `This database was migrated by a newer Tock: this version does not have sql/${name}, applied on ${day(applied_at)}.`,
         'Install that version or a newer one; an older version can no longer migrate this database.',
       );
     }

@@ -111,7 +111,7 @@ test('one dead task is rerun, and all dead tasks with one error', async () => {
   await goTo(page, 'queues/bills');
   await button(page, 'Redrive').click();
   await confirm(page, 'Redrive');
-  await told(page, /\d dead tasks of bills run again/);
+  await told(page, /\d dead tasks of bills are rerun/);
   expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(6);
 });
 
@@ -132,7 +132,7 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   expect(await task(made.client, id)).toMatchObject({ state: 'cancelled', priority: 1 });
   await button(page, 'Erase payload').click();
   await confirm(page, 'Erase', 'erase');
-  await told(page, 'are gone');
+  await told(page, 'are erased');
   expect(await task(made.client, id)).toMatchObject({ payload: null });
 });
 
