@@ -849,7 +849,7 @@ function tock.append_plain(p_queue text, p_tasks jsonb, p_policy queues)
 
 function tock.append_round(p_queue text, p_tasks jsonb, p_again boolean[], p_policy queues)
   returns bigint[]
-  -- append_unique() for tasks with a different key each, in their order; p_again: whether a key comes again in its call.
+  -- append_unique() for tasks with a different key each, in their order; p_again says for each task whether its key occurs again later in the call.
 
 function tock.append_to_wait_list(p_pool text, p_worker text, p_task text, p_lease_seconds integer, p_until timestamp with time zone)
   returns boolean
@@ -949,7 +949,7 @@ function tock.are_plain(p_tasks jsonb)
 
 function tock.arrived_runs_1(p_stream integer, p_runs_to bigint, p_leases_to bigint)
   returns TABLE(runs bigint, leased bigint, last_position bigint)
-  -- The runs that came to a stream in the segment since the last count (up to a million), how many of them were leased, and up to which position.
+  -- The runs added to a stream in the segment since the last count (up to a million), how many of them were leased, and up to which position.
 
 function tock.assign_task(p_pool text, p_task text, p_worker text DEFAULT NULL::text, p_lease_seconds integer DEFAULT NULL::integer, p_wait boolean DEFAULT false)
   returns TABLE(state text, worker text, fencing_token bigint, leased_until timestamp with time zone)
@@ -1009,7 +1009,7 @@ function tock.before_complete(p_lease uuid, p_results jsonb)
 
 function tock.before_next_attempts(p_again next_attempt[], p_fields text[])
   returns void
-  -- Checks tasks that continue in another queue with their own payload.
+  -- Checks that tasks which continue in another queue with an unchanged payload fit there; TK422 names the field.
 
 function tock.before_promotion(p_sweep boolean)
   returns void
@@ -1080,11 +1080,7 @@ function tock.change_waiting(p_found resolved_task[], p_changes jsonb)
 
 function tock.changed_payload(p_id bigint)
   returns jsonb
-  -- The payload of a task or run from its next attempt on.
-
-function tock.check_parents_of_call(p_tasks jsonb)
-  returns void
-  -- Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for all tasks before it, or ids.
+  -- The payload in the pending change of a task or run.
 
 function tock.check_changes(p_changes jsonb)
   returns jsonb
@@ -1141,6 +1137,10 @@ function tock.check_parents(p_children bigint[], p_lock boolean DEFAULT false)
 function tock.check_parents_key(p_key text, p_tasks jsonb, p_field text)
   returns void
   -- Raises TK403 if tasks have parents in queues that a key is not for.
+
+function tock.check_parents_of_call(p_tasks jsonb)
+  returns void
+  -- Raises TK422 unless all parents of the tasks of a call exist: names in the call without a cycle, * for all tasks before it, or ids.
 
 function tock.check_payload_fits(p_changes jsonb, p_queue text, p_tasks integer)
   returns void
@@ -1236,7 +1236,7 @@ function tock.children_of_lease_current(p_lease uuid)
 
 function tock.claim(p_queue text, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false, p_bytes integer DEFAULT 4194304)
   returns SETOF claimed
-  -- Leases up to p_limit ready runs to a worker, in the order of priorities and with lanes in turn. Returns them with their payloads; no rows if nothing is ready (claim_state() says why). A repeated call with the same request_id returns the same runs while their lease is open (TK409 afterwards). p_own_transaction says that the statement is the whole transaction: the claim then commits asynchronously and promotes due tasks. Other claims skip the streams of this one until its transaction ends. Therefore claim in a separate transaction and complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; if it is given, a larger run is not claimed.
+  -- Leases up to p_limit ready runs to a worker, in the order of priorities, and within a priority from the lanes in random order. Returns them with their payloads; no rows if nothing is ready (claim_state() says why). A repeated call with the same request_id returns the same runs while their lease is open (TK409 afterwards). p_own_transaction says that the statement is the whole transaction: the claim then commits asynchronously and promotes due tasks. Other claims skip the streams of this one until its transaction ends. Therefore claim in a separate transaction and complete in yours (TK409 outside read committed). p_bytes bounds the payloads of the first stream; if it is below 4 MiB, a larger run is not claimed.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false, p_weights integer[] DEFAULT NULL::integer[])
@@ -1318,7 +1318,7 @@ function tock.complete(p_lease uuid, p_results jsonb DEFAULT NULL::jsonb)
 
 function tock.complete_runs(p_lease uuid, p_results jsonb)
   returns TABLE(completed integer, refused bigint[])
-  -- complete() for a lease whose runs are ended one by one.
+  -- complete() for a lease whose runs are ended one by one: all that are left (p_results null), or the named ones.
 
 function tock.completion_of(p_runs leased_run[], p_results jsonb, p_options jsonb)
   returns completion
@@ -1454,11 +1454,11 @@ function tock.cursor_of(p_stream integer)
 
 function tock.deactivate_idle_streams_1(p_slot integer, p_limit integer)
   returns integer
-  -- Deactivates the streams of a slot that have no run above their cursor in the current segment; returns the number.
+  -- Puts the streams of a slot to rest that have no run above their cursor in the current segment; returns the number.
 
 function tock.deactivate_streams(p_limit integer DEFAULT 20000)
   returns integer
-  -- Deactivates streams without runs above their cursor, so that claims skip them; returns the number.
+  -- Puts streams to rest that have no runs above their cursor, so that claims skip them; returns the number.
   -- for tock_admin
 
 function tock.dead_groups(p_queue text, p_limit integer DEFAULT 100, p_scan_limit integer DEFAULT 100000)
@@ -1492,7 +1492,7 @@ function tock.delete_progress(p_limit integer)
 
 function tock.delete_promotions(p_segment integer, p_limit integer)
   returns integer
-  -- Removes promotions that point into a segment, about p_limit rows; returns the number.
+  -- Redirects or deletes promotions that point into a segment, about p_limit rows; returns the number.
 
 function tock.depths()
   returns SETOF depth
@@ -1856,7 +1856,7 @@ function tock.gives_way(p_key unique_keys, p_at resolved_task, p_task jsonb, p_l
 
 function tock.glance_at_queues()
   returns TABLE(queue text, lane integer, ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
-  -- glance_at_stream() of up to 2,000 streams of the first 1,000 queues with active streams, with queue and lane.
+  -- glance_at_stream() of up to 2,000 streams of the first 1,000 queues with awake streams, with queue and lane.
 
 function tock.glance_at_stream(p_stream integer)
   returns TABLE(ready_run bigint, ready_at timestamp with time zone, ready integer, tenants integer, active_at timestamp with time zone, at_work boolean, lost_id bigint, lost integer)
@@ -1881,7 +1881,7 @@ function tock.guard_unless_current()
 
 function tock.has_fired()
   returns boolean
-  -- True if this transaction has fired schedules. It then commits synchronously: a fire lost in a crash would come again as another task.
+  -- True if this transaction has fired schedules. It must then commit synchronously: if a crash lost the fire, the schedule would fire again, with another task.
 
 function tock.has_open_lease(p_queue text)
   returns boolean
@@ -1918,7 +1918,7 @@ function tock.held_back(p_positions bigint[], p_from timestamp with time zone)
 
 function tock.highest_position(p_all boolean DEFAULT true)
   returns bigint
-  -- The highest stored position: anywhere (p_all), or in active streams and waiting tasks.
+  -- The highest stored position: anywhere (p_all), or in awake streams and waiting tasks.
 
 function tock.histogram(p_buckets integer[], p_counts bigint[])
   returns bigint[]
@@ -2000,7 +2000,7 @@ function tock.insert_key(p_key keys)
 
 function tock.is_above_runs(p_stream integer, p_position bigint)
   returns boolean
-  -- True if the next position is above all runs of a stream, as it must be; not true if only a slower check can decide.
+  -- True if the next position is certainly above all runs of a stream, as it must be. Otherwise only check_sequence() can decide, which is slower.
 
 function tock.is_archiving()
   returns boolean
@@ -2020,7 +2020,7 @@ function tock.is_id(p_text text)
 
 function tock.is_idle_concurrency_key(p_concurrency_key concurrency_keys)
   returns boolean
-  -- True if a concurrency key has no settings and no task has used it for a day.
+  -- True if a concurrency key has no settings, no holder and no waiter, and no task has used it for a day.
 
 function tock.is_instant(p_text text)
   returns boolean
@@ -2152,11 +2152,11 @@ function tock.label(p_value text)
 
 function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
   returns smallint
-  -- The lane of a task of a tenant in a queue.
+  -- The lane of a tenant's task in a queue; tasks with options have lanes from 1,024 on.
 
 function tock.lane_of(p_policy queues, p_tenant text, p_bulk text[])
   returns smallint
-  -- The lane of a tenant: hashed to one of the lanes of the queue; 64 higher for each lane that another tenant fills; 512 higher for tasks that come in bulk.
+  -- The lane of a tenant: one of the lanes of the queue, chosen by hash. It is 64 higher for each such lane that another tenant fills, and 512 higher for a tenant with 1,000 or more tasks in one call.
 
 function tock.last_fire(p_schedule schedules, p_from timestamp with time zone, p_upto timestamp with time zone)
   returns timestamp with time zone
@@ -2291,7 +2291,7 @@ function tock.live_key(p_key text)
 
 function tock.lock_archive(p_own_transaction boolean)
   returns void
-  -- Keeps recording a part of the archive (p_own_transaction) and erasing tasks apart.
+  -- Keeps the recording of a part of the archive (p_own_transaction true: an exclusive lock) apart from erasures (false: a shared lock).
 
 function tock.lock_concurrency_keys(p_queues text[], p_concurrency_keys text[], p_wait boolean)
   returns concurrency_keys[]
@@ -2335,7 +2335,7 @@ function tock.lock_pairing(p_pool text, p_side text, p_name text)
 
 function tock.lock_space()
   returns integer
-  -- First key of every advisory lock: the oid of the schema. Second keys: the number of a stream (its claim lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key().
+  -- First key of the advisory locks that have two keys: the oid of the schema. Second keys: the number of a stream (its claim lock), -1 - number (used beside a foreign lock), 2^30 + slot, named_key(). A request id and a name in a pool have one key of 64 bits.
 
 function tock.lock_waiting(p_pool text, p_list text, p_from bigint, p_below bigint, p_limit integer)
   returns pool_members[]
@@ -2418,7 +2418,7 @@ function tock.move(p_ids bigint[], p_queue text)
 
 function tock.named_key(p_kind text, p_name text)
   returns integer
-  -- Second key of a named lock: a maintenance job, making a queue or a concurrency key, a queue limit, or the rate window of an API key (p_kind). Each kind has its own range, so no queue name blocks a maintenance job.
+  -- The second key of a named lock. p_kind is maintenance_job, queue or concurrency_key (their creation), limit (of a queue), or rate (of an API key). Each kind has its own range, so no queue name blocks a maintenance job.
 
 function tock.new_token(p_segment integer, p_after bigint, p_version text DEFAULT '4'::text)
   returns uuid
@@ -2434,7 +2434,7 @@ function tock.newest_run(p_stream integer)
 
 function tock.newest_segment()
   returns integer
-  -- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may exist by the time the number is used: what a reader sees of a stream without them is a prefix.
+  -- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may be added before the caller uses the number. Without them the caller still sees a prefix of each stream.
 
 function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
   returns timestamp with time zone
@@ -2540,7 +2540,7 @@ function tock.on_runs_ended(p_segment integer, p_ended ending[])
 
 function tock.on_runs_moved(p_ids bigint[])
   returns void
-  -- Called when runs or waiting tasks have ended or continue as other runs.
+  -- Called when runs or waiting tasks have ended, or continue as other runs.
 
 function tock.on_runs_skipped(p_stream integer, p_after bigint, p_upto bigint, p_concurrency_keys text[])
   returns void
@@ -2552,7 +2552,7 @@ function tock.on_segment_dropped(p_segment integer)
 
 function tock.on_tasks_rescheduled(p_ids bigint[])
   returns void
-  -- Called when waiting tasks have got a later time.
+  -- Called when change() has set run_at of waiting or ready tasks.
 
 function tock.open_leases(p_queue text)
   returns uuid[]
@@ -2560,11 +2560,11 @@ function tock.open_leases(p_queue text)
 
 function tock.open_segments()
   returns integer[]
-  -- The segments with unclaimed or running runs, oldest first.
+  -- The segments that have begun and are not closed, oldest first: they have all unclaimed and running runs.
 
 function tock.open_stream(p_queue text, p_priority integer, p_lane integer, p_slot integer)
   returns integer
-  -- The stream of a queue, priority, lane and slot, registered or activated if necessary. TK503 if the sequence is behind it.
+  -- The stream of a queue, priority, lane and slot; it is registered or woken if necessary. TK503 if the sequence is behind its newest run.
 
 function tock.open_webhooks()
   returns queues
@@ -2756,7 +2756,7 @@ function tock.promote(p_limit integer DEFAULT 1000, p_sweep boolean DEFAULT fals
 
 function tock.promote_from(p_positions bigint[])
   returns void
-  -- Moves the point from which promotion reads past these waiting rows, which stay and get another due time.
+  -- Moves the due time from which promotion reads above these waiting rows. They stay and get another due time.
 
 function tock.prune(p_limit integer DEFAULT 10000)
   returns integer
@@ -3263,7 +3263,7 @@ function tock.send_dead_task_events(p_limit integer DEFAULT 50000)
 
 function tock.series(p_queue text DEFAULT NULL::text, p_from timestamp with time zone DEFAULT NULL::timestamp with time zone, p_to timestamp with time zone DEFAULT NULL::timestamp with time zone, p_step_seconds integer DEFAULT NULL::integer)
   returns TABLE(step_seconds integer, at timestamp with time zone, enqueued bigint, started bigint, done bigint, failed bigint, lost bigint, dead bigint, ready bigint, running bigint, waiting bigint, oldest_ready_seconds double precision, wait jsonb, run jsonb)
-  -- The metrics of a queue, or of all together, from p_from (default: an hour ago) until before p_to, in points of p_step_seconds: up to 1,500, by the hour for times more than two days ago. Depths are the maximum of each point, null without a count.
+  -- The metrics of a queue, or of all together, from p_from (default: an hour before p_to) until before p_to (default: now). Each point covers p_step_seconds, and there are up to 1,500 points. If p_from is more than two days ago, every point covers whole hours. A depth is the maximum in its point; it is null if nothing was counted then.
   -- for tock_admin, tock_edge
 
 function tock.server_identity()
@@ -3280,7 +3280,7 @@ function tock.shown_schedule(p_schedule schedules)
 
 function tock.skip_range(p_stream integer, p_after bigint, p_last bigint, p_skipped integer)
   returns void
-  -- Moves the cursor of a stream without leasing a run: inserts a closed lease with no runs, p_skipped of them skipped.
+  -- Moves the cursor of a stream without leasing a run: inserts a closed lease that covers p_skipped skipped runs and no others.
 
 function tock.sole_holder(p_queue text, p_concurrency_key text)
   returns bigint
@@ -3519,11 +3519,11 @@ function tock.wait_list_start(p_pool text, p_list text)
 
 function tock.waiting_behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]
-  -- The rows among some waiting tasks due at a concurrency key that come after a row that is not among them.
+  -- Those of the waiting tasks p_positions that come after another due task of their concurrency key, which is not among them.
 
 function tock.was_completed_so(p_run leased_run, p_item jsonb, p_next continuation, p_pipeline boolean)
   returns boolean
-  -- True if an ended run was completed by the same call: it continued in the same queue and spawned the same tasks.
+  -- True if an equal call completed the run before: its task continued in the same queue and spawned the same tasks.
 
 function tock.was_ended_so(p_run leased_run, p_stages boolean, p_stage text)
   returns boolean
@@ -3553,7 +3553,7 @@ function tock.why_of_concurrency_keys(p_queue text, p_age interval DEFAULT '00:0
 
 function tock.why_of_hidden(p_seconds double precision DEFAULT 0.3)
   returns TABLE(finding text, severity text, detail text, hint text)
-  -- why_of_transactions() for transactions whose start the owner may not see, by several looks.
+  -- why_of_transactions() for transactions whose start the owner may not see: their locks are checked five times.
 
 function tock.why_of_maintenance()
   returns TABLE(finding text, severity text, detail text, hint text)
@@ -3585,7 +3585,7 @@ function tock.will_not_start(p_id bigint, p_lock boolean)
 
 function tock.with_own_payload(p_payload jsonb, p_options jsonb, p_own jsonb)
   returns jsonb
-  -- The payload of a task with its own part replaced, beside the data of its parents or children.
+  -- The payload of a task, with the task's own payload replaced by p_own. The data of its parents or children stays.
 
 function tock.with_parents(p_options jsonb, p_after jsonb, p_n bigint, p_ids bigint[], p_names jsonb)
   returns jsonb

@@ -121,7 +121,7 @@ describe.each(both)('over %s', (name, env) => {
     const many = Array.from({ length: 21 }, (_, n) => `q${n}`);
     const asked: [string[], RegExp][] = [
       [many, /^queues.* 1 to 20 /],
-      [['a', 'b', 'a'], /^queues: .*(each once|named twice)\n/],
+      [['a', 'b', 'a'], /^queues: .*1 to 20 distinct queues\n/],
       [['a', 'no queue'], /^queue.*name/],
       [['a', 'b', '--worker', 'w'.repeat(201)], /^--worker.* 200 characters\n/],
     ];

@@ -85,7 +85,7 @@ test('mistakes name the option, and what is allowed', async () => {
     [[...key, '--changed-at', 'now'], /^--changed-at.* an ISO 8601 instant with its zone, like/],
     [
       ['--run-at', '2030-01-01T00:00:00Z', '--delay', '4'],
-      /^--delay: give --delay or --run-at, not both/,
+      /^--delay: give either --delay or --run-at, not both/,
     ],
     [['--expires-at', 'now'], /^--expires-at.* an ISO 8601 instant/],
     [['--concurrency-key', ''], /^--concurrency-key.* a string of 1 to 200 characters\n/],
