@@ -249,6 +249,6 @@ test("no error contains the user or the fragment of a redirect's target", async 
   there.on('/user', (response) => response.writeHead(307, { location }).end());
   const error = await failed(push(`${there.url}/user`));
   expect(error.message).toMatch(
-    /^push refused: it names a user: https:\/\/example.com\/, redirected from /,
+    /^push refused: it contains a user name or password: https:\/\/example.com\/, redirected from /,
   );
 });
