@@ -104,7 +104,7 @@ begin
   if not v_held then
     perform tock.refuse(503,
       'an open transaction has claimed from or changed the stream of one of these tasks', null,
-      'nothing was changed; try again');
+      'try again; nothing was changed');
   end if;
 end $$;
 

@@ -62,7 +62,7 @@ test('tasks with the least and the greatest values of each option fail no mainte
     '{"expires_in_seconds": 315360000, "delay_seconds": 315360000}',
     `{"delay_seconds": ${tiny}, "max_attempts": 1000, "priority": 9}`,
     `{"run_at": "1970-01-02T00:00:00+12:00", "backoff": ${longest}}`,
-    `{"concurrency key": "${'ü'.repeat(200)}", "expires_at": ${last}}`,
+    `{"concurrency_key": "${'ü'.repeat(200)}", "expires_at": ${last}}`,
     `{"unique_key": "${'ü'.repeat(500)}", "on_conflict": "rerun", "changed_at": ${last}}`,
     `{"unique_key": "p", "unique_policy": "period", "unique_seconds": 31536000}`,
     `{"unique_key": "t", "on_conflict": "throttle", "unique_seconds": 31536000, "run_at": "1970-01-02T00:00:00Z"}`,
