@@ -82,7 +82,7 @@ declare
   v_key text;
 begin
   if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
-    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2,678,400', 'overlap_seconds');
+    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2678400', 'overlap_seconds');
   end if;
   select k.* into v_old from tock.keys k where k.prefix = p_prefix for no key update;
   if not found then

@@ -63,7 +63,7 @@ begin
   if p_expires_at is not null and p_expires_in_seconds is not null then
     perform tock.refuse(422, 'give expires_in_seconds or expires_at, not both', 'expires_in_seconds');
   elsif p_expires_in_seconds not between 1 and 315360000 then
-    perform tock.refuse(422, 'expires_in_seconds must be a number from 1 to 315,360,000 (ten years)',
+    perform tock.refuse(422, 'expires_in_seconds must be a number from 1 to 315360000 (ten years)',
       'expires_in_seconds');
   elsif p_expires_at <= v_now or p_expires_at > v_now + interval '3650 days' then
     perform tock.refuse(422, 'expires_at must be in the next ten years', 'expires_at',
@@ -104,9 +104,9 @@ begin
     perform tock.refuse(422, 'rate_limit and rate_seconds must be set together',
       case when p_key.rate_limit is null then 'rate_limit' else 'rate_seconds' end);
   elsif p_key.rate_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'rate_limit must be a whole number from 1 to 1,000,000', 'rate_limit');
+    perform tock.refuse(422, 'rate_limit must be a whole number from 1 to 1000000', 'rate_limit');
   elsif p_key.rate_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'rate_seconds must be a whole number from 1 to 86,400', 'rate_seconds');
+    perform tock.refuse(422, 'rate_seconds must be a whole number from 1 to 86400', 'rate_seconds');
   end if;
   foreach v_queue in array coalesce(p_key.queues, '{}') loop
     perform tock.check_queue_name(v_queue);

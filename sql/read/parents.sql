@@ -11,7 +11,7 @@ declare
   v_ids bigint[];
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 10,000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
   elsif p_after is null or p_after < 0 then
     perform tock.refuse(422, 'after must be a whole number, 0 or higher', 'after',
       'for the next page, set after to the last n of the previous page');

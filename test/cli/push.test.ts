@@ -18,7 +18,7 @@ test('a task is enqueued with headers and a push URL', async () => {
   expect(options).toEqual({ push_url: url, headers: { traceparent: 'a=b', x: '' } });
   const refused = await cli('enqueue', queue, '1');
   expect(refused).toMatchObject({ code: 2, out: '' });
-  expect(refused.err).toMatch(/give --push-url/i);
+  expect(refused.err).toMatch(/needs a --push-url/);
 });
 
 test('the CLI derives the same push secrets as the Worker, before and after a rotation', async () => {

@@ -159,7 +159,7 @@ describe.each(both)('over %s', (name, env) => {
     await expectMistakes(env(), [
       [['claim', queue, '--worker', 'w'.repeat(201)], /^--worker.* 200 characters\n/],
       [['claim', 'no queue'], /^queue: a (queue's )?name/],
-      [['fail', lease, '--retry-in', '-1'], /^--retry-in: .*number from 0 to 315360000\n/],
+      [['fail', lease, '--retry-in', '-1'], /^--retry-in: .*number from 0 to 315360000\b/],
       [['extend', lease, '--progress', '101'], /^--progress.* a number from 0 to 100\n/],
       [['extend', lease, ...ids, '--progress', '-1'], /^--progress.* a number from 0 to 100\n/],
       [['extend', lease, '--note', 'n'.repeat(501)], /^--note: .*string of up to 500 characters\n/],

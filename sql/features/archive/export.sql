@@ -62,7 +62,7 @@ declare
   v_rows tock.archive_rows;
 begin
   if p_limit is null or p_limit not between 1 and 100000 then
-    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100,000', 'p_limit');
+    perform tock.refuse(422, 'p_limit must be a whole number from 1 to 100000', 'p_limit');
   elsif p_bytes is null or p_bytes < 1 then
     perform tock.refuse(422, 'p_bytes must be a positive number', 'p_bytes');
   end if;

@@ -83,7 +83,7 @@ begin
   if p_state not in ('ready', 'waiting') then
     perform tock.refuse(422, 'state must be ready or waiting, or left out for both', 'state');
   elsif p_limit is null or p_limit not between 1 and 10000000 then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 10,000,000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000000', 'limit');
   end if;
   perform tock.check_read_committed('purge_queue');
   ready := 0; waiting := 0; busy := 0; more := false;

@@ -14,7 +14,7 @@ declare
 begin
   perform tock.check_member(p_pool, coalesce(p_worker, '-'), coalesce(p_task, '-'), null);
   if not coalesce(p_limit between 1 and 10000, false) then
-    perform tock.refuse(422, 'limit must be a whole number from 1 to 10,000', 'limit');
+    perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
   elsif p_task is not null then
     v_members := array[tock.member_of_task(p_pool, p_task)];
   elsif p_worker is not null then

@@ -11,7 +11,7 @@ begin
     perform tock.refuse(422, 'task must be a name of 1 to 200 characters', 'task',
       'use its id, or a name such as leader:shard-7');
   elsif p_lease_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86,400', 'lease_seconds');
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
   end if;
 end $$;
 

@@ -75,7 +75,7 @@ set lock_timeout = '2s' as $$
 #variable_conflict use_column
 begin
   if p_overlap_seconds is null or p_overlap_seconds not between 0 and 2678400 then
-    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2,678,400', 'overlap_seconds');
+    perform tock.refuse(422, 'overlap_seconds must be a whole number from 0 to 2678400', 'overlap_seconds');
   end if;
   update tock.queues q set push_generation = q.push_generation + 1,
     push_previous_until = case when p_overlap_seconds > 0

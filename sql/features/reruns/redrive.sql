@@ -24,7 +24,7 @@ begin
   if p_limit is null or p_limit not between 1 and 1000 then
     perform tock.refuse(422, 'limit must be a whole number from 1 to 1000', 'limit');
   elsif p_scan_limit is null or p_scan_limit not between 1 and 1000000 then
-    perform tock.refuse(422, 'scan_limit must be a whole number from 1 to 1,000,000', 'scan_limit');
+    perform tock.refuse(422, 'scan_limit must be a whole number from 1 to 1000000', 'scan_limit');
   end if;
   for v_segment in
     select e.number from tock.segments e

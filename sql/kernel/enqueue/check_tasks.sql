@@ -13,7 +13,7 @@ begin
     case v_key
       when 'delay_seconds' then
         if v_type <> 'number' or v_value::numeric not between 0 and 315360000 then
-          return array[v_key, 'delay_seconds must be a number from 0 to 315,360,000 (ten years)'];
+          return array[v_key, 'delay_seconds must be a number from 0 to 315360000 (ten years)'];
         elsif p_options ->> 'run_at' is not null then
           return array[v_key, 'give delay_seconds or run_at, not both'];
         end if;

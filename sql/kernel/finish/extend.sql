@@ -14,7 +14,7 @@ declare
   v_ids bigint[];
 begin
   if p_seconds not between 1 and 86400 then
-    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86,400', 'lease_seconds');
+    perform tock.refuse(422, 'lease_seconds must be a whole number from 1 to 86400', 'lease_seconds');
   elsif v_has_progress then
     v_ids := tock.check_progress(p_progress);
   end if;

@@ -111,7 +111,7 @@ begin
         then v_retry::numeric not between 0 and 315360000 else true end))
     then
       perform tock.refuse(422,
-        'fatal must be true or false; retry_in_seconds must be a number from 0 to 315,360,000 and excludes '
+        'fatal must be true or false; retry_in_seconds must be a number from 0 to 315360000 and excludes '
         'fatal: true',
         pg_catalog.format(case when p_all then '%2$s' else 'failures[%1$s].%2$s' end, v_n,
           case when v_known then 'retry_in_seconds' else 'fatal' end));
