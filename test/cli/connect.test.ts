@@ -89,7 +89,7 @@ test('to this machine a connection needs no TLS', async () => {
 
 test("the doctor's connection to the pooler needs TLS too", async () => {
   begun.length = 0;
-  await expect(pooling(elsewhere())).rejects.toThrow('leads to 0.0.0.0 without TLS');
+  await expect(pooling(elsewhere())).rejects.toThrow('connects to 0.0.0.0 without TLS');
   expect(begun).toEqual([]);
 });
 

@@ -50,7 +50,10 @@ test('mistakes name the option', async () => {
     [['complete', lease, id, '--stage', 'x', '--end'], /--stage and --end exclude/],
     [['complete', lease, id, '--stage', 'x'], /--stage must be in the pipeline of this task/],
     [['enqueue', queue, '1', '--pipeline', queue], /--pipeline/],
-    [['enqueue', 'other', '1', '--pipeline', stages.join()], /--pipeline: queue other is not a stage/],
+    [
+      ['enqueue', 'other', '1', '--pipeline', stages.join()],
+      /--pipeline: queue other is not a stage/,
+    ],
   ];
   for (const [args, said] of asked) {
     const { code, out, err } = await cli(...args);
