@@ -80,7 +80,7 @@ test('a start uses the next port if one is taken, keeps its key, and recovers af
   const { port } = server.address() as { port: number };
   const first = await start(home, { TOCK_WORKER_PORT: String(port) });
   await first.says(ready);
-  expect(first.output()).toContain(`port ${port} is taken: Worker takes `);
+  expect(first.output()).toContain(`port ${port} is taken: Worker uses `);
   server.close();
   const key = /Key: (\S+)/.exec(first.output())?.[1] ?? 'no key';
   // After SIGKILL it cannot stop the processes that it started. The kernel signals them that it has ended.
