@@ -13,6 +13,7 @@ const options: Record<string, string> = {
   expires_in_seconds: '--expires-in',
   expires_at: '--expires-at',
   timeout_seconds: '--timeout',
+  concurrency_key: '--concurrency-key',
   concurrency_limit: '--limit',
   lease_seconds: '--lease',
   retry_in_seconds: '--retry-in',
@@ -44,7 +45,7 @@ export function withOptions(message: string): string {
  * tasks[0].backoff.kind.
  */
 const words =
-  /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|concurrency_key|progress|note|backoff|pipeline|stage|cron|overlap|missed)(?:\[\d+\])?(?:\.(\w+))?$/;
+  /^(?:\w+(?:\[\d+\])?\.)?(limit|worker|progress|note|backoff|pipeline|stage|cron|overlap|missed)(?:\[\d+\])?(?:\.(\w+))?$/;
 
 function optionName(field: string): string {
   const [, word, property] = words.exec(field) ?? [];
