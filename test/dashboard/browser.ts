@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type pg from 'pg';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { vi } from 'vitest';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { onTestFinished, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { browserPath } from '../../scripts/stack/browser.ts';
 import { type Database, freshDatabase } from '../database.ts';
@@ -21,7 +21,7 @@ export type Dashboard = {
   database: Database;
   client: pg.Client;
   makeKey(scopes: string[], more?: { queues?: string[]; tenants?: string[] }): Promise<string>;
-  /** Opens a new tab. With a key it is signed in. */
+  /** Opens a new tab until the end of the test. With a key it is signed in. */
   open(key: string | null, look?: Look): Promise<Page>;
   /** The errors and warnings of pages since the last call, without refusals. */
   complaints(): string[];
@@ -58,7 +58,6 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
   ]);
   const served: Served = await serveBundle(code, { DATABASE_URL: database.edgeUrl });
   const client = await database.connect();
-  const contexts: BrowserContext[] = [];
   let said: string[] = [];
   const health = () => fetch(`${served.url}/v1/health`).then((response) => response.ok);
   try {
@@ -80,7 +79,8 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
     },
     async open(key, { theme = 'light', size = desktop } = {}) {
       const context = await browser.newContext({ viewport: size, colorScheme: theme });
-      contexts.push(context);
+      // An open page keeps polling, and every renderer takes time from the next test.
+      onTestFinished(() => context.close());
       const page = await context.newPage();
       page.setDefaultTimeout(conditionTimeout);
       listen(page, said);
@@ -94,7 +94,6 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
     },
     async close() {
       said = [];
-      await Promise.all(contexts.map((context) => context.close()));
       await browser.close();
       await served.stop();
       await database.drop();
