@@ -42,7 +42,7 @@ const names = `
 
 /** Places where a word has another meaning. */
 const plain = [
-  /extract\(epoch|date_part\('epoch'/g, // seconds since 1970
+  /extract\(epoch|date_part\('epoch'|\bepoch_us\(/g, // time since 1970
   /Очередь[^\n]*/g, // a user's wish, in docs/seeds.md
 ];
 
