@@ -171,7 +171,10 @@ test('a sequence that caches positions accepts nothing below a cursor, and is re
   const writers = [client, await db.connect(), await db.connect()];
   for (let round = 0; round < 4; round++) {
     for (const on of writers) {
-      ids.push(...((await tried(enqueue(on, 'door', numberedTasks(3)))) ?? []));
+      // One task alone is appended by another statement than three.
+      for (const count of [3, 1, 1]) {
+        ids.push(...((await tried(enqueue(on, 'door', numberedTasks(count)))) ?? []));
+      }
       for (const runs of await drain(on, 'door')) await complete(on, leaseOf(runs));
       await expectInvariants(client);
     }

@@ -37,7 +37,14 @@ export const append: Mutant[] = [
     caught: ['sql/kernel/claim/claim-one.test.ts', 'a single task is refused below the newest run'],
   },
   {
-    name: 'positions are handed out two by two',
+    name: 'one task is appended at a position that its session has cached',
+    in: 'tock.append_one',
+    find: 'n.position > n.last_value and',
+    replace: '',
+    caught: ['faults/sequence.test.ts', 'a sequence that caches positions accepts nothing below'],
+  },
+  {
+    name: 'positions are assigned two by two',
     in: 'tock.positions',
     find: 'cache 1 maxvalue',
     replace: 'cache 1 increment 2 maxvalue',
