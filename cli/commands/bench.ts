@@ -24,7 +24,8 @@ const local = /^(127\.|localhost$|\[?::1\]?$)/;
 function refuseAfar(options: Options<Flags>): void {
   const { hostname } = new URL(resolveTarget(options).url);
   if (options.anywhere || local.test(hostname)) return;
-  const next = 'This command creates load: give --anywhere if the server may be loaded.';
+  const next =
+    'This command puts load on the server. Give --anywhere to run it there all the same.';
   throw new Failure(`${hostname} is not this machine.`, next, 2);
 }
 

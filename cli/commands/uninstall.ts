@@ -76,7 +76,10 @@ async function agreed({ database }: Plan): Promise<void> {
   const asking = createInterface({ input: process.stdin, output: process.stderr });
   const typed = await asking.question(`This cannot be undone. Type ${database} to continue:`);
   asking.close();
-  if (typed.trim() !== database) throw new Failure('Nothing was dropped.', undefined, 2);
+  if (typed.trim() !== database) {
+    const next = 'To drop Tock, repeat the command and type this name.';
+    throw new Failure(`Nothing was dropped: the answer was not ${database}.`, next, 2);
+  }
 }
 
 /** Waits up to 10 seconds for locks that other sessions hold. */

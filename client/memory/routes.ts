@@ -180,7 +180,12 @@ export function answer(
       const names = route.exec(asked)?.slice(1).map(decodeURIComponent);
       if (names) return new Response(JSON.stringify(handle(names, JSON.parse(text))), { headers });
     }
-    throw new RefusedError(501, `The in-memory Tock does not support ${asked}.`);
+    throw new RefusedError(
+      501,
+      `The in-memory Tock does not support ${asked}.`,
+      undefined,
+      'Test this with a Tock server started by npm start.',
+    );
   } catch (error) {
     // The client does not retry a 501.
     const refusal =

@@ -27,9 +27,9 @@ begin
       and (c.value #>> '{}')::numeric between 0 and 1e9 end, false)
   limit 1;
   if found then
-    perform tock.refuse(422, v_other || ' cannot be changed to this value', v_other,
-      'name, expires_at (an instant or null) or expires_in_seconds, rate_limit and rate_seconds (whole '
-      'numbers or null) can be changed; for other scopes, queues or tenants make a new key');
+    perform tock.refuse(422, v_other || ' is not a setting that can change, or its value is invalid', v_other,
+      'give name (a string), expires_at (an instant or null) or expires_in_seconds (a number), rate_limit '
+      'and rate_seconds (whole numbers or null); for other scopes, queues or tenants make a new key');
   end if;
   select k.* into v_row from tock.keys k where k.prefix = p_prefix for no key update;
   if not found then

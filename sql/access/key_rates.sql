@@ -15,7 +15,7 @@ declare
   v_seconds integer;
 begin
   -- one call may authorize several times
-  if pg_catalog.current_setting('tock.metrics_cursors', true) is not distinct from p_key.prefix then
+  if pg_catalog.current_setting('tock.counted_key', true) is not distinct from p_key.prefix then
     return;
   end if;
   v_seconds := tock.count_request(p_key.prefix, p_key.rate_limit, p_key.rate_seconds);
@@ -25,7 +25,7 @@ begin
         p_key.rate_seconds),
       'Authorization', pg_catalog.format('try again in %s seconds', v_seconds));
   end if;
-  perform pg_catalog.set_config('tock.metrics_cursors', p_key.prefix, true);
+  perform pg_catalog.set_config('tock.counted_key', p_key.prefix, true);
 end $$;
 
 comment on function tock.enforce_key_rate is
@@ -135,8 +135,8 @@ begin
     from unnest(v_keys) k (prefix)) n
   where u.prefix = n.prefix and u.seen <> n.value;
   get diagnostics v_count = row_count;
-  -- each sequence that is read stays locked until the transaction ends, so the next call continues with other
-  -- keys
+  -- Each sequence that is read stays locked until the transaction ends. A call therefore reads at most p_limit
+  -- keys, and the next call continues after them.
   update tock.maintenance_jobs d set reached_key = case when pg_catalog.cardinality(v_keys) = p_limit
     then v_keys[p_limit:p_limit] end
   where d.name = 'record_key_uses' and d.reached_key is distinct from

@@ -5,7 +5,7 @@ import { newQueue, spawnAndWait } from './spawns.ts';
 
 databasePerFile();
 
-/** Milliseconds for each child that include_results() takes for a task with n children. */
+/** Returns the milliseconds that include_results() takes for each spawned task, when a task waits for n of them. */
 async function perChild(n: number): Promise<number> {
   const tasks = numberedTasks(n).map((one, k) => ({ ...one, name: `the child with number ${k}` }));
   const { id } = await spawnAndWait(newQueue(), { queue: newQueue(), tasks });
