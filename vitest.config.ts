@@ -19,6 +19,7 @@ const sets = /\bvi\.(mock|hoisted|spyOn|stub|useFake)|process\.(on|chdir)\(|proc
 const alike = shared.filter((file) => !sets.test(readFileSync(file, 'utf8')));
 const left = process.env.TOCK_TEST_QUICK ? slow : [];
 const each = {
+  setupFiles: ['test/patient_connections.ts'],
   pool: 'forks' as const,
   // The database works on the same cores, but many tests wait: for pg_cron, for leases, for processes that start.
   maxWorkers: 3,

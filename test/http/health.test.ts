@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect } from '../../functions/database/connect.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { freshDatabase } from '../database.ts';
 import { type Service, service } from './service.ts';
 
 let tock: Service;
@@ -89,13 +88,8 @@ test('each answer forbids caching and sniffing, and has a request id', async () 
 });
 
 test('no request leaves a connection behind', async () => {
-  // No pooler is between, which would keep its own connections.
-  const database = await freshDatabase();
-  const owner = await database.connect();
-  const { rows } = await owner.query(
-    "select key from tock.create_key('test', '{enqueue,claim,read,admin}')",
-  );
-  const { key } = rows[0];
+  // Takes only the database and the key from the service: the app below connects without the pooler.
+  const { database, key, owner } = await service();
   const app = createApp((_env, use) => connect({ DATABASE_URL: database.edgeUrl }, use));
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const replies = await Promise.all([

@@ -3,7 +3,6 @@ import { connect as open } from '../../functions/database/connect.ts';
 import type { Connect } from '../../functions/database/types.ts';
 import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
-import { withClient } from '../../scripts/stack/roles.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
 type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
@@ -69,8 +68,6 @@ export async function service(bindings: Bindings = {}): Promise<Service> {
   }
 
   const key = await makeKey(allScopes);
-  // PgBouncer's first login to a new database can take longer than the connection timeout of a request.
-  if (database.poolUrl) await withClient(database.poolUrl, (client) => client.query('select'));
 
   async function send(route: string, options: Send = {}): Promise<Reply> {
     const [method = 'GET', path = '/'] = route.split(' ');
