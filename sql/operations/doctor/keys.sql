@@ -21,7 +21,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
     pg_catalog.format('%s %s without a rate: %s', n.keys, case when n.keys = 1 then 'key is'
       else 'keys are' end, n.named),
     pg_catalog.format(
-      'tock key change %s --rate-limit 50: then the calls of one tenant leave the other tenants their '
+      'tock key change %s --rate 50/1: then the calls of one tenant leave the other tenants their '
       'share of the database', n.first)
   from (
     select count(*) as keys, min(k.prefix) as first,
