@@ -98,7 +98,7 @@ test('an answer over 10 MiB gives a 507 that says so', async () => {
   expect(await reply.json()).toMatchObject({
     type: 'urn:tock:problem:answer-too-large',
     detail: expect.stringContaining('10 MiB'),
-    hint: expect.stringMatching(/^Ask for less/),
+    hint: expect.stringMatching(/^Request less/),
   });
   expect(log).toHaveBeenCalledOnce();
 });

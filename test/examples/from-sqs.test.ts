@@ -83,7 +83,7 @@ test('each message becomes one task, even if it comes twice, deletions are lost 
   const { code, out, err } = await run('jobs');
   expect({ code, messages }).toEqual({ code: 0, messages: [] });
   expect(err.match(/fetch failed/g)).toHaveLength(3);
-  expect(out).toContain('messages are now tasks of moved now.');
+  expect(out).toContain('messages are now tasks of moved.');
   const payloads = (
     await tock.owner.query(
       `select payload from tock.claim(p_queue => 'moved', p_worker => 'w', p_limit => 100)`,
