@@ -26,7 +26,7 @@ export const consumers: Mutant[] = [
   {
     name: 'an alarm that is killed at work is gone',
     in: 'functions',
-    find: 'await this.#storage.setAlarm(ifKilled);',
+    find: 'await this.#storage.setAlarm(retryIfKilled);',
     replace: '',
     caught: ['consumers/alarm-cycle.test.ts', 'after a kill during its work the alarm fires again'],
   },

@@ -50,8 +50,8 @@ export const http: Mutant[] = [
   {
     name: 'a sandboxed page may call where null is listed',
     in: 'functions',
-    find: '.filter(isSome)',
-    replace: '.filter((one) => isSome(one) || one)',
+    find: '.filter(isUrl)',
+    replace: '.filter((one) => isUrl(one) || one)',
     caught: ['http/cors.test.ts', 'an origin `null` and a listed * allow no page'],
   },
   {

@@ -46,7 +46,7 @@ export const push: Mutant[] = [
   {
     name: 'the previous secret signs for ever',
     in: 'functions',
-    find: '&& Date.parse(of.previous_until) > Date.now()',
+    find: '&& Date.parse(queueGeneration.previous_until) > Date.now()',
     replace: '',
     caught: [
       'push/secret.test.ts',
