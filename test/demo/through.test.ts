@@ -43,7 +43,7 @@ test("with a Worker's consumer whose workerd is killed, all results are correct"
 
 test('with push to a receiver that is killed, all results are correct', async () => {
   const { out, row } = await demo('push');
-  expect(out).toMatch(/kill -9 of the receiver \(process \d+\), while it handled a push/);
+  expect(out).toMatch(/kill -9 of the receiver \(process \d+\) while it handled a push/);
   expect([row('tasks'), row('right'), row('wrong')]).toEqual([100, 100, 0]);
   expect(row('failed')).toBeGreaterThanOrEqual(1);
   expect(row('runs')).toBe(100 + row('lost') + row('failed'));

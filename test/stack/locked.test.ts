@@ -12,8 +12,8 @@ afterAll(() => rmSync(folder, { recursive: true }));
 test('the file lock of a killed process is free at once', async () => {
   const file = join(folder, 'lock');
   const module = join(checkout, 'scripts/stack/file_lock.ts');
-  const hold = `const { locked } = await import(${JSON.stringify(module)});
-    await locked(${JSON.stringify(file)}, () => {}, async () => {
+  const hold = `const { withFileLock } = await import(${JSON.stringify(module)});
+    await withFileLock(${JSON.stringify(file)}, () => {}, async () => {
       console.log('held');
       await new Promise((resolve) => setTimeout(resolve, 600_000));
     });`;

@@ -18,7 +18,7 @@ const absent = Object.keys(releases)
 test('an installed PostgreSQL is used', async ({ skip }) => {
   const installed = installedPostgres();
   if (!installed) return skip('there is no PostgreSQL of the system here');
-  expect(await findPostgresSource(installed.major)).toEqual({ way: 'system' });
+  expect(await findPostgresSource(installed.major)).toEqual({ source: 'system' });
 });
 
 test('a version with pg_cron that is not installed can be built only by root', async ({ skip }) => {
@@ -27,7 +27,7 @@ test('a version with pg_cron that is not installed can be built only by root', a
   skip(!existsSync('/usr/bin/apt-get'), 'this system has no apt');
   vi.stubEnv('TOCK_DEBIAN_MIRROR', 'http://mirror.example/debian');
   vi.spyOn(process, 'getuid').mockReturnValue(0);
-  expect(await findPostgresSource(major)).toEqual({ way: 'debian' });
+  expect(await findPostgresSource(major)).toEqual({ source: 'debian' });
   vi.spyOn(process, 'getuid').mockReturnValue(1000);
   expect(await findPostgresSource(major)).toEqual({
     cannot: expect.stringContaining('as root: use sudo'),
