@@ -214,3 +214,18 @@ export function startMaintenance(load: Load): Promise<void>[] {
     ]),
   ];
 }
+
+/**
+ * Repeats a change while it is refused, as its hint says. On a busy machine, claims may keep it from the streams of its
+ * tasks for two seconds; then it has changed nothing.
+ */
+export async function retryRefused<A>(change: () => Promise<A>, refused = () => {}): Promise<A> {
+  for (;;) {
+    try {
+      return await change();
+    } catch (error) {
+      if ((error as { code?: string }).code !== 'TK503') throw error;
+      refused();
+    }
+  }
+}

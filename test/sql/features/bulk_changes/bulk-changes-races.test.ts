@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { sleep } from '../../../sleep.ts';
 import { expectInvariants } from '../../invariants.ts';
 import { taskInState } from '../../kernel/change/changes.ts';
-import { retryTransient, seededRandom } from '../../load.ts';
+import { retryRefused, retryTransient, seededRandom } from '../../load.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
@@ -220,7 +220,8 @@ test('tasks that are moved back and forth while they are claimed run once, in on
           { length: 1 + random(30) },
           () => ids[random(ids.length)] as string,
         );
-        await move(on, some, queues[random(3)] as string);
+        const to = queues[random(3)] as string;
+        await retryRefused(() => move(on, some, to));
       }
       movers--;
     }),
