@@ -135,8 +135,8 @@ begin
     from unnest(v_keys) k (prefix)) n
   where u.prefix = n.prefix and u.seen <> n.value;
   get diagnostics v_count = row_count;
-  -- Each sequence that is read stays locked until the transaction ends. A call therefore reads at most p_limit
-  -- keys, and the next call continues after them.
+  -- Each sequence that is read stays locked until the transaction ends. A call therefore reads at most
+  -- p_limit keys, and the next call continues after them.
   update tock.maintenance_jobs d set reached_key = case when pg_catalog.cardinality(v_keys) = p_limit
     then v_keys[p_limit:p_limit] end
   where d.name = 'record_key_uses' and d.reached_key is distinct from

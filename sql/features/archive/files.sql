@@ -1,6 +1,6 @@
--- An erasure takes this lock shared, and archived() takes it exclusively. So archived() waits until no erasure
--- is open, and then sees what was erased. Without the lock it could record a part with the erased data. The
--- lock lasts until the transaction ends.
+-- An erasure takes this lock shared, and archived() takes it exclusively. So archived() waits until no
+-- erasure is open, and then sees what was erased. Without the lock it could record a part with the erased
+-- data. The lock lasts until the transaction ends.
 create or replace function tock.lock_archive(p_own_transaction boolean)
 returns void language plpgsql volatile as $$
 begin
