@@ -80,11 +80,11 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     checkQueue(queue);
     checkTasks(newTasks, tasks ? 'tasks' : null);
     const name = `enqueue ${request_id}`;
-    const asked = JSON.stringify([queue, newTasks]);
-    const known = request_id === undefined ? undefined : earlierAnswer(name, asked);
+    const parameters = JSON.stringify([queue, newTasks]);
+    const known = request_id === undefined ? undefined : earlierAnswer(name, parameters);
     if (known) return known;
     const answer = { ids: newTasks.map((task) => store.add(queue, task)) };
-    if (request_id !== undefined) answers.set(name, { parameters: asked, answer });
+    if (request_id !== undefined) answers.set(name, { parameters, answer });
     return answer;
   }
 
@@ -170,19 +170,19 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
 export function answer(
   store: Store,
   routes: ReturnType<typeof createRoutes>,
-  asked: string,
+  request: string,
   text: string,
 ): Response {
   const headers = { 'content-type': 'application/json' };
   try {
     store.advance();
     for (const [route, handle] of routes) {
-      const names = route.exec(asked)?.slice(1).map(decodeURIComponent);
+      const names = route.exec(request)?.slice(1).map(decodeURIComponent);
       if (names) return new Response(JSON.stringify(handle(names, JSON.parse(text))), { headers });
     }
     throw new RefusedError(
       501,
-      `The in-memory Tock does not support ${asked}.`,
+      `The in-memory Tock does not support ${request}.`,
       undefined,
       'Test this with a Tock server started by npm start.',
     );

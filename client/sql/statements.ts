@@ -3,15 +3,15 @@ const claimOptions =
 
 const claimSql = (rows: string, queues: string) => `with claimed as materialized (
     ${rows}
-  ), told as materialized (
-    select d.lease, tock.lease_headers(p_lease => d.lease) as told from (select distinct c.lease from claimed c) d
+  ), headers as materialized (
+    select d.lease, tock.lease_headers(p_lease => d.lease) as by_run from (select distinct c.lease from claimed c) d
   ), leases as materialized (
     select c.queue, c.lease, min(c.leased_until) as leased_until, min(c.ordinality) as n,
       json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt,
         'max_attempts', c.max_attempts, 'priority', c.priority, 'tenant', c.tenant, 'created_at', c.created_at,
-        'payload', c.payload, 'headers', t.told -> c.run_id::text -> 'headers',
-        'push_url', t.told -> c.run_id::text ->> 'push_url') order by c.ordinality) as tasks
-    from claimed c join told t on t.lease = c.lease
+        'payload', c.payload, 'headers', h.by_run -> c.run_id::text -> 'headers',
+        'push_url', h.by_run -> c.run_id::text ->> 'push_url') order by c.ordinality) as tasks
+    from claimed c join headers h on h.lease = c.lease
     group by c.queue, c.lease
   ), answer as materialized (
     select json_agg(json_build_object('queue', l.queue, 'lease', l.lease, 'leased_until', l.leased_until,
