@@ -32,17 +32,17 @@ function start(module: string, task: unknown): Worker {
     env: environment(task),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  const said = {
+  const report = {
     ready: Promise.withResolvers<void>(),
     met: Promise.withResolvers<void>(),
     over: Promise.withResolvers<void>(),
   };
   const gone = Promise.withResolvers<void>();
-  const all = Object.values(said);
+  const all = Object.values(report);
   // The promises are awaited in order, so a later one may fail before it is awaited.
   for (const { promise } of all) promise.catch(() => {});
   const lines = createInterface({ input: child.stdout });
-  lines.on('line', (line) => said[line as keyof typeof said]?.resolve());
+  lines.on('line', (line) => report[line as keyof typeof report]?.resolve());
   let errors = '';
   child.stderr.setEncoding('utf8');
   child.stderr.on('data', (text: string) => {
@@ -57,11 +57,11 @@ function start(module: string, task: unknown): Worker {
   child.on('close', (code, signal) => fail(`ended with ${signal ?? `code ${code}`}`));
   const say = async (word: string) => void child.stdin.write(`${word}\n`);
   return {
-    ready: said.ready.promise,
-    over: said.over.promise,
+    ready: report.ready.promise,
+    over: report.over.promise,
     meet: async () => {
       await say('meet');
-      await said.met.promise;
+      await report.met.promise;
     },
     go: () => say('go'),
     stop: () => say('stop'),

@@ -82,8 +82,8 @@ function parsed(args: string[]) {
 }
 
 /** The names that match: the exact name, or all names with this prefix. */
-const meant = (names: string[], asked: string) =>
-  names.includes(asked) ? [asked] : names.filter((one) => one.startsWith(asked));
+const meant = (names: string[], requested: string) =>
+  names.includes(requested) ? [requested] : names.filter((one) => one.startsWith(requested));
 
 const namesOf = ({ name, cases = [] }: Group) => [name, ...cases];
 
@@ -97,14 +97,14 @@ export function optionsOf(
   const given = parsed(args);
   if (given.help) return null;
   const names = known.groups.flatMap(namesOf);
-  const asked = list(given.only);
-  const unknown = asked.filter((one) => meant(names, one).length === 0);
+  const requested = list(given.only);
+  const unknown = requested.filter((one) => meant(names, one).length === 0);
   if (unknown.length > 0) {
     throw new Mistake(
       `Nothing is called ${unknown.join(', ')}. There are, each group with its cases:\n${known.groups.map(described).join('\n')}`,
     );
   }
-  const only = asked.length === 0 ? null : asked.flatMap((one) => meant(names, one));
+  const only = requested.length === 0 ? null : requested.flatMap((one) => meant(names, one));
   const all = [...known.systems, ...known.more];
   const present = [...all, known.floor].map(({ name }) => name);
   const wanted = list(given.systems);

@@ -93,11 +93,11 @@ function routeOf(route: string, operation: Operation): string {
   const [answer = {}] = Object.entries(responses)
     .filter(([status]) => /^2/.test(status))
     .map(([, { content }]) => Object.values(content ?? {})[0]?.schema);
-  const asked = requestBody?.content?.['application/json']?.schema;
+  const bodySchema = requestBody?.content?.['application/json']?.schema;
   return `${comment(operation.summary)}'${route}': {
     path: ${parametersOf(parameters, 'path')};
     query: ${parametersOf(parameters, 'query')};
-    body: ${asked ? typeOf(asked, 'asked') : 'undefined'};
+    body: ${bodySchema ? typeOf(bodySchema, 'asked') : 'undefined'};
     answer: ${typeOf(answer, 'answered')};
   };`;
 }

@@ -101,9 +101,9 @@ async function ofTock(run: Run, tock: System, seconds: number) {
   const served = await serve(run, database);
   try {
     const least = await roundTrips(served);
-    const asked = await statements(database, served, asking(run));
+    const statementCount = await statements(database, served, asking(run));
     const each = Array.from({ length: waiters }, (_, n) => latencies(served, `wait${n}`, seconds));
-    return { asked, least, found: (await Promise.all(each)).flat() };
+    return { asked: statementCount, least, found: (await Promise.all(each)).flat() };
   } finally {
     await served.stop();
     await run.close(database);
@@ -114,7 +114,7 @@ async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   const seconds = run.quick ? 6 : 40;
   if (!tock) return [];
-  const { asked, least, found } = await ofTock(run, tock, seconds);
+  const { asked: statementCount, least, found } = await ofTock(run, tock, seconds);
   const peers: Record<string, number[]> = {};
   for (const peer of run.systems) {
     const times = await ofPeer(run, peer, run.quick ? 3 : 10);
@@ -136,7 +136,7 @@ async function measured(run: Run): Promise<Case[]> {
     {
       name: 'statements of a waiting second',
       unit: 'statements/s',
-      tock: asked,
+      tock: statementCount,
       floor: null,
       peers: {},
       note: `one consumer in a long poll of ${asking(run)} s on an empty queue, by the count of transactions`,

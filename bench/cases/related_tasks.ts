@@ -12,7 +12,7 @@ const data = JSON.parse(payload(100));
 /** The maximum number of tasks in one call over HTTP. */
 const tasks = 10_000;
 /** The number of rounds after a first one, which warms plans and caches. */
-const turns = (run: Run) => (run.quick ? 1 : run.rounds);
+const roundsOf = (run: Run) => (run.quick ? 1 : run.rounds);
 
 type Client = pg.Client;
 
@@ -153,7 +153,7 @@ async function flows(run: Run): Promise<{ out: Out; into: Into }[]> {
     const task = {
       url: database.url,
       clients: run.clients,
-      rounds: turns(run),
+      rounds: roundsOf(run),
       tasks,
       batch,
     };
@@ -174,7 +174,7 @@ async function rounds<T>(run: Run, round: (all: Client[], n: number) => Promise<
   const all = await connections(run, database);
   try {
     const found: T[] = [];
-    for (let n = 0; n <= turns(run); n++) {
+    for (let n = 0; n <= roundsOf(run); n++) {
       await run.settle(database);
       found.push(await round(all, n));
     }

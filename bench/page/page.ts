@@ -79,8 +79,8 @@ function allOf(cases: Case[], peers: string[]): string {
 function how({ command, machine, versions, settings, ...report }: Report): string {
   const systems = Object.entries(settings.systems).map(([name, one]) => {
     const lacks = one.lacks.length > 0 ? [`beside Tock it lacks: ${one.lacks.join('; ')}`] : [];
-    const said = [...one.settings, ...lacks].map((text) => `<li>${prose(text)}</li>`).join('');
-    return `<li><strong>${escaped(name)}</strong> (${escaped(one.version)})<ul>${said}</ul></li>`;
+    const items = [...one.settings, ...lacks].map((text) => `<li>${prose(text)}</li>`).join('');
+    return `<li><strong>${escaped(name)}</strong> (${escaped(one.version)})<ul>${items}</ul></li>`;
   });
   const left =
     report.left_out.length > 0 ? [`<li>Left out: ${escaped(report.left_out.join(', '))}</li>`] : [];

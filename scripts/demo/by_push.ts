@@ -15,8 +15,8 @@ export const byPush: Runner = async (_stack, call, { root, paths, enqueue }, sto
   const push = { url: `http://127.0.0.1:${port}/`, timeout_seconds: 10 };
   const backoff = { backoff_kind: 'fixed', backoff_base_seconds: 1 };
   await expectOk(call(`/v1/queues/${queue}`, { push, ...backoff }, 'PUT'));
-  const asked = call(`/v1/queues/${queue}/push-secret`);
-  const { secret } = await expectOk<{ secret: string }>(asked);
+  const answer = call(`/v1/queues/${queue}/push-secret`);
+  const { secret } = await expectOk<{ secret: string }>(answer);
   let current: Receiver | null = null;
   let received = 0;
   let victim: Receiver | null = null;

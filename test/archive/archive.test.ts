@@ -80,14 +80,14 @@ test('tasks are listed from the files, the newest segment first, page by page', 
   await passAllRetentions(tock.owner);
   await enableArchive();
   await archive({ rows: 9 });
-  const asked = 'GET /v1/archive/tasks?queue=many&limit=7';
+  const route = 'GET /v1/archive/tasks?queue=many&limit=7';
   // While a segment is in the database, the archive's list leaves its tasks out.
-  expect((await tock.send(asked)).body).toMatchObject({ tasks: [], cursor: null });
+  expect((await tock.send(route)).body).toMatchObject({ tasks: [], cursor: null });
   await dropExpiredSegments(tock.owner);
   const found: string[] = [];
   let cursor = '';
   for (let n = 0; n < 100; n++) {
-    const { body } = await tock.send(`${asked}${cursor && `&cursor=${cursor}`}`);
+    const { body } = await tock.send(`${route}${cursor && `&cursor=${cursor}`}`);
     found.push(...body.tasks.map(({ id }: { id: string }) => id));
     if (!body.cursor) break;
     cursor = body.cursor;

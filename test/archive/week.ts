@@ -105,7 +105,7 @@ async function work(count: number, day: number): Promise<void> {
 }
 
 /** The rows to compare, read from the tables directly and not by the functions of the archive. */
-const told = `create table public.before as
+const snapshot = `create table public.before as
   select r.position << 20 | r.stream as id, coalesce(r.task_id, r.position << 20 | r.stream) as task_id, r.payload::text as payload,
     e.result::text as result, r.tenant, r.attempt::int as attempt, (extract(epoch from r.created_at) * 1000000)::bigint as created_at
   from tock.runs r left join tock.results e on e.stream = r.stream and e.position = r.position`;
@@ -149,7 +149,7 @@ try {
     }
   });
   await closeSegments(client);
-  await client.query(told);
+  await client.query(snapshot);
   const runs = await one<string>('select count(*) from public.before');
   const tasks = await one<string>('select count(distinct task_id) from public.before');
   const size = await one<string>(
@@ -198,12 +198,12 @@ try {
   say(`read back from ${files} files: ${missing} runs missing or different, ${extra} too many`);
 
   let different = 0;
-  const asked = await seconds(async () => {
+  const duration = await seconds(async () => {
     for (const id of ids)
       if ((await (await send(`GET /v1/tasks/${id}`)).text()) !== before.get(id)) different++;
   });
   say(
-    `${ids.length} tasks asked for over HTTP, ${((asked * 1000) / ids.length).toFixed(1)} ms each: ${different} different`,
+    `${ids.length} tasks asked for over HTTP, ${((duration * 1000) / ids.length).toFixed(1)} ms each: ${different} different`,
   );
   failed = left !== '0' || missing !== '0' || extra !== '0' || different > 0;
   say(failed ? 'SOMETHING IS MISSING' : 'Nothing is missing.');

@@ -84,7 +84,7 @@ test('the page of a run holds each of its figures', () => {
   const samples = small.cases.slice(3, 5).flatMap(({ windows }) => Object.values(windows ?? {}));
   for (const value of samples.flat()) expect(all).toContain(shown(value));
   expect(page(small)).toContain('title="1,111 to 1,357"');
-  const said = text(page(small));
+  const pageText = text(page(small));
   for (const word of [
     'Some &lt;cpu&gt;',
     '15.20',
@@ -93,16 +93,16 @@ test('the page of a run holds each of its figures', () => {
     '8 connections',
     'nothing &amp; all',
   ])
-    expect(said).toContain(word);
-  expect(said).toContain('npm run bench -- --only &quot;a&lt;b&quot;');
-  expect(said).toContain('payloads: it ended');
-  expect(said).toContain('Left out: queues');
+    expect(pageText).toContain(word);
+  expect(pageText).toContain('npm run bench -- --only &quot;a&lt;b&quot;');
+  expect(pageText).toContain('payloads: it ended');
+  expect(pageText).toContain('Left out: queues');
   expect(page(small)).toContain('322 &lt;i&gt;tasks&lt;/i&gt;');
 });
 
 test('the page says where Tock is worse before it says where it is better, costs turned round', () => {
-  const said = text(page(small));
-  const places = [
+  const pageText = text(page(small));
+  const positions = [
     'the worst first',
     '0.56 ×',
     'no difference',
@@ -111,10 +111,10 @@ test('the page says where Tock is worse before it says where it is better, costs
     '2.76 ×',
     '3.07 ×',
   ];
-  const at = places.map((one) => said.indexOf(one));
+  const at = positions.map((one) => pageText.indexOf(one));
   expect(at).toEqual(at.toSorted((a, b) => a - b));
   expect(at).not.toContain(-1);
-  expect(said).toContain(
+  expect(pageText).toContain(
     'worse than the best of graphile-worker, pg-boss, single table in 1,\nbetter in 2, and within a twentieth in 1',
   );
 });
@@ -122,9 +122,9 @@ test('the page says where Tock is worse before it says where it is better, costs
 test('the page asks the network for nothing and runs nothing', () => {
   const html = page(small);
   expect(html).not.toMatch(/<script|<link rel="stylesheet|<img|<iframe|@import|url\(|https?:\/\//);
-  const asked = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, to]) => to as string);
-  expect(asked.filter((to) => !to.startsWith('#'))).toEqual(['data:,']);
-  for (const to of asked.filter((to) => to.startsWith('#')))
+  const targets = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(([, to]) => to as string);
+  expect(targets.filter((to) => !to.startsWith('#'))).toEqual(['data:,']);
+  for (const to of targets.filter((to) => to.startsWith('#')))
     expect(html).toContain(`id="${to.slice(1)}"`);
 });
 

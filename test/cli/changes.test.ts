@@ -129,7 +129,7 @@ describe.each(both)('over %s', (_name, env) => {
   test('a mistake is refused before any call, with a hint', async () => {
     const { ids } = await enqueue({});
     const id = ids[0] as string;
-    const asked: [string[], number, RegExp][] = [
+    const cases: [string[], number, RegExp][] = [
       [['cancel', id, 'one'], 2, /^one is not a task id/],
       [['cancel', id, '0'], 2, /^0 is not a task id/],
       [['cancel'], 2, /missing required argument 'id'/],
@@ -153,7 +153,7 @@ describe.each(both)('over %s', (_name, env) => {
       [['change', '9223372036854775807', '--priority', '1'], 3, /^There is no task/],
       [['erase', '9223372036854775807'], 3, /^There is no task/],
     ];
-    for (const [args, code, said] of asked) {
+    for (const [args, code, said] of cases) {
       const outcome = await cli(args);
       expect(outcome.err).toMatch(said);
       expect(outcome.err).not.toMatch(/\n +at /);

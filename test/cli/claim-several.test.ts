@@ -119,13 +119,13 @@ describe.each(both)('over %s', (name, env) => {
 
   test('a mistake names the option and what is allowed', async () => {
     const many = Array.from({ length: 21 }, (_, n) => `q${n}`);
-    const asked: [string[], RegExp][] = [
+    const cases: [string[], RegExp][] = [
       [many, /^queues.* 1 to 20 /],
       [['a', 'b', 'a'], /^queues: .*1 to 20 distinct queues\n/],
       [['a', 'no queue'], /^queue.*name/],
       [['a', 'b', '--worker', 'w'.repeat(201)], /^--worker.* 200 characters\n/],
     ];
-    for (const [args, said] of asked) {
+    for (const [args, said] of cases) {
       const { code, out, err } = await cli('claim', ...args);
       expect(err).toMatch(said);
       expect({ args, code, out }).toEqual({ args, code: 2, out: '' });

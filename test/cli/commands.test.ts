@@ -130,7 +130,7 @@ test('status shows queues, maintenance jobs and segments', async () => {
 });
 
 test('a mistake gives exit code 2 and a hint, without a stack', async () => {
-  const asked: [string[], RegExp][] = [
+  const cases: [string[], RegExp][] = [
     [['enqueue', 'mail', '{oops'], /The payload is not JSON/],
     [['enqueue', 'mail', '1', '--priority', 'high'], /'high' is invalid.*not a number/],
     [
@@ -148,7 +148,7 @@ test('a mistake gives exit code 2 and a hint, without a stack', async () => {
     [['status', '--database-url', 'nowhere'], /not a valid PostgreSQL URL/],
     [['frobnicate'], /unknown command 'frobnicate'/],
   ];
-  for (const [args, said] of asked) {
+  for (const [args, said] of cases) {
     const { code, out, err } = await cli(args);
     expect(err).toMatch(said);
     expect(err).not.toMatch(/\n +at /);

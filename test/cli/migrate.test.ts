@@ -64,10 +64,10 @@ test('without pg_cron migrate says which jobs do not run', async () => {
   const lines: string[] = [];
   const files = { ...sampleFiles, 'cron/10_never.sql': 'select no_such_function();' };
   await migrate(db.url, { directory: makeSampleSql(files), log: (line) => lines.push(line) });
-  const said = lines.join('\n');
-  expect(said).toContain(`it is not installed in database ${db.name}`);
+  const output = lines.join('\n');
+  expect(output).toContain(`it is not installed in database ${db.name}`);
   for (const word of ['promoting delayed', 'reaping', 'segments ahead', 'purging', 'tock.tick()']) {
-    expect(said).toContain(word);
+    expect(output).toContain(word);
   }
 });
 

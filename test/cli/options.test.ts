@@ -75,7 +75,7 @@ test('a newer task of a unique key is debounced, throttled or ignored as too old
 
 test('mistakes name the option, and what is allowed', async () => {
   const key = ['--unique-key', 'k'];
-  const asked: [string[], RegExp][] = [
+  const cases: [string[], RegExp][] = [
     [['--unique-policy', 'pending'], /^--unique-policy needs a --unique-key/],
     [[...key, '--unique-policy', 'odd'], /^--unique-policy.* pending or unfinished or period\n/],
     [[...key, '--unique-policy', 'period'], /^--unique-policy period needs --unique-seconds\n/],
@@ -91,7 +91,7 @@ test('mistakes name the option, and what is allowed', async () => {
     [['--concurrency-key', ''], /^--concurrency-key.* a string of 1 to 200 characters\n/],
     [['--backoff', '{"kind": "odd"}'], /^--backoff kind: .*fixed or linear or exponential\n/],
   ];
-  for (const [args, said] of asked) {
+  for (const [args, said] of cases) {
     const { code, out, err } = await cli('enqueue', 'mistakes', '1', ...args);
     expect(err).toMatch(said);
     expect({ args, code, out }).toEqual({ args, code: 2, out: '' });

@@ -45,7 +45,7 @@ test('mistakes name the option', async () => {
   const id = await add();
   const [lease] = await claim(0);
   const queue = stages[0] as string;
-  const asked: [string[], RegExp][] = [
+  const cases: [string[], RegExp][] = [
     [['complete', lease, '--stage', 'x'], /--stage and --end are for single tasks/],
     [['complete', lease, id, '--stage', 'x', '--end'], /--stage and --end exclude/],
     [['complete', lease, id, '--stage', 'x'], /--stage must be in the pipeline of this task/],
@@ -55,7 +55,7 @@ test('mistakes name the option', async () => {
       /--pipeline: queue other is not a stage/,
     ],
   ];
-  for (const [args, said] of asked) {
+  for (const [args, said] of cases) {
     const { code, out, err } = await cli(...args);
     expect(err).toMatch(said);
     expect([code === 0, out]).toEqual([false, '']);

@@ -23,9 +23,9 @@ test("every command has a description and is in the README's table", async () =>
   const readme = readFileSync(join(checkout, 'README.md'), 'utf8');
   const [, section = ''] = readme.split('## Command line\n');
   const [table = ''] = section.split('| exit code |');
-  const told = [...table.matchAll(/`([a-z][a-z -]*)`/g)].map(([, name]) => name);
-  const said = told.filter((name) => !name?.startsWith('tock '));
-  expect([...new Set(said)].sort()).toEqual([...names].sort());
+  const documented = [...table.matchAll(/`([a-z][a-z -]*)`/g)].map(([, name]) => name);
+  const documentedCommands = documented.filter((name) => !name?.startsWith('tock '));
+  expect([...new Set(documentedCommands)].sort()).toEqual([...names].sort());
   const undescribed = (of: Command): string[] =>
     of.commands.flatMap((one) => [...(one.description() ? [] : [one.name()]), ...undescribed(one)]);
   expect(undescribed(program())).toEqual([]);

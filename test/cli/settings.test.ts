@@ -93,8 +93,8 @@ test('with a server from an option, the database of dev.env is not used', async 
 
 test('an invalid URL is refused', async () => {
   for (const url of ['nonsense', 'postgres://a/b', 'tock.example']) {
-    const said = await tock(['--url', url, '--key', 'k', 'status'], { env: {} });
-    expect(said).toMatchObject({ code: 2, err: expect.stringMatching(/^--url is not a URL\./) });
+    const refused = await tock(['--url', url, '--key', 'k', 'status'], { env: {} });
+    expect(refused).toMatchObject({ code: 2, err: expect.stringMatching(/^--url is not a URL\./) });
   }
 });
 

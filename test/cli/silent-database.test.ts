@@ -19,9 +19,9 @@ test('a database that stops answering ends a command, and the error names it', a
   const login = withDatabase(mute, () => Promise.resolve());
   await expect(login).rejects.toThrow(/127\.0\.0\.1:\d+\/d cannot be used: timeout/);
   const [url, hole] = await silent(acceptLogin);
-  const asked = withDatabase(url, (client) => client.query('select 1'));
-  await expect(asked).rejects.toThrow(/127\.0\.0\.1:\d+\/d stopped answering\./);
-  await expect(asked).rejects.toBeInstanceOf(Failure);
+  const query = withDatabase(url, (client) => client.query('select 1'));
+  await expect(query).rejects.toThrow(/127\.0\.0\.1:\d+\/d stopped answering\./);
+  await expect(query).rejects.toBeInstanceOf(Failure);
   await expect.poll(hole.open).toBe(0);
 });
 

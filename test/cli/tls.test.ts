@@ -67,8 +67,10 @@ const canUse = (to: string) =>
 
 test("with verify-full and the CA the command line and the Worker's driver connect by TLS", async () => {
   expect(await used(trusted())).toEqual([{ ssl: true }]);
-  const door = connect({ DATABASE_URL: trusted(), TOCK_DRIVER: 'pg' }, (query) => query(isByTls));
-  expect(await door).toEqual([{ ssl: true }]);
+  const connection = connect({ DATABASE_URL: trusted(), TOCK_DRIVER: 'pg' }, (query) =>
+    query(isByTls),
+  );
+  expect(await connection).toEqual([{ ssl: true }]);
   expect(await pooling(trusted())).toEqual([]);
 });
 

@@ -113,22 +113,28 @@ async function done(): Promise<string> {
 
 /** A fetch that gives these answers, then the last one repeatedly. `asked` has the times of the calls. */
 function answers(...all: [status: number, headers?: Record<string, string>][]) {
-  const asked: number[] = [];
+  const times: number[] = [];
   const fetch = async () => {
-    asked.push(Date.now());
-    const [status, headers = {}] = all[Math.min(asked.length, all.length) - 1] ?? [200];
+    times.push(Date.now());
+    const [status, headers = {}] = all[Math.min(times.length, all.length) - 1] ?? [200];
     return new Response(status === 200 ? '{"ids":["1"]}' : '', { status, headers });
   };
-  return { asked, fetch };
+  return { asked: times, fetch };
 }
 
 test('a retry waits for Retry-After, else longer each time, with jitter', async () => {
   vi.useFakeTimers();
-  const { asked, fetch } = answers([503], [500], [429, { 'retry-after': '7' }], [502], [200]);
+  const { asked: times, fetch } = answers(
+    [503],
+    [500],
+    [429, { 'retry-after': '7' }],
+    [502],
+    [200],
+  );
   const call = createTock({ url: 'http://tock/', key: 'k', fetch }).enqueue('q', 1);
   await vi.runAllTimersAsync();
   expect(await call).toBe('1');
-  const waits = asked.slice(1).map((at, n) => at - (asked[n] as number));
+  const waits = times.slice(1).map((at, n) => at - (times[n] as number));
   const between = (n: number, low: number, high: number) => {
     expect(waits[n]).toBeGreaterThanOrEqual(low);
     expect(waits[n]).toBeLessThanOrEqual(high);
@@ -155,9 +161,9 @@ test('a call ends at its deadline or after its retries, with the last error', as
 test.each([429, 500, 502, 503, 504, 520, 524, 530])(
   'a call that is refused with %i is retried',
   async (status) => {
-    const { asked, fetch } = answers([status], [200]);
+    const { asked: times, fetch } = answers([status], [200]);
     expect(await createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1)).toBe('1');
-    expect(asked).toHaveLength(2);
+    expect(times).toHaveLength(2);
   },
 );
 
@@ -173,9 +179,9 @@ test("a deadline may be shorter than an attempt's timeout, or infinite", async (
 test('a POST by call() has its effect once, even if its answer was lost', async () => {
   const q = queue();
   const body = { payload: 1 };
-  for (const said of [body, JSON.stringify(body), { ...body, request_id: 'mine' }]) {
+  for (const requestBody of [body, JSON.stringify(body), { ...body, request_id: 'mine' }]) {
     there.fate('lost', 'lost');
-    await tock.call('POST', `/v1/queues/${q}/tasks`, said);
+    await tock.call('POST', `/v1/queues/${q}/tasks`, requestBody);
   }
   expect(await depth(q)).toEqual({ ready: 3, running: 0 });
 });
@@ -227,10 +233,10 @@ test('an invalid URL or key is refused at once, and the error does not contain t
 test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
   'a call that is refused with %i is not retried',
   async (status) => {
-    const { asked, fetch } = answers([status]);
+    const { asked: times, fetch } = answers([status]);
     const call = createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1);
     await expect(call).rejects.toBeInstanceOf(TockError);
-    expect(asked).toHaveLength(1);
+    expect(times).toHaveLength(1);
   },
 );
 

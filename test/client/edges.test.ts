@@ -108,25 +108,25 @@ test('stop_seconds may be infinite', async () => {
 
 test('a worker waits for Retry-After, five minutes at most', async () => {
   vi.useFakeTimers();
-  const asked: number[] = [];
+  const times: number[] = [];
   const begun = Date.now();
   const later = ['120', '999999999', undefined];
   const fetch = async () => {
-    const said = later[Math.min(asked.push(Date.now() - begun), 3) - 1];
-    return new Response(null, { status: 429, headers: said ? { 'retry-after': said } : {} });
+    const answer = later[Math.min(times.push(Date.now() - begun), 3) - 1];
+    return new Response(null, { status: 429, headers: answer ? { 'retry-after': answer } : {} });
   };
   const tock = createTock({ url: 'http://tock', key: 'k', fetch, retries: 0 });
   const work = tock.work('q', () => {}, { for_seconds: 430 });
   await vi.runAllTimersAsync();
   expect(await work).toEqual(noTasksDone);
-  expect(asked.slice(0, 4).map((ms) => Math.round(ms / 1000))).toEqual([0, 120, 420, 421]);
+  expect(times.slice(0, 4).map((ms) => Math.round(ms / 1000))).toEqual([0, 120, 420, 421]);
 });
 
 test('a worker does not keep polling a server that is not Tock', async () => {
   vi.useFakeTimers();
-  let asked = 0;
+  let times = 0;
   const fetch = async () => {
-    asked++;
+    times++;
     return Response.json({});
   };
   const work = createTock({ url: 'http://else', key: 'k', fetch }).work('q', () => {}, {
@@ -134,7 +134,7 @@ test('a worker does not keep polling a server that is not Tock', async () => {
   });
   await vi.runAllTimersAsync();
   expect(await work).toEqual(noTasksDone);
-  expect(asked).toBeLessThan(12);
+  expect(times).toBeLessThan(12);
 });
 
 test('a worker holds ten thousand tasks without a warning and without quadratic work', async () => {

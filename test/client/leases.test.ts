@@ -143,7 +143,7 @@ test('a cancel aborts the signal of a running handler, and a task that has not s
 test('progress is reported while the handler runs', async () => {
   const q = queue();
   const id = await tock.enqueue(q, 1);
-  const told = async () => {
+  const report = async () => {
     const { progress, note } = (await tock.task(id)) ?? {};
     return { progress, note };
   };
@@ -151,10 +151,10 @@ test('progress is reported while the handler runs', async () => {
     q,
     async (_, { progress }) => {
       progress(40, 'half way');
-      await expect.poll(told).toEqual({ progress: 40, note: 'half way' });
+      await expect.poll(report).toEqual({ progress: 40, note: 'half way' });
       progress(900, `${'x'.repeat(498)}\ud800\0 and more`);
       const note = `${'x'.repeat(498)}\ufffd\ufffd`;
-      await expect.poll(told).toEqual({ progress: 100, note });
+      await expect.poll(report).toEqual({ progress: 100, note });
     },
     { until: 'empty' },
   );

@@ -62,14 +62,14 @@ test.each(Object.entries(refusals))(
   '%s is refused by the in-memory Tock and by the server',
   async (_, ask) => {
     const queue = `memory${++count}`;
-    const said = (tock: Tock) =>
+    const refusalOf = (tock: Tock) =>
       ask(tock, queue).then(
         () => 'nothing',
         ({ status, field }) => ({ status, field }),
       );
-    const wanted = await said(real.tock);
+    const wanted = await refusalOf(real.tock);
     expect(wanted).toMatchObject({ status: expect.any(Number) });
-    expect(await said(createTestTock())).toEqual(wanted);
+    expect(await refusalOf(createTestTock())).toEqual(wanted);
   },
 );
 

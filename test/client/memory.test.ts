@@ -111,7 +111,7 @@ const scenarios: Record<string, Scenario> = {
     const lease = await tock.claim(q, { lease_seconds: 30, worker: 'late' });
     await advance(20);
     const extended = await lease?.extend(30, { progress: 50, note: 'half' });
-    const told = await shown(tock, id);
+    const stored = await shown(tock, id);
     await advance(31);
     const lost = [];
     for (const end of [lease?.complete, lease?.fail, lease?.release, lease?.extend]) {
@@ -121,7 +121,7 @@ const scenarios: Record<string, Scenario> = {
     const { runs, cancel, refused } = extended ?? {};
     return {
       extended: [runs, cancel, refused],
-      told,
+      told: stored,
       lost,
       attempt: again?.tasks[0]?.attempt,
       task: await shown(tock, id),
@@ -205,8 +205,8 @@ const scenarios: Record<string, Scenario> = {
     const id = await tock.enqueue(q, 1, { headers: { traceparent } });
     await tock.enqueue(q, 2);
     const runs = [await tock.claim(q), await tock.claim(q)].map((lease) => lease?.tasks[0]);
-    const said = runs.map((run) => [run?.payload, run?.headers, run?.push_url]);
-    return [said.sort(), (await tock.task(id))?.options];
+    const fields = runs.map((run) => [run?.payload, run?.headers, run?.push_url]);
+    return [fields.sort(), (await tock.task(id))?.options];
   },
 
   async 'a refusal names its field'({ tock }, q) {

@@ -222,13 +222,14 @@ test('workSql() spawns tasks with the completion, and works on several queues', 
 test('heartbeats extend the lease during a transaction, and a waiting worker gets a new task', async () => {
   const queue = `sql${++count}`;
   const stop = new AbortController();
-  const asked = "select now() > $1::timestamptz + interval '4 s' as past, tock.queue_of_lease($2)";
+  const statement =
+    "select now() > $1::timestamptz + interval '4 s' as past, tock.queue_of_lease($2)";
   const work = workSql(
     pool,
     queue,
     async ({ id }, { signal }) => {
       const started = (await task(id)).runs[0].started_at;
-      const past = async () => (await pool.query(asked, [started, null])).rows[0].past;
+      const past = async () => (await pool.query(statement, [started, null])).rows[0].past;
       await expect.poll(past).toBe(true);
       expect(signal.aborted).toBe(false);
       stop.abort();

@@ -127,8 +127,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const ended = new Promise((end) => child.on('exit', (_, signal) => end(signal)));
-    for await (const said of child.stdout.setEncoding('utf8')) {
-      child.kill(said.includes('begun') ? 'SIGTERM' : second);
+    for await (const output of child.stdout.setEncoding('utf8')) {
+      child.kill(output.includes('begun') ? 'SIGTERM' : second);
     }
     expect(await ended).toBe(second);
   },

@@ -13,12 +13,12 @@ const id = '4bf92f3577b34da6a3ce929d0e0e4736';
 const spanOf = (n: number) => `00-${id}-${String(n).padStart(16, '0')}-01`;
 
 test('handlers get the trace of the enqueue, the same at each attempt', async () => {
-  let asked = 0;
-  const headers = () => ({ traceparent: spanOf(++asked), authorization: 'Bearer of-nobody' });
+  let calls = 0;
+  const headers = () => ({ traceparent: spanOf(++calls), authorization: 'Bearer of-nobody' });
   const tock = createTock({ ...there.options, headers });
   there.fate('lost', 'refused', 'fine');
   await tock.enqueue('traced', 1);
-  expect(asked).toBe(1);
+  expect(calls).toBe(1);
   await tock.enqueueMany('traced', [{ payload: 2 }, { payload: 3 }]);
   const own = { traceparent: spanOf(99), tracestate: 'a=1', baggage: 'b=2' };
   await tock.enqueue('traced', 4, { headers: own });

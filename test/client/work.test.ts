@@ -93,8 +93,8 @@ test('a lease whose tasks are all done without results is completed by one call'
   there.seen.length = 0;
   const worked = await tock.work(q, () => {}, { until: 'empty', prefetch: { low: 0, high: 100 } });
   expect(worked).toEqual({ ...nothing, done: 50 });
-  const told = there.seen.filter(({ route }) => route.endsWith('/complete'));
-  expect(told.map(({ body }) => body)).toEqual([{}]);
+  const completions = there.seen.filter(({ route }) => route.endsWith('/complete'));
+  expect(completions.map(({ body }) => body)).toEqual([{}]);
 });
 
 test('a refused result fails its own task, and the other outcomes are reported', async () => {

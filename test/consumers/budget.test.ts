@@ -12,19 +12,19 @@ test.each([
   ['and not when the time is over as well', 2, 3, 0, 300],
 ])('%s', async (_, tasks, statements, seconds, ms) => {
   vi.useFakeTimers();
-  const told: string[] = [];
-  const complete = async (lease: string) => void told.push(lease);
-  const way = { left: () => statements } as SerialConnection;
+  const reports: string[] = [];
+  const complete = async (lease: string) => void reports.push(lease);
+  const connection = { left: () => statements } as SerialConnection;
   const { of, claimed } = budget(
-    way,
+    connection,
     () => {},
     () => seconds,
   );
   claimed({ leases: [{ lease: 'a', tasks: Array(tasks) }] } as never);
   const telling = of({ complete } as unknown as Source).complete('a', [{ id: '1' }]);
   await vi.advanceTimersByTimeAsync(ms - 1);
-  expect(told).toEqual([]);
+  expect(reports).toEqual([]);
   await vi.advanceTimersByTimeAsync(1);
-  expect(told).toEqual(['a']);
+  expect(reports).toEqual(['a']);
   await telling;
 });

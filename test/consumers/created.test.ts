@@ -143,11 +143,11 @@ test('calls that change data notify the alarm, at most once each half second', a
 test('a failed notification is retried by the same call and by the next one', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   const { heard, call } = telling();
-  const told = (times: number) =>
+  const notified = (times: number) =>
     vi.waitUntil(() => heard.told === times, { interval: 1, timeout: conditionTimeout });
   heard.fails = 2;
   const first = call(post('/v1/queues/told/tasks'));
-  await told(1);
+  await notified(1);
   await vi.advanceTimersByTimeAsync(100);
   expect(heard.told).toBe(2);
   await vi.advanceTimersByTimeAsync(500);
@@ -157,7 +157,7 @@ test('a failed notification is retried by the same call and by the next one', as
   heard.fails = 1;
   vi.advanceTimersByTime(500);
   const failing = call(post('/v1/queues/told/tasks'));
-  await told(4);
+  await notified(4);
   await call(post('/v1/queues/told/tasks'));
   expect(heard.told).toBe(5);
   await vi.advanceTimersByTimeAsync(100);

@@ -57,11 +57,11 @@ test('a drain works until its queues are empty, including tasks that its handler
 
 test('a claim takes at most a batch, and at most as many tasks as handlers are free', async () => {
   await there.tock.enqueueMany('batches', payloadTasks(9));
-  const asked: unknown[] = [];
+  const requests: unknown[] = [];
   const watching: Connect = (env, use) =>
     there.connect(env, (query) =>
       use((text, values = []) => {
-        if (text.includes('tock.claim(')) asked.push(values[2]);
+        if (text.includes('tock.claim(')) requests.push(values[2]);
         return query(text, values);
       }),
     );
@@ -79,7 +79,7 @@ test('a claim takes at most a batch, and at most as many tasks as handlers are f
   const batches = defineConsumer({ queue: 'batches', batch: 3, concurrency: 5, handler });
   expect(await drain(watching, {}, [batches])).toMatchObject({ done: 9 });
   expect(most).toBe(5);
-  expect(asked.slice(0, 2)).toEqual([3, 2]);
+  expect(requests.slice(0, 2)).toEqual([3, 2]);
 });
 
 describe('a drain ends when its time is up, and releases tasks that have not ended', () => {
@@ -210,19 +210,19 @@ describe('with a limit of statements a drain reserves some for its outcomes', ()
     const queue = name.replaceAll(' ', '-');
     // The drain's statements cannot complete so many tasks, even with many results in one statement.
     await there.tock.enqueueMany(queue, payloadTasks(2500));
-    let asked = 0;
+    let requests = 0;
     const drained = await drain(
       (env, use) =>
         there.connect(env, (query) =>
           use((text, values) => {
-            asked++;
+            requests++;
             return query(text, values);
           }, most),
         ),
       {},
       [defineConsumer({ queue, ...options, handler: () => sleep(ms * Math.random() + ms / 2) })],
     );
-    expect(asked).toBeLessThanOrEqual(most);
+    expect(requests).toBeLessThanOrEqual(most);
     expect(drained).toMatchObject({ lost: 0, again_seconds: 0 });
     expect(drained.done).toBeGreaterThan(10);
     expect(drained.done).toBeLessThan(2500);

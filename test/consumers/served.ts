@@ -34,16 +34,16 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
   const { rows } = await owner.query(
     "select key from tock.create_key(p_name => 'k', p_scopes => array['enqueue', 'claim', 'read', 'admin'])",
   );
-  const told: string[] = [];
+  const reports: string[] = [];
   let hear: Parameters<ConsumerWorker['onTold']>[0] = () => {};
   const listener = createServer(async (request, response) => {
-    told.push(request.url ?? '');
+    reports.push(request.url ?? '');
     await hear(request.url ?? '');
     response.end();
   });
   await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
   const LISTENER = `http://127.0.0.1:${(listener.address() as AddressInfo).port}`;
-  const way = await startTappedProxy(database.poolUrl ?? database.edgeUrl);
+  const tapped = await startTappedProxy(database.poolUrl ?? database.edgeUrl);
   let served: Served | null = null;
   const fetchOf = (path: string, init?: RequestInit) => fetch(`${served?.url}${path}`, init);
   const tock = createTock({
@@ -60,14 +60,14 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
   return {
     database,
     owner,
-    proxy: way,
+    proxy: tapped,
     tock,
-    told,
+    told: reports,
     onTold(one) {
       hear = one;
     },
     async start() {
-      served = await serveBundle(code, { DATABASE_URL: way.url, LISTENER }, storage);
+      served = await serveBundle(code, { DATABASE_URL: tapped.url, LISTENER }, storage);
       await vi.waitUntil(() => fetchOf('/openapi.json').catch(() => null), {
         timeout: conditionTimeout,
       });
@@ -76,7 +76,7 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
     scheduled: () => fetchOf('/scheduled'),
     async close() {
       await kill();
-      way.close();
+      tapped.close();
       listener.closeAllConnections();
       listener.close();
       await database.drop();

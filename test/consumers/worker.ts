@@ -1,14 +1,14 @@
 // A Worker for tests. Its handlers call a listener at each point, and wait there until it answers.
 import { createWorker, defineConsumer, type Worker } from '../../functions/worker.ts';
 
-const told = async (listener: unknown, point: string, id: string) => {
+const notify = async (listener: unknown, point: string, id: string) => {
   await fetch(`${listener}/${point}/${id}`);
 };
 
 const quick = defineConsumer({
   queue: 'quick',
   concurrency: 10,
-  handler: (task, { env }) => told(env.LISTENER, 'quick', task.id),
+  handler: (task, { env }) => notify(env.LISTENER, 'quick', task.id),
 });
 
 /** The handler spawns a task of another queue. */
@@ -20,9 +20,9 @@ const leads = defineConsumer({
 const once = defineConsumer({
   queue: 'once',
   async handler({ id }, { env, completeWith }) {
-    await told(env.LISTENER, 'begun', id);
+    await notify(env.LISTENER, 'begun', id);
     await completeWith('insert into public.effects (task) values ($1)', [id]);
-    await told(env.LISTENER, 'effect', id);
+    await notify(env.LISTENER, 'effect', id);
   },
 });
 

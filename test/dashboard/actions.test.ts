@@ -17,7 +17,7 @@ afterAll(() => made?.close());
 
 const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
 /** Waits for the notification of an action, which a screen reader reads too. */
-const told = (page: Page, text: string | RegExp) =>
+const shows = (page: Page, text: string | RegExp) =>
   page.getByRole('status').filter({ hasText: text }).first().waitFor();
 
 async function confirm(page: Page, name: string, word?: string): Promise<void> {
@@ -84,16 +84,16 @@ test('a queue is paused, resumed and purged, and other changes appear without a 
   await page.reload();
   await button(page, 'Pause').click();
   await confirm(page, 'Pause');
-  await told(page, 'shop is paused');
+  await shows(page, 'shop is paused');
   expect(await value(made.client, "select paused from tock.queue('shop')")).toBe(true);
   await button(page, 'Resume').click();
-  await told(page, 'shop is resumed');
+  await shows(page, 'shop is resumed');
   await enqueue(made.client, 'shop', numberedTasks(3));
   // The page shows the new tasks without a reload.
   await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
   await button(page, 'Purge').click();
   await confirm(page, 'Purge', 'shop');
-  await told(page, '10 tasks of shop are purged');
+  await shows(page, '10 tasks of shop are purged');
   expect(await claim(made.client, 'shop')).toEqual([]);
 });
 
@@ -111,7 +111,7 @@ test('one dead task is rerun, and all dead tasks with one error', async () => {
   await goTo(page, 'queues/bills');
   await button(page, 'Redrive').click();
   await confirm(page, 'Redrive');
-  await told(page, /\d dead tasks of bills are rerun/);
+  await shows(page, /\d dead tasks of bills are rerun/);
   expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(6);
 });
 
@@ -123,16 +123,16 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   await goTo(page, `tasks/${id}`);
   await page.getByLabel('Priority').selectOption('1');
   await button(page, 'Change').click();
-  await told(page, 'The priority is 1');
+  await shows(page, 'The priority is 1');
   await button(page, 'Run now').click();
-  await told(page, 'The task is due now');
+  await shows(page, 'The task is due now');
   await button(page, 'Cancel').click();
   await confirm(page, 'Cancel it');
-  await told(page, 'The task is cancelled');
+  await shows(page, 'The task is cancelled');
   expect(await task(made.client, id)).toMatchObject({ state: 'cancelled', priority: 1 });
   await button(page, 'Erase payload').click();
   await confirm(page, 'Erase', 'erase');
-  await told(page, 'are erased');
+  await shows(page, 'are erased');
   expect(await task(made.client, id)).toMatchObject({ payload: null });
 });
 
@@ -145,12 +145,12 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
   const page = await made.open(all);
   await goTo(page, 'schedules');
   await button(page, /Fire now.*nightly/).click();
-  await told(page, /nightly has fired: task \d+/);
+  await shows(page, /nightly has fired: task \d+/);
   expect(await claim(made.client, 'nights')).toHaveLength(1);
   await button(page, /Pause.*nightly/).click();
-  await told(page, 'nightly is paused');
+  await shows(page, 'nightly is paused');
   await button(page, /Resume.*nightly/).click();
-  await told(page, 'nightly is resumed');
+  await shows(page, 'nightly is resumed');
   await goTo(page, 'concurrency_keys?queue=doors');
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Pause' }).click();
   await page.getByRole('row', { name: 'front' }).getByRole('button', { name: 'Resume' }).waitFor();
@@ -206,9 +206,16 @@ test('hostile text in data is shown as text', async () => {
   const lease = leaseOf(await claim(made.client, 'x.y', { worker: hostile }));
   await enqueue(made.client, 'x.y', [{ payload: 1, concurrency_key: hostile }]);
   const page = await made.open(all);
-  const places = ['queues/x.y', 'tasks', 'leases', `tasks/${id}`, 'concurrency_keys?queue=x.y', ''];
+  const addresses = [
+    'queues/x.y',
+    'tasks',
+    'leases',
+    `tasks/${id}`,
+    'concurrency_keys?queue=x.y',
+    '',
+  ];
   const look = async () => {
-    for (const place of places) {
+    for (const place of addresses) {
       await goTo(page, place);
       await page.locator('h1').waitFor();
       expect(await page.locator('img, main script').count(), place).toBe(0);

@@ -37,16 +37,17 @@ async function launch(): Promise<Browser> {
 }
 
 /** Collects a page's errors, dialogs, console errors and requests to other hosts. None of them is expected. */
-function listen(page: Page, said: string[]): void {
-  page.on('pageerror', (error) => said.push(error.message));
-  page.on('dialog', (dialog) => said.push(`dialog: ${dialog.message()}`));
+function listen(page: Page, collected: string[]): void {
+  page.on('pageerror', (error) => collected.push(error.message));
+  page.on('dialog', (dialog) => collected.push(`dialog: ${dialog.message()}`));
   page.on('console', (message) => {
     const text = message.text();
     // The browser logs a refused call as an error, but the page handles it.
-    if (message.type() === 'error' && !/status of 4\d\d/.test(text)) said.push(text);
+    if (message.type() === 'error' && !/status of 4\d\d/.test(text)) collected.push(text);
   });
   page.on('request', (request) => {
-    if (!/^(http:\/\/127\.0\.0\.1:|data:)/.test(request.url())) said.push(`asked ${request.url()}`);
+    if (!/^(http:\/\/127\.0\.0\.1:|data:)/.test(request.url()))
+      collected.push(`asked ${request.url()}`);
   });
 }
 
@@ -58,7 +59,7 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
   ]);
   const served: Served = await serveBundle(code, { DATABASE_URL: database.edgeUrl });
   const client = await database.connect();
-  let said: string[] = [];
+  let collected: string[] = [];
   const health = () => fetch(`${served.url}/v1/health`).then((response) => response.ok);
   try {
     await vi.waitUntil(() => health().catch(() => false), { timeout: conditionTimeout });
@@ -83,17 +84,17 @@ export async function dashboard(given?: Database): Promise<Dashboard> {
       onTestFinished(() => context.close());
       const page = await context.newPage();
       page.setDefaultTimeout(conditionTimeout);
-      listen(page, said);
+      listen(page, collected);
       await page.goto(served.url);
       if (key) await signIn(page, key);
       return page;
     },
     complaints() {
-      const all = said.splice(0);
+      const all = collected.splice(0);
       return all;
     },
     async close() {
-      said = [];
+      collected = [];
       await browser.close();
       await served.stop();
       await database.drop();

@@ -20,7 +20,7 @@ beforeAll(async () => {
 
 afterAll(() => made?.close());
 
-const places = () => [
+const pagesToOpen = () => [
   '',
   'queues/emails',
   'queues/payments',
@@ -46,7 +46,7 @@ test.each([
   ['dark', 'phone', phone],
 ] as const)('axe finds no violation on any page: %s, on a %s', async (theme, _, size) => {
   const page = await made.open(all, { theme, size });
-  for (const place of places()) {
+  for (const place of pagesToOpen()) {
     await goTo(page, place);
     expect(await violations(page), place).toEqual([]);
     expect(await tooWide(page), place).toBe(false);

@@ -23,8 +23,8 @@ function findings(): string[] {
 
 test("the README's table has exactly the doctor's findings", () => {
   const [, table = ''] = read('README.md').split('| finding | severity | when, and what to do |\n');
-  const told = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
+  const listed = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
   const found = findings();
   expect(found.length).toBeGreaterThan(40);
-  expect([...new Set(found)].sort()).toEqual([...told].sort());
+  expect([...new Set(found)].sort()).toEqual([...listed].sort());
 });

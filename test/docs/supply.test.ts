@@ -46,9 +46,9 @@ function packument(name: string): object {
 async function registry(advisories: object, status = 200): Promise<string[]> {
   const server = createServer((request, response) => {
     const { url = '' } = request.resume();
-    const asked = request.method === 'POST';
-    response.writeHead(asked ? status : 200, { 'Content-Type': 'application/json' });
-    response.end(JSON.stringify(asked ? advisories : packument(decodeURIComponent(url.slice(1)))));
+    const isPost = request.method === 'POST';
+    response.writeHead(isPost ? status : 200, { 'Content-Type': 'application/json' });
+    response.end(JSON.stringify(isPost ? advisories : packument(decodeURIComponent(url.slice(1)))));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const cache = mkdtempSync(join(home(), 'npm-'));

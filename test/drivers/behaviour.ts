@@ -2,14 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { DriverDatabase } from './drivers.ts';
 import { MAX_BYTES } from './neon_limits.ts';
 
-type Door = (path: string, init: RequestInit) => Promise<Response>;
+type Send = (path: string, init: RequestInit) => Promise<Response>;
 
 /** The app with one of the database drivers. */
 export type Subject = {
   setting: DriverDatabase;
-  door: Door;
+  door: Send;
   /** The same app and driver, but PostgreSQL cannot be reached. */
-  lost: Door;
+  lost: Send;
 };
 
 type Reply = { status: number; headers: Headers; text: string };
@@ -22,7 +22,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
   });
   afterAll(() => subject?.setting.drop());
 
-  async function sendTo(door: Door, route: string, raw = '{}', key = subject.setting.key) {
+  async function sendTo(door: Send, route: string, raw = '{}', key = subject.setting.key) {
     const [method = 'GET', path = '/'] = route.split(' ');
     const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
     const body = method === 'GET' ? null : raw;

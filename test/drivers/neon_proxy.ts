@@ -31,13 +31,17 @@ export async function startNeonProxy(direct: Address, pooled: Address): Promise<
   const requests: NeonProxy['requests'] = [];
   const statements: string[] = [];
   const server = createServer(async (request, response) => {
-    let asked: SqlRequest = { text: '', bytes: 0 };
+    let sqlRequest: SqlRequest = { text: '', bytes: 0 };
     let answer: SqlResponse = { status: 400, body: '"query is not supported"' };
     if (request.method === 'POST' && request.url === '/sql') {
       answer = await sqlOverHttp(request, direct, (what) => {
-        asked = what;
+        sqlRequest = what;
       });
-      requests.push({ ...asked, status: answer.status, answered: Buffer.byteLength(answer.body) });
+      requests.push({
+        ...sqlRequest,
+        status: answer.status,
+        answered: Buffer.byteLength(answer.body),
+      });
     }
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
   });

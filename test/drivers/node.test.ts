@@ -12,9 +12,9 @@ describe.each(driverNames)('on Node, %s', (way) => {
   const app = createApp(connect);
   testDriverBehaviour(async () => {
     const made = await startDriverDatabase();
-    const door = (env: Bindings) => async (path: string, init: RequestInit) =>
+    const sender = (env: Bindings) => async (path: string, init: RequestInit) =>
       app.request(path, init, env);
-    return { setting: made, door: door(made.env(way)), lost: door(made.lost(way)) };
+    return { setting: made, door: sender(made.env(way)), lost: sender(made.lost(way)) };
   });
 });
 

@@ -10,8 +10,11 @@ const errorFields = [
 ];
 
 /** An error has all fields; those that PostgreSQL did not send are null. */
-function refusal(status: number, message: string, said: object = {}): SqlResponse {
-  const fields = errorFields.map((name) => [name, (said as Record<string, unknown>)[name] ?? null]);
+function refusal(status: number, message: string, databaseError: object = {}): SqlResponse {
+  const fields = errorFields.map((name) => [
+    name,
+    (databaseError as Record<string, unknown>)[name] ?? null,
+  ]);
   return { status, body: JSON.stringify({ message, ...Object.fromEntries(fields) }) };
 }
 
@@ -61,9 +64,13 @@ async function run(
 
 /** Neon answers 400 for errors of SQL and for a database that does not exist, and 500 for other errors of the login. */
 function refused(error: unknown, connected: boolean): SqlResponse {
-  const said = error as { message: string; severity?: string; code?: string };
-  const users = said.severity && (connected || said.code === '3D000');
-  return refusal(users ? 400 : 500, said.message, said.severity ? said : {});
+  const databaseError = error as { message: string; severity?: string; code?: string };
+  const users = databaseError.severity && (connected || databaseError.code === '3D000');
+  return refusal(
+    users ? 400 : 500,
+    databaseError.message,
+    databaseError.severity ? databaseError : {},
+  );
 }
 
 export type SqlRequest = { text: string; bytes: number };

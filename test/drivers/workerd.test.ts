@@ -25,12 +25,12 @@ describe.each(ways)('in workerd, %s', (way) => {
 
   testDriverBehaviour(async () => {
     const made = await startDriverDatabase();
-    const door = async (bindings: Bindings) => {
+    const sender = async (bindings: Bindings) => {
       const worker = await serve(bindings);
       served.push(worker);
       return (path: string, init: RequestInit) => fetch(`${worker.url}${path}`, init);
     };
-    return { setting: made, door: await door(made.env(way)), lost: await door(made.lost(way)) };
+    return { setting: made, door: await sender(made.env(way)), lost: await sender(made.lost(way)) };
   });
 });
 

@@ -53,8 +53,8 @@ const page = (path: string) => ({ url: `${pages.url}${path}` });
 test("a function runs a queue's tasks in several invocations", async () => {
   // With this backoff the failed task is not due in the next invocation.
   const backoff = { kind: 'fixed', base_seconds: 3600 };
-  const asked = [page('/a'), page('/404'), page('/503')];
-  const first = await tock.enqueue('pages', asked, { backoff });
+  const pageList = [page('/a'), page('/404'), page('/503')];
+  const first = await tock.enqueue('pages', pageList, { backoff });
   expect(await invoked('one', 600)).toMatchObject({ result: { done: 1, failed: 2, lost: 0 } });
   expect(await tock.states(first)).toEqual(['done', 'dead', 'waiting']);
   await expect.poll(() => logged).toContain(`task ${first[1]}: Fatal:`);
@@ -70,8 +70,8 @@ test("a function runs a queue's tasks in several invocations", async () => {
 });
 
 test('a function whose time is up releases its tasks, which counts as no attempt', async () => {
-  const asked = [page('/c'), ...Array(20).fill(page('/held'))];
-  const ids = await tock.enqueue('pages', asked, { max_attempts: 1 });
+  const pageList = [page('/c'), ...Array(20).fill(page('/held'))];
+  const ids = await tock.enqueue('pages', pageList, { max_attempts: 1 });
   const { result, left } = await invoked('three', reserve_seconds + 15);
   expect(result).toMatchObject({ done: 1, failed: 0, released: 4, lost: 0 });
   expect(left).toBeGreaterThan(0);

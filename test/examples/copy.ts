@@ -42,8 +42,8 @@ export async function startExampleServer(queue: string): Promise<ExampleServer> 
     env: { TOCK_URL: server.url, TOCK_KEY: key },
     async enqueue(name, payloads, options = {}) {
       const tasks = JSON.stringify(payloads.map((payload) => ({ ...options, payload })));
-      const asked = 'select tock.enqueue(p_queue => $1, p_tasks => $2)::text[] as ids';
-      return (await owner.query(asked, [name, tasks])).rows[0].ids;
+      const statement = 'select tock.enqueue(p_queue => $1, p_tasks => $2)::text[] as ids';
+      return (await owner.query(statement, [name, tasks])).rows[0].ids;
     },
     task,
     async states(ids) {

@@ -25,9 +25,11 @@ beforeAll(async () => {
   ({ key } = (await owner.query(made)).rows[0]);
   const settings = { DATABASE_URL: db.poolUrl ?? db.edgeUrl, PORT: '0' };
   server = startProcess([process.execPath, 'server.mjs'], folder, settings);
-  const said = /listens on (\S+)/;
-  await vi.waitUntil(() => said.test(server.out()) || server.err(), { timeout: conditionTimeout });
-  url = said.exec(server.out())?.[1] ?? server.err();
+  const listening = /listens on (\S+)/;
+  await vi.waitUntil(() => listening.test(server.out()) || server.err(), {
+    timeout: conditionTimeout,
+  });
+  url = listening.exec(server.out())?.[1] ?? server.err();
   tock = createTock({ url, key, retries: 0 });
 });
 afterAll(async () => {
@@ -117,12 +119,12 @@ test('a body that is refused before its end is the last on its connection', asyn
 
 test('without a database URL, or with a port in use, the server reports it and ends', async () => {
   const { port: PORT } = new URL(url);
-  for (const [env, code, said] of [
+  for (const [env, code, listening] of [
     [{ PORT: '0' }, 2, /^Set DATABASE_URL.*\n$/],
     [{ DATABASE_URL: db.edgeUrl, PORT }, 1, /^listen EADDRINUSE.*PORT.*\n$/],
   ] as const) {
     const { ended } = startProcess([process.execPath, 'server.mjs'], folder, env);
-    expect(await ended).toMatchObject({ code, err: expect.stringMatching(said) });
+    expect(await ended).toMatchObject({ code, err: expect.stringMatching(listening) });
   }
 });
 

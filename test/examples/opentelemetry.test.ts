@@ -80,14 +80,14 @@ async function worked(): Promise<Span[]> {
 
 test('one trace contains the request, the enqueue, each attempt and a rerun', async () => {
   const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
-  const asked = '00f067aa0ba902b7';
-  const headers = { traceparent: `00-${trace}-${asked}-01`, baggage: 'shop=7' };
+  const spanId = '00f067aa0ba902b7';
+  const headers = { traceparent: `00-${trace}-${spanId}-01`, baggage: 'shop=7' };
   const answer = await fetch(shop, { method: 'POST', headers, body: '{"order": 1}' });
   const id = await answer.text();
   expect(answer.status).toBe(202);
   await expect.poll(() => spansOf(server.out())).toHaveLength(2);
   const [sent, request] = spansOf(server.out());
-  expect(request).toMatchObject({ trace, parent: asked, kind: SpanKind.SERVER });
+  expect(request).toMatchObject({ trace, parent: spanId, kind: SpanKind.SERVER });
   expect(sent).toMatchObject({
     name: 'send orders',
     kind: SpanKind.PRODUCER,

@@ -12,9 +12,9 @@ export type SamplePages = {
 
 /** Serves pages on this machine. `/404` answers with that status, `/held` never, and any other page with its path. */
 export async function startSamplePages(): Promise<SamplePages> {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const server = createServer(({ url = '/' }, response: ServerResponse) => {
-    asked.push(url);
+    requests.push(url);
     if (url.startsWith('/held')) return;
     const status = Number(/^\/(\d{3})/.exec(url)?.[1] ?? 200);
     response.writeHead(status).end(url);
@@ -25,7 +25,7 @@ export async function startSamplePages(): Promise<SamplePages> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    asked,
+    asked: requests,
     hangUp: () => server.closeAllConnections(),
     close() {
       server.closeAllConnections();

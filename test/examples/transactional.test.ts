@@ -107,8 +107,8 @@ const libraries: [name: string, open: Open][] = [
 /** The stored orders, and the number of tasks. */
 async function kept(): Promise<{ orders: unknown[]; tasks: number }> {
   const orders = await admin.query('select id, customer from shop.orders order by id desc');
-  const asked = `select jsonb_array_length(tasks) as n from tock.tasks('{"queue": "receipts"}')`;
-  return { orders: orders.rows, tasks: (await admin.query(asked)).rows[0].n };
+  const statement = `select jsonb_array_length(tasks) as n from tock.tasks('{"queue": "receipts"}')`;
+  return { orders: orders.rows, tasks: (await admin.query(statement)).rows[0].n };
 }
 
 describe.each(['direct', 'through PgBouncer'])('%s', (way) => {
@@ -165,8 +165,8 @@ describe.each(['direct', 'through PgBouncer'])('%s', (way) => {
         const after = await kept();
         expect(after.orders).toEqual([{ id: String(placed.order_id), customer }, ...before.orders]);
         expect(after.tasks).toBe(before.tasks + 1);
-        const asked = 'select queue, payload from tock.task(p_id => $1)';
-        const { rows } = await admin.query(asked, [placed.task_id]);
+        const statement = 'select queue, payload from tock.task(p_id => $1)';
+        const { rows } = await admin.query(statement, [placed.task_id]);
         const payload = { order_id: placed.order_id, to: customer };
         expect(rows).toEqual([{ queue: 'receipts', payload }]);
 

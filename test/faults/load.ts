@@ -16,7 +16,7 @@ type Step = (on: pg.Client, ledger: Ledger, queue: string, random: Random) => Pr
 
 let numbers = 0;
 
-function told(ledger: Ledger, id: string): void {
+function acknowledge(ledger: Ledger, id: string): void {
   ledger.newest = Math.max(ledger.newest, positionOf(id));
 }
 
@@ -30,7 +30,7 @@ const write: Step = async (on, ledger, queue, random) => {
   const open = random(4) === 0;
   if (open) await on.query('begin');
   const ids = await enqueue(on, queue, tasks);
-  for (const id of ids) told(ledger, id);
+  for (const id of ids) acknowledge(ledger, id);
   if (open) {
     await sleep(random(40));
     await on.query('commit');
@@ -47,25 +47,25 @@ const work: Step = async (on, ledger, queue, random) => {
        p_queue => $1, p_limit => $2, p_lease_seconds => 600, p_own_transaction => true)`,
     [queue, 1 + random(10)],
   );
-  for (const { run_id } of runs) told(ledger, run_id);
+  for (const { run_id } of runs) acknowledge(ledger, run_id);
   const [first] = runs;
   if (!first) return sleep(random(20));
   const { lease } = first;
   const ids = runs.map((run) => run.id);
-  const way = random(10);
-  if (way === 0) {
+  const choice = random(10);
+  if (choice === 0) {
     ledger.held.set(lease, ids);
-  } else if (way < 3) {
+  } else if (choice < 3) {
     const part = ids.slice(0, 3);
     const done = await complete(
       on,
       lease,
-      part.map((id) => ({ id, result: way })),
+      part.map((id) => ({ id, result: choice })),
     );
     for (const id of part) if (done && !done.refused.includes(id)) ledger.completed.add(id);
     const failures = ids
       .slice(3, 6)
-      .map((id) => ({ id, error: way, retry_in_seconds: random(3) / 10 }));
+      .map((id) => ({ id, error: choice, retry_in_seconds: random(3) / 10 }));
     if (failures.length > 0) await fail(on, lease, failures);
     if (ids.length > 6) await release(on, lease);
   } else if (await complete(on, lease)) {

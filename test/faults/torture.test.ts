@@ -7,10 +7,10 @@ const timeout = 3_600_000;
 const seed = Number(process.env.TOCK_TORTURE_SEED ?? 1);
 
 async function ran(options: Omit<Options, 'print' | 'seed'>) {
-  const said: string[] = [];
-  const differences = await run({ seed, print: (line) => said.push(line), ...options });
+  const output: string[] = [];
+  const differences = await run({ seed, print: (line) => output.push(line), ...options });
   const found = differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`);
-  return { text: said.join('\n'), found: found.join('\n'), differences };
+  return { text: output.join('\n'), found: found.join('\n'), differences };
 }
 
 // A short `npm run torture`: every kind of fault once, and every task accounted for.

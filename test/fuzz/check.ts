@@ -14,6 +14,6 @@ export async function checkRequest(at: Target, plan: Plan): Promise<Sent> {
     (changed ? 'rows were changed' : null) ??
     (await lostContentOf(sent, at));
   if (!wrong) return sent;
-  const said = `${sent.curl}\n${sent.answer.slice(0, 1000)}`;
-  throw new Error(`${plan.name}: ${sent.status}, ${wrong}\n${said}`);
+  const report = `${sent.curl}\n${sent.answer.slice(0, 1000)}`;
+  throw new Error(`${plan.name}: ${sent.status}, ${wrong}\n${report}`);
 }

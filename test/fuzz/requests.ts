@@ -55,8 +55,8 @@ function placesIn(value: unknown): Place[] {
 /** A copy of a body in which one value is changed, removed or added. */
 function spoiled(body: unknown, how: string, at: number, wrong: string): unknown {
   const root = { body: structuredClonePlain(body) };
-  const places = placesIn(root);
-  const { holder, key } = places[at % places.length] as Place;
+  const positions = placesIn(root);
+  const { holder, key } = positions[at % positions.length] as Place;
   if (how === 'gone') delete holder[key];
   else if (
     how === 'more' &&

@@ -92,8 +92,10 @@ export async function target(way?: (tock: Service) => Promise<Connect>): Promise
     const given = (await filled(params)) as Record<string, string>;
     const whole = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(given[name] ?? ''));
     const pairs = (await Promise.all(query.map(filled))) as [string, unknown][];
-    const asked = pairs.map((pair) => pair.map((one) => encodeURIComponent(String(one))).join('='));
-    return asked.length === 0 ? whole : `${whole}?${asked.join('&')}`;
+    const parameters = pairs.map((pair) =>
+      pair.map((one) => encodeURIComponent(String(one))).join('='),
+    );
+    return parameters.length === 0 ? whole : `${whole}?${parameters.join('&')}`;
   }
 
   async function send(plan: Plan): Promise<Sent> {

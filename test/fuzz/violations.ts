@@ -8,10 +8,10 @@ const inputs = [400, 413, 415, 422];
 
 function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): string | null {
   if (headers.get('content-type') !== 'application/problem+json') return 'no problem+json';
-  const told = JSON.parse(answer);
-  if (told.status !== status) return `it says ${told.status}`;
-  if (!/^urn:tock:problem:[a-z-]+$/.test(told.type)) return `type ${told.type}`;
-  if (inputs.includes(status) && !told.field) return 'no field named';
+  const problem = JSON.parse(answer);
+  if (problem.status !== status) return `it says ${problem.status}`;
+  if (!/^urn:tock:problem:[a-z-]+$/.test(problem.type)) return `type ${problem.type}`;
+  if (inputs.includes(status) && !problem.field) return 'no field named';
   if (answer.includes(key)) return 'the key in it';
   const [leak] = leaks.exec(answer) ?? [];
   if (leak && !unescape(`${path} ${text}`).includes(leak)) return `a leak: ${leak}`;
@@ -57,8 +57,8 @@ const shownBySql = `select key as n from jsonb_each($1::jsonb) s
 /** Returns which part of a request is not stored as it was sent; null if all is. */
 export async function lostContentOf({ plan, status, text, answer }: Sent, { tock }: Target) {
   // With another method the body has no meaning.
-  const asked = plan.name === `${plan.method} ${plan.path}`;
-  if (status >= 300 || text === null || !asked) return null;
+  const isOfPlan = plan.name === `${plan.method} ${plan.path}`;
+  if (status >= 300 || text === null || !isOfPlan) return null;
   if (plan.name === 'POST /v1/queues/{queue}/tasks') {
     const { rows } = await tock.owner.query(keptBySql, [text, JSON.parse(answer).ids, changing]);
     return rows.length === 0 ? null : `of task ${rows[0].n} something is not as it was sent`;

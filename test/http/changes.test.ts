@@ -90,8 +90,8 @@ test('many tasks are cancelled in one call, and the answer omits unknown ids', a
   const { ids, claim } = await enqueue({}, {}, { delay_seconds: 60 });
   await claim(1);
   const { done } = await ended();
-  const asked = [...ids, done, '9223372036854775807'];
-  const { status, body } = await tock.send('POST /v1/tasks/cancel', { body: { ids: asked } });
+  const idsToChange = [...ids, done, '9223372036854775807'];
+  const { status, body } = await tock.send('POST /v1/tasks/cancel', { body: { ids: idsToChange } });
   expect(status).toBe(200);
   const states = new Map(body.tasks.map((task: { id: string }) => [task.id, task]));
   expect(states.size).toBe(4);

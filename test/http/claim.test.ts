@@ -79,8 +79,8 @@ test('a waiting claim stops polling when its client disconnects', async () => {
   });
   await expect.poll(() => tock.statements.length - from).toBeGreaterThan(1);
   client.abort();
-  const asked = tock.statements.length;
+  const before = tock.statements.length;
   await waiting.catch(() => {});
   // A claim that still waited would have polled many times.
-  expect(tock.statements.length - asked).toBeLessThan(3);
+  expect(tock.statements.length - before).toBeLessThan(3);
 });

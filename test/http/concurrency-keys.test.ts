@@ -89,16 +89,16 @@ test('a concurrency key is resized, paused and reset, and invalid or forbidden c
 });
 
 test('a task shows its options, and a taken unique key returns the task that has it', async () => {
-  const asked = {
+  const settings = {
     concurrency_key: 'g',
     unique_key: 'u',
     timeout_seconds: 30,
     expires_at: '2040-01-01T00:00:00Z',
     backoff: { kind: 'linear', base_seconds: 300 },
   };
-  const [id] = await add('asked', [{ payload: 1, ...asked }]);
+  const [id] = await add('asked', [{ payload: 1, ...settings }]);
   const { options } = (await tock.send(`GET /v1/tasks/${id}`)).body;
-  expect(options).toEqual({ ...asked, expires_at: '2040-01-01T00:00:00+00:00' });
+  expect(options).toEqual({ ...settings, expires_at: '2040-01-01T00:00:00+00:00' });
   expect(await add('asked', [{ unique_key: 'u' }])).toEqual([id]);
   const one = { payload: 2, unique_key: 'u', on_conflict: 'replace' };
   const again = await tock.send('POST /v1/queues/asked/tasks', { body: one });

@@ -24,9 +24,9 @@ const preflight = (origin: string, env: Bindings) =>
 
 test('a page of a listed origin may call, and may read Retry-After', async () => {
   for (const origin of ['https://a.example', 'https://b.example']) {
-    const asked = await preflight(origin, listed);
-    expect(asked.status).toBe(204);
-    const { headers } = asked;
+    const answer = await preflight(origin, listed);
+    expect(answer.status).toBe(204);
+    const { headers } = answer;
     expect(headers.get('access-control-allow-origin')).toBe(origin);
     expect(headers.get('access-control-allow-methods')).toContain('POST');
     expect(headers.get('access-control-allow-headers')?.toLowerCase()).toMatch(
@@ -54,10 +54,10 @@ test('pages of other origins may not call, and no page may if none is listed', a
     ['null', listed],
   ];
   for (const [origin, env] of strangers) {
-    const asked = await preflight(origin, env);
-    expect(asked.status).toBe(405);
+    const answer = await preflight(origin, env);
+    expect(answer.status).toBe(405);
     const reply = await app.request(path, { method: 'POST', headers: { origin } }, env);
-    for (const { headers } of [asked, reply]) {
+    for (const { headers } of [answer, reply]) {
       expect(headers.get('access-control-allow-origin')).toBeNull();
     }
   }
@@ -66,9 +66,9 @@ test('pages of other origins may not call, and no page may if none is listed', a
 test('an origin `null` and a listed * allow no page', async () => {
   for (const TOCK_ORIGINS of ['null', '*', 'null, *', 'https://*.example', '']) {
     for (const origin of ['null', '*', 'https://a.example', '']) {
-      const asked = await preflight(origin, { TOCK_ORIGINS });
-      expect(asked.status).toBe(405);
-      expect(asked.headers.get('access-control-allow-origin')).toBeNull();
+      const answer = await preflight(origin, { TOCK_ORIGINS });
+      expect(answer.status).toBe(405);
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull();
     }
   }
 });

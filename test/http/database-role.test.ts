@@ -92,14 +92,14 @@ test('the database refuses what its role may not do, and a key in the request do
 
 test('no header and no binding makes a server act without a key', async () => {
   const names = ['rights', 'authorize', 'authorization', 'TOCK_RIGHTS', 'TOCK_AUTHORIZE'];
-  const said = ['database role', 'Bearer database role', 'role'];
+  const headersToTry = ['database role', 'Bearer database role', 'role'];
   const client = await db.connect();
   const apps = [createApp(through(client)), createWorker({ connect: through(client) })];
   const routes = ['GET /v1/queues', 'POST /v1/queues/q/tasks', 'POST /v1/queues/q/claim'];
   const from = statements.length;
   for (const app of apps) {
     for (const route of routes) {
-      for (const value of said) {
+      for (const value of headersToTry) {
         const [method = '', path = ''] = route.split(' ');
         const env = Object.fromEntries(names.map((name) => [name, value])) as Bindings;
         const headers = names.flatMap((name): [string, string][] => [

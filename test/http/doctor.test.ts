@@ -31,7 +31,7 @@ test('the doctor reports a problem with a hint, and not any more once it is repa
 });
 
 test("a difference of the Worker's clock is found, and a slow call is none", async () => {
-  const told = async (seconds: number) => {
+  const findings = async (seconds: number) => {
     const real = Date.now;
     const clock = vi.spyOn(Date, 'now').mockImplementation(() => real() + seconds * 1000);
     const { body } = await tock.send('GET /v1/doctor');
@@ -39,11 +39,11 @@ test("a difference of the Worker's clock is found, and a slow call is none", asy
     const clocks = ({ finding }: { finding: string }) => finding === 'the clocks differ';
     return body.findings.filter(clocks).map(({ detail }: { detail: string }) => detail);
   };
-  expect(await told(0)).toEqual([]);
-  expect(await told(3600)).toEqual([
+  expect(await findings(0)).toEqual([]);
+  expect(await findings(3600)).toEqual([
     expect.stringMatching(/^the clock of the Worker is 3[56]\d\d s ahead of the database's$/),
   ]);
-  expect(await told(-3600)).toEqual([
+  expect(await findings(-3600)).toEqual([
     expect.stringMatching(/is 3[56]\d\d s behind the database's$/),
   ]);
 });

@@ -80,8 +80,8 @@ test.each(bodies)('%s says once for each wrong field what is allowed', async (ro
     // zod's own messages, such as "Invalid input: expected object, received number", contain these words.
     for (const error of errors)
       expect(error.detail, sent).not.toMatch(/invalid|expected|received/i);
-    const told = errors.map((error) => `${error.field}: ${error.detail}`);
-    expect(told, sent).toEqual([...new Set(told)]);
+    const messages = errors.map((error) => `${error.field}: ${error.detail}`);
+    expect(messages, sent).toEqual([...new Set(messages)]);
   }
   expect(refused).toBeGreaterThan(0);
 });
@@ -96,10 +96,10 @@ const forms = bodies.map(([route, schema]) => {
 test.each(forms)('%s lists its options for an unknown one', async (route, names) => {
   const { body } = await send(route, '{"foo": 1}');
   const { errors = [] } = body;
-  const said = errors.filter(({ field }) => field === 'foo');
-  expect(said).toHaveLength(1);
-  expect(said[0]?.detail).toMatch(/^unknown option; options: /);
-  const named = said[0]?.detail.split(': ')[1]?.split(', ');
+  const errorsOfField = errors.filter(({ field }) => field === 'foo');
+  expect(errorsOfField).toHaveLength(1);
+  expect(errorsOfField[0]?.detail).toMatch(/^unknown option; options: /);
+  const named = errorsOfField[0]?.detail.split(': ')[1]?.split(', ');
   expect(named?.sort()).toEqual([...names].sort());
 });
 

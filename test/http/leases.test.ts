@@ -129,8 +129,8 @@ test('extend reports progress, and the task shows it', async () => {
   };
   expect(await extend({ progress: 10 })).toMatchObject({ runs: 2, cancel: [], refused: [] });
   expect(await shown(one)).toEqual([10, null]);
-  const told = [one, '1'].map((id) => ({ id, progress: 12.5, note: 'a "note"' }));
-  expect(await extend(told)).toMatchObject({ refused: ['1'] });
+  const progressReports = [one, '1'].map((id) => ({ id, progress: 12.5, note: 'a "note"' }));
+  expect(await extend(progressReports)).toMatchObject({ refused: ['1'] });
   expect(await shown(one)).toEqual([12.5, 'a "note"']);
   expect(await shown(two)).toEqual([10, null]);
   expect(await extend(null)).toMatchObject({ refused: [] });

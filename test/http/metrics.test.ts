@@ -166,14 +166,14 @@ test('the metrics and labels that the dashboard and the alerts use exist', async
     [...families.values()].flatMap((one) => one.samples.map(({ name }) => name)),
   );
   const dashboard = JSON.parse(read('tock-dashboard.json'));
-  const asked = dashboard.panels.flatMap((panel: { targets?: { expr: string }[] }) =>
+  const queries = dashboard.panels.flatMap((panel: { targets?: { expr: string }[] }) =>
     (panel.targets ?? []).map(({ expr }) => expr),
   );
   const [group] = yaml(read('alerts.yaml')).groups;
   const rules: { alert: string; expr: string; annotations: Record<string, string> }[] = group.rules;
-  expect(asked.length).toBeGreaterThan(8);
+  expect(queries.length).toBeGreaterThan(8);
   expect(rules).toHaveLength(7);
-  const named = [...asked, ...rules.map(({ expr }) => expr)].flatMap(
+  const named = [...queries, ...rules.map(({ expr }) => expr)].flatMap(
     (expr) => expr.match(/\btock_[a-z_]+/g) ?? [],
   );
   expect(named.filter((name) => !known.has(name))).toEqual([]);

@@ -25,10 +25,10 @@ export type NodeServer = {
 export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServer> {
   const database = await freshDatabase();
   const owner = await database.connect();
-  const asked = new Map<unknown, number>();
+  const statementCounts = new Map<unknown, number>();
   let slow: { key: string; words: string; waiting: (() => void)[] } | null = null;
   const url = database.poolUrl ?? database.edgeUrl;
-  const way: Connect = (_env, use) =>
+  const connection: Connect = (_env, use) =>
     open({ DATABASE_URL: url }, (query) =>
       use(async (text, values = []) => {
         const one = slow;
@@ -36,11 +36,11 @@ export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServ
           await new Promise<void>((resolve) => one.waiting.push(resolve));
         }
         const rows = await query(text, values);
-        asked.set(values[0], (asked.get(values[0]) ?? 0) + 1);
+        statementCounts.set(values[0], (statementCounts.get(values[0]) ?? 0) + 1);
         return rows;
       }),
     );
-  const app = createApp(way);
+  const app = createApp(connection);
   const server = createServer(async (incoming, outgoing) => {
     const gone = new AbortController();
     outgoing.on('close', () => gone.abort());
@@ -91,7 +91,7 @@ export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServ
       for (const part of parts) socket.write(part);
       return { socket, answer };
     },
-    asked: (key) => asked.get(key) ?? 0,
+    asked: (key) => statementCounts.get(key) ?? 0,
     hold(key, words) {
       const one = { key, words, waiting: [] as (() => void)[] };
       slow = one;

@@ -15,14 +15,14 @@ const disconnected = new AbortController().signal;
 
 /** Gives these answers in order, then the last one repeatedly, each after `ms`. `asked` has the times of the polls. */
 function answers(states: string[], ms = 0) {
-  const asked: number[] = [];
+  const times: number[] = [];
   const once = async () => {
-    asked.push(Date.now());
-    const body = states[asked.length - 1] ?? states.at(-1) ?? '';
+    times.push(Date.now());
+    const body = states[times.length - 1] ?? states.at(-1) ?? '';
     if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
     return { body };
   };
-  return { once, asked };
+  return { once, asked: times };
 }
 
 /** Lets a minute pass and returns the result of the wait. */
@@ -32,162 +32,162 @@ async function waited<T>(wait: Promise<T>): Promise<T> {
 }
 
 /** Milliseconds from each poll to the next. */
-const gaps = (asked: number[]) => asked.slice(1).map((at, n) => at - (asked[n] ?? 0));
+const gaps = (times: number[]) => times.slice(1).map((at, n) => at - (times[n] ?? 0));
 
 test('after skipping cancelled runs a waiting claim is repeated at once, until it finds a task', async () => {
-  const { once, asked } = answers([...Array(60).fill('passing'), 'found']);
+  const { once, asked: times } = answers([...Array(60).fill('passing'), 'found']);
   expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
     body: 'found',
   });
-  expect(asked).toHaveLength(61);
+  expect(times).toHaveLength(61);
 });
 
 test('a call that does not wait is not repeated, even after skipping cancelled runs', async () => {
-  const { once, asked } = answers(['passing']);
+  const { once, asked: times } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 0, disconnected }))).toEqual({
     body: 'passing',
   });
-  expect(asked).toHaveLength(1);
+  expect(times).toHaveLength(1);
 });
 
 test('after skipping cancelled runs a claim is repeated a hundred times at once, then with pauses', async () => {
-  const { once, asked } = answers(['passing']);
+  const { once, asked: times } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 1, disconnected }))).toEqual({
     body: 'passing',
   });
-  expect(asked.length).toBeGreaterThan(101);
-  expect(asked.length).toBeLessThanOrEqual(101 + 64);
+  expect(times.length).toBeGreaterThan(101);
+  expect(times.length).toBeLessThanOrEqual(101 + 64);
 });
 
 test('a claim is not repeated after its client has disconnected', async () => {
   const client = new AbortController();
-  const { once, asked } = answers(['passing']);
+  const { once, asked: times } = answers(['passing']);
   const leave = async () => {
-    if (asked.length === 3) client.abort();
+    if (times.length === 3) client.abort();
     return once();
   };
   await waited(poll(leave, stateOf, { seconds: 30, disconnected: client.signal }));
-  expect(asked).toHaveLength(4);
+  expect(times).toHaveLength(4);
 });
 
 test.each(['empty', 'paused', 'busy'])(
   'a claim that is %s is repeated with pauses',
   async (state) => {
-    const { once, asked } = answers([state, state, 'found']);
+    const { once, asked: times } = answers([state, state, 'found']);
     expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
       body: 'found',
     });
-    expect(asked).toHaveLength(3);
-    for (const gap of gaps(asked)) expect(gap).toBeGreaterThanOrEqual(16);
+    expect(times).toHaveLength(3);
+    for (const gap of gaps(times)) expect(gap).toBeGreaterThanOrEqual(16);
   },
 );
 
 test('a waiting claim polls every 20 ms with jitter, and once more at its deadline', async () => {
-  const { once, asked } = answers(['empty']);
+  const { once, asked: times } = answers(['empty']);
   const started = Date.now();
   expect(await waited(poll(once, stateOf, { seconds: 2, disconnected }))).toEqual({
     body: 'empty',
   });
-  const between = gaps(asked.slice(0, -1));
+  const between = gaps(times.slice(0, -1));
   for (const gap of between) {
     expect(gap).toBeGreaterThanOrEqual(16);
     expect(gap).toBeLessThanOrEqual(24);
   }
   expect(new Set(between).size).toBeGreaterThan(3);
-  expect(asked.at(-1)).toBe(started + 2000);
+  expect(times.at(-1)).toBe(started + 2000);
 });
 
 test('polls use a slow database at most half of the time', async () => {
-  const { once, asked } = answers(['empty'], 100);
+  const { once, asked: times } = answers(['empty'], 100);
   await waited(poll(once, stateOf, { seconds: 2, disconnected }));
-  for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeGreaterThan(195);
-  expect(asked.length).toBeLessThanOrEqual(11);
+  for (const gap of gaps(times.slice(0, -1))) expect(gap).toBeGreaterThan(195);
+  expect(times.length).toBeLessThanOrEqual(11);
 });
 
 test('a client that disconnects during a pause ends the polling', async () => {
   const client = new AbortController();
-  const { once, asked } = answers(['empty']);
+  const { once, asked: times } = answers(['empty']);
   setTimeout(() => client.abort(), 200);
   const started = Date.now();
   const ended = poll(once, stateOf, { seconds: 30, most: 10, disconnected: client.signal }).then(
     Date.now,
   );
   expect(await waited(ended)).toBe(started + 200);
-  expect(asked).toHaveLength(1);
+  expect(times).toHaveLength(1);
 });
 
 test('with a limit of statements the polls are spread over the time', async () => {
   for (let round = 0; round < 8; round++) {
-    const { once, asked } = answers(['empty']);
+    const { once, asked: times } = answers(['empty']);
     const started = Date.now();
     await waited(poll(once, stateOf, { seconds: 2, most: 11, disconnected }));
-    expect(asked).toHaveLength(11);
-    for (const [n, gap] of gaps(asked.slice(0, -1)).entries()) {
+    expect(times).toHaveLength(11);
+    for (const [n, gap] of gaps(times.slice(0, -1)).entries()) {
       // The remaining time is divided by the number of remaining polls, with a random difference of up to a fifth.
-      const share = (started + 2000 - (asked[n] ?? 0)) / (10 - n);
+      const share = (started + 2000 - (times[n] ?? 0)) / (10 - n);
       expect(gap).toBeGreaterThanOrEqual(Math.floor(0.8 * share));
       expect(gap).toBeLessThanOrEqual(Math.ceil(1.2 * share) + 1);
     }
-    expect(asked.at(-1)).toBe(started + 2000);
+    expect(times.at(-1)).toBe(started + 2000);
   }
 });
 
 test('a claim that skips cancelled runs stays within the limit of statements', async () => {
-  const { once, asked } = answers(['passing']);
+  const { once, asked: times } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 30, most: 45, disconnected }))).toEqual({
     body: 'passing',
   });
-  expect(asked).toHaveLength(45);
+  expect(times).toHaveLength(45);
 });
 
 test('with `share` the pauses grow with the time waited', async () => {
-  const { once, asked } = answers(['empty']);
+  const { once, asked: times } = answers(['empty']);
   const started = Date.now();
   await waited(poll(once, stateOf, { seconds: 30, share: 0.1, disconnected }));
-  expect(asked.length).toBeGreaterThan(30);
-  expect(asked.length).toBeLessThan(100);
-  for (const [n, gap] of gaps(asked.slice(0, -1)).entries()) {
-    const sofar = (asked[n] ?? 0) - started;
+  expect(times.length).toBeGreaterThan(30);
+  expect(times.length).toBeLessThan(100);
+  for (const [n, gap] of gaps(times.slice(0, -1)).entries()) {
+    const sofar = (times[n] ?? 0) - started;
     expect(gap).toBeLessThanOrEqual(Math.max(24, Math.ceil(0.12 * sofar) + 1));
     expect(gap).toBeGreaterThanOrEqual(Math.max(16, Math.floor(0.08 * sofar)));
   }
-  expect(asked.at(-1)).toBe(started + 30_000);
+  expect(times.at(-1)).toBe(started + 30_000);
 });
 
 test('a claim that a rate delays polls again when a task may start, not before', async () => {
-  const { once, asked } = answers(['limited', 'limited', 'found']);
+  const { once, asked: times } = answers(['limited', 'limited', 'found']);
   const laterOf = () => 4;
   expect(
     await waited(poll(once, stateOf, { seconds: 30, secondsToAdmission: laterOf, disconnected })),
   ).toEqual({
     body: 'found',
   });
-  for (const gap of gaps(asked)) expect(gap).toBe(3000);
+  for (const gap of gaps(times)) expect(gap).toBe(3000);
 });
 
 test('a claim that a rate delays beyond its deadline polls once more at the deadline', async () => {
-  const { once, asked } = answers(['limited']);
+  const { once, asked: times } = answers(['limited']);
   const started = Date.now();
   await waited(poll(once, stateOf, { seconds: 10, secondsToAdmission: () => 60, disconnected }));
-  expect(asked).toEqual([started, started + 10_000]);
+  expect(times).toEqual([started, started + 10_000]);
 });
 
 test('a claim that waits for another task to end polls like one without tasks', async () => {
-  const { once, asked } = answers(['limited']);
+  const { once, asked: times } = answers(['limited']);
   await waited(poll(once, stateOf, { seconds: 1, secondsToAdmission: () => 1, disconnected }));
-  for (const gap of gaps(asked.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
+  for (const gap of gaps(times.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
 });
 
 test('a poll waits for a free slot, until the deadline', async () => {
-  const { once, asked } = answers(['empty']);
+  const { once, asked: times } = answers(['empty']);
   let free = false;
   const pollSlot = () => (free ? () => {} : null);
   const wait = poll(once, stateOf, { seconds: 10, pollSlot, disconnected });
   await vi.advanceTimersByTimeAsync(9000);
-  expect(asked).toHaveLength(1);
+  expect(times).toHaveLength(1);
   free = true;
   expect(await waited(wait)).toEqual({ body: 'empty' });
-  expect(asked.length).toBeGreaterThan(10);
+  expect(times.length).toBeGreaterThan(10);
   free = false;
   const vain = answers(['empty']);
   expect(await waited(poll(vain.once, stateOf, { seconds: 1, pollSlot, disconnected }))).toEqual({
@@ -197,7 +197,7 @@ test('a poll waits for a free slot, until the deadline', async () => {
 });
 
 test('a client that disconnects while a poll waits for a slot ends the polling', async () => {
-  const { once, asked } = answers(['empty']);
+  const { once, asked: times } = answers(['empty']);
   const client = new AbortController();
   let free = false;
   const pollSlot = () => (free ? () => {} : null);
@@ -206,5 +206,5 @@ test('a client that disconnects while a poll waits for a slot ends the polling',
   free = true;
   client.abort();
   await waited(wait);
-  expect(asked).toHaveLength(1);
+  expect(times).toHaveLength(1);
 });

@@ -50,7 +50,7 @@ test("an error's text alone, without its code, does not count as a full pool", a
 });
 
 test('Retry-After is random, so that callers do not retry at the same time', async () => {
-  const told = new Set<string | null>();
-  for (let n = 0; n < 40; n++) told.add((await answer('53300', '')).after);
-  expect([...told].sort()).toEqual(['1', '2', '3']);
+  const delays = new Set<string | null>();
+  for (let n = 0; n < 40; n++) delays.add((await answer('53300', '')).after);
+  expect([...delays].sort()).toEqual(['1', '2', '3']);
 });

@@ -143,12 +143,12 @@ test('a Worker without a push secret neither shows nor rotates secrets', async (
 });
 
 test("an enqueue asks for the queue's push in its statement, only in a Worker with a secret", async () => {
-  const said = async (env: Bindings) => {
+  const answerOf = async (env: Bindings) => {
     tock.statements.length = 0;
     await send('POST /v1/queues/plain/tasks', { payload: 1 }, env);
     return tock.statements.map(({ text }) => text.includes('has_push'));
   };
-  expect([await said({}), await said(master)]).toEqual([[false], [true]]);
+  expect([await answerOf({}), await answerOf(master)]).toEqual([[false], [true]]);
 });
 
 test("every form of claim returns a task's headers, and so does the task", async () => {

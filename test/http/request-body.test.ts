@@ -57,8 +57,8 @@ test('the body of a request without a valid form of key is not read', async () =
 
 test('a large body of an unknown key is not read to its end', async () => {
   const headers = { authorization: 'Bearer tock_2' };
-  const said = await upload(endless, { ...headers, 'content-length': '9000' });
-  expect(said).toMatchObject({ status: 401, bytes: 0 });
+  const answer = await upload(endless, { ...headers, 'content-length': '9000' });
+  expect(answer).toMatchObject({ status: 401, bytes: 0 });
   const unsaid = await upload(endless, headers);
   expect(unsaid).toMatchObject({ status: 401, bytes: MiB });
   expect(connected).toHaveBeenCalledTimes(2);
@@ -87,10 +87,10 @@ test('a body that arrives too slowly is refused, and no database connection was 
     vi.advanceTimersByTime(BODY_STALL_MS);
     return new Promise<Uint8Array>(() => {});
   };
-  const { status, said, cancel } = await upload(slow, key);
+  const { status, said: answer, cancel } = await upload(slow, key);
   expect(status).toBe(408);
-  expect(said).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
-  expect(said.detail).toMatch(/^The body arrived too slowly/);
+  expect(answer).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
+  expect(answer.detail).toMatch(/^The body arrived too slowly/);
   expect(cancel).toHaveBeenCalled();
   expect(connected).not.toHaveBeenCalled();
 });
@@ -101,9 +101,9 @@ test('a body that takes longer than its time limit is refused', async () => {
     vi.advanceTimersByTime(50);
     return new Uint8Array(1024);
   };
-  const { status, said } = await upload(enough, key);
+  const { status, said: answer } = await upload(enough, key);
   expect(status).toBe(408);
-  expect(said.detail).toMatch(/^The body did not arrive within 30 seconds/);
+  expect(answer.detail).toMatch(/^The body did not arrive within 30 seconds/);
 });
 
 test('a body that ends early is a 400, and a body in pieces is read completely', async () => {

@@ -36,7 +36,10 @@ const task = async (id: string) => (await tock.send(`GET /v1/tasks/${id}`)).body
 const unknown = '9007199254740993';
 
 /** The status and text of an answer, in which the requested id is replaced, so that two answers can be compared. */
-const said = ({ status, text }: Reply, id: string) => ({ status, text: text.replaceAll(id, 'ID') });
+const withoutId = ({ status, text }: Reply, id: string) => ({
+  status,
+  text: text.replaceAll(id, 'ID'),
+});
 
 /** The requests of all routes that take a task's id. */
 const byId = (id: string): [route: string, body?: object][] => [
@@ -77,9 +80,9 @@ test("for every call another tenant's task looks like an unknown task", async ()
     const none = byId(unknown);
     for (const [n, [route, body]] of byId(id).entries()) {
       const [nowhere, nothing] = none[n] as [string, object?];
-      const asked = said(await as(acme, route, body), id);
-      expect(asked, route).toEqual(said(await as(acme, nowhere, nothing), unknown));
-      expect(asked.text).not.toContain('secret');
+      const answer = withoutId(await as(acme, route, body), id);
+      expect(answer, route).toEqual(withoutId(await as(acme, nowhere, nothing), unknown));
+      expect(answer.text).not.toContain('secret');
     }
     expect(await task(id)).toEqual(before);
   }

@@ -24,13 +24,15 @@ const expected = (task: Task) => ({
 });
 
 // An expired task may or may not have been promoted before, so its runs are not compared.
-const told = (task: ReturnType<typeof expected>) =>
+const comparable = (task: ReturnType<typeof expected>) =>
   task.state === 'expired' ? { ...task, runs: [] } : task;
 
 async function agreeOnTasks(model: Model, { client }: ModelDatabase): Promise<void> {
   const known = await rows<ReturnType<typeof expected>>(client, shown, [[...model.tasks.keys()]]);
-  const byId = new Map(known.map((task) => [task.id, told(task)]));
-  expect(byId).toEqual(new Map(tasksOf(model).map((task) => [task.id, told(expected(task))])));
+  const byId = new Map(known.map((task) => [task.id, comparable(task)]));
+  expect(byId).toEqual(
+    new Map(tasksOf(model).map((task) => [task.id, comparable(expected(task))])),
+  );
 }
 
 const states = ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'];

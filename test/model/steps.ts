@@ -92,7 +92,7 @@ const kind: fc.Arbitrary<StepOptions['kind']> = fc.oneof(
 );
 
 const seldom = fc.integer({ min: 0, max: 4 }).map((n) => n === 4);
-const asked: fc.Arbitrary<StepOptions> = fc.record({
+const options: fc.Arbitrary<StepOptions> = fc.record({
   payload: number,
   priority,
   delayed: seldom,
@@ -110,7 +110,7 @@ const weighted: [number, fc.Arbitrary<unknown>][] = [
     fc.record({
       do: done('enqueue'),
       queue,
-      tasks: fc.array(asked, { minLength: 1, maxLength: 4, size: 'max' }),
+      tasks: fc.array(options, { minLength: 1, maxLength: 4, size: 'max' }),
     }),
   ],
   // In three of four steps this number selects a queue with ready tasks.

@@ -116,7 +116,7 @@ export function placesOf(sources: Source[], pattern: Pattern): Edit[] {
   const named = pattern.in.includes('.') ? definitions(sources, pattern.in) : everywhere;
   const { tokens } = read({ path: sources[0]?.path ?? '', text: pattern.find });
   const names = tokens.flatMap(({ isName, text }) => (isName ? [text] : []));
-  let places = 0;
+  let count = 0;
   for (const freedom of ['none', 'gone', 'all'])
     for (const parts of [named, everywhere]) {
       const isThere = (name: string) => parts.some((part) => read(part).words.has(name));
@@ -124,9 +124,9 @@ export function placesOf(sources: Source[], pattern: Pattern): Edit[] {
       const edits = search(parts, pattern, new Set(free));
       const isExact = freedom === 'none' && parts === named;
       if (edits.length === 1 || (isExact && edits.length > 0)) return edits;
-      places ||= edits.length;
+      count ||= edits.length;
     }
-  throw new Error(`${pattern.in} has ${places || 'no'} places for: ${pattern.find}`);
+  throw new Error(`${pattern.in} has ${count || 'no'} places for: ${pattern.find}`);
 }
 
 /** The text of the file with these edits made. */

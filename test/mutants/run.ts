@@ -27,15 +27,16 @@ async function failure(mutant: Mutant, folder: string, place: object): Promise<s
     env: { ...process.env, TOCK_TEST_PATIENCE: '20', ...place },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let errors = '';
   child.stderr?.on('data', (data) => {
-    said += data;
+    errors += data;
   });
   await ended(child);
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
   const results = testResults.flatMap((one) => one.assertionResults);
   const ran = results.filter((one) => one.status === 'passed' || one.status === 'failed');
-  if (ran.length === 0) throw new Error(`${file} ran no test named ${name}. ${said.slice(0, 500)}`);
+  if (ran.length === 0)
+    throw new Error(`${file} ran no test named ${name}. ${errors.slice(0, 500)}`);
   const failed = ran.find((one) => one.status === 'failed');
   if (!failed) return null;
   const [message = ''] = failed.failureMessages;
@@ -47,9 +48,9 @@ async function failure(mutant: Mutant, folder: string, place: object): Promise<s
 }
 
 const parts = process.argv.slice(2);
-const asked = (mutant: Mutant) =>
+const isRequested = (mutant: Mutant) =>
   parts.some((part) => `${mutant.name} ${mutant.caught[0]}`.includes(part));
-const chosen = mutants.filter((mutant) => parts.length === 0 || asked(mutant));
+const chosen = mutants.filter((mutant) => parts.length === 0 || isRequested(mutant));
 let missed = 0;
 for (const mutant of chosen) {
   const folder = mkdtempSync(join(tmpdir(), 'tock-mutants-'));

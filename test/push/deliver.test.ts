@@ -198,7 +198,7 @@ test('up to three redirects with 307 or 308 are followed, with the same body and
 });
 
 test('each target of a redirect is checked, and https must stay https', async () => {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const redirecting = (to: string, more: object) =>
     failed(
       deliver('https://example.com/', task(), {
@@ -206,7 +206,7 @@ test('each target of a redirect is checked, and https must stay https', async ()
         secrets: { current: [secret], previous: [] },
         signal: AbortSignal.timeout(conditionTimeout),
         post: async (url) => {
-          asked.push(url);
+          requests.push(url);
           return new Response(null, { status: 307, headers: { location: to } });
         },
       }),
@@ -218,7 +218,7 @@ test('each target of a redirect is checked, and https must stay https', async ()
   }
   const plain = await redirecting('http://example.com/', env);
   expect([plain.name, kind(plain)]).toEqual(['NotAllowed', 'fatal']);
-  expect(asked).toEqual(Array(4).fill('https://example.com/'));
+  expect(requests).toEqual(Array(4).fill('https://example.com/'));
 });
 
 test('an unreachable endpoint and a broken answer are retried', async () => {

@@ -250,7 +250,7 @@ test('without a secret nothing is pushed, and with an invalid one the consumers 
   await drained();
 });
 
-const said = async (question: string) =>
+const findingsOf = async (question: string) =>
   (await tock.owner.query<{ finding: string; detail: string }>(question)).rows
     .filter(({ finding }) => ['tasks die', 'pushes are refused'].includes(finding))
     .map(({ finding, detail }) => `${finding}: ${detail}`);
@@ -264,13 +264,13 @@ test('a push URL set in SQL to a private address makes the task dead, and why() 
   await tock.owner.query(enqueue, ['private-own', '[{"push_url": "https://[::ffff:10.0.0.1]/x"}]']);
   await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
   expect(there.at('/private')).toEqual([]);
-  expect(await said("select * from tock.why('private')")).toEqual([
+  expect(await findingsOf("select * from tock.why('private')")).toEqual([
     `tasks die: 2 tasks have died, the last 0 s ago, of: push refused: it is not https: ${there.url}/private`,
   ]);
-  expect(await said("select * from tock.why('private-own')")).toEqual([
+  expect(await findingsOf("select * from tock.why('private-own')")).toEqual([
     expect.stringMatching(/1 task .*: push refused: ::ffff:a00:1 is not a public address: https:/),
   ]);
-  const [refused, ...more] = await said('select * from tock.doctor()');
+  const [refused, ...more] = await findingsOf('select * from tock.doctor()');
   expect(more).toEqual([]);
   expect(refused).toMatch(
     /^pushes are refused: private \(2 tasks, the newest \d+: it is not https: http:.*\), private-own \(1 task, .* not a public address: [^)]*\)/,
@@ -286,7 +286,7 @@ test('a dead_webhook set in SQL to a private address is reported too', async () 
   await tock.owner.query("select tock.fail(lease) from tock.claim('mourned')");
   await value(tock.owner, "select tock.run_maintenance('send_dead_task_events')");
   await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
-  expect((await said('select * from tock.doctor()')).join()).toMatch(
+  expect((await findingsOf('select * from tock.doctor()')).join()).toMatch(
     /tock-webhooks \(1 task, the newest \d+: 10\.0\.0\.9 is not a public address: https:\/\/10\.0\.0\.9\/died\)/,
   );
 });

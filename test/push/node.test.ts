@@ -18,23 +18,23 @@ const init = () => ({
 
 /** A lookup that returns another address each time. */
 function rebinding(...addresses: string[]) {
-  const asked: string[] = [];
+  const requests: string[] = [];
   const lookup: Lookup = async (host) => {
-    asked.push(host);
-    return [{ address: addresses[asked.length - 1] ?? '127.0.0.1', family: 4 }];
+    requests.push(host);
+    return [{ address: addresses[requests.length - 1] ?? '127.0.0.1', family: 4 }];
   };
-  return { asked, lookup };
+  return { asked: requests, lookup };
 }
 
 const named = () => `http://hook.example:${new URL(there.url).port}/named`;
 
 test('the connection goes to the address that was checked, because the name is resolved once', async () => {
-  const { asked, lookup } = rebinding('127.0.0.1', '8.8.8.8');
+  const { asked: requests, lookup } = rebinding('127.0.0.1', '8.8.8.8');
   const judged: string[] = [];
   const post = postGuarded(lookup, (address) => judged.push(address) > 0);
   const response = await post(named(), init());
   expect([response.status, await response.json()]).toEqual([200, { ok: true }]);
-  expect([asked, judged]).toEqual([['hook.example'], ['127.0.0.1']]);
+  expect([requests, judged]).toEqual([['hook.example'], ['127.0.0.1']]);
   expect(there.at('/named')[0]).toMatchObject({ body: '"é"', headers: { a: 'b' } });
 });
 

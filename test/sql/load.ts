@@ -41,7 +41,7 @@ const moment = (load: Load, below: number) => sleep(load.random(below));
 /**
  * Options for one task in three: a concurrency key among five, a unique key among 40, limits that no test reaches.
  */
-function asked(load: Load, keys: boolean): object {
+function randomOptions(load: Load, keys: boolean): object {
   if (load.random(3) > 0) return {};
   const concurrency_key = { concurrency_key: `g${load.random(5)}` };
   const key = keys ? { unique_key: `k${load.random(40)}` } : {};
@@ -54,7 +54,7 @@ const tasks = (load: Load, count: number, options = {}, keys = true) =>
     tenant: `t${load.random(4)}`,
     priority: 4 + load.random(2),
     ...options,
-  }).map((task) => ({ ...task, ...asked(load, keys) }));
+  }).map((task) => ({ ...task, ...randomOptions(load, keys) }));
 
 async function plain(on: pg.Client, load: Load): Promise<void> {
   const ids = await enqueue(on, load.queue, tasks(load, 1 + load.random(6)));

@@ -113,9 +113,9 @@ async function day(on: pg.Client): Promise<void> {
   await ageLimiter(on, 'few');
   await enqueue(on, 'first', numberedTasks(30, 0, { pipeline: ['first', 'second'] }));
   const going = await claim(on, 'first', { limit: 20 });
-  const said = going.slice(0, 5).map(({ id }) => ({ id, result: 1, stage: 'second' }));
+  const results = going.slice(0, 5).map(({ id }) => ({ id, result: 1, stage: 'second' }));
   for (let again = 0; again < 2; again++) {
-    await complete(on, leaseOf(going), said);
+    await complete(on, leaseOf(going), results);
     await complete(on, leaseOf(going));
   }
   await complete(on, leaseOf(await claim(on, 'second', { limit: 20 })));

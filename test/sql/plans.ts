@@ -115,10 +115,10 @@ export async function badScans(
   const scans = plans.scans().filter((scan) => !own?.test(scan.query));
   await plans.stop();
   expect(scans.length).toBeGreaterThan(least);
-  const told = scans
+  const described = scans
     .filter(({ table, node, rows }) => tables.test(table) && (node === 'Seq Scan' || rows > most))
     .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
-  return [...new Set(told)];
+  return [...new Set(described)];
 }
 
 /** Calls an inner function with the planner settings of the verbs that call it. */

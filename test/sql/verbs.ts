@@ -139,8 +139,8 @@ export async function extend(client: Client, lease: string, seconds: number | nu
 
 /** Extends a lease and reports the progress of its runs. */
 export async function extendWithProgress(client: Client, lease: string, progress: unknown) {
-  const told = [lease, json(progress)];
-  return (await rows<{ runs: number; refused: string[] }>(client, verbs.tell, told))[0];
+  const parameters = [lease, json(progress)];
+  return (await rows<{ runs: number; refused: string[] }>(client, verbs.tell, parameters))[0];
 }
 
 export type TaskRow = {

@@ -25,10 +25,10 @@ afterAll(async () => {
 });
 
 test('a host runs the PostgreSQL that it describes, and not as root', async () => {
-  const asked = Number(process.env.TOCK_TEST_POSTGRES) || stackInfo().major;
-  expect([host.major, stackInfo().major]).toEqual([asked, asked]);
+  const major = Number(process.env.TOCK_TEST_POSTGRES) || stackInfo().major;
+  expect([host.major, stackInfo().major]).toEqual([major, major]);
   const version = await host.run([`${host.bin}/postgres`, '--version']);
-  expect(version).toMatch(new RegExp(`^postgres \\(PostgreSQL\\) ${asked}\\.`));
+  expect(version).toMatch(new RegExp(`^postgres \\(PostgreSQL\\) ${major}\\.`));
   expect((await host.run(['id', '-u'])).trim()).not.toBe('0');
 });
 
@@ -56,8 +56,8 @@ test('a cluster ends with the process that started it, and its folder is swept',
     cwd: checkout,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const said = await new Promise<string>((resolve) => starter.stdout.once('data', resolve));
-  const [pid, data] = JSON.parse(String(said)) as [number, string];
+  const output = await new Promise<string>((resolve) => starter.stdout.once('data', resolve));
+  const [pid, data] = JSON.parse(String(output)) as [number, string];
   const postmaster = identify(pid);
   expect(alive(postmaster)).toBe(true);
   const over = new Promise((resolve) => starter.once('close', resolve));

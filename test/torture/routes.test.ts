@@ -10,7 +10,7 @@ const verbs = readFileSync(
 );
 
 /** The paths in the HTTP driver's source, without query strings. */
-const asked = (verbs.match(/['`]\/v1\/[^'`]*['`]/g) ?? []).map((text) =>
+const calledPaths = (verbs.match(/['`]\/v1\/[^'`]*['`]/g) ?? []).map((text) =>
   text
     .slice(1, -1)
     .replace(/\?.*/, '')
@@ -48,7 +48,7 @@ test('the load calls every route except those listed here', async () => {
   const app = createApp(() => Promise.reject(new Error('no database')));
   const document = (await (await app.request('/openapi.json')).json()) as { paths: object };
   const left = Object.keys(document.paths).filter(
-    (route) => !asked.some((one) => fits(route, one)),
+    (route) => !calledPaths.some((one) => fits(route, one)),
   );
   expect(left.sort()).toEqual(apart);
 });

@@ -50,15 +50,15 @@ test('a waiting claim stops polling when its client disconnects', async () => {
   let last = 0;
   // The pooler may close the connection of the last poll, so the latest known time is kept.
   const secondsQuiet = async () => {
-    const asked = await watcher.query(
+    const result = await watcher.query(
       `select extract(epoch from max(query_start))::float8 as last,
          extract(epoch from clock_timestamp())::float8 as now
        from pg_stat_activity
        where datname = $1 and usename = 'tock_edge' and query like '%tock.claim(%'`,
       [database.name],
     );
-    last = Math.max(last, asked.rows[0].last ?? 0);
-    return asked.rows[0].now - last;
+    last = Math.max(last, result.rows[0].last ?? 0);
+    return result.rows[0].now - last;
   };
   const client = connect(served.port, '127.0.0.1');
   client.write(

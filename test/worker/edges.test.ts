@@ -30,9 +30,9 @@ function upload(...head: string[]): Promise<Uploaded> {
   return new Promise((resolve) => {
     const socket: Socket = connect(worker.port, '127.0.0.1');
     let sent = 0;
-    let said = '';
+    let output = '';
     const over = () => {
-      const [, status] = /^HTTP\/1\.1 (\d+)/.exec(said) ?? [];
+      const [, status] = /^HTTP\/1\.1 (\d+)/.exec(output) ?? [];
       socket.destroy();
       resolve({ status: status ? Number(status) : null, sent });
     };
@@ -43,7 +43,7 @@ function upload(...head: string[]): Promise<Uploaded> {
       }
     };
     socket.on('data', (bytes) => {
-      said += bytes.toString('latin1');
+      output += bytes.toString('latin1');
       over();
     });
     socket.on('error', over);

@@ -20,17 +20,17 @@ export async function startTappedProxy(to: string): Promise<TappedProxy> {
     const connection = ++count;
     made.hears.connected?.();
     const database = connect(Number(port), hostname);
-    let asked: string | null = null;
+    let firstLine: string | null = null;
     client.on('data', (bytes) => {
       const text = bytes.toString('latin1');
       if (made.hears.sending?.(text) === false) return;
-      asked = text;
+      firstLine = text;
       database.write(bytes, () => made.hears.sent?.(text, connection));
     });
     database.on('data', (bytes) => {
       client.write(bytes);
-      if (asked !== null) made.hears.answered?.(asked);
-      asked = null;
+      if (firstLine !== null) made.hears.answered?.(firstLine);
+      firstLine = null;
     });
     for (const [one, other] of [
       [client, database],

@@ -103,10 +103,10 @@ async function torn(work: Work): Promise<void> {
   await endPart(work, runs.slice(0, cut));
   const left = runs.slice(cut);
   if (left.length === 0) return;
-  const way = random(4);
-  if (way === 0) return void (await releasing(work, left));
-  if (way === 1) return void (await failing(work, left, false));
-  if (way === 2) return void (await endPart(work, left));
+  const choice = random(4);
+  if (choice === 0) return void (await releasing(work, left));
+  if (choice === 1) return void (await failing(work, left, false));
+  if (choice === 2) return void (await endPart(work, left));
   await failing(work, left.splice(0, 5), random(4) === 0);
   for (const run of left.splice(0, random(8))) await endPart(work, [run]);
   if (left.length > 0) await (random(2) ? endPart(work, left) : releasing(work, left));

@@ -54,8 +54,9 @@ describe.each(['repeatable read', 'serializable'])('under %s', (level) => {
     const error = await refusal(old.query(call));
     expect(error).toMatchObject({ code: 'TK409', hint: expect.stringContaining('read committed') });
     const inner: Record<string, string> = { reprioritize: 'change', reschedule: 'change' };
-    const said = inner[verb] ?? verb.replace('reprioritize_where', 'change').replace('_where', '');
-    expect(error.message).toContain(`${said}() needs isolation level read committed`);
+    const verbInMessage =
+      inner[verb] ?? verb.replace('reprioritize_where', 'change').replace('_where', '');
+    expect(error.message).toContain(`${verbInMessage}() needs isolation level read committed`);
     await old.query('rollback');
   });
 

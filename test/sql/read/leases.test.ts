@@ -82,7 +82,7 @@ test('an invalid queue, cursor or limit is refused by its name', async () => {
   const hex = (text: string) => Buffer.from(text).toString('hex');
   expect(await named('no such!', null, 1)).toContain('queue');
   for (const no of [0, 1001, null]) expect(await named('q', null, no)).toContain('limit');
-  const places = [
+  const positions = [
     '1',
     '"x"',
     '{}',
@@ -91,14 +91,14 @@ test('an invalid queue, cursor or limit is refused by its name', async () => {
     '["soon", 1, 1]',
     '["2026-01-01", 1, "x"]',
   ];
-  places.push(
+  positions.push(
     '["2026-01-01", 99999999999, 1]',
     '[null, null, null]',
     'null',
     '["\\u0000", 1, 1]',
     '\xff',
   );
-  for (const no of ['', 'x', 'abc', '0', "'", ...places.map(hex), 'ff'])
+  for (const no of ['', 'x', 'abc', '0', "'", ...positions.map(hex), 'ff'])
     expect(await named('q', no, 1), no).toContain('cursor');
   expect(await value(client, 'select count(*)::int from tock.running()')).toBe(1);
 });

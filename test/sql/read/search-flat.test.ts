@@ -96,15 +96,17 @@ test('one stream that is busier than two thousand others is read in few steps', 
   const last = BigInt(await value<string>(client, 'select last_value from tock.positions'));
   expect(Number(last - BigInt(`0x${cursor}`))).toBeGreaterThan(20_000);
   // The listed positions must have no gap, also where the other streams begin.
-  const places: number[] = [];
+  const positions: number[] = [];
   cursor = (last - 19_000n).toString(16).padStart(12, '0');
   for (let n = 0; n < 4; n++) {
     const part = await searchPart(client, {}, cursor, 1000);
-    places.push(...part.tasks.map(({ run_id }) => Number(BigInt(run_id) >> 20n)));
+    positions.push(...part.tasks.map(({ run_id }) => Number(BigInt(run_id) >> 20n)));
     cursor = part.cursor;
   }
-  expect(places.length).toBeGreaterThan(3000);
-  expect(places.find((place, n) => n > 0 && place !== (places[n - 1] ?? 0) - 1)).toBeUndefined();
+  expect(positions.length).toBeGreaterThan(3000);
+  expect(
+    positions.find((place, n) => n > 0 && place !== (positions[n - 1] ?? 0) - 1),
+  ).toBeUndefined();
 });
 
 test('no search scans a table', async () => {

@@ -28,7 +28,7 @@ const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
 const filters = 'ready waiting running done dead cancelled expired'.split(' ');
 
 /** The state that task() shows for each id. */
-async function told(ids: string[]): Promise<Map<string, string>> {
+async function statesById(ids: string[]): Promise<Map<string, string>> {
   const known = await rows<{ id: string; state: string }>(
     client,
     'select t.id, t.state from unnest($1::bigint[]) i cross join lateral tock.task(i) t',
@@ -88,13 +88,13 @@ test('each task is found once over several segments, by its newest run, in the s
     await closeSegments(client);
   }
   all = [...new Set(all)];
-  const known = await told(all);
+  const known = await statesById(all);
   for (const limit of [3, 1000]) {
     const found = await search(client, {}, limit);
     expect(idsOf(found), `by ${limit}`).toHaveLength(new Set(idsOf(found)).size);
     expect(new Map(found.map(({ id, state }) => [id, state]))).toEqual(known);
-    const places = found.map(({ run_id }) => BigInt(run_id) >> 20n);
-    expect(places).toEqual(places.toSorted((x, y) => Number(y - x)));
+    const positions = found.map(({ run_id }) => BigInt(run_id) >> 20n);
+    expect(positions).toEqual(positions.toSorted((x, y) => Number(y - x)));
   }
   for (const state of filters) {
     const wanted = [...known].filter(([, one]) => one === state).map(([id]) => id);
@@ -124,8 +124,8 @@ test('a filter returns only matching tasks, and combined filters tasks that matc
     [{ state: 'waiting', worker: 'w1' }, () => false],
   ];
   for (const [filter, lets] of ways) {
-    const told = JSON.stringify(filter);
-    expect(idsOf(await search(client, filter, 7)), told).toEqual(idsOf(found.filter(lets)));
+    const statesById = JSON.stringify(filter);
+    expect(idsOf(await search(client, filter, 7)), statesById).toEqual(idsOf(found.filter(lets)));
   }
 });
 

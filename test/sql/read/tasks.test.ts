@@ -43,12 +43,12 @@ async function mixed(q: string): Promise<Map<string, string>> {
   ]);
   await release(client, leaseOf(runs), [runs[3]?.id as string]);
   await complete(client, leaseOf(await claim(client, q, { limit: 5 })));
-  const told = await rows<{ id: string; state: string }>(
+  const stored = await rows<{ id: string; state: string }>(
     client,
     'select t.id, t.state from unnest($1::bigint[]) i cross join lateral tock.task(i) t',
     [ids],
   );
-  return new Map(told.map(({ id, state }) => [id, state]));
+  return new Map(stored.map(({ id, state }) => [id, state]));
 }
 
 test('each state is listed as task() tells it, page by page and none twice', async () => {

@@ -41,11 +41,11 @@ test('a purge cancels ready and waiting tasks, and leaves running and ended ones
   expect(await claim(client, q, { limit: 100 })).toEqual([]);
   const running = new Set(runs.slice(2).map((run) => run.id));
   for (const id of [...ids, ...later]) {
-    const told = await task(client, id);
+    const stored = await task(client, id);
     const state =
       id === runs[0]?.id ? 'done' : running.has(id) ? 'running' : ('cancelled' as string);
-    expect(told?.state, id).toBe(state);
-    expect(told?.ended_at === null, id).toBe(state === 'running');
+    expect(stored?.state, id).toBe(state);
+    expect(stored?.ended_at === null, id).toBe(state === 'running');
   }
   expect((await listAll(client, { queue: q, state: 'cancelled' })).length).toBe(29);
   expect((await task(client, elsewhere as string))?.state).toBe('ready');
@@ -77,10 +77,10 @@ test('a purge over tasks that were changed and cancelled before ends them all', 
   await change(client, ids.slice(0, 5), { priority: 2, payload: 'new' });
   await change(client, ids.slice(3, 8), { delay_seconds: 50 });
   await cancel(client, ids.slice(7, 10));
-  const told = (await task(client, ids[8] as string))?.ended_at;
+  const stored = (await task(client, ids[8] as string))?.ended_at;
   expect(await purge(client, q)).toEqual({ ready: '13', waiting: 4, busy: 0, more: false });
   for (const id of ids) expect((await task(client, id))?.state).toBe('cancelled');
-  expect((await task(client, ids[8] as string))?.ended_at).toEqual(told);
+  expect((await task(client, ids[8] as string))?.ended_at).toEqual(stored);
   await makeDue(client, q);
   await promote(client);
   expect(await claim(client, q, { limit: 100 })).toEqual([]);

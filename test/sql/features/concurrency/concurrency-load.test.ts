@@ -131,10 +131,10 @@ test('with eight workers no more tasks of a key run than its limit, and all task
       const lease = leaseOf(runs);
       if (random(3) === 0) await sleep(random(20));
       for (const { payload } of runs) (running[payload as string] as number)--;
-      const way = random(5);
-      if (way === 0) await fail(on, lease);
-      else if (way === 1) await release(on, lease);
-      else if (way === 2) {
+      const choice = random(5);
+      if (choice === 0) await fail(on, lease);
+      else if (choice === 1) await release(on, lease);
+      else if (choice === 2) {
         await expire(on, lease);
         await reap(on);
       } else {

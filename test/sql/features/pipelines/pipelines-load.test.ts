@@ -140,7 +140,7 @@ test.each([
     await Promise.all(workers);
     expect([...refused], `seed ${seed}`).toEqual([]);
     expect(await left(), `seed ${seed}`).toBe(0);
-    const told = await rows<{
+    const stored = await rows<{
       state: string;
       queue: string;
       result: number;
@@ -156,7 +156,7 @@ test.each([
      group by 1, 2, 3, 4`,
       [ids],
     );
-    expect(told, `seed ${seed}`).toEqual([
+    expect(stored, `seed ${seed}`).toEqual([
       { state: 'done', queue: 'index', result, way: 'fetch, parse, index', tasks: count },
     ]);
     await expectInvariants(client);

@@ -155,17 +155,17 @@ test('the lease of an earlier stage cannot end the run of the next one', async (
 test('a repeated completion answers the same, and moves the task once', async () => {
   const id = await enqueueThroughStages();
   const run = await claimNext('fetch');
-  const said = { result: 'x', stage: 'index' };
+  const outcome = { result: 'x', stage: 'index' };
   for (let again = 0; again < 3; again++) {
-    expect(await completeRun(run, said)).toEqual({ completed: 1, refused: [] });
+    expect(await completeRun(run, outcome)).toEqual({ completed: 1, refused: [] });
   }
   expect(await completeRun(run, { result: 'x' }), 'the next stage').toBeUndefined();
   expect(await completeRun(run, { result: 'x', stage: null }), 'none').toBeUndefined();
-  expect(await completeRun(run, { ...said, result: 'y' })).toBeUndefined();
+  expect(await completeRun(run, { ...outcome, result: 'y' })).toBeUndefined();
   const runs = await claim(client, 'index', { limit: 10 });
   expect(runs.map((one) => one.id)).toEqual([id]);
   expect(await claim(client, 'parse', { limit: 10 })).toEqual([]);
-  expect(await completeRun(run, said), 'as the next stage runs').toEqual({
+  expect(await completeRun(run, outcome), 'as the next stage runs').toEqual({
     completed: 1,
     refused: [],
   });

@@ -28,7 +28,7 @@ const fill = (pool: string, count: number) =>
     [pool, count],
   );
 
-const places = (pool: string) =>
+const countMembers = (pool: string) =>
   value<number>(client, 'select count(*)::int from tock.pool_members where pool = $1', [pool]);
 
 test('sixteen sessions assign, unassign, send heartbeats and leave: no worker has two tasks, no task two workers', async () => {
@@ -64,7 +64,7 @@ test('sixteen sessions assign, unassign, send heartbeats and leave: no worker ha
   expect(assigned).toBeGreaterThan(200);
   const stand = await poolState(client, 'load');
   expect(stand.filter(([, , state]) => state !== 'free')).toEqual([]);
-  expect(await places('load')).toBe(stand.length);
+  expect(await countMembers('load')).toBe(stand.length);
 });
 
 test('800 new workers that take concurrently from 300 tasks get each task once', async () => {
@@ -108,7 +108,7 @@ test('sixteen concurrent calls of one worker take one task', async () => {
     );
     await unassignTask(client, 'same', answers[0]?.task as string);
   }
-  expect(await places('same')).toBe(10);
+  expect(await countMembers('same')).toBe(10);
 });
 
 test('sixteen concurrent assigns of one task elect one worker, and the others stay free', async () => {
@@ -139,7 +139,7 @@ test('sixteen concurrent assigns of the same tasks give each task one worker', a
   for (const { task, state } of await assignAll(client, 'lists', tasks)) {
     expect([task, ['held', 'assigned'].includes(state)]).toEqual([task, true]);
   }
-  expect(await places('lists')).toBe(260);
+  expect(await countMembers('lists')).toBe(260);
 });
 
 test('concurrent assigns of named pairs: only the first for both its task and its worker is assigned', async () => {

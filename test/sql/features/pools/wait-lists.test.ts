@@ -139,10 +139,10 @@ test('a worker that joins while it is reaped is free afterwards', async () => {
   const pid = await pidOf(other);
   await open.query('begin');
   await reapPools(open);
-  const told = joinPool(other, 'told', 'w', { seconds: 600 });
+  const joined = joinPool(other, 'told', 'w', { seconds: 600 });
   await waitUntilBlocked(client, pid);
   await open.query('commit');
-  expect(Number((await told).leased_until)).toBeGreaterThan(Date.now());
+  expect(Number((await joined).leased_until)).toBeGreaterThan(Date.now());
   expect(await assignTask(client, 'told', 't')).toMatchObject({ state: 'assigned', worker: 'w' });
 });
 

@@ -33,7 +33,7 @@ type Told = {
 };
 
 /** The messages in the webhook queue, after the maintenance job has run. */
-async function told(): Promise<Message[]> {
+async function sentMessages(): Promise<Message[]> {
   await value(client, "select tock.run_maintenance('send_dead_task_events')");
   const [maintenance_job] = await rows(
     client,
@@ -51,7 +51,7 @@ async function told(): Promise<Message[]> {
     return { id, push_url: urls[run_id]?.push_url, payload } as Message;
   });
 }
-const data = async () => (await told()).map(({ payload }) => payload.data);
+const data = async () => (await sentMessages()).map(({ payload }) => payload.data);
 /** Lets the next message of each queue be sent. */
 const aMinuteLater = () =>
   client.query(
@@ -81,7 +81,7 @@ test('a webhook gets every kind of dead task event, and no other event', async (
     "update tock.leases l set timeout_at = l.leased_until from tock.streams s where s.number = l.stream and s.queue = 'late'",
   );
   await reap(client);
-  const messages = await told();
+  const messages = await sentMessages();
   expect(messages.map(({ push_url }) => push_url)).toEqual([url, url, url, url]);
   expect(messages.map(({ payload }) => payload.type)).toEqual(Array(4).fill('tasks.died'));
   const all = messages.map(({ payload }) => payload.data);
@@ -176,13 +176,13 @@ test('a webhook task that dies causes no other webhook task', async () => {
   await watch('*');
   await enqueue(client, 'loop', [{}]);
   await die('loop', 'x');
-  expect(await told()).toHaveLength(1);
+  expect(await sentMessages()).toHaveLength(1);
   await client.query('select tock.release(token) from tock.leases where closed_at is null');
   // Without the queue's row, the next run would follow the default policy, which has a webhook.
   await client.query("delete from tock.queues where name = 'tock-webhooks'");
   await die('tock-webhooks', '410 from https://example.com/died');
   await aMinuteLater();
-  expect(await told()).toEqual([]);
+  expect(await sentMessages()).toEqual([]);
 });
 
 test('no dead task events are stored when no queue has a webhook', async () => {

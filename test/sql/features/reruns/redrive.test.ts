@@ -94,9 +94,9 @@ test('dead tasks are redriven once, with their options, and show it', async () =
   expect(got.map((run) => run.payload).toSorted()).toEqual([0, 1, 2]);
   expect(got[0]).toMatchObject({ priority: 3, tenant: 't', attempt: 1 });
   expect(got.map((run) => run.id).toSorted()).toEqual(done.ids.toSorted());
-  const told = (await task(client, ids[0] as string)) as unknown as { reruns: { id: string }[] };
-  expect(told.reruns).toMatchObject([{ kind: 'redrive', reason: 'mended' }]);
-  expect(await task(client, told.reruns[0]?.id as string)).toMatchObject({ rerun_of: ids[0] });
+  const stored = (await task(client, ids[0] as string)) as unknown as { reruns: { id: string }[] };
+  expect(stored.reruns).toMatchObject([{ kind: 'redrive', reason: 'mended' }]);
+  expect(await task(client, stored.reruns[0]?.id as string)).toMatchObject({ rerun_of: ids[0] });
   await expectInvariants(client);
 });
 

@@ -145,8 +145,8 @@ test("a rerun's request id belongs to the queues of its tasks", async () => {
   expect(await rerun(client, [apart.id], 'same')).toMatchObject([{ refused: null }]);
   expect(await rerun(client, [ids[2], ids[0]], 'same')).toEqual(first);
   for (const some of [[ids[1]], [ids[2]], [ids[1], apart.id], [...ids, apart.id]]) {
-    const said = await refusal(rerun(client, some, 'same'));
-    expect(said).toMatchObject({ code: 'TK422', detail: 'request_id' });
+    const rejection = await refusal(rerun(client, some, 'same'));
+    expect(rejection).toMatchObject({ code: 'TK422', detail: 'request_id' });
   }
   expect((await drain(client, q)).flat()).toHaveLength(1);
   expect(await rerun(client, ['9223372036854775807'], 'same')).toEqual([]);

@@ -51,10 +51,10 @@ test.each(states)('a %s task is cancelled once, and the answer is true', async (
   const { id } = await taskInState(client, queue(), state);
   expect((await task(client, id))?.state).toBe(state);
   expect(await cancel(client, [id])).toEqual([{ id, state: then, changed }]);
-  const told = await task(client, id);
-  expect(told).toMatchObject({ id, state: then, payload: 'as sent' });
+  const stored = await task(client, id);
+  expect(stored).toMatchObject({ id, state: then, payload: 'as sent' });
   expect(await cancel(client, [id])).toEqual([{ id, state: then, changed: false }]);
-  expect(await task(client, id)).toEqual(told);
+  expect(await task(client, id)).toEqual(stored);
   await expectInvariants(client);
 });
 
@@ -71,10 +71,10 @@ test('a cancelled task is never leased, and the others are', async () => {
     new Set(Array.from({ length: 24 }, (_, n) => n).filter((n) => n % 3 !== 0)),
   );
   for (const id of off) {
-    const told = await task(client, id);
-    expect(told).toMatchObject({ state: 'cancelled', attempt: 1 });
-    expect(told?.ended_at).toBeInstanceOf(Date);
-    expect(told?.runs).toMatchObject([{ state: 'cancelled', worker: null, started_at: null }]);
+    const stored = await task(client, id);
+    expect(stored).toMatchObject({ state: 'cancelled', attempt: 1 });
+    expect(stored?.ended_at).toBeInstanceOf(Date);
+    expect(stored?.runs).toMatchObject([{ state: 'cancelled', worker: null, started_at: null }]);
   }
   await expectInvariants(client);
 });
@@ -130,14 +130,14 @@ test.each(Object.keys(ends))('a cancelled task that is %s is not tried again', a
   const lease = leaseOf(await claim(client, q, { limit: 2, worker: 'w' }));
   await cancel(client, [ids[0]]);
   await ends[how]?.(lease);
-  const told = await task(client, ids[0]);
-  expect(told).toMatchObject({
+  const stored = await task(client, ids[0]);
+  expect(stored).toMatchObject({
     state: 'cancelled',
     attempt: 1,
     runs: [{ state: 'cancelled', worker: 'w', cancel_requested: false }],
   });
-  expect(told?.ended_at).toBeInstanceOf(Date);
-  if (how.startsWith('failed')) expect(told?.error).toBe('e');
+  expect(stored?.ended_at).toBeInstanceOf(Date);
+  if (how.startsWith('failed')) expect(stored?.error).toBe('e');
   expect((await task(client, ids[1]))?.state).toMatch(/ready|waiting/);
   await makeDue(client, q);
   await promote(client);
@@ -210,9 +210,9 @@ test('a cancel that is rolled back leaves everything as it was', async () => {
     ...(await enqueue(client, q, [{ payload: 2, delay_seconds: 1000 }])),
   ];
   const look = async () => {
-    const told: unknown[] = [];
-    for (const id of ids) told.push(await task(client, id));
-    return told;
+    const stored: unknown[] = [];
+    for (const id of ids) stored.push(await task(client, id));
+    return stored;
   };
   const before = await look();
   await client.query('begin; savepoint a');

@@ -45,9 +45,9 @@ test.each(states)('a %s task is changed as its state allows', async (state: Stat
     { id, state, changed },
   ]);
   const now = ['waiting', 'ready'].includes(state);
-  const told = await task(client, id);
-  if (!now) expect(told).toEqual(before);
-  else expect(told).toMatchObject({ id, state, priority: 2, payload: { n: 1 }, attempt: 1 });
+  const stored = await task(client, id);
+  if (!now) expect(stored).toEqual(before);
+  else expect(stored).toMatchObject({ id, state, priority: 2, payload: { n: 1 }, attempt: 1 });
   if (state === 'running') await fail(client, lease, { retry_in_seconds: 0 });
   if (changed && state !== 'waiting') {
     const [run] = await claim(client, before?.queue as string);
@@ -71,8 +71,8 @@ test('a ready task with another priority is claimed in its new order, once', asy
     [0, 9],
   ]);
   expect(got.map((run) => run.id).toSorted()).toEqual(ids.toSorted());
-  const told = await task(client, ids[4] as string);
-  expect(told).toMatchObject({
+  const stored = await task(client, ids[4] as string);
+  expect(stored).toMatchObject({
     state: 'running',
     attempt: 1,
     runs: [

@@ -77,22 +77,22 @@ async function send(on: pg.Client, watch: LoadState, count: number): Promise<Kno
 }
 
 /** Checks that a claimed run agrees with the callers' knowledge of its task. */
-function judge(watch: LoadState, run: Run, asked: number): void {
+function checkRun(watch: LoadState, run: Run, time: number): void {
   const known = watch.tasks.get(run.id) as Known;
   const { n, v } = run.payload as { n: number; v: number };
   const say = (what: string) =>
-    watch.wrong.push(`${what}: ${JSON.stringify({ run, known, asked })}`);
+    watch.wrong.push(`${what}: ${JSON.stringify({ run, known, asked: time })}`);
   if (n !== known.n) say("another task's payload");
   if (runs.has(run.run_id)) say('a run handed out twice');
   if (known.live) say('handed out while it runs');
   if (known.done > 0) say('handed out after it was done');
-  const off = asked > known.cancelledAt;
+  const off = time > known.cancelledAt;
   if (off && !known.spare) say('handed out after it was cancelled');
-  if (asked > known.promisedAt && !known.spare) {
+  if (time > known.promisedAt && !known.spare) {
     if (v < known.version) say('an old payload');
     if (known.priority !== null && run.priority !== known.priority) say('an old priority');
   }
-  if (off || asked > known.promisedAt) known.spare = 0;
+  if (off || time > known.promisedAt) known.spare = 0;
   runs.add(run.run_id);
   known.live = run.lease;
 }
@@ -108,9 +108,9 @@ async function ended(known: Known[], call: () => Promise<unknown>): Promise<void
 }
 
 export async function workOnce(on: pg.Client, watch: LoadState, kind: number): Promise<number> {
-  const asked = ++clock;
+  const time = ++clock;
   const got = await claim(on, watch.queue, { limit: watch.limit });
-  for (const run of got) judge(watch, run, asked);
+  for (const run of got) checkRun(watch, run, time);
   const [first] = got;
   if (!first) return 0;
   const known = got.map((run) => watch.tasks.get(run.id) as Known);
@@ -176,18 +176,18 @@ export async function changeOrCancel(
     }
     clock++;
     for (const [n, one] of list.entries()) {
-      const told = answer.find((row) => row.id === one.id);
-      if (!told) watch.wrong.push(`unknown to a change: ${JSON.stringify(one)}`);
-      if (!told?.changed) continue;
+      const answerRow = answer.find((row) => row.id === one.id);
+      if (!answerRow) watch.wrong.push(`unknown to a change: ${JSON.stringify(one)}`);
+      if (!answerRow?.changed) continue;
       note(
         watch,
-        `${['cancel', ...Array(4).fill('edit'), ...Array(3).fill('prioritise'), 'put off', 'put off'][kind]} ${told.state}`,
+        `${['cancel', ...Array(4).fill('edit'), ...Array(3).fill('prioritise'), 'put off', 'put off'][kind]} ${answerRow.state}`,
       );
       // An attempt that ended during the call may be retried without the change. The next attempt must have it.
       const sure = clear[n] && one.ending === 0 && one.ends === before[n];
       if (!sure) one.spare = 1;
       if (kind < 1) {
-        if (told.state === 'cancelled') one.cancelledAt = clock;
+        if (answerRow.state === 'cancelled') one.cancelledAt = clock;
         one.askedToStop = true;
         continue;
       }

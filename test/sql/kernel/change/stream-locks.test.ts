@@ -158,9 +158,9 @@ test('the answers of concurrent changes and cancels of the same tasks are true',
   expect(ids(got).toSorted()).toEqual(all.filter((id) => !cancelled.has(id)).toSorted());
   // A task has one more run for each answered change, and its payload is one of these changes.
   for (const id of all) {
-    const told = await task(client, id);
-    expect(told?.runs).toHaveLength(1 + (did.get(id)?.length ?? 0));
-    if (did.get(id)?.length) expect(did.get(id)).toContain(told?.payload);
+    const stored = await task(client, id);
+    expect(stored?.runs).toHaveLength(1 + (did.get(id)?.length ?? 0));
+    if (did.get(id)?.length) expect(did.get(id)).toContain(stored?.payload);
   }
   await expectInvariants(client);
 });

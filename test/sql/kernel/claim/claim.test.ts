@@ -82,9 +82,9 @@ test("a lease lasts as long as requested, by default as long as its queue's poli
     const [run] = (await claim(client, 'leases', options)) as [Run];
     return (run.leased_until.getTime() - before.getTime()) / 1000;
   };
-  const asked = await seconds({ lease_seconds: 40 });
+  const duration = await seconds({ lease_seconds: 40 });
   const policy = await seconds({});
-  expect(Math.floor(asked / 10) * 10).toBe(40);
+  expect(Math.floor(duration / 10) * 10).toBe(40);
   expect(Math.floor(policy / 10) * 10).toBe(300);
 });
 

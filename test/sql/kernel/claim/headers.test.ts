@@ -22,12 +22,15 @@ const trace = { traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902
 /** The headers that lease_headers() returns for each run of a claim, in the claim's order. */
 async function headersOf(queue: string, limit = 1) {
   const runs = await claim(client, queue, { limit });
-  const told = await value<Record<string, { headers: unknown }>>(
+  const headersByRun = await value<Record<string, { headers: unknown }>>(
     client,
     'select tock.lease_headers(p_lease => $1)',
     [leaseOf(runs)],
   );
-  return { lease: leaseOf(runs), said: runs.map((run) => told[run.run_id]?.headers ?? null) };
+  return {
+    lease: leaseOf(runs),
+    said: runs.map((run) => headersByRun[run.run_id]?.headers ?? null),
+  };
 }
 
 test('headers stay with a task through failures, losses and another run of it', async () => {

@@ -32,10 +32,10 @@ describe.each([
 ])('of %s', (_, options) => {
   test('a worker reports the progress of one run, and the last report holds', async () => {
     const { lease, ids } = await enqueueAndClaim(3, options);
-    const told = await extendWithProgress(client, lease, [
+    const report = await extendWithProgress(client, lease, [
       { id: ids[1], progress: 40, note: 'halfway, nearly' },
     ]);
-    expect(told).toMatchObject({ refused: [] });
+    expect(report).toMatchObject({ refused: [] });
     expect(await shownProgress(ids[1])).toEqual([40, 'halfway, nearly']);
     expect((await taskById(ids[1])).runs).toMatchObject([
       { progress: 40, note: 'halfway, nearly' },
@@ -154,8 +154,8 @@ test("progress of ended runs and of other leases' runs is refused, the rest is s
   const { lease, ids } = await enqueueAndClaim(3);
   const foreign = (await enqueueAndClaim(1)).id;
   await complete(client, lease, [{ id: ids[0] }]);
-  const told = [ids[0], ids[1], foreign, '1'].map((id) => ({ id, progress: 50 }));
-  expect(await extendWithProgress(client, lease, told)).toMatchObject({
+  const report = [ids[0], ids[1], foreign, '1'].map((id) => ({ id, progress: 50 }));
+  expect(await extendWithProgress(client, lease, report)).toMatchObject({
     refused: [ids[0], foreign, '1'],
   });
   expect((await taskById(ids[0])).runs[0]?.progress).toBeNull();

@@ -63,13 +63,13 @@ test('a token leads to its lease of one run, at both ends of any segment', async
     for (const offset of offsets) {
       for (const stream of [1, 4095, 1_048_575]) {
         const after = first + offset;
-        const said = await value(
+        const stored = await value(
           client,
           `select array[tock.token_stream(t), tock.token_cursor(t, $1), tock.token_segment(t), tock.is_of_one(t)::integer,
              tock.lease_has_options(t)::integer] from tock.new_token_of_one(268435455, $2, $3) t`,
           [first, stream, after],
         );
-        expect(said).toEqual([stream, after, 268_435_455, 1, 0].map(String));
+        expect(stored).toEqual([stream, after, 268_435_455, 1, 0].map(String));
         const many = 'select tock.is_of_one(tock.new_token(1, $1))';
         expect(await value(client, many, [after])).toBe(false);
       }

@@ -43,7 +43,7 @@ const settled = () =>
   value<number>(client, 'select count(*)::int from tock.segments where closed_at is not null');
 
 /** Moves the streams in use on to the new segment. */
-async function goOn(): Promise<void> {
+async function continueLoad(): Promise<void> {
   for (let round = 0; round < 2; round++) {
     await enqueue(client, 'q', numberedTasks(2));
     await work();
@@ -55,7 +55,7 @@ test('a segment is closed once it has ended and every stream has moved on', asyn
   await rest();
   expect(await settled()).toBe(0);
   await pass();
-  await goOn();
+  await continueLoad();
   await rest();
   expect(await settled()).toBe(1);
   expect(await enqueue(client, 'q', numberedTasks(2))).toEqual(await work());
@@ -66,15 +66,15 @@ test('a segment with unclaimed runs is not closed', async () => {
   const ids = await enqueue(client, 'backlog', numberedTasks(10));
   await complete(client, leaseOf(await claim(client, 'backlog', { limit: 3 })));
   await pass();
-  await goOn();
+  await continueLoad();
   expect(await settled()).toBe(0);
   const left = await claim(client, 'backlog', { limit: 9 });
   expect(left.map((run) => run.id)).toEqual(ids.slice(3));
-  await goOn();
+  await continueLoad();
   // No run is unclaimed, but a lease is open.
   expect(await settled()).toBe(0);
   await complete(client, leaseOf(left));
-  await goOn();
+  await continueLoad();
   expect(await settled()).toBe(1);
   await expectInvariants(client);
 });
@@ -84,14 +84,14 @@ test('a segment is not closed while a transaction that wrote to it is open', asy
   await writer.query('begin');
   const ids = await enqueue(writer, 'new', numberedTasks(2));
   await pass();
-  for (let round = 0; round < 3; round++) await goOn();
+  for (let round = 0; round < 3; round++) await continueLoad();
   expect(await settled()).toBe(0);
   await writer.query('commit');
-  for (let round = 0; round < 2; round++) await goOn();
+  for (let round = 0; round < 2; round++) await continueLoad();
   const runs = await claim(client, 'new', { limit: 9 });
   expect(runs.map((run) => run.id)).toEqual(ids);
   await complete(client, leaseOf(runs));
-  for (let round = 0; round < 2; round++) await goOn();
+  for (let round = 0; round < 2; round++) await continueLoad();
   expect(await settled()).toBe(1);
   await expectInvariants(client);
 });
@@ -101,9 +101,9 @@ test('a segment is not closed while a transaction that wrote to it is prepared',
   await writer.query('begin');
   const ids = await enqueue(writer, 'new', numberedTasks(2));
   await pass();
-  await goOn();
+  await continueLoad();
   await writer.query(`prepare transaction '${db.name}'`);
-  for (let round = 0; round < 3; round++) await goOn();
+  for (let round = 0; round < 3; round++) await continueLoad();
   expect(await settled()).toBe(0);
   await client.query(`commit prepared '${db.name}'`);
   expect((await drain(client, 'new')).flat().map((run) => run.id)).toEqual(ids);
@@ -116,7 +116,7 @@ test('tasks in a segment that ended long ago are claimed once their transaction 
   const ids = await enqueue(writer, 'q', numberedTasks(2));
   for (let segment = 0; segment < 4; segment++) {
     await pass();
-    await goOn();
+    await continueLoad();
   }
   await writer.query('commit');
   expect(await work()).toEqual(ids);

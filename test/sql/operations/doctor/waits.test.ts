@@ -41,8 +41,8 @@ async function deadParent(children: number): Promise<[parent: string, child: str
     numberedTasks(children, 0, { depends_on: [parent], on_parent_failure: 'wait' }),
   );
   await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
-  const told = () => promote(client).then(blocked);
-  await expect.poll(told).toBe(children);
+  const findings = () => promote(client).then(blocked);
+  await expect.poll(findings).toBe(children);
   return [parent, ids[0] as string];
 }
 
@@ -77,8 +77,8 @@ test('a finding about many parents counts their states', async () => {
   await fail(client, leaseOf(runs), [{ id: parents[0], fatal: true }]);
   await complete(client, leaseOf(runs));
   await complete(client, leaseOf(await claim(client, 'q')));
-  const told = () => promote(client).then(blocked);
-  await expect.poll(told).toBe(1);
+  const findings = () => promote(client).then(blocked);
+  await expect.poll(findings).toBe(1);
   expect(await doctor()).toMatchObject([
     { detail: expect.stringMatching(/; the parents of task \d+: 3 of 4 done, 1 dead$/) },
   ]);

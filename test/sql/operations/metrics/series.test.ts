@@ -321,9 +321,12 @@ test('a percentile is within about a quarter of the exact one', async () => {
 });
 
 test('a value above a bound is counted in the next bucket, and an equal value is not', async () => {
-  const asked = '0, 0.005, 0.0051, 1, 60, 86400, 86401, -5';
+  const durations = '0, 0.005, 0.0051, 1, 60, 86400, 86401, -5';
   expect(
-    await value(client, `select array(select tock.bucket_of(s) from unnest(array[${asked}]) s)`),
+    await value(
+      client,
+      `select array(select tock.bucket_of(s) from unnest(array[${durations}]) s)`,
+    ),
   ).toEqual([1, 1, 2, 15, 26, 47, 48, 1]);
 });
 
