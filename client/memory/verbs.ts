@@ -110,11 +110,11 @@ export function leaseVerbs(store: Store) {
       const openRuns = [...lease.runs.values()].filter(({ ended }) => ended === undefined);
       if (openRuns.length === 0) throw leaseEnded();
       lease.until = Math.max(lease.until, now() + seconds * 1000);
-      const said = new Map(Array.isArray(progress) ? progress.map((one) => [one.id, one]) : []);
+      const reported = new Map(Array.isArray(progress) ? progress.map((one) => [one.id, one]) : []);
       for (const { task, run } of openRuns) {
         run.leased_until = instant(lease.until);
         const { progress: percent, note } = Array.isArray(progress)
-          ? (said.get(task.id) ?? {})
+          ? (reported.get(task.id) ?? {})
           : (progress ?? {});
         if (percent !== undefined) run.progress = percent;
         if (note !== undefined) run.note = note;
@@ -125,7 +125,7 @@ export function leaseVerbs(store: Store) {
         leased_until: instant(lease.until),
         runs: lease.runs.size,
         cancel: openRuns.filter(({ task }) => task.cancel_requested).map(({ task }) => task.id),
-        refused: [...said.keys()].filter((id) => !matchingIds.has(id)),
+        refused: [...reported.keys()].filter((id) => !matchingIds.has(id)),
       };
     },
   };

@@ -11,16 +11,16 @@ export function receiver(
   port: number,
   root: string,
   secret: string,
-  onMessage: (said: ReceiverMessage) => void,
+  onMessage: (message: ReceiverMessage) => void,
 ): Receiver {
   const file = join(import.meta.dirname, 'receiver.ts');
   const { promise: listening, resolve, reject } = Promise.withResolvers<void>();
   const child = startChild<ReceiverMessage>(
     [file, String(port), root],
     { SECRET: secret },
-    (said) => {
-      if (said.listening) resolve();
-      onMessage(said);
+    (message) => {
+      if (message.listening) resolve();
+      onMessage(message);
     },
   );
   const { ended } = child;

@@ -31,9 +31,9 @@ export const archiveState = async () => (await tock.send('GET /v1/archive')).bod
 /** Takes archive steps until nothing is left to do. */
 export async function archive(body = {}): Promise<void> {
   for (let n = 0; n < 500; n++) {
-    const { status, body: said, text } = await step(body);
+    const { status, body: answer, text } = await step(body);
     expect(status, text).toBe(200);
-    if (!said.more) return;
+    if (!answer.more) return;
   }
   throw new Error('The archive had more to do after 500 steps.');
 }

@@ -153,9 +153,9 @@ describe.each(both)('over %s', (_name, env) => {
       [['change', '9223372036854775807', '--priority', '1'], 3, /^There is no task/],
       [['erase', '9223372036854775807'], 3, /^There is no task/],
     ];
-    for (const [args, code, said] of cases) {
+    for (const [args, code, expected] of cases) {
       const outcome = await cli(args);
-      expect(outcome.err).toMatch(said);
+      expect(outcome.err).toMatch(expected);
       expect(outcome.err).not.toMatch(/\n +at /);
       expect({ args, code: outcome.code, out: outcome.out }).toEqual({ args, code, out: '' });
     }

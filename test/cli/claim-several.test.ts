@@ -125,9 +125,9 @@ describe.each(both)('over %s', (name, env) => {
       [['a', 'no queue'], /^queue.*name/],
       [['a', 'b', '--worker', 'w'.repeat(201)], /^--worker.* 200 characters\n/],
     ];
-    for (const [args, said] of cases) {
+    for (const [args, expected] of cases) {
       const { code, out, err } = await cli('claim', ...args);
-      expect(err).toMatch(said);
+      expect(err).toMatch(expected);
       expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
     }
   });

@@ -148,9 +148,9 @@ test('a mistake gives exit code 2 and a hint, without a stack', async () => {
     [['status', '--database-url', 'nowhere'], /not a valid PostgreSQL URL/],
     [['frobnicate'], /unknown command 'frobnicate'/],
   ];
-  for (const [args, said] of cases) {
+  for (const [args, expected] of cases) {
     const { code, out, err } = await cli(args);
-    expect(err).toMatch(said);
+    expect(err).toMatch(expected);
     expect(err).not.toMatch(/\n +at /);
     expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
   }

@@ -61,8 +61,8 @@ test.each([
   ['sslmode=no-verify', 'TLS'],
   ['ssl=true', 'TLS'],
   ['ssl=1', 'TLS'],
-])('to another host with "%s" the connection is: %s', async (said, how) => {
-  expect(await beginning(`${elsewhere()}?${said}`)).toBe(how);
+])('to another host with "%s" the connection is: %s', async (parameters, how) => {
+  expect(await beginning(`${elsewhere()}?${parameters}`)).toBe(how);
 });
 
 test('the check of TLS uses the host of the connection, wherever it is set', async () => {

@@ -35,7 +35,7 @@ test('a key is created with limits, listed, rotated and changed', async () => {
 test('mistakes with keys are refused with their exit codes', async () => {
   const { prefix } = await json(...create);
   await cli('key', 'rotate', prefix);
-  for (const [args, code, said] of [
+  for (const [args, code, expected] of [
     [['key', 'rotate', prefix], 1, /this key has been replaced by tock_/],
     [['key', 'rotate', 'tock_00000000'], 3, /^There is no key with the prefix tock_00000000/],
     [['key', 'change', 'tock_00000000', '--name', 'x'], 3, /^There is no key/],
@@ -48,7 +48,7 @@ test('mistakes with keys are refused with their exit codes', async () => {
     [['key', 'create', 'x', '--scope', 'claim', '--tenant', 'a'], 2, /scopes enqueue and read/],
   ] as const) {
     const refused = await cli(...args);
-    expect(refused, args.join(' ')).toMatchObject({ code, err: expect.stringMatching(said) });
+    expect(refused, args.join(' ')).toMatchObject({ code, err: expect.stringMatching(expected) });
   }
 });
 

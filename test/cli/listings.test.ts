@@ -44,7 +44,7 @@ test('tasks are listed over all queues, and by filters', async () => {
 });
 
 test('a list prints a table to stdout, even if empty, and remarks to stderr', async () => {
-  for (const [args, heading, said] of [
+  for (const [args, heading, expected] of [
     [['tasks', '--worker', 'nobody'], 'task ', 'No such tasks.\n'],
     [['tasks', 'bills', '--state', 'done'], 'task ', 'No such tasks.\n'],
     [['tasks', 'quiet'], 'task ', 'No such tasks.\n'],
@@ -62,7 +62,7 @@ test('a list prints a table to stdout, even if empty, and remarks to stderr', as
     ],
   ] as const) {
     const { code, out: table, err } = await cli(...args);
-    expect([args, code, table.split('\n').length, err]).toEqual([args, 0, 2, said]);
+    expect([args, code, table.split('\n').length, err]).toEqual([args, 0, 2, expected]);
     expect(table.startsWith(heading), table).toBe(true);
     expect(await cli(...args, '--json')).toMatchObject({ code: 0, err: '' });
   }

@@ -24,13 +24,15 @@ const two = (body: string, language: string) =>
 
 test('an error inside a function names file, line and cause', async () => {
   const db = await emptyDatabase();
-  for (const [sql, said] of [
+  for (const [sql, expected] of [
     [two('begin\n  return 2 +;\nend', 'plpgsql'), 'line 5: syntax error'],
     [two('begin\n  return 2;\n  exit;\nend', 'plpgsql'), 'line 6: EXIT cannot be used'],
     [two('select\n  missing', 'sql'), 'line 5: column "missing" does not exist'],
   ] as const) {
     const directory = makeSampleSql({ ...sampleFiles, 'kernel/things.sql': sql });
-    await expect(migrate(db.url, { directory })).rejects.toThrow(`sql/kernel/things.sql ${said}`);
+    await expect(migrate(db.url, { directory })).rejects.toThrow(
+      `sql/kernel/things.sql ${expected}`,
+    );
   }
 });
 

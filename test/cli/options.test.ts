@@ -91,9 +91,9 @@ test('mistakes name the option, and what is allowed', async () => {
     [['--concurrency-key', ''], /^--concurrency-key.* a string of 1 to 200 characters\n/],
     [['--backoff', '{"kind": "odd"}'], /^--backoff kind: .*fixed or linear or exponential\n/],
   ];
-  for (const [args, said] of cases) {
+  for (const [args, expected] of cases) {
     const { code, out, err } = await cli('enqueue', 'mistakes', '1', ...args);
-    expect(err).toMatch(said);
+    expect(err).toMatch(expected);
     expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
   }
 });

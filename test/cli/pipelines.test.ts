@@ -55,9 +55,9 @@ test('mistakes name the option', async () => {
       /--pipeline: queue other is not a stage/,
     ],
   ];
-  for (const [args, said] of cases) {
+  for (const [args, expected] of cases) {
     const { code, out, err } = await cli(...args);
-    expect(err).toMatch(said);
+    expect(err).toMatch(expected);
     expect([code === 0, out]).toEqual([false, '']);
   }
 });

@@ -95,8 +95,8 @@ test.each([
   [['join', 'p', 'w', '--fencing-token', 'x'], 'x is no'],
   [['take', 'p', 'w', '--lease', '0'], '--lease'],
   [['add', 'p', 'x'.repeat(201)], '1 to 200 characters'],
-])('%j is refused as a mistake', async (args, said) => {
+])('%j is refused as a mistake', async (args, expected) => {
   const refused = await cli('pool', ...args);
   expect(refused).toMatchObject({ code: 2, out: '' });
-  expect(refused.err).toContain(said);
+  expect(refused.err).toContain(expected);
 });

@@ -18,10 +18,10 @@ tock claim "$QUEUE" --limit 9 --worker "shell 1" | {
   done
 }`;
 
-async function expectMistakes(env: NodeJS.ProcessEnv, asked: [string[], RegExp][]) {
-  for (const [args, said] of asked) {
+async function expectMistakes(env: NodeJS.ProcessEnv, cases: [string[], RegExp][]) {
+  for (const [args, expected] of cases) {
     const { code, out, err } = await tock(args, { env });
-    expect(err).toMatch(said);
+    expect(err).toMatch(expected);
     expect({ args, code, out }).toEqual({ args, code: 2, out: '' });
   }
 }

@@ -31,10 +31,10 @@ test("the client's bundle has only its own files, and is as small as the README 
   expect(made.imports).toEqual([]);
   for (const input of made.inputs) expect(input).toMatch(/^(client\/|<stdin>$)/);
   expect(made.code).not.toMatch(/\b(process|Buffer|require|global|node:\w+)\b/);
-  const [, said = '0'] =
+  const [, expected = '0'] =
     /(\d+) kB compressed, no dependency/.exec(readFileSync(join(checkout, 'README.md'), 'utf8')) ??
     [];
-  expect(Math.ceil(made.compressed / 1000)).toBe(Number(said));
+  expect(Math.ceil(made.compressed / 1000)).toBe(Number(expected));
 });
 
 test.each(['tock/client/testing', 'tock/client/sql'])(

@@ -162,9 +162,9 @@ const errors: [what: string, said: object][] = [
   ['a segment that was dropped', { code: '42P01' }],
 ];
 
-test.each(errors)('a worker continues after %s', async (_, said) => {
+test.each(errors)('a worker continues after %s', async (_, details) => {
   const [queue] = await enqueue(++count);
-  const from = onClaim(() => Promise.reject(Object.assign(new Error('no'), said)));
+  const from = onClaim(() => Promise.reject(Object.assign(new Error('no'), details)));
   expect((await worked(queue, add, from)).worked).toEqual({ ...noTasksDone, done: 1 });
 });
 

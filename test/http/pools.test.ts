@@ -156,6 +156,6 @@ test.each([
   ['POST /v1/pools/p/tasks', { tasks: ['ok', 'a\0b'] }, 'tasks[1]'],
   ['POST /v1/queues/q/claim-for-worker', { worker: 'a\0' }, 'worker'],
 ] as const)('a name that cannot be stored is refused: %s (%#)', async (route, body, field) => {
-  const { status, body: said } = await tock.send(route, { body });
-  expect([status, said.field]).toEqual([422, field]);
+  const { status, body: answer } = await tock.send(route, { body });
+  expect([status, answer.field]).toEqual([422, field]);
 });

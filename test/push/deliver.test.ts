@@ -164,8 +164,8 @@ test.each([
   ['soon', 'again'],
   ['1e3', 'again'],
   ['2030-01-01', 'again'],
-])('Retry-After: %s is obeyed', async (said, wanted) => {
-  const value = typeof said === 'function' ? said() : said;
+])('Retry-After: %s is obeyed', async (expected, wanted) => {
+  const value = typeof expected === 'function' ? expected() : expected;
   const url = there.on('/later', (response) =>
     response.writeHead(429, { 'retry-after': value }).end(),
   );

@@ -22,5 +22,5 @@ export async function claimNext(queue: string): Promise<Run> {
 }
 
 /** Completes one run. `said` may have a result and a stage. */
-export const completeRun = (run: Run, said: object = {}, on: pg.Client = client) =>
-  complete(on, run.lease, [{ id: run.id, ...said }]);
+export const completeRun = (run: Run, expected: object = {}, on: pg.Client = client) =>
+  complete(on, run.lease, [{ id: run.id, ...expected }]);

@@ -76,9 +76,9 @@ test.each<[string, object, RegExp]>([
 ])(
   'an invalid setting of a schedule is refused by its name: %s',
   async (field, settings, message) => {
-    const { code, detail, message: said } = await refused(settings);
+    const { code, detail, message: expected } = await refused(settings);
     expect({ code, detail }).toEqual({ code: 'TK422', detail: field });
-    expect(said).toMatch(message);
+    expect(expected).toMatch(message);
     expect(
       await rows(
         client,
@@ -112,8 +112,8 @@ test.each([
   ['@reboot', /5 or 6 fields/],
   ['x', /5 or 6 fields/],
 ])('an invalid cron expression is refused with its wrong part: %s', async (cron, message) => {
-  const { code, detail, message: said, hint } = await refused({ queue: 'q', cron });
-  expect({ code, detail, said }).toEqual({
+  const { code, detail, message: expected, hint } = await refused({ queue: 'q', cron });
+  expect({ code, detail, said: expected }).toEqual({
     code: 'TK422',
     detail: 'cron',
     said: expect.stringMatching(message),

@@ -64,8 +64,8 @@ test('headers follow a task through a pipeline, and not to the tasks that it spa
 test('each task of a lease has its own headers, in any segment', async () => {
   const tasks = [{ headers: { a: '1' } }, { timeout_seconds: 60 }, { headers: { a: '3' } }];
   await enqueue(client, 'several', tasks);
-  const { said, lease } = await headersOf('several', 1);
-  expect(said).toEqual([{ a: '1' }]);
+  const { said: expected, lease } = await headersOf('several', 1);
+  expect(expected).toEqual([{ a: '1' }]);
   await client.query('select tock.release(p_lease => $1)', [lease]);
   await enqueue(client, 'more', [{ headers: { b: '1' } }, { headers: { b: '2' } }]);
   const before = await headersOf('more', 2);
