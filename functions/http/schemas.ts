@@ -191,10 +191,11 @@ export const instant = z.iso
 type When = { delay_seconds?: number | null | undefined; run_at?: string | null | undefined };
 
 /** Arguments of zod's refine(). */
-export const oneTime: [check: (task: When) => boolean, said: { error: string; path: string[] }] = [
-  (task) => task.delay_seconds == null || task.run_at == null,
-  { error: 'give either delay_seconds or run_at, not both', path: ['delay_seconds'] },
-];
+export const oneTime: [check: (task: When) => boolean, message: { error: string; path: string[] }] =
+  [
+    (task) => task.delay_seconds == null || task.run_at == null,
+    { error: 'give either delay_seconds or run_at, not both', path: ['delay_seconds'] },
+  ];
 
 /** An instant in answers. */
 export const moment = z.string().openapi({ format: 'date-time' });

@@ -24,7 +24,7 @@ function following(args: string[]) {
   });
   const ended = new Promise<number | null>((done) => child.on('close', done));
   return {
-    said: (words: RegExp) => waitUntil(`"${words}" in ${args}`, async () => words.test(out)),
+    prints: (words: RegExp) => waitUntil(`"${words}" in ${args}`, async () => words.test(out)),
     async stop() {
       child.kill('SIGINT');
       return { code: await ended, out };
@@ -37,14 +37,14 @@ test('tail prints each state of a task once', async () => {
   const [old] = await enqueue(client, 'mail', [{ payload: 0 }]);
   const tail = following(['tail', 'mail', '--lines', '1', '--every', '1']);
   const watch = following(['status', '--watch', '1']);
-  await watch.said(/mail +1 +0/);
-  await tail.said(new RegExp(`mail  ${old}  ready`));
+  await watch.prints(/mail +1 +0/);
+  await tail.prints(new RegExp(`mail  ${old}  ready`));
   const [id] = await enqueue(client, 'mail', [{ payload: 1 }]);
-  await tail.said(new RegExp(`mail  ${id}  ready`));
-  await watch.said(/mail +2 +0/);
+  await tail.prints(new RegExp(`mail  ${id}  ready`));
+  await watch.prints(/mail +2 +0/);
   await complete(client, leaseOf(await claim(client, 'mail', { limit: 2, worker: 'ann' })));
-  await tail.said(new RegExp(`mail  ${id}  done  ann`));
-  await watch.said(/mail +0 +0/);
+  await tail.prints(new RegExp(`mail  ${id}  done  ann`));
+  await watch.prints(/mail +0 +0/);
   const { code, out } = await tail.stop();
   expect(code).toBe(0);
   expect(out.split('\n').filter((line) => line.includes(`${id}  ready`))).toHaveLength(1);

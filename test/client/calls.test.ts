@@ -119,18 +119,12 @@ function answers(...all: [status: number, headers?: Record<string, string>][]) {
     const [status, headers = {}] = all[Math.min(times.length, all.length) - 1] ?? [200];
     return new Response(status === 200 ? '{"ids":["1"]}' : '', { status, headers });
   };
-  return { asked: times, fetch };
+  return { times, fetch };
 }
 
 test('a retry waits for Retry-After, else longer each time, with jitter', async () => {
   vi.useFakeTimers();
-  const { asked: times, fetch } = answers(
-    [503],
-    [500],
-    [429, { 'retry-after': '7' }],
-    [502],
-    [200],
-  );
+  const { times, fetch } = answers([503], [500], [429, { 'retry-after': '7' }], [502], [200]);
   const call = createTock({ url: 'http://tock/', key: 'k', fetch }).enqueue('q', 1);
   await vi.runAllTimersAsync();
   expect(await call).toBe('1');
@@ -151,17 +145,17 @@ test('a call ends at its deadline or after its retries, with the last error', as
   const far = answers([503, { 'retry-after': '100' }]);
   const late = createTock({ ...options, fetch: far.fetch, deadline_seconds: 50 }).enqueue('q', 1);
   await expect(late).rejects.toMatchObject({ status: 503 });
-  expect(far.asked).toHaveLength(1);
+  expect(far.times).toHaveLength(1);
   const busy = answers([503]);
   const often = createTock({ ...options, fetch: busy.fetch, retries: 2 }).enqueue('q', 1);
   await Promise.all([expect(often).rejects.toMatchObject({ status: 503 }), vi.runAllTimersAsync()]);
-  expect(busy.asked).toHaveLength(3);
+  expect(busy.times).toHaveLength(3);
 });
 
 test.each([429, 500, 502, 503, 504, 520, 524, 530])(
   'a call that is refused with %i is retried',
   async (status) => {
-    const { asked: times, fetch } = answers([status], [200]);
+    const { times, fetch } = answers([status], [200]);
     expect(await createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1)).toBe('1');
     expect(times).toHaveLength(2);
   },
@@ -233,7 +227,7 @@ test('an invalid URL or key is refused at once, and the error does not contain t
 test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
   'a call that is refused with %i is not retried',
   async (status) => {
-    const { asked: times, fetch } = answers([status]);
+    const { times, fetch } = answers([status]);
     const call = createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1);
     await expect(call).rejects.toBeInstanceOf(TockError);
     expect(times).toHaveLength(1);

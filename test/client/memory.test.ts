@@ -121,7 +121,7 @@ const scenarios: Record<string, Scenario> = {
     const { runs, cancel, refused } = extended ?? {};
     return {
       extended: [runs, cancel, refused],
-      told: stored,
+      stored,
       lost,
       attempt: again?.tasks[0]?.attempt,
       task: await shown(tock, id),

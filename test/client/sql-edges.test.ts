@@ -153,7 +153,7 @@ const onClaim = (
   };
 };
 
-const errors: [what: string, said: object][] = [
+const errors: [what: string, details: object][] = [
   ['a name that is not resolved', { code: 'EAI_AGAIN' }],
   ['a statement that takes too long', { code: '57014' }],
   ['a standby', { code: '25006' }],

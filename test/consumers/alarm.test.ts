@@ -24,7 +24,7 @@ beforeEach(async () => {
       if (text.includes('tock.tick()')) hasRung = true;
     },
   };
-  there.told.length = 0;
+  there.reports.length = 0;
 });
 afterAll(async () => {
   await there?.close();
@@ -36,7 +36,7 @@ let hasRung = false;
 
 /** Waits until the task's handler starts. Returns the seconds since `from`. */
 async function begun(id: string, from: number): Promise<number> {
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), {
+  await vi.waitUntil(() => there.reports.includes(`/quick/${id}`), {
     timeout: conditionTimeout,
     interval: 5,
   });
@@ -65,16 +65,16 @@ test('a task that is due before the alarm sets an earlier alarm', async () => {
   const late = await rung(delayed(3600));
   const from = performance.now();
   expect(await begun(await delayed(2), from)).toBeGreaterThanOrEqual(2);
-  expect(there.told).not.toContain(`/quick/${late}`);
+  expect(there.reports).not.toContain(`/quick/${late}`);
 });
 
 test('a schedule wakes the database once for each time that it fires', async () => {
   const often = { queue: 'quick', every_seconds: 2 };
   await rung(there.tock.call('PUT', '/v1/schedules/often', often));
   const before = wakes;
-  await vi.waitUntil(() => there.told.length >= 8, { timeout: conditionTimeout });
+  await vi.waitUntil(() => there.reports.length >= 8, { timeout: conditionTimeout });
   // The margin is for alarms of earlier notifications. Polling each second would need twice as many connections.
-  expect(wakes - before).toBeLessThan(there.told.length + 4);
+  expect(wakes - before).toBeLessThan(there.reports.length + 4);
   await there.tock.call('DELETE', '/v1/schedules/often');
 });
 

@@ -105,12 +105,12 @@ test('a consumer that an enqueue wakes claims over its connection, and then clos
 
 /** An app whose Durable Object counts its notifications, and fails the first `fails` of them. */
 function telling() {
-  const heard = { told: 0, fails: 0 };
+  const heard = { notifications: 0, fails: 0 };
   const ALARM: Bindings['ALARM'] = {
     idFromName: (name) => name,
     get: () => ({
       async fetch() {
-        heard.told++;
+        heard.notifications++;
         if (heard.fails-- > 0) throw new Error('nobody there');
         return new Response(null, { status: 204 });
       },
@@ -130,39 +130,39 @@ test('calls that change data notify the alarm, at most once each half second', a
   vi.useFakeTimers({ toFake: ['performance'] });
   const { heard, call } = telling();
   for (let n = 0; n < 5; n++) await call(post('/v1/queues/told/tasks'));
-  expect(heard.told).toBe(1);
+  expect(heard.notifications).toBe(1);
   const headers = { authorization: `Bearer ${there.key}` };
   vi.advanceTimersByTime(500);
   await call(new Request('http://tock/v1/queues', { headers }));
   await call(post('/v1/queues/told/tasks', { priority: 99 }));
-  expect(heard.told).toBe(1);
+  expect(heard.notifications).toBe(1);
   await call(post('/v1/queues/told/claim'));
-  expect(heard.told).toBe(2);
+  expect(heard.notifications).toBe(2);
 });
 
 test('a failed notification is retried by the same call and by the next one', async () => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   const { heard, call } = telling();
   const notified = (times: number) =>
-    vi.waitUntil(() => heard.told === times, { interval: 1, timeout: conditionTimeout });
+    vi.waitUntil(() => heard.notifications === times, { interval: 1, timeout: conditionTimeout });
   heard.fails = 2;
   const first = call(post('/v1/queues/told/tasks'));
   await notified(1);
   await vi.advanceTimersByTimeAsync(100);
-  expect(heard.told).toBe(2);
+  expect(heard.notifications).toBe(2);
   await vi.advanceTimersByTimeAsync(500);
   await first;
-  expect(heard.told).toBe(3);
+  expect(heard.notifications).toBe(3);
   vi.spyOn(console, 'error').mockImplementationOnce(() => {});
   heard.fails = 1;
   vi.advanceTimersByTime(500);
   const failing = call(post('/v1/queues/told/tasks'));
   await notified(4);
   await call(post('/v1/queues/told/tasks'));
-  expect(heard.told).toBe(5);
+  expect(heard.notifications).toBe(5);
   await vi.advanceTimersByTimeAsync(100);
   await failing;
-  expect(heard.told).toBe(6);
+  expect(heard.notifications).toBe(6);
 });
 
 test('middleware wraps the attempts of consumers, including the check of their schemas', async () => {

@@ -16,7 +16,7 @@ export type ConsumerWorker = {
   proxy: TappedProxy;
   tock: Tock;
   /** The paths that handlers have called, `/point/id`, in order. */
-  told: string[];
+  reports: string[];
   /** Calls `hear` with each path before the listener answers. */
   onTold(hear: (path: string) => unknown): void;
   start(): Promise<void>;
@@ -62,7 +62,7 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
     owner,
     proxy: tapped,
     tock,
-    told: reports,
+    reports,
     onTold(one) {
       hear = one;
     },

@@ -10,7 +10,7 @@ beforeAll(async () => {
   await there.start();
 });
 beforeEach(() => {
-  there.told.length = 0;
+  there.reports.length = 0;
   there.proxy.hears = {};
   there.onTold(() => {});
 });
@@ -30,7 +30,7 @@ test('an enqueued task starts at once, and the answer does not wait for its end'
       }),
   );
   const id = await there.tock.enqueue('quick', 1);
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), conditionTimeout);
+  await vi.waitUntil(() => there.reports.includes(`/quick/${id}`), conditionTimeout);
   expect(await state(id)).toBe('running');
   prepare_segment_drop();
   await vi.waitUntil(done([id]), conditionTimeout);
@@ -45,8 +45,8 @@ test('a burst of enqueues starts few drains, and all tasks are done', async () =
     for (let n = 0; n < 10; n++) await there.tock.enqueue('quick', from + n);
   };
   await Promise.all(Array.from({ length: burst / 10 }, (_, n) => caller(10 * n)));
-  await vi.waitUntil(() => new Set(there.told).size === burst, { timeout: conditionTimeout });
-  expect(there.told).toHaveLength(burst);
+  await vi.waitUntil(() => new Set(there.reports).size === burst, { timeout: conditionTimeout });
+  expect(there.reports).toHaveLength(burst);
   // On a quiet machine there are a tenth as many claims as tasks. A slower burst has more pauses, so more claims.
   expect(claimed.size).toBeLessThan(burst / 2);
 });
@@ -54,14 +54,14 @@ test('a burst of enqueues starts few drains, and all tasks are done', async () =
 test('other calls that make tasks ready wake their consumers too', async () => {
   const id = await there.tock.enqueue('other', 1);
   await there.tock.move([id], 'quick');
-  await vi.waitUntil(() => there.told.includes(`/quick/${id}`), { timeout: conditionTimeout });
+  await vi.waitUntil(() => there.reports.includes(`/quick/${id}`), { timeout: conditionTimeout });
   await vi.waitUntil(done([id]), conditionTimeout);
 });
 
 test('a task that a woken consumer adds to another queue starts too', async () => {
   await there.tock.enqueue('leads', 1);
-  await vi.waitUntil(() => there.told.length > 0, { timeout: conditionTimeout });
-  expect(there.told[0]).toMatch(/quick/);
+  await vi.waitUntil(() => there.reports.length > 0, { timeout: conditionTimeout });
+  expect(there.reports[0]).toMatch(/quick/);
 });
 
 describe('a Worker killed after its claim loses no task and repeats no effect', () => {
@@ -133,7 +133,7 @@ test('the cron trigger starts tasks that no wakeup has started', async () => {
   // A task that is enqueued in SQL wakes no consumer.
   const { rows } = await there.owner.query(`select tock.enqueue('quick', '[{}]') as ids`);
   const [id] = rows[0].ids;
-  expect(there.told).toEqual([]);
+  expect(there.reports).toEqual([]);
   expect((await there.scheduled()).status).toBe(200);
-  expect(there.told).toEqual([`/quick/${id}`]);
+  expect(there.reports).toEqual([`/quick/${id}`]);
 });

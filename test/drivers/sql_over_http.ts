@@ -79,7 +79,7 @@ export type SqlRequest = { text: string; bytes: number };
 export async function sqlOverHttp(
   request: IncomingMessage,
   place: { host: string; port: number },
-  asked: (what: SqlRequest) => void,
+  onQuery: (what: SqlRequest) => void,
 ): Promise<SqlResponse> {
   const text = await read(request);
   if (text === null) return refusal(413, `request is too large (max is ${MAX_BYTES} bytes)`);
@@ -89,7 +89,7 @@ export async function sqlOverHttp(
   if (raw !== 'true' || array !== 'true') return refusal(500, 'the bridge knows raw arrays only');
   const { query, params = [] } = JSON.parse(text);
   if (typeof query !== 'string') return refusal(400, 'could not parse the HTTP request body');
-  asked({ text: query, bytes: Buffer.byteLength(text) });
+  onQuery({ text: query, bytes: Buffer.byteLength(text) });
   const url = new URL(given);
   const client = new pg.Client({
     ...place,

@@ -63,7 +63,7 @@ async function open(place: Place, user: string, database: string, password: stri
  * Asks for the password in clear text, as Neon's proxy does (the driver sends it before it is asked), and logs in with
  * it. Then it passes all bytes on in both directions, and calls `asked` with each statement.
  */
-export function tunnel(socket: WebSocket, place: Place, asked: (text: string) => void): void {
+export function tunnel(socket: WebSocket, place: Place, onQuery: (text: string) => void): void {
   let settings: Record<string, string> = {};
   let server: Socket | undefined;
   let waiting: Buffer[] = [];
@@ -97,8 +97,8 @@ export function tunnel(socket: WebSocket, place: Place, asked: (text: string) =>
       return;
     }
     // A Parse message begins with the statement's name, which is empty here, so the text begins after one zero.
-    if (type === 'P') asked(content.toString().split('\0')[1] ?? '');
-    if (type === 'Q') asked(content.toString().slice(0, -1));
+    if (type === 'P') onQuery(content.toString().split('\0')[1] ?? '');
+    if (type === 'Q') onQuery(content.toString().slice(0, -1));
     const bytes = message(type, content);
     if (server) server.write(bytes);
     else waiting.push(bytes);

@@ -75,7 +75,7 @@ test('a workflow fails if a task is dead', async () => {
 test('a cancelled workflow releases its tasks in the time that GitHub gives it', async () => {
   const [id] = await tock.enqueue('links', [link('/held')], { max_attempts: 1 });
   const { child, ended } = job();
-  await vi.waitUntil(() => pages.asked.includes('/held'), { timeout: conditionTimeout });
+  await vi.waitUntil(() => pages.requests.includes('/held'), { timeout: conditionTimeout });
   child.kill('SIGINT');
   expect((await ended).code).toBe(0);
   // The runner sends SIGTERM after 7.5 s.

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 export type SamplePages = {
   url: string;
   /** The requested paths, in order. */
-  asked: string[];
+  requests: string[];
   /** Closes all open connections. */
   hangUp(): void;
   close(): void;
@@ -25,7 +25,7 @@ export async function startSamplePages(): Promise<SamplePages> {
   const { port } = server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,
-    asked: requests,
+    requests,
     hangUp: () => server.closeAllConnections(),
     close() {
       server.closeAllConnections();

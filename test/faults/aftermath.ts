@@ -41,7 +41,7 @@ export async function completeMore(ledger: Ledger, count: number): Promise<void>
  */
 export async function expectGoesOn(
   connect: () => Promise<pg.Client>,
-  told: Ledger,
+  ledger: Ledger,
   kept: Ledger,
   storedBefore?: number,
 ): Promise<Ledger> {
@@ -55,9 +55,9 @@ export async function expectGoesOn(
   expect([...since.refused.keys()].filter((code) => code !== 'TK503')).toEqual([]);
   await expectInvariants(client);
 
-  const known = await expectOwnIds(client, told);
+  const known = await expectOwnIds(client, ledger);
   expect([...kept.accepted.keys()].filter((id) => !known.has(id))).toEqual([]);
-  await expectNothingBetween(client, stored, told.newest);
+  await expectNothingBetween(client, stored, ledger.newest);
   expect(await reachedPosition(client)).toBeGreaterThan(stored + 2 ** 20);
 
   // A worker from before can complete a lease that was kept. The other leases are reaped.

@@ -16,7 +16,7 @@ export type NodeServer = {
   /** Writes bytes on a new connection. `answer` is the status, or null if the connection closed without an answer. */
   write(...parts: (string | Buffer)[]): { socket: Socket; answer: Promise<number | null> };
   /** The number of answered statements of this key. */
-  asked(key: string): number;
+  statementCount(key: string): number;
   /** From now on the key's statements that contain these words wait until release() is called. */
   hold(key: string, words: string): { held(): number; release(): void };
   close(): Promise<void>;
@@ -91,7 +91,7 @@ export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServ
       for (const part of parts) socket.write(part);
       return { socket, answer };
     },
-    asked: (key) => statementCounts.get(key) ?? 0,
+    statementCount: (key) => statementCounts.get(key) ?? 0,
     hold(key, words) {
       const one = { key, words, waiting: [] as (() => void)[] };
       slow = one;

@@ -22,7 +22,7 @@ function answers(states: string[], ms = 0) {
     if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms));
     return { body };
   };
-  return { once, asked: times };
+  return { once, times };
 }
 
 /** Lets a minute pass and returns the result of the wait. */
@@ -35,7 +35,7 @@ async function waited<T>(wait: Promise<T>): Promise<T> {
 const gaps = (times: number[]) => times.slice(1).map((at, n) => at - (times[n] ?? 0));
 
 test('after skipping cancelled runs a waiting claim is repeated at once, until it finds a task', async () => {
-  const { once, asked: times } = answers([...Array(60).fill('passing'), 'found']);
+  const { once, times } = answers([...Array(60).fill('passing'), 'found']);
   expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
     body: 'found',
   });
@@ -43,7 +43,7 @@ test('after skipping cancelled runs a waiting claim is repeated at once, until i
 });
 
 test('a call that does not wait is not repeated, even after skipping cancelled runs', async () => {
-  const { once, asked: times } = answers(['passing']);
+  const { once, times } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 0, disconnected }))).toEqual({
     body: 'passing',
   });
@@ -51,7 +51,7 @@ test('a call that does not wait is not repeated, even after skipping cancelled r
 });
 
 test('after skipping cancelled runs a claim is repeated a hundred times at once, then with pauses', async () => {
-  const { once, asked: times } = answers(['passing']);
+  const { once, times } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 1, disconnected }))).toEqual({
     body: 'passing',
   });
@@ -61,7 +61,7 @@ test('after skipping cancelled runs a claim is repeated a hundred times at once,
 
 test('a claim is not repeated after its client has disconnected', async () => {
   const client = new AbortController();
-  const { once, asked: times } = answers(['passing']);
+  const { once, times } = answers(['passing']);
   const leave = async () => {
     if (times.length === 3) client.abort();
     return once();
@@ -73,7 +73,7 @@ test('a claim is not repeated after its client has disconnected', async () => {
 test.each(['empty', 'paused', 'busy'])(
   'a claim that is %s is repeated with pauses',
   async (state) => {
-    const { once, asked: times } = answers([state, state, 'found']);
+    const { once, times } = answers([state, state, 'found']);
     expect(await waited(poll(once, stateOf, { seconds: 30, disconnected }))).toEqual({
       body: 'found',
     });
@@ -83,7 +83,7 @@ test.each(['empty', 'paused', 'busy'])(
 );
 
 test('a waiting claim polls every 20 ms with jitter, and once more at its deadline', async () => {
-  const { once, asked: times } = answers(['empty']);
+  const { once, times } = answers(['empty']);
   const started = Date.now();
   expect(await waited(poll(once, stateOf, { seconds: 2, disconnected }))).toEqual({
     body: 'empty',
@@ -98,7 +98,7 @@ test('a waiting claim polls every 20 ms with jitter, and once more at its deadli
 });
 
 test('polls use a slow database at most half of the time', async () => {
-  const { once, asked: times } = answers(['empty'], 100);
+  const { once, times } = answers(['empty'], 100);
   await waited(poll(once, stateOf, { seconds: 2, disconnected }));
   for (const gap of gaps(times.slice(0, -1))) expect(gap).toBeGreaterThan(195);
   expect(times.length).toBeLessThanOrEqual(11);
@@ -106,7 +106,7 @@ test('polls use a slow database at most half of the time', async () => {
 
 test('a client that disconnects during a pause ends the polling', async () => {
   const client = new AbortController();
-  const { once, asked: times } = answers(['empty']);
+  const { once, times } = answers(['empty']);
   setTimeout(() => client.abort(), 200);
   const started = Date.now();
   const ended = poll(once, stateOf, { seconds: 30, most: 10, disconnected: client.signal }).then(
@@ -118,7 +118,7 @@ test('a client that disconnects during a pause ends the polling', async () => {
 
 test('with a limit of statements the polls are spread over the time', async () => {
   for (let round = 0; round < 8; round++) {
-    const { once, asked: times } = answers(['empty']);
+    const { once, times } = answers(['empty']);
     const started = Date.now();
     await waited(poll(once, stateOf, { seconds: 2, most: 11, disconnected }));
     expect(times).toHaveLength(11);
@@ -133,7 +133,7 @@ test('with a limit of statements the polls are spread over the time', async () =
 });
 
 test('a claim that skips cancelled runs stays within the limit of statements', async () => {
-  const { once, asked: times } = answers(['passing']);
+  const { once, times } = answers(['passing']);
   expect(await waited(poll(once, stateOf, { seconds: 30, most: 45, disconnected }))).toEqual({
     body: 'passing',
   });
@@ -141,7 +141,7 @@ test('a claim that skips cancelled runs stays within the limit of statements', a
 });
 
 test('with `share` the pauses grow with the time waited', async () => {
-  const { once, asked: times } = answers(['empty']);
+  const { once, times } = answers(['empty']);
   const started = Date.now();
   await waited(poll(once, stateOf, { seconds: 30, share: 0.1, disconnected }));
   expect(times.length).toBeGreaterThan(30);
@@ -155,7 +155,7 @@ test('with `share` the pauses grow with the time waited', async () => {
 });
 
 test('a claim that a rate delays polls again when a task may start, not before', async () => {
-  const { once, asked: times } = answers(['limited', 'limited', 'found']);
+  const { once, times } = answers(['limited', 'limited', 'found']);
   const laterOf = () => 4;
   expect(
     await waited(poll(once, stateOf, { seconds: 30, secondsToAdmission: laterOf, disconnected })),
@@ -166,20 +166,20 @@ test('a claim that a rate delays polls again when a task may start, not before',
 });
 
 test('a claim that a rate delays beyond its deadline polls once more at the deadline', async () => {
-  const { once, asked: times } = answers(['limited']);
+  const { once, times } = answers(['limited']);
   const started = Date.now();
   await waited(poll(once, stateOf, { seconds: 10, secondsToAdmission: () => 60, disconnected }));
   expect(times).toEqual([started, started + 10_000]);
 });
 
 test('a claim that waits for another task to end polls like one without tasks', async () => {
-  const { once, asked: times } = answers(['limited']);
+  const { once, times } = answers(['limited']);
   await waited(poll(once, stateOf, { seconds: 1, secondsToAdmission: () => 1, disconnected }));
   for (const gap of gaps(times.slice(0, -1))) expect(gap).toBeLessThanOrEqual(24);
 });
 
 test('a poll waits for a free slot, until the deadline', async () => {
-  const { once, asked: times } = answers(['empty']);
+  const { once, times } = answers(['empty']);
   let free = false;
   const pollSlot = () => (free ? () => {} : null);
   const wait = poll(once, stateOf, { seconds: 10, pollSlot, disconnected });
@@ -193,11 +193,11 @@ test('a poll waits for a free slot, until the deadline', async () => {
   expect(await waited(poll(vain.once, stateOf, { seconds: 1, pollSlot, disconnected }))).toEqual({
     body: 'empty',
   });
-  expect(vain.asked).toHaveLength(1);
+  expect(vain.times).toHaveLength(1);
 });
 
 test('a client that disconnects while a poll waits for a slot ends the polling', async () => {
-  const { once, asked: times } = answers(['empty']);
+  const { once, times } = answers(['empty']);
   const client = new AbortController();
   let free = false;
   const pollSlot = () => (free ? () => {} : null);

@@ -43,7 +43,7 @@ async function upload(piece: () => Uint8Array | Promise<Uint8Array>, headers: ob
   );
   const init = { method: 'POST', headers: { ...headers }, body, duplex: 'half' } as RequestInit;
   const reply = await app.request('/v1/queues/q/tasks', init);
-  return { status: reply.status, said: await reply.json(), bytes, cancel };
+  return { status: reply.status, answer: await reply.json(), bytes, cancel };
 }
 
 const endless = () => new Uint8Array(MiB);
@@ -87,7 +87,7 @@ test('a body that arrives too slowly is refused, and no database connection was 
     vi.advanceTimersByTime(BODY_STALL_MS);
     return new Promise<Uint8Array>(() => {});
   };
-  const { status, said: answer, cancel } = await upload(slow, key);
+  const { status, answer, cancel } = await upload(slow, key);
   expect(status).toBe(408);
   expect(answer).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
   expect(answer.detail).toMatch(/^The body arrived too slowly/);
@@ -101,7 +101,7 @@ test('a body that takes longer than its time limit is refused', async () => {
     vi.advanceTimersByTime(50);
     return new Uint8Array(1024);
   };
-  const { status, said: answer } = await upload(enough, key);
+  const { status, answer } = await upload(enough, key);
   expect(status).toBe(408);
   expect(answer.detail).toMatch(/^The body did not arrive within 30 seconds/);
 });

@@ -38,8 +38,8 @@ const answers: Asked[] = [
 
 test.each(answers)(
   'the headers of an answer with status %i let a browser treat it only as data',
-  async (...asked) => {
-    const [status, path, init, connect] = asked;
+  async (...settings) => {
+    const [status, path, init, connect] = settings;
     const of = connect ? createApp(connect) : app;
     const bindings = { TOCK_ORIGINS: 'https://a.example' };
     for (const place of ['http://tock.example', 'https://tock.example']) {

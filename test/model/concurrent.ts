@@ -34,7 +34,7 @@ async function enqueue(on: pg.Client, shared: Shared, step: Extract<Step, { do: 
     ...newModel(shared.queues),
     tasks: new Map(shared.accepted.map((id) => [id, null as never])),
   };
-  const tasks = step.tasks.map((asked) => sqlOptions(known, asked, queue));
+  const tasks = step.tasks.map((chosen) => sqlOptions(known, chosen, queue));
   const ids = await sql.enqueue(on, queue, tasks);
   return () => shared.accepted.push(...ids);
 }

@@ -12,19 +12,19 @@ const picked = (model: Model, numbers: number[]) => {
 /** The options of a task as enqueue() takes them. */
 export function sqlOptions(
   model: Model,
-  asked: StepOptions,
+  chosen: StepOptions,
   queue: string,
 ): Record<string, unknown> {
-  const { kind } = asked;
+  const { kind } = chosen;
   const later = model.queues[model.queues.indexOf(queue) + 1];
   const alone = kind.is !== 'plain' && kind.is !== 'concurrency_key';
   return {
-    payload: kind.is === 'key' ? [asked.payload] : asked.payload,
-    priority: asked.priority ?? undefined,
-    tenant: asked.tenant ?? undefined,
-    max_attempts: asked.max_attempts ?? undefined,
-    ...(asked.delayed && { delay_seconds: 7200 }),
-    ...(asked.expires && !alone && { expires_in_seconds: 86400 }),
+    payload: kind.is === 'key' ? [chosen.payload] : chosen.payload,
+    priority: chosen.priority ?? undefined,
+    tenant: chosen.tenant ?? undefined,
+    max_attempts: chosen.max_attempts ?? undefined,
+    ...(chosen.delayed && { delay_seconds: 7200 }),
+    ...(chosen.expires && !alone && { expires_in_seconds: 86400 }),
     ...(kind.is === 'concurrency_key' && { concurrency_key: kind.concurrency_key }),
     ...(kind.is === 'pipeline' && later && { pipeline: [queue, later] }),
     ...(kind.is === 'after' &&
@@ -122,7 +122,7 @@ export async function doEnqueue(
   step: Extract<Step, { do: 'enqueue' }>,
 ) {
   const queue = model.queues[step.queue] as string;
-  const tasks = step.tasks.map((asked) => sqlOptions(model, asked, queue));
+  const tasks = step.tasks.map((chosen) => sqlOptions(model, chosen, queue));
   const ids = await enqueue(client, queue, tasks);
   expect(ids).toHaveLength(tasks.length);
   for (const [n, task] of tasks.entries()) {

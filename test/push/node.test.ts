@@ -23,13 +23,13 @@ function rebinding(...addresses: string[]) {
     requests.push(host);
     return [{ address: addresses[requests.length - 1] ?? '127.0.0.1', family: 4 }];
   };
-  return { asked: requests, lookup };
+  return { requests, lookup };
 }
 
 const named = () => `http://hook.example:${new URL(there.url).port}/named`;
 
 test('the connection goes to the address that was checked, because the name is resolved once', async () => {
-  const { asked: requests, lookup } = rebinding('127.0.0.1', '8.8.8.8');
+  const { requests, lookup } = rebinding('127.0.0.1', '8.8.8.8');
   const judged: string[] = [];
   const post = postGuarded(lookup, (address) => judged.push(address) > 0);
   const response = await post(named(), init());

@@ -44,7 +44,7 @@ type Attempt = {
   error: unknown;
 };
 
-type Chain = { id: string; attempt: number; told: Attempt[] };
+type Chain = { id: string; attempt: number; attempts: Attempt[] };
 
 const look = async (id: string) => (await task(client, id)) as TaskRow;
 
@@ -52,14 +52,14 @@ const look = async (id: string) => (await task(client, id)) as TaskRow;
 async function next(chain: Chain): Promise<Run> {
   await makeDue(client, 'q');
   await promote(client);
-  const [run] = await claim(client, 'q', { worker: `w${chain.told.length}` });
+  const [run] = await claim(client, 'q', { worker: `w${chain.attempts.length}` });
   expect(run?.id).toBe(chain.id);
   return run as Run;
 }
 
 /** Makes one attempt that ends in the given way, and adds how it must be shown. */
 async function attempt(chain: Chain, how: string): Promise<void> {
-  const { told } = chain;
+  const { attempts } = chain;
   const plain = { progress: null, note: null, error: null };
   if (how === 'changed') {
     // The task is changed while it is ready: its run is never claimed, and another replaces it.
@@ -70,10 +70,10 @@ async function attempt(chain: Chain, how: string): Promise<void> {
     const current = (await rows<{ id: string }>(client, newest))[0]?.id as string;
     await client.query('select tock.reprioritize(array[$1::bigint], $2)', [
       chain.id,
-      told.length % 10,
+      attempts.length % 10,
     ]);
     const { attempt } = chain;
-    told.push({ id: current, attempt, state: 'superseded', worker: null, ...plain });
+    attempts.push({ id: current, attempt, state: 'superseded', worker: null, ...plain });
     return;
   }
   const run = await next(chain);
@@ -81,18 +81,18 @@ async function attempt(chain: Chain, how: string): Promise<void> {
     id: run.run_id,
     attempt: chain.attempt,
     state: how,
-    worker: `w${told.length}`,
+    worker: `w${attempts.length}`,
     ...plain,
   };
   expect(run.attempt).toBe(chain.attempt);
-  if (told.length % 3 === 0) {
-    one.progress = told.length % 101;
-    one.note = `step ${told.length}`;
+  if (attempts.length % 3 === 0) {
+    one.progress = attempts.length % 101;
+    one.note = `step ${attempts.length}`;
     await extendWithProgress(client, run.lease, { progress: one.progress, note: one.note });
   }
   if (how === 'failed') {
-    one.error = { name: 'E', message: `no ${told.length}` };
-    const delay = told.length % 2 ? { retry_in_seconds: 0 } : {};
+    one.error = { name: 'E', message: `no ${attempts.length}` };
+    const delay = attempts.length % 2 ? { retry_in_seconds: 0 } : {};
     await fail(client, run.lease, { error: one.error, ...delay });
     chain.attempt++;
   } else if (how === 'lost') {
@@ -105,19 +105,21 @@ async function attempt(chain: Chain, how: string): Promise<void> {
   } else {
     await complete(client, run.lease);
   }
-  told.push(one);
+  attempts.push(one);
 }
 
 async function begin(options: object = {}): Promise<Chain> {
   const [id] = (await enqueue(client, 'q', [options])) as [string];
-  return { id, attempt: 1, told: [] };
+  return { id, attempt: 1, attempts: [] };
 }
 
 /** Expects the shown runs to be those that happened, in their order and with increasing times. */
-function expectTold(found: TaskRow, told: Attempt[]): void {
+function expectAttempts(found: TaskRow, attempts: Attempt[]): void {
   const { runs } = found;
-  expect(runs).toHaveLength(told.length);
-  expect(runs).toMatchObject(told.map(({ error, ...one }) => (error ? { ...one, error } : one)));
+  expect(runs).toHaveLength(attempts.length);
+  expect(runs).toMatchObject(
+    attempts.map(({ error, ...one }) => (error ? { ...one, error } : one)),
+  );
   let before = '';
   for (const { started_at, ended_at, leased_until, worker } of runs) {
     expect(ended_at).not.toBeNull();
@@ -141,14 +143,14 @@ test('100 attempts over many segments are listed one by one, in order', async ()
   await attempt(chain, 'done');
   const found = await look(chain.id);
   expect(found).toMatchObject({ id: chain.id, state: 'done', attempt: chain.attempt });
-  expectTold(found, chain.told);
+  expectAttempts(found, chain.attempts);
   expect(chain.attempt).toBeGreaterThan(60);
-  const counted = (state: string) => chain.told.filter((one) => one.state === state).length;
+  const counted = (state: string) => chain.attempts.filter((one) => one.state === state).length;
   expect(found.lost).toBe(counted('lost'));
   expect((await segmentNumbers(client)).length).toBeGreaterThan(10);
   // Each id of its runs shows the same task.
   for (const n of [0, 1, 28, 60, 99]) {
-    expect(await look(chain.told[n]?.id as string)).toEqual(found);
+    expect(await look(chain.attempts[n]?.id as string)).toEqual(found);
   }
   await expectInvariants(client);
 });
@@ -156,7 +158,7 @@ test('100 attempts over many segments are listed one by one, in order', async ()
 test('a run with a running, ready or waiting attempt is last', async () => {
   const chain = await begin();
   await attempt(chain, 'failed');
-  expectTold(await look(chain.id), chain.told);
+  expectAttempts(await look(chain.id), chain.attempts);
   expect(await look(chain.id)).toMatchObject({ state: 'waiting', attempt: 2 });
   const run = await next(chain);
   const { runs } = await look(chain.id);
@@ -171,7 +173,7 @@ test('a task whose first segments are dropped lists its other attempts, by each 
   const chain = await begin();
   const from: number[] = [];
   for (let segment = 0; segment < 3; segment++) {
-    from.push(chain.told.length);
+    from.push(chain.attempts.length);
     for (const how of ['failed', 'superseded', 'lost']) await attempt(chain, how);
     await startNextSegment(client);
   }
@@ -195,17 +197,17 @@ test('a task whose first segments are dropped lists its other attempts, by each 
   ] as const) {
     await drop(dropped);
     expect((await segmentNumbers(client))[0]).toBe(dropped + 1);
-    const left = chain.told.slice(rest);
-    for (const { id } of chain.told) {
+    const left = chain.attempts.slice(rest);
+    for (const { id } of chain.attempts) {
       const found = await look(id);
       expect(found, id).toMatchObject({ id: chain.id, state: 'ready', attempt: chain.attempt });
       const last = found.runs.pop();
       expect(last).toMatchObject({ state: 'ready', attempt: chain.attempt });
-      expectTold(found, left);
+      expectAttempts(found, left);
     }
   }
   await attempt(chain, 'done');
-  for (const { id } of chain.told) expectTold(await look(id), chain.told.slice(7));
+  for (const { id } of chain.attempts) expectAttempts(await look(id), chain.attempts.slice(7));
   expect(
     (await rows(client, "select from tock.reports where kind = 'verify_segments'")).length,
   ).toBe(0);

@@ -179,11 +179,11 @@ test('without pg_cron, ticks alone or claims alone fire schedules', async () => 
 test('a claim that has fired a schedule commits synchronously', async () => {
   await putSchedule(client, 'sync', { queue: 'sync', every_seconds: 3600 });
   const commits = async () => {
-    const [row] = await rows<{ said: string | null }>(
+    const [row] = await rows<{ message: string | null }>(
       client,
-      "select (select current_setting('synchronous_commit') where c.id > 0) as said from tock.claim('sync', p_own_transaction => true) c",
+      "select (select current_setting('synchronous_commit') where c.id > 0) as message from tock.claim('sync', p_own_transaction => true) c",
     );
-    return row?.said;
+    return row?.message;
   };
   await client.query(`select tock.enqueue('sync', '[{}]')`);
   expect(await commits()).toBe('off');

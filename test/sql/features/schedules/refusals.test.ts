@@ -113,10 +113,10 @@ test.each([
   ['x', /5 or 6 fields/],
 ])('an invalid cron expression is refused with its wrong part: %s', async (cron, message) => {
   const { code, detail, message: expected, hint } = await refused({ queue: 'q', cron });
-  expect({ code, detail, said: expected }).toEqual({
+  expect({ code, detail, text: expected }).toEqual({
     code: 'TK422',
     detail: 'cron',
-    said: expect.stringMatching(message),
+    text: expect.stringMatching(message),
   });
   expect(hint).not.toBe('');
 });

@@ -29,27 +29,27 @@ async function headersOf(queue: string, limit = 1) {
   );
   return {
     lease: leaseOf(runs),
-    said: runs.map((run) => headersByRun[run.run_id]?.headers ?? null),
+    headers: runs.map((run) => headersByRun[run.run_id]?.headers ?? null),
   };
 }
 
 test('headers stay with a task through failures, losses and another run of it', async () => {
   const [id] = await enqueue(client, 'kept', [{ headers: trace }]);
   const first = await headersOf('kept');
-  expect(first.said).toEqual([trace]);
+  expect(first.headers).toEqual([trace]);
   await fail(client, first.lease, { error: { name: 'x' }, retry_in_seconds: 1 });
   await makeDue(client, 'kept');
   await promote(client);
   const second = await headersOf('kept');
-  expect(second.said).toEqual([trace]);
+  expect(second.headers).toEqual([trace]);
   await expire(client, second.lease);
   await reap(client);
   const third = await headersOf('kept');
-  expect(third.said).toEqual([trace]);
+  expect(third.headers).toEqual([trace]);
   await complete(client, third.lease);
   expect((await task(client, id as string))?.options).toEqual({ headers: trace });
   await client.query('select * from tock.rerun(p_ids => $1)', [[id]]);
-  expect((await headersOf('kept')).said).toEqual([trace]);
+  expect((await headersOf('kept')).headers).toEqual([trace]);
 });
 
 test('headers follow a task through a pipeline, and not to the tasks that it spawns', async () => {
@@ -57,19 +57,19 @@ test('headers follow a task through a pipeline, and not to the tasks that it spa
   const [run] = await claim(client, 'stage-a');
   const results = [{ id: run?.id, result: 1, spawn: { queue: 'child', tasks: [{ payload: 2 }] } }];
   await complete(client, run?.lease as string, results);
-  expect((await headersOf('stage-b')).said).toEqual([trace]);
-  expect((await headersOf('child')).said).toEqual([null]);
+  expect((await headersOf('stage-b')).headers).toEqual([trace]);
+  expect((await headersOf('child')).headers).toEqual([null]);
 });
 
 test('each task of a lease has its own headers, in any segment', async () => {
   const tasks = [{ headers: { a: '1' } }, { timeout_seconds: 60 }, { headers: { a: '3' } }];
   await enqueue(client, 'several', tasks);
-  const { said: expected, lease } = await headersOf('several', 1);
+  const { headers: expected, lease } = await headersOf('several', 1);
   expect(expected).toEqual([{ a: '1' }]);
   await client.query('select tock.release(p_lease => $1)', [lease]);
   await enqueue(client, 'more', [{ headers: { b: '1' } }, { headers: { b: '2' } }]);
   const before = await headersOf('more', 2);
-  expect(before.said).toEqual([{ b: '1' }, { b: '2' }]);
+  expect(before.headers).toEqual([{ b: '1' }, { b: '2' }]);
   const segment = await value<number>(client, 'select tock.lease_segment($1)', [before.lease]);
   expect(
     await value(client, `select tock.run_headers_${segment}($1, $2)`, [before.lease, segment]),
@@ -88,7 +88,7 @@ test('an erased task has neither headers nor a URL', async () => {
 test('invalid headers are refused', async () => {
   const [id] = await enqueue(client, 'plain', [{ payload: 1, headers: {} }]);
   expect((await task(client, id as string))?.options).toBeNull();
-  expect((await headersOf('plain')).said).toEqual([null]);
+  expect((await headersOf('plain')).headers).toEqual([null]);
 });
 
 test.each([

@@ -307,7 +307,7 @@ test('a percentile is within about a quarter of the exact one', async () => {
        select scale, (n - 0.5) / 1000 as u from unnest(array[0.012, 0.061, 0.322, 2.6, 17, 105, 322, 1805, 4000]::float8[]) scale,
          generate_series(1, 1000) n),
      waited as (${of.join(' union all ')}),
-     asked as (
+     wanted as (
        select p.share, tock.percentile((
            select tock.histogram(array_agg(b.bucket), array_agg(b.n)) from (
              select tock.bucket_of(o.seconds) as bucket, count(*) as n from waited o
@@ -315,7 +315,7 @@ test('a percentile is within about a quarter of the exact one', async () => {
          percentile_disc(p.share) within group (order by w.seconds) as is
        from waited w cross join (values (0.5), (0.95), (0.99)) p (share)
        group by w.kind, w.scale, p.share)
-     select max(greatest(a.told / a.is, a.is / a.told)) as ratio from asked a where a.is >= 0.005`,
+     select max(greatest(a.told / a.is, a.is / a.told)) as ratio from wanted a where a.is >= 0.005`,
   );
   expect(worst?.ratio).toBeLessThan(1.27);
 });
