@@ -16,12 +16,12 @@ export function NotificationProvider({ children }: { children: ComponentChildren
   return (
     <Context.Provider value={notify}>
       {children}
-      <div class="said" role="status" aria-live="polite">
+      <div class="notifications" role="status" aria-live="polite">
         {notification && !notification.isError && (
           <Message text={notification.text} close={() => setNotification(null)} />
         )}
       </div>
-      <div class="said" role="alert">
+      <div class="notifications" role="alert">
         {notification?.isError && (
           <Message isError text={notification.text} close={() => setNotification(null)} />
         )}

@@ -36,7 +36,7 @@ type Document = {
 };
 
 /** An answer has every field of its schema, also those of any JSON type, which the schema does not list as required. */
-type Use = 'asked' | 'answered';
+type Use = 'request' | 'response';
 
 const isAny = ({ description, ...rest }: Schema) => Object.keys(rest).length === 0;
 const key = (name: string) => (/^\w+$/.test(name) ? name : `'${name}'`);
@@ -46,7 +46,7 @@ function objectOf({ properties = {}, required = [], additionalProperties }: Sche
   const more = typeof additionalProperties === 'object' ? additionalProperties : null;
   if (more) return `Record<string, ${typeOf(more, use)}>`;
   const fields = Object.entries(properties).map(([name, schema]) => {
-    const isThere = required.includes(name) || (use === 'answered' && isAny(schema));
+    const isThere = required.includes(name) || (use === 'response' && isAny(schema));
     return `${comment(isAny(schema) ? undefined : schema.description)}${key(name)}${isThere ? '' : '?'}: ${typeOf(schema, use)};`;
   });
   return fields.length === 0 ? 'object' : `{\n${fields.join('\n')}\n}`;
@@ -82,7 +82,7 @@ function parametersOf(parameters: Parameter[], location: string): string {
   const fields = parameters
     .filter((parameter) => parameter.in === location)
     .map(({ name, required, schema }) => {
-      const type = typeOf(location === 'query' ? inQuery(schema) : schema, 'asked');
+      const type = typeOf(location === 'query' ? inQuery(schema) : schema, 'request');
       return `${key(name)}${required ? '' : '?'}: ${type};`;
     });
   return fields.length === 0 ? 'unknown' : `{\n${fields.join('\n')}\n}`;
@@ -97,14 +97,14 @@ function routeOf(route: string, operation: Operation): string {
   return `${comment(operation.summary)}'${route}': {
     path: ${parametersOf(parameters, 'path')};
     query: ${parametersOf(parameters, 'query')};
-    body: ${bodySchema ? typeOf(bodySchema, 'asked') : 'undefined'};
-    answer: ${typeOf(answer, 'answered')};
+    body: ${bodySchema ? typeOf(bodySchema, 'request') : 'undefined'};
+    answer: ${typeOf(answer, 'response')};
   };`;
 }
 
 function textOf({ paths, components }: Document): string {
   const named = Object.entries(components.schemas)
-    .map(([name, schema]) => `export type ${name} = ${typeOf(schema, 'asked')};\n`)
+    .map(([name, schema]) => `export type ${name} = ${typeOf(schema, 'request')};\n`)
     .join('\n');
   const routes = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) =>

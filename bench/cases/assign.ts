@@ -59,12 +59,12 @@ const whole = ({ assigned, seconds }: Raced) => assigned / seconds;
 
 type Side = { system: System; ready(database: TestDatabase): Promise<void>; race: Race };
 
-async function raced(run: Run, { system, ready, race: asked }: Side, tasks: number, most: number) {
+async function raced(run: Run, { system, ready, race: choice }: Side, tasks: number, most: number) {
   const database = await run.open(system);
   try {
     await ready(database);
     await run.settle(database);
-    return await race(run, database, asked, tasks, most);
+    return await race(run, database, choice, tasks, most);
   } finally {
     await run.close(database);
   }

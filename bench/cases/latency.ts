@@ -103,7 +103,7 @@ async function ofTock(run: Run, tock: System, seconds: number) {
     const least = await roundTrips(served);
     const statementCount = await statements(database, served, asking(run));
     const each = Array.from({ length: waiters }, (_, n) => latencies(served, `wait${n}`, seconds));
-    return { asked: statementCount, least, found: (await Promise.all(each)).flat() };
+    return { statementCount, least, found: (await Promise.all(each)).flat() };
   } finally {
     await served.stop();
     await run.close(database);
@@ -114,7 +114,7 @@ async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   const seconds = run.quick ? 6 : 40;
   if (!tock) return [];
-  const { asked: statementCount, least, found } = await ofTock(run, tock, seconds);
+  const { statementCount, least, found } = await ofTock(run, tock, seconds);
   const peers: Record<string, number[]> = {};
   for (const peer of run.systems) {
     const times = await ofPeer(run, peer, run.quick ? 3 : 10);

@@ -19,15 +19,15 @@ const LONGEST_PAUSE_MS = 30_000;
 
 /** The last printed state of each task, oldest first. It keeps a limited number of tasks. */
 class PrintedStates {
-  readonly #said = new Map<string, string>();
+  readonly #printed = new Map<string, string>();
 
   isNew({ id, state, attempt }: ListedTask): boolean {
     const current = `${state} ${attempt}`;
-    if (this.#said.get(id) === current) return false;
-    this.#said.delete(id);
-    this.#said.set(id, current);
-    const [oldest] = this.#said.keys();
-    if (this.#said.size > MAX_PRINTED && oldest) this.#said.delete(oldest);
+    if (this.#printed.get(id) === current) return false;
+    this.#printed.delete(id);
+    this.#printed.set(id, current);
+    const [oldest] = this.#printed.keys();
+    if (this.#printed.size > MAX_PRINTED && oldest) this.#printed.delete(oldest);
     return true;
   }
 }

@@ -46,7 +46,7 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
             spellcheck={false}
             value={text}
             aria-invalid={refused ? 'true' : undefined}
-            aria-describedby={`${id}-said`}
+            aria-describedby={`${id}-status`}
             onInput={({ currentTarget }) => setText(currentTarget.value)}
           />
         </label>
@@ -54,7 +54,7 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
           Beside payload it may have delay_seconds or run_at, priority (0 to 9), tenant,
           max_attempts, unique_key, concurrency_key, depends_on and more: see the README.
         </p>
-        <div id={`${id}-said`} role="alert">
+        <div id={`${id}-status`} role="alert">
           {refused && (
             <div class="problem">
               <p>

@@ -155,15 +155,15 @@ outcome() {
 
 # Tells it; a result that is refused, as it is too large, is its task's failure.
 tell() {
-  local said
-  said="exit code $code: $(tail -c 1000 "$dir/err" | tr -d '\000')"
+  local message
+  message="exit code $code: $(tail -c 1000 "$dir/err" | tr -d '\000')"
   case $(outcome) in
     lost) log "task $task, attempt $attempt: its lease is lost" && return ;;
     cancelled | stopped) release ;;
     done) complete ;;
     failed)
-      log "task $task, attempt $attempt: $said"
-      fail "$said" "$([[ $code == 65 ]] && echo true || echo false)"
+      log "task $task, attempt $attempt: $message"
+      fail "$message" "$([[ $code == 65 ]] && echo true || echo false)"
       ;;
   esac
   [[ $status == 200 ]] && return

@@ -6,9 +6,9 @@ import type { SerialConnection } from '../../functions/consumers/serial_connecti
 afterEach(() => void vi.useRealTimers());
 
 test.each([
-  ['the last task of a lease is told of soon', 1, 3, 10, 300],
+  ['the last task of a lease is reported soon', 1, 3, 10, 300],
   ['while there are statements enough, so is one of several', 2, 15, 10, 300],
-  ['with few left, it waits for the others of its lease to be told of together', 2, 3, 10, 1000],
+  ['with few left, it waits for the others of its lease to be reported together', 2, 3, 10, 1000],
   ['and not when the time is over as well', 2, 3, 0, 300],
 ])('%s', async (_, tasks, statements, seconds, ms) => {
   vi.useFakeTimers();
