@@ -1,5 +1,5 @@
-# PostgreSQL with pg_cron, and PgBouncer, for `npm start` and `npm test` where a Docker engine runs.
-# It only waits: scripts/stack/container.ts starts the servers in it, as on a machine of its own.
+# PostgreSQL with pg_cron, and PgBouncer, for `npm start` and `npm test` on a machine with Docker. The container only
+# waits: scripts/stack/container.ts starts the servers in it, as on any other machine.
 ARG DEBIAN=trixie
 FROM debian:${DEBIAN}-slim
 ARG POSTGRES=17

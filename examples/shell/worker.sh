@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Works on a queue, one task at a time; run several for more. Needs bash, curl and jq.
+# Runs the tasks of a queue, one at a time; start several workers for more. Needs bash, curl and jq.
 #
 #   TOCK_URL=https://… TOCK_KEY=… ./worker.sh QUEUE COMMAND [ARGUMENT...]
 #
-# COMMAND gets the payload on standard input, as JSON, and TOCK_TASK and TOCK_ATTEMPT in its environment. What it
-# prints is the result: JSON, or else text. It ends with 0 when it is done, with 65 when trying again would not help,
-# and with anything else to be tried again; the error is what it said last. It is stopped when its lease is lost, when
-# somebody cancels its task, and STOP_SECONDS after this worker is told to stop, which gives the task back.
-# UNTIL_EMPTY=1 ends when there is nothing to do. (jq 1.6 rounds numbers beyond a double: send those as text.)
+# COMMAND gets the payload on standard input, as JSON, and TOCK_TASK and TOCK_ATTEMPT in its environment. Its output is
+# the result: JSON, or else text. Exit code 0 completes the task, 65 fails it without another attempt, and any other
+# code fails it with another attempt; the error is the end of standard error. The worker stops COMMAND when its lease
+# is lost, when its task is cancelled, and STOP_SECONDS after a TERM or INT; then it releases the task. With
+# UNTIL_EMPTY=1 the worker ends when no task is left. (jq 1.6 rounds numbers beyond a double: send those as text.)
 set -uo pipefail
 
 (($# >= 2)) || {
@@ -18,7 +18,7 @@ queue=$1
 shift
 command=("$@")
 : "${TOCK_URL:?}" "${TOCK_KEY:?}"
-export -n TOCK_KEY # is not for the command
+export -n TOCK_KEY # COMMAND must not see the key
 lease_seconds=${LEASE_SECONDS:-60}
 stop_seconds=${STOP_SECONDS:-10}
 worker=${WORKER:-$(hostname)-$$}
@@ -30,13 +30,13 @@ trap 'stopping=1' TERM INT
 
 log() { printf '%s %s\n' "$(date -u +%FT%TZ)" "$*" >&2; }
 
-# Sends $dir/body to a path; the answer is in $dir/answer and its status in $status. Whatever may pass (no answer, 429,
-# 5xx) is repeated: a call has its request_id or its lease, so nothing is done twice. No subshell: a signal to all
-# processes, as systemd's, would end it, and nobody would know what was claimed.
+# Sends $dir/body to a path; the answer is in $dir/answer and its status in $status. After no answer, 429 or 5xx it
+# retries: each call has a request_id or a lease, so a retry has no second effect. It does not run in a subshell: a
+# signal to all processes, such as systemd's, would end the subshell, and the claimed lease would be unknown.
 post() {
   local tries
   for ((tries = 1; ; tries++)); do
-    # The key in a file of its own: everybody can read arguments.
+    # The key is in a file, because other users can read a process's arguments.
     status=$(curl -sS --max-time 40 -o "$dir/answer" -w '%{http_code}' \
       -H @<(printf 'authorization: Bearer %s\n' "$TOCK_KEY") -H 'content-type: application/json' \
       --data-binary @"$dir/body" "$TOCK_URL/v1/$1") || status=000
@@ -46,12 +46,12 @@ post() {
   done
 }
 
-# In a file, and not in a variable, which loses what it ends with.
+# Uses a file, because a variable loses trailing newlines.
 body() { jq -n "$@" >"$dir/body"; }
 answer() { jq -r "$1" "$dir/answer"; }
 request_id() { printf '%s-%s-%s' "$worker" "$SECONDS" "$RANDOM$RANDOM$RANDOM"; }
 
-# One task at most: what the claim met is in $state, and the task in $lease, $task and $attempt.
+# Claims one task: $state is the state of the answer; $lease, $task and $attempt are the task's.
 claim() {
   body --arg worker "$worker" --argjson lease "$lease_seconds" --arg id "$(request_id)" \
     --argjson wait "$([[ ${UNTIL_EMPTY-} ]] && echo 0 || echo 5)" \
@@ -61,12 +61,12 @@ claim() {
     answer '[.state // "none", .lease // "none", (.tasks[0]? | .id, .attempt)] | @tsv' 2>/dev/null
   )
   [[ $status == 200 ]] && return
-  log "the claim is answered with $status: $(head -c 1000 "$dir/answer" 2>/dev/null)"
-  # What passes has been waited for, as has an answer that was lost for longer than its lease.
+  log "the claim got status $status: $(head -c 1000 "$dir/answer" 2>/dev/null)"
+  # post() has retried already. 409: the answer was lost for longer than its lease, so claim again.
   [[ $status == 409 ]]
 }
 
-# Keeps the lease alive, in the background; ends the command when it is lost or its task is to be cancelled.
+# Extends the lease in the background. Ends the command when the lease is lost or the task is cancelled.
 heartbeat() {
   local job=$1 why
   dir=$dir/beat
@@ -85,7 +85,7 @@ heartbeat() {
   done
 }
 
-# TERM to a command and what it started, and KILL a second later.
+# Sends TERM to a command and its child processes, and KILL a second later.
 finish() {
   kill -TERM -- "-$1" 2>/dev/null
   sleep 1
@@ -95,7 +95,7 @@ finish() {
 # Runs the command to its end; its exit code is in $code.
 run() {
   local job beats last=
-  set -m # each in a process group of its own, so that it can be ended with all that it starts
+  set -m # each job gets its own process group, so that its child processes can be stopped too
   TOCK_TASK=$task TOCK_ATTEMPT=$attempt "${command[@]}" <"$dir/payload" >"$dir/out" 2>"$dir/err" &
   job=$!
   heartbeat "$job" >/dev/null &
@@ -104,17 +104,17 @@ run() {
   while true; do
     wait "$job" 2>/dev/null
     kill -0 "$job" 2>/dev/null || break
-    # A signal has ended the wait, not the command.
+    # A signal ended the wait, and the command still runs.
     [[ $stopping && ! $last ]] || continue
     set -m
     (trap - EXIT; sleep "$stop_seconds"; touch "$dir/stopped"; finish "$job") >/dev/null &
     last=$!
     set +m
   done
-  # The command's own: a signal may have come as it ended.
+  # The command's exit code: the wait above may have returned that of a signal.
   wait "$job" 2>/dev/null
   code=$?
-  # Whoever ends it does so to the end. KILL, as the first moment of a subshell still has the trap above.
+  # If the heartbeat is ending the command, it finishes that. KILL, because a new subshell still has the trap above.
   [[ -e $dir/beat/why ]] || kill -KILL -- "-$beats" 2>/dev/null
   [[ $last && ! -e $dir/stopped ]] && kill -KILL -- "-$last" 2>/dev/null
   wait "$beats" ${last:+"$last"} 2>/dev/null
@@ -140,7 +140,7 @@ release() {
   post "leases/$lease/release"
 }
 
-# How the command ended, in one word.
+# Prints the outcome of the command: lost, cancelled, done, stopped or failed.
 outcome() {
   if [[ -e $dir/beat/why ]]; then
     cat "$dir/beat/why"
@@ -153,8 +153,8 @@ outcome() {
   fi
 }
 
-# Tells it; a result that is refused, as it is too large, is its task's failure.
-tell() {
+# Reports the outcome. If the result is refused, for example as too large, the task fails.
+report() {
   local message
   message="exit code $code: $(tail -c 1000 "$dir/err" | tr -d '\000')"
   case $(outcome) in
@@ -180,7 +180,7 @@ work() {
   rm -rf -- "$dir/beat" "$dir/stopped"
   jq -c '.tasks[0].payload' "$dir/answer" >"$dir/payload"
   run
-  tell
+  report
 }
 
 while [[ ! $stopping ]]; do
@@ -190,7 +190,7 @@ while [[ ! $stopping ]]; do
   elif [[ ${UNTIL_EMPTY-} && $state =~ ^(empty|paused)$ ]]; then
     break
   elif [[ $state != passing ]]; then
-    # One that waits has done so already.
+    # After `passing`, which means that cancelled tasks were skipped, the next claim follows at once.
     sleep 1 &
     wait $!
   fi
