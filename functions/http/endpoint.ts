@@ -13,6 +13,7 @@ import {
   withBodySlots,
   withSlot,
 } from './concurrency_limits.ts';
+import { readParams, readQuery } from './parameters.ts';
 import { refusal } from './problem.ts';
 import { requestIdOf } from './request_id.ts';
 import { requireKnownKey } from './require_known_key.ts';
@@ -170,40 +171,6 @@ function withoutBatchPrefix(error: unknown, shape: Shape, body: object): unknown
     }
   }
   return error;
-}
-
-/** Refuses a repeated parameter, because no parameter is a list. */
-function readQuery(c: Context<Env>): Record<string, string> {
-  for (const [field, values] of Object.entries(c.req.queries())) {
-    if (values.length > 1)
-      throw refusal(422, `${field}: given ${values.length} times; give it once`, { field });
-    if (values[0]?.includes('\0')) throw refusal(422, `${field}: must not contain NUL`, { field });
-  }
-  return c.req.query();
-}
-
-/** Refuses NUL and invalid UTF-8, which Hono passes on. */
-function readParams(c: Context<Env>): Record<string, string> {
-  const params: Record<string, string> = c.req.param();
-  for (const [field, value] of Object.entries(params)) {
-    if (value.includes('\0')) throw refusal(422, `${field}: must not contain NUL`, { field });
-  }
-  const segments = c.req.path.split('/');
-  for (const [index, name] of c.req.routePath.split('/').entries()) {
-    const field = name.startsWith(':') ? name.slice(1) : null;
-    if (field && !isUtf8(segments[index] ?? ''))
-      throw refusal(422, `${field}: must be UTF-8`, { field });
-  }
-  return params;
-}
-
-function isUtf8(encoded: string): boolean {
-  try {
-    decodeURIComponent(encoded);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
