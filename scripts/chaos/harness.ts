@@ -105,6 +105,17 @@ async function drain({ stack, ledger }: Chaos, client: pg.Client, seconds: numbe
   }
 }
 
+const failedJobs =
+  'select tock.run_maintenance(d.name), d.name from tock.maintenance_jobs d where d.failures > 0';
+
+/** Runs each job again whose last run met a fault. A job that still fails without load is for the checks to report. */
+async function rerunFailedJobs(client: pg.Client): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    if ((await client.query(failedJobs)).rows.length === 0) return;
+    await pause(250);
+  }
+}
+
 /** The faults that are possible on this machine; some need pg_cron or a pooler. */
 const possible = (plan: Fault[], { host }: ChaosStack) =>
   plan.filter(
@@ -230,6 +241,7 @@ export async function run(options: Options): Promise<Difference[]> {
       `  ${requests.size} tasks were requested, ${stored.size} were stored, ${claims.length} claims and ${ends.length} ends were recorded.`,
     );
     await dropHistory(chaos, client, MAX_RUNS);
+    await rerunFailedJobs(client);
     await check(chaos, client);
     if (soak && seconds >= 5 * soak)
       for (const { kind, task, detail } of checkResources(samples))

@@ -177,6 +177,15 @@ test('the metrics and labels that the dashboard and the alerts use exist', async
     (expr) => expr.match(/\btock_[a-z_]+/g) ?? [],
   );
   expect(named.filter((name) => !known.has(name))).toEqual([]);
+  const samples = [...families.values()].flatMap((one) => one.samples);
+  const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
+  const grouped = [...queries, ...rules.map(({ expr }) => expr)].flatMap((expr) =>
+    [...expr.matchAll(/\b(?:by|on|without|ignoring) ?\(([^)]*)\)/g)].flatMap(([, list]) =>
+      (list as string).split(/, ?/),
+    ),
+  );
+  expect(grouped.length).toBeGreaterThan(3);
+  expect(grouped.filter((label) => !labels.has(label))).toEqual([]);
   for (const { alert, annotations } of rules) {
     expect(annotations.runbook, alert).toContain('tock doctor');
     expect(annotations.summary, alert).toBeTruthy();
