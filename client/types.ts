@@ -13,7 +13,7 @@ export type Task = Answer<'GET /v1/tasks/{id}'>;
 export type Run = Task['runs'][number];
 export type TaskState = Task['state'];
 
-/** Options of a task, as the README describes them. Instants are ISO 8601. */
+/** Options of a task, as docs/guides/task-options.md describes them. Instants are ISO 8601. */
 export type TaskOptions = NonNullFields<Omit<WireTask, 'payload'>>;
 export type Backoff = NonNullable<TaskOptions['backoff']>;
 export type NewTask<P = unknown> = TaskOptions & { payload: P };

@@ -10,9 +10,9 @@ export const slow = [
   // Quick runs use the browser only in dashboard/pages, and workerd only in worker/worker.
   'test/dashboard/{actions,diagnoses,edges}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
-  'test/client/{bundle,kills,leases,readme}.test.ts',
-  'test/consumers/{alarm,alarm-cycle,drain,readme,worker}.test.ts',
-  'test/push/{drain,readme,workerd}.test.ts',
+  'test/client/{bundle,guide,kills,leases}.test.ts',
+  'test/consumers/{alarm,alarm-cycle,drain,guide,worker}.test.ts',
+  'test/push/{drain,guide,workerd}.test.ts',
   'test/docs/{deploy,seeds,supply}.test.ts',
   'test/cli/{export,migrate,migrate-refusals,migrate-together,package,tls,work}.test.ts',
   'test/http/claim-state.test.ts',

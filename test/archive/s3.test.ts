@@ -52,11 +52,10 @@ async function fetched(): Promise<void> {
   }
 }
 
-/** The README's queries, with the folder instead of the bucket. */
+/** The page's queries, with the folder instead of the bucket. */
 function queries(): string[] {
-  const [, section = ''] = readFileSync(join(checkout, 'README.md'), 'utf8').split('## Archive\n');
-  const [part = ''] = section.split('\n## ');
-  return [...part.matchAll(/```sql\n([^`]*)```/g)].map(([, sql]) =>
+  const page = readFileSync(join(checkout, 'docs/operating/archive.md'), 'utf8');
+  return [...page.matchAll(/```sql\n([^`]*)```/g)].map(([, sql]) =>
     (sql as string).replaceAll('s3://bucket/folder', folder),
   );
 }
@@ -73,7 +72,7 @@ test('an S3-compatible server stores the archive and returns it exactly', async 
   expect(body.tasks).toHaveLength(50);
 });
 
-test("DuckDB reads the files with the README's queries", async () => {
+test('DuckDB reads the files with the queries of docs/operating/archive.md', async () => {
   await fetched();
   const duck = await (await DuckDBInstance.create()).connect();
   const [counted = '', tasks = ''] = queries();

@@ -25,15 +25,16 @@ async function serve(code: string, texts: Record<string, string>, path: string):
   return worker.url;
 }
 
-test("the client's bundle has only its own files, and is as small as the README says", async () => {
+test("the client's bundle has only its own files, and is as small as the guide says", async () => {
   const made = await clientBundle("export { createTock } from 'tock/client';");
   process.stdout.write(`The client: ${made.bytes} bytes, ${made.compressed} compressed.\n`);
   expect(made.imports).toEqual([]);
   for (const input of made.inputs) expect(input).toMatch(/^(client\/|<stdin>$)/);
   expect(made.code).not.toMatch(/\b(process|Buffer|require|global|node:\w+)\b/);
   const [, expected = '0'] =
-    /(\d+) kB compressed, no dependency/.exec(readFileSync(join(checkout, 'README.md'), 'utf8')) ??
-    [];
+    /(\d+) kB compressed, no dependency/.exec(
+      readFileSync(join(checkout, 'docs/guides/workers.md'), 'utf8'),
+    ) ?? [];
   expect(Math.ceil(made.compressed / 1000)).toBe(Number(expected));
 });
 

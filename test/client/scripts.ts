@@ -4,26 +4,27 @@ import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { clientBundle } from './bundle.ts';
 
-/** The text of the README's script that imports `entry`. */
-function script(entry: string): string {
-  const page = readFileSync(join(checkout, 'README.md'), 'utf8');
-  const all = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text);
+/** The text of the page's first script that imports `entry`. */
+function script(page: string, entry: string): string {
+  const markdown = readFileSync(join(checkout, page), 'utf8');
+  const all = [...markdown.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text);
   const found = all.find((text) => text.includes(`'${entry}'`));
-  if (!found) throw new Error(`The README has no script with ${entry}.`);
+  if (!found) throw new Error(`${page} has no script with ${entry}.`);
   return found.replace("'pg'", `'${import.meta.resolve('pg')}'`);
 }
 
 export type Running = { child: ChildProcess; out(): string; ended: Promise<number | null> };
 
-/** Starts the README's script that imports `entry` as a process, with this command. */
+/** Starts the page's script that imports `entry` as a process, with this command. */
 export async function startScript(
+  page: string,
   entry: string,
   folder: string,
   env: Record<string, string>,
   [program = '', ...args]: string[] = [process.execPath],
 ): Promise<Running> {
-  const file = join(folder, `${entry.replaceAll('/', '-')}.mjs`);
-  writeFileSync(file, (await clientBundle(script(entry))).code);
+  const file = join(folder, `${`${page}-${entry}`.replaceAll('/', '-')}.mjs`);
+  writeFileSync(file, (await clientBundle(script(page, entry))).code);
   const child = spawn(program, [...args, file], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -21,8 +21,10 @@ function findings(): string[] {
   ] as string[];
 }
 
-test("the README's table has exactly the doctor's findings", () => {
-  const [, table = ''] = read('README.md').split('| finding | severity | when, and what to do |\n');
+test("the table of docs/operating/doctor.md has exactly the doctor's findings", () => {
+  const [, table = ''] = read('docs/operating/doctor.md').split(
+    '| finding | severity | when, and what to do |\n',
+  );
   const listed = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
   const found = findings();
   expect(found.length).toBeGreaterThan(40);

@@ -11,15 +11,15 @@ import { anyPort } from '../../scripts/stack/ports.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { claimToPush } from './receiver.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'tock-readme-push-'));
+const folder = mkdtempSync(join(tmpdir(), 'tock-guide-push-'));
 let child: ChildProcess | undefined;
 afterAll(() => {
   child?.kill();
   rmSync(folder, { recursive: true });
 });
 
-test("the README's receiver accepts only requests that its secret has signed", async () => {
-  const page = readFileSync(join(checkout, 'README.md'), 'utf8');
+test("the guide's receiver accepts only requests that its secret has signed", async () => {
+  const page = readFileSync(join(checkout, 'docs/guides/push.md'), 'utf8');
   const [, script = ''] = /```js\n(import [^`]*?standardwebhooks[^`]*?)```/.exec(page) ?? [];
   const file = join(folder, 'receiver.mjs');
   writeFileSync(

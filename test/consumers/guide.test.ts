@@ -11,26 +11,25 @@ import { conditionTimeout } from '../timeout.ts';
 import { serveBundle } from '../worker/workerd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tock-consumer-'));
-const page = readFileSync(join(checkout, 'README.md'), 'utf8');
+const page = readFileSync(join(checkout, 'docs/guides/consumers.md'), 'utf8');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** The code block in this language that contains the word, from the README's section on consumers. */
+/** The guide's code block in this language that contains the word. */
 function block(language: string, word: string): string {
-  const section = page.slice(page.indexOf('\n## Write a consumer'));
-  for (const [, text = ''] of section.matchAll(
+  for (const [, text = ''] of page.matchAll(
     new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'),
   ))
     if (text.includes(word)) return text;
-  throw new Error(`The README has no ${language} with ${word}.`);
+  throw new Error(`The guide has no ${language} with ${word}.`);
 }
 
-test("wrangler.toml has the README's lines for the alarm as comments", () => {
+test("wrangler.toml has the guide's lines for the alarm as comments", () => {
   const lines = block('toml', 'ALARM').split('\n').filter(Boolean);
   const own = readFileSync(join(checkout, 'wrangler.toml'), 'utf8');
   expect(own).toContain(lines.map((line) => `# ${line}\n`).join(''));
 });
 
-/** Creates the folder that the README describes, with this checkout in place of the package, and bundles it. */
+/** Creates the folder that the guide describes, with this checkout in place of the package, and bundles it. */
 async function bundled(): Promise<string> {
   mkdirSync(join(folder, 'src'));
   writeFileSync(join(folder, 'src', 'index.ts'), block('ts', 'tock/worker'));
@@ -47,7 +46,7 @@ async function bundled(): Promise<string> {
   return readFileSync(join(folder, 'out', 'index.js'), 'utf8');
 }
 
-test("the README's consumer runs with only the files that the README shows", async () => {
+test("the guide's consumer runs with only the files that the guide shows", async () => {
   const sent: unknown[] = [];
   const relay = createServer(async (request, response) => {
     let body = '';

@@ -8,7 +8,7 @@ import { conditionTimeout } from '../timeout.ts';
 import { commandOf, runtimes } from './runtimes.ts';
 import { startScript } from './scripts.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'tock-readme-'));
+const folder = mkdtempSync(join(tmpdir(), 'tock-guide-'));
 let db: Database;
 let server: ServedApp;
 let key: string;
@@ -27,8 +27,9 @@ afterAll(async () => {
   await db.drop();
 });
 
-const start = (entry: string, command?: string[]) =>
+const start = (page: string, entry: string, command?: string[]) =>
   startScript(
+    page,
     entry,
     folder,
     { TOCK_URL: server.url, TOCK_KEY: key, DATABASE_URL: db.url },
@@ -36,7 +37,7 @@ const start = (entry: string, command?: string[]) =>
   );
 
 async function works(command?: string[]): Promise<void> {
-  const { child, out, ended } = await start('tock/client/node', command);
+  const { child, out, ended } = await start('docs/guides/workers.md', 'tock/client/node', command);
   await vi.waitUntil(() => out().includes('to bob@b.example: Later\n'), {
     timeout: conditionTimeout,
   });
@@ -49,17 +50,24 @@ async function works(command?: string[]): Promise<void> {
   expect(counts).toBe('{ done: 2, failed: 0, released: 0, cancelled: 0, lost: 0 }');
 }
 
-test("the README's worker does the tasks that it enqueues, and ends on SIGTERM", () => works());
+test("the guide's worker does the tasks that it enqueues, and ends on SIGTERM", () => works());
+
+test("the README's worker does the task that it enqueues", async () => {
+  const { child, out, ended } = await start('README.md', 'tock/client/node');
+  await vi.waitUntil(() => out() === 'to ann@a.example: Hello\n', { timeout: conditionTimeout });
+  child.kill('SIGTERM');
+  expect(await ended).toBe(0);
+});
 
 const linux = process.platform === 'linux' && process.arch === 'x64';
 for (const name of Object.keys(runtimes)) {
-  test(`the README's worker runs in ${name}`, async ({ skip }) => {
+  test(`the guide's worker runs in ${name}`, async ({ skip }) => {
     skip(!linux, 'It is fetched for Linux on x64 only.');
     await works(await commandOf(name));
   });
 }
 
-test("the README's worker with transactions handles each order once", async () => {
+test("the guide's worker with transactions handles each order once", async () => {
   const owner = await db.connect();
   const admin = await db.connect(db.superUrl);
   await admin.query(
@@ -68,15 +76,15 @@ test("the README's worker with transactions handles each order once", async () =
   await owner.query(
     `select tock.enqueue('orders', '[{"payload": {"id": 7}}, {"payload": {"id": 8}}]')`,
   );
-  const { out, ended } = await start('tock/client/sql');
+  const { out, ended } = await start('docs/guides/transactions.md', 'tock/client/sql');
   expect(await ended).toBe(0);
   expect(out()).toBe('2\n');
   const { rows } = await admin.query('select order_id from shop.invoices order by 1');
   expect(rows).toEqual([{ order_id: 7 }, { order_id: 8 }]);
 });
 
-test("the README's unit test passes", async () => {
-  const { out, ended } = await start('tock/client/testing');
+test("the guide's unit test passes", async () => {
+  const { out, ended } = await start('docs/guides/testing.md', 'tock/client/testing');
   expect(await ended).toBe(0);
   expect(out()).toBe("[ 'ann' ]\n");
 });
