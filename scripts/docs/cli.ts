@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { program } from '../../cli/program.ts';
+
+/** All commands without subcommands, each with the words that a user types. */
+function commands(of: Command, path: string): { typed: string; command: Command }[] {
+  return of.commands.flatMap((command) => {
+    const typed = `${path} ${command.name()}`;
+    return command.commands.length > 0 ? commands(command, typed) : [{ typed, command }];
+  });
+}
+
+/** The commands with their arguments and options, from the program itself. */
+export function commandReference(): string {
+  return commands(program(), 'tock')
+    .map(({ typed, command }) => {
+      const parameters = command.registeredArguments.map(({ name, required, variadic }) => {
+        const word = `${name()}${variadic ? '...' : ''}`;
+        return required ? `<${word}>` : `[${word}]`;
+      });
+      const rows = [
+        ...command.registeredArguments.map(({ name, description }) => [name(), description]),
+        ...command.options.filter(({ hidden }) => !hidden).map(({ flags, description }) => [flags, description]),
+      ];
+      const table = rows.map(([flag, text]) => `| \`${flag}\` | ${text?.replaceAll('|', '\\|')} |`);
+      return [
+        `### ${typed}`,
+        `\`${[typed, ...parameters].join(' ')}\`: ${command.description()}`,
+        ...(rows.length > 0 ? [`| | |\n|---|---|\n${table.join('\n')}`] : []),
+      ].join('\n\n');
+    })
+    .join('\n\n');
+}
