@@ -1,4 +1,4 @@
-import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { unlimitedAnswers } from '../database/connect.ts';
 import type { Connect } from '../database/types.ts';
@@ -13,11 +13,12 @@ import {
   withBodySlots,
   withSlot,
 } from './concurrency_limits.ts';
+import { document, type Tag } from './document.ts';
 import { readParams, readQuery } from './parameters.ts';
 import { refusal } from './problem.ts';
 import { requestIdOf } from './request_id.ts';
 import { requireKnownKey } from './require_known_key.ts';
-import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
+import { noQuery, repeatHeaders } from './schemas.ts';
 import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 
@@ -56,9 +57,15 @@ export type Endpoint<
 > = {
   method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   path: string;
+  /** The route's name in generated clients: a verb and its object in camelCase. */
+  operationId: string;
+  tag: Tag;
+  /** What the call does: a phrase without a full stop. */
   summary: string;
-  /** Details beyond the summary. */
+  /** Details beyond the summary: sentences. */
   description?: string;
+  /** What the answer has: a sentence. */
+  returns: string;
   params: P;
   /** Parameters of the query string; use inQuery() for numbers. Default: none. */
   query?: Q;
@@ -91,6 +98,8 @@ export type Endpoint<
     call: Call<z.output<P>, z.output<B>, z.output<Q>>,
     run: (statement: string, values: unknown[]) => Promise<string | null>,
   ): Promise<string | null>;
+  /** Describes refusals of this route that are not `none`. */
+  refused?: { 404?: string; 409?: string; 503?: string };
   /** Builds the answer's JSON from the statement's JSON and the bindings. */
   finish?(body: string, env: Bindings): Promise<string>;
   /** The answer's media type. Default: JSON. */
@@ -109,45 +118,6 @@ type Shape = { body?: z.ZodType; batchKey?: string };
 const isLarge = (value: unknown) => typeof value === 'string' && value.length > 1_000_000;
 
 const emptyBody = { text: '{}', json: {} };
-
-/** The content of a route in the OpenAPI document. */
-export function json(schema: z.ZodType, media = 'application/json') {
-  return { content: { [media]: { schema } } };
-}
-
-type Route = Omit<RouteConfig, 'responses'> & {
-  responses: Record<number, RouteConfig['responses'][number]>;
-};
-
-/** A route's entry in the OpenAPI document, including the problem answer. */
-export function documented(route: Route): Route & { getRoutingPath(): string } {
-  const content = { 'application/problem+json': { schema: problemSchema } };
-  const responses = {
-    ...route.responses,
-    default: { description: 'A problem (RFC 9457)', content },
-  };
-  return createRoute({ ...route, responses });
-}
-
-function document<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
-  endpoint: Endpoint<P, B, Q>,
-) {
-  const { method, path, summary, params, query, body, needsBody, answer, status = 200 } = endpoint;
-  return documented({
-    method,
-    path,
-    summary,
-    ...(endpoint.description && { description: endpoint.description }),
-    security: [{ key: [] }],
-    request: {
-      params,
-      ...(query && { query }),
-      ...(endpoint.repeatable && { headers: repeatHeaders }),
-      ...(body && { body: { ...json(body), required: needsBody ?? false } }),
-    },
-    responses: { [status]: { description: summary, ...json(answer, endpoint.media) } },
-  });
-}
 
 function isBatch({ batchKey }: Shape, body: object): boolean {
   return batchKey !== undefined && Object.hasOwn(body, batchKey);

@@ -9,31 +9,86 @@ import * as s from '../http/schemas.ts';
 import { checkTarget, checkTargets } from '../push/guard.ts';
 
 const options = {
-  payload: s.anything.optional(),
-  delay_seconds: s.seconds.nullish(),
-  run_at: s.instant.nullish(),
+  payload: s.anything
+    .optional()
+    .describe('Any JSON, up to `max_payload_bytes` of the queue. Default: null.'),
+  delay_seconds: s.seconds.nullish().describe('The task is due after this time. Default: 0.'),
+  run_at: s.instant.nullish().describe('The task is due at this instant. Default: now.'),
   priority: s.priority.nullish(),
-  tenant: s.text(200).nullish(),
-  max_attempts: s.whole(1, 1000).nullish(),
-  concurrency_key: s.text(200).nullish(),
-  expires_at: s.instant.nullish(),
-  expires_in_seconds: s.seconds.nullish(),
-  timeout_seconds: s.timeoutSeconds.nullish(),
-  unique_key: s.text(500).nullish(),
-  unique_policy: s.word('pending', 'unfinished', 'period').nullish(),
-  unique_seconds: s.number(1, 31_536_000).nullish(),
-  on_conflict: s.word('keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun').nullish(),
-  debounce_max_seconds: s.number(0, 31_536_000).nullish(),
-  changed_at: s.instant.nullish(),
-  backoff: s.backoff.partial().nullish(),
-  name: s.text(200).nullish(),
-  depends_on: s.parents.nullish(),
-  on_parent_failure: s.word('cancel', 'run', 'wait').nullish(),
-  include_results: s.flag.nullish(),
-  parent: s.id.nullish(),
+  tenant: s
+    .text(200)
+    .nullish()
+    .describe('The customer that the task belongs to. A key for one tenant fills it in.'),
+  max_attempts: s
+    .whole(1, 1000)
+    .nullish()
+    .describe('The task is dead after this many failed attempts. Default: that of the queue.'),
+  concurrency_key: s
+    .text(200)
+    .nullish()
+    .describe('A key with a limit on how many tasks of the queue run at once. The default limit is 1.'),
+  expires_at: s.instant.nullish().describe('The task does not start after this instant.'),
+  expires_in_seconds: s.seconds
+    .nullish()
+    .describe('The task does not start later than this after it is due.'),
+  timeout_seconds: s.timeoutSeconds
+    .nullish()
+    .describe('A run fails after this time. Default: that of the queue.'),
+  unique_key: s
+    .text(500)
+    .nullish()
+    .describe('A key that one task of the queue has at a time. `on_conflict` rules over a newer task.'),
+  unique_policy: s
+    .word('pending', 'unfinished', 'period')
+    .nullish()
+    .describe(
+      'How long the task has its unique key: until it starts, until it ends, or for `unique_seconds` and until it ends. Default: `unfinished` if `on_conflict` is `keep`, otherwise `pending`.',
+    ),
+  unique_seconds: s
+    .number(1, 31_536_000)
+    .nullish()
+    .describe('The period of `unique_policy` `period` and of `on_conflict` `throttle`.'),
+  on_conflict: s
+    .word('keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun')
+    .nullish()
+    .describe(
+      'What a newer task does while another has the unique key. `keep` changes nothing. `replace` and `merge` change the payload. `debounce` also puts the task off. `throttle` adds one task for each period. `rerun` adds one task after a running one. Default: `keep`.',
+    ),
+  debounce_max_seconds: s
+    .number(0, 31_536_000)
+    .nullish()
+    .describe('`debounce` puts a task off by at most this much after the first call.'),
+  changed_at: s.instant
+    .nullish()
+    .describe('The version of what the task is about. A call that is not newer changes nothing.'),
+  backoff: s.backoff
+    .partial()
+    .nullish()
+    .describe('How long the task waits after a failure. Omitted fields follow the queue.'),
+  name: s
+    .text(200)
+    .nullish()
+    .describe('The name by which `depends_on` of other tasks in the call refers to the task.'),
+  depends_on: s.parents
+    .nullish()
+    .describe(
+      'The parents: the task waits until they are done. `*` stands for all tasks before it in the call.',
+    ),
+  on_parent_failure: s
+    .word('cancel', 'run', 'wait')
+    .nullish()
+    .describe(
+      'What happens if a parent does not become done. `wait` waits for its rerun. Default: `cancel`.',
+    ),
+  include_results: s.flag
+    .nullish()
+    .describe('The payload becomes {payload, parents}, with the results of the parents.'),
+  parent: s.id
+    .nullish()
+    .describe('The task that this one is a part of. The option only records the relation.'),
   pipeline: s.pipeline.nullish(),
-  headers: s.headers,
-  push_url: s.url.nullish(),
+  headers: s.headers.describe('Headers that claims return and pushes send, such as traceparent.'),
+  push_url: s.url.nullish().describe('In a queue with push, the endpoint of this task.'),
 };
 
 export const task = s
@@ -43,23 +98,31 @@ export const task = s
 const single = s
   .options({ ...options, request_id: s.requestId.nullish() }, 'tasks')
   .refine(...s.oneTime);
-const batch = s.options({ tasks: s.list(task, 0), request_id: s.requestId.nullish() });
+const batch = s.options({
+  tasks: s.list(task, 0).describe('The tasks. The call adds all or none.'),
+  request_id: s.requestId.nullish(),
+});
 
 const moment = s.moment.nullable();
-const progress = { progress: z.number().nullable(), note: z.string().nullable() };
+const progress = {
+  progress: z.number().nullable().describe('The last reported progress, 0 to 100.'),
+  note: z.string().nullable().describe('The last reported note.'),
+};
 const run = z.strictObject({
   id: s.id,
   queue: s.queueName,
-  attempt: s.count,
-  state: z.string(),
-  worker: z.string().nullable(),
-  started_at: moment,
-  leased_until: moment,
+  attempt: s.count.describe('The number of the attempt, from 1.'),
+  state: z
+    .string()
+    .describe('How the run ended (done, failed, lost, cancelled and others), or its present state.'),
+  worker: z.string().nullable().describe('The worker that claimed the run.'),
+  started_at: moment.describe('When the worker claimed the run.'),
+  leased_until: moment.describe('The deadline of its lease.'),
   ended_at: moment,
-  cancel_requested: s.flag,
+  cancel_requested: s.flag.describe('Whether a cancel reached the run while it was running.'),
   ...progress,
-  result: s.anything,
-  error: s.anything,
+  result: s.anything.describe('The result; above 4,096 bytes {"shortened": true}.'),
+  error: s.anything.describe('The error; above 4,096 bytes its name and the start of its message.'),
 });
 const taskAnswer = z.strictObject({
   id: s.id,
@@ -67,27 +130,32 @@ const taskAnswer = z.strictObject({
   state: s.taskState,
   priority: s.count,
   tenant: z.string().nullable(),
-  attempt: s.count,
+  attempt: s.count.describe('The number of the newest attempt, from 1. A waiting task shows its next attempt.'),
   max_attempts: s.count,
-  lost: s.count,
+  lost: s.count.describe('The number of lost runs.'),
   created_at: s.moment,
-  run_at: moment,
+  run_at: moment.describe('When a waiting task is due.'),
   ended_at: moment,
-  payload: s.anything,
-  result: s.anything,
-  error: s.anything,
-  options: z.record(z.string(), z.unknown()).nullable(),
+  payload: s.anything.describe('The payload of the newest run.'),
+  result: s.anything.describe('What the worker returned.'),
+  error: s.anything.describe('The error of the newest run.'),
+  options: z
+    .record(z.string(), z.unknown())
+    .nullable()
+    .describe('The options that the task keeps. Null without one.'),
   ...progress,
-  runs: z.array(run),
-  rerun_of: s.id.nullable(),
-  reruns: z.array(
-    z.strictObject({
-      id: s.id,
-      kind: z.enum(['rerun', 'redrive']),
-      reason: z.string().nullable(),
-      created_at: s.moment,
-    }),
-  ),
+  runs: z.array(run).describe('All runs, in order.'),
+  rerun_of: s.id.nullable().describe('The task that this one is a rerun of.'),
+  reruns: z
+    .array(
+      z.strictObject({
+        id: s.id,
+        kind: z.enum(['rerun', 'redrive']),
+        reason: z.string().nullable(),
+        created_at: s.moment,
+      }),
+    )
+    .describe('The reruns of this task, in order.'),
 });
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
@@ -133,9 +201,12 @@ export function tasks(app: App, connect: Connect): void {
     method: 'post',
     path: '/v1/queues/{queue}/tasks',
     share: 'enqueues',
+    operationId: 'enqueueTasks',
+    tag: 'Tasks',
     summary: 'Enqueue one task, or up to 10,000 in one transaction',
     description:
-      "A valid traceparent among the request's headers is stored, with its tracestate and baggage, in the headers of each task without its own traceparent; see TOCK_TRACE.",
+      'The first use of a name creates the queue, with the defaults of `*`. If the request has a valid `traceparent` header, its tasks keep it, with `tracestate` and `baggage`. A task with a `traceparent` of its own keeps that one. The variable TOCK_TRACE of the Worker decides: only sampled traces (default), `all` or `off`.',
+    returns: 'The ids of the tasks, in the order of the request.',
     params: s.queueParams,
     body: z.union([batch, single]),
     batchKey: 'tasks',
@@ -161,18 +232,30 @@ export function tasks(app: App, connect: Connect): void {
       requestId,
       ...(trace ? [JSON.stringify(trace)] : []),
     ],
-    answer: z.strictObject({ ids: z.array(s.id) }),
+    answer: z.strictObject({
+      ids: z
+        .array(s.id)
+        .describe('The ids, in order. For a unique key, the id of the task that now has it.'),
+    }),
     status: 201,
   });
 
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks/{id}',
-    summary: 'A task and its runs: at once, or when it has ended, after at most wait_seconds',
+    operationId: 'getTask',
+    tag: 'Tasks',
+    summary: 'Get a task and its runs, or wait for its end',
     description:
-      'Returns the task when it has ended (done, dead, cancelled, expired) or when the time is up. The call polls every 20 ms at first, then after each tenth of the time waited so far.',
-    params: z.strictObject({ id: s.id }),
-    query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
+      'With `wait_seconds` the call returns once the task has ended (done, dead, cancelled or expired), or when the time is up. The call polls every 20 ms at first, then after each tenth of the time that it has waited.',
+    returns: 'The task, as it is at the end of the call.',
+    params: z.strictObject({ id: s.taskId }),
+    query: s.options({
+      wait_seconds: s
+        .inQuery(s.waitSeconds)
+        .optional()
+        .describe('How many seconds the call waits for the end of the task. Default: 0.'),
+    }),
     // While the task has not ended, only the last poll reads more than its state.
     statement: (env) => (openStore(env) ? { ...taskStatement, key: archivedToo } : taskStatement),
     values: ({ params, env }, last) => [params.id, last, ...(openStore(env) ? ['[]', []] : [])],
