@@ -11,15 +11,24 @@ function commands(of: Command, path: string): { typed: string; command: Command 
 
 /** The commands with their arguments and options, from the program itself. */
 export function commandReference(): string {
-  return commands(program(), 'tock')
+  const all = commands(program(), 'tock');
+  const index = all.map(
+    ({ typed, command }) =>
+      `| [\`${typed}\`](#${typed.replaceAll(' ', '-')}) | ${command.description()} |`,
+  );
+  const details = all
     .map(({ typed, command }) => {
-      const parameters = command.registeredArguments.map(({ name, required, variadic }) => {
-        const word = `${name()}${variadic ? '...' : ''}`;
-        return required ? `<${word}>` : `[${word}]`;
+      const parameters = command.registeredArguments.map((argument) => {
+        const word = `${argument.name()}${argument.variadic ? '...' : ''}`;
+        return argument.required ? `<${word}>` : `[${word}]`;
       });
       const rows = [
-        ...command.registeredArguments.map(({ name, description }) => [name(), description]),
-        ...command.options.filter(({ hidden }) => !hidden).map(({ flags, description }) => [flags, description]),
+        ...command.registeredArguments
+          .filter(({ description }) => description)
+          .map((argument) => [argument.name(), argument.description]),
+        ...command.options
+          .filter(({ hidden }) => !hidden)
+          .map(({ flags, description }) => [flags, description]),
       ];
       const table = rows.map(([flag, text]) => `| \`${flag}\` | ${text?.replaceAll('|', '\\|')} |`);
       return [
@@ -29,4 +38,5 @@ export function commandReference(): string {
       ].join('\n\n');
     })
     .join('\n\n');
+  return `| command | what it does |\n|---|---|\n${index.join('\n')}\n\n${details}`;
 }

@@ -19,7 +19,13 @@ type Operation = {
   tags: string[];
   summary: string;
   description?: string;
-  parameters?: { in: string; name: string; required?: boolean; description?: string; schema: Schema }[];
+  parameters?: {
+    in: string;
+    name: string;
+    required?: boolean;
+    description?: string;
+    schema: Schema;
+  }[];
   requestBody?: Content;
   responses: Record<string, Content & { description?: string }>;
 };
@@ -60,21 +66,32 @@ function rowsOf(schema: Schema, path = ''): string[] {
 }
 
 const tableOf = (rows: string[], kind: string) =>
-  rows.length === 0 ? [] : [`| ${kind} | type | always | meaning |\n|---|---|---|---|\n${rows.join('\n')}`];
+  rows.length === 0
+    ? []
+    : [
+        `| ${kind} | type | ${kind.endsWith('answer') ? 'always' : 'required'} | meaning |\n|---|---|---|---|\n${rows.join('\n')}`,
+      ];
 
 const schemaOf = ({ content }: Content) => Object.values(content ?? {})[0]?.schema ?? {};
 const route = (method: string, path: string) =>
   `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
 const anchor = (title: string) =>
-  title.toLowerCase().replaceAll(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-');
+  title
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-');
 
-function operation(title: string, { summary, description, parameters = [], requestBody, responses }: Operation): string {
+function operation(
+  title: string,
+  { summary, description, parameters = [], requestBody, responses }: Operation,
+): string {
   const inputs = parameters.map(
     (one) =>
       `| \`${one.name}\` (${one.in}) | ${cell(typeOf(one.schema))} | ${one.required ? 'yes' : ''} | ${cell(one.description)} |`,
   );
   const body = requestBody ? rowsOf(schemaOf(requestBody)) : [];
-  const [status = '200', answer = {}] = Object.entries(responses).find(([code]) => /^2/.test(code)) ?? [];
+  const [status = '200', answer = {}] =
+    Object.entries(responses).find(([code]) => /^2/.test(code)) ?? [];
   return [
     `#### ${title}`,
     `${summary}.${description ? ` ${description}` : ''}`,
@@ -96,7 +113,9 @@ export async function httpReference(): Promise<string> {
   );
   const chapters = document.tags.map(({ name, description }) => {
     const own = all.filter(({ one }) => one.tags.includes(name));
-    const index = own.map(({ title, one }) => `| [\`${title}\`](#${anchor(title)}) | ${cell(one.summary)} |`);
+    const index = own.map(
+      ({ title, one }) => `| [\`${title}\`](#${anchor(title)}) | ${cell(one.summary)} |`,
+    );
     return [
       `### ${name}`,
       description,
@@ -105,7 +124,11 @@ export async function httpReference(): Promise<string> {
     ].join('\n\n');
   });
   const shared = Object.entries(document.components.schemas).map(([name, schema]) =>
-    [`### ${name}`, ...(schema.description ? [schema.description] : []), ...tableOf(rowsOf(schema), 'field')].join('\n\n'),
+    [
+      `### ${name}`,
+      ...(schema.description ? [schema.description] : []),
+      ...tableOf(rowsOf(schema), 'field'),
+    ].join('\n\n'),
   );
   return [...chapters, '## Shared objects', ...shared].join('\n\n');
 }

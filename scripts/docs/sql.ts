@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { checkout } from '../stack/paths.ts';
 
 const callers = ['tock_producer', 'tock_worker', 'tock_admin'];
-const entry = /^function tock\.(\w+)\((.*)\)\n {2}returns (.*)\n(?: {2}-- (.*)\n)?(?: {2}-- for (.*)\n)?/gm;
+const entry =
+  /^function tock\.(\w+)\((.*)\)\n {2}returns (.*)\n(?: {2}-- (.*)\n)?(?: {2}-- for (.*)\n)?/gm;
 
 /** Types in the words of PostgreSQL's documentation, as short as they can be. */
 const short = (text: string) =>
@@ -31,9 +32,12 @@ export function sqlReference(): string {
       return may.length === 0 ? [] : [{ name, parameters, returns, comment, may }];
     },
   );
-  return verbs
-    .map(
-      ({ name, parameters, returns, comment, may }) => `### ${name}
+  const index = verbs.map(
+    ({ name, comment }) =>
+      `| [\`${name}\`](#${name}) | ${comment.split(/(?<=[.;]) /)[0]?.replace(/;$/, '.')} |`,
+  );
+  const details = verbs.map(
+    ({ name, parameters, returns, comment, may }) => `### ${name}
 
 \`\`\`text
 ${short(signature(name, parameters, returns))}
@@ -42,6 +46,6 @@ ${short(signature(name, parameters, returns))}
 ${comment.replaceAll(/[{}<>|]/g, (sign) => (sign === '|' ? sign : sign === '<' ? '&lt;' : sign))}
 
 For ${may.map((role) => `\`${role}\``).join(', ')}.`,
-    )
-    .join('\n\n');
+  );
+  return `| function | what it does |\n|---|---|\n${index.join('\n')}\n\n${details.join('\n\n')}`;
 }
