@@ -18,7 +18,7 @@ export type ServedApp = {
 };
 
 /** The real app on a Node server. */
-export async function serveApp(db: Database): Promise<ServedApp> {
+export async function serveApp(db: Database, env: Record<string, string> = {}): Promise<ServedApp> {
   const calls: string[] = [];
   let refuseNext = 0;
   let loseNext = 0;
@@ -33,7 +33,7 @@ export async function serveApp(db: Database): Promise<ServedApp> {
       headers: incoming.headers as Record<string, string>,
       ...(chunks.length > 0 && { body: Buffer.concat(chunks) }),
     });
-    const response = await app.fetch(request, { DATABASE_URL: db.edgeUrl });
+    const response = await app.fetch(request, { ...env, DATABASE_URL: db.edgeUrl });
     if (loseNext-- > 0) return outgoing.writeHead(503).end();
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
     outgoing.end(Buffer.from(await response.arrayBuffer()));
