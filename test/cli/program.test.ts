@@ -17,14 +17,8 @@ function commands(of: Command, path = ''): string[] {
   });
 }
 
-test('every command has a description and is in the table of docs/reference/cli.md', async () => {
-  const names = commands(program());
-  expect(names.length).toBeGreaterThan(50);
-  const page = readFileSync(join(checkout, 'docs/reference/cli.md'), 'utf8');
-  const [table = ''] = page.split('| exit code |');
-  const documented = [...table.matchAll(/`([a-z][a-z -]*)`/g)].map(([, name]) => name);
-  const documentedCommands = documented.filter((name) => !name?.startsWith('tock '));
-  expect([...new Set(documentedCommands)].sort()).toEqual([...names].sort());
+test('every command has a description', () => {
+  expect(commands(program()).length).toBeGreaterThan(50);
   const undescribed = (of: Command): string[] =>
     of.commands.flatMap((one) => [...(one.description() ? [] : [one.name()]), ...undescribed(one)]);
   expect(undescribed(program())).toEqual([]);
