@@ -21,12 +21,21 @@ function findings(): string[] {
   ] as string[];
 }
 
-test("the table of docs/operating/doctor.md has exactly the doctor's findings", () => {
+/** The first column of the table of docs/operating/doctor.md. A link counts as its text. */
+function listed(): string[] {
   const [, table = ''] = read('docs/operating/doctor.md').split(
     '| finding | severity | when, and what to do |\n',
   );
-  const listed = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
+  const rows = (table.split('\n\n')[0] as string).replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+  return all(rows, /^\| ([^-|][^|]*) \|/gm) as string[];
+}
+
+test("the table of docs/operating/doctor.md has exactly the doctor's findings", () => {
   const found = findings();
   expect(found.length).toBeGreaterThan(40);
-  expect([...new Set(found)].sort()).toEqual([...listed].sort());
+  expect([...new Set(found)].sort()).toEqual(listed().sort());
+});
+
+test('docs/operating/troubleshooting.md has a heading for each finding, in the order of the table', () => {
+  expect(all(read('docs/operating/troubleshooting.md'), /^## (.+)$/gm)).toEqual(listed());
 });
