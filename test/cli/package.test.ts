@@ -54,10 +54,10 @@ test('the packed package migrates from an empty folder, without a source tree, a
   expect(installed.sort()).toEqual(expect.arrayContaining(['dist', 'package.json', 'sql']));
   expect(installed).not.toContain('cli');
 
-  const entries = ['client', 'client/testing', 'client/sql', 'client/node', 'worker'];
+  const entries = ['client', 'client/testing', 'client/sql', 'client/node', 'receiver', 'worker'];
   const script = `for (const one of ${JSON.stringify(entries)}) console.log(Object.keys(await import('tock/' + one)).join())`;
   expect(await run(['node', '--input-type=module', '-e', script], app)).toMatch(
-    /createTock.*\ncreateTestTock\n.*workSql.*\nstopSignal\n.*createWorker,defineConsumer.*\n/,
+    /createTock.*\ncreateTestTock\n.*workSql.*\nstopSignal\nlambdaHandler,nodeListener,serve\n.*createWorker,defineConsumer.*\n/,
   );
 
   writeFileSync(join(app, 'worker.mts'), worker);

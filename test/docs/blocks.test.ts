@@ -25,8 +25,8 @@ const pages = execFileSync('git', ['ls-files', ...folders], { cwd: checkout, enc
 
 const read = (page: string) => blocksOf(readFileSync(join(checkout, page), 'utf8'));
 
-/** Scripts that run until a signal, or in a Worker: test/client/guide and test/consumers/guide run them. */
-const elsewhere = /'tock\/(client\/node|worker)'/;
+/** Scripts that run until a signal, or in a Worker: test/client/guide, test/consumers/guide and test/push/serve run them. */
+const elsewhere = /'tock\/(client\/node|receiver|worker)'/;
 
 let folder: string;
 let lacking: string | null;
