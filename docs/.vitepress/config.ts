@@ -1,0 +1,53 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { defineConfig } from 'vitepress';
+import llmstxt from 'vitepress-plugin-llms';
+
+const docs = join(import.meta.dirname, '..');
+
+/** The first heading of a page. */
+const titleOf = (page: string) =>
+  /^# (.*)$/m.exec(readFileSync(join(docs, page), 'utf8'))?.[1] ?? page;
+
+const linkTo = (page: string) => ({ text: titleOf(page), link: `/${page.replace(/\.md$/, '')}` });
+
+/** All pages of a folder, by title. */
+const pagesOf = (folder: string) =>
+  readdirSync(join(docs, folder))
+    .filter((file) => file.endsWith('.md') && file !== 'README.md')
+    .map((file) => linkTo(`${folder}/${file}`))
+    .toSorted((a, b) => a.text.localeCompare(b.text));
+
+export default defineConfig({
+  title: 'Tock',
+  description: 'A task queue and scheduler that lives in PostgreSQL',
+  cleanUrls: true,
+  rewrites: { 'README.md': 'index.md', 'decisions/README.md': 'decisions/index.md' },
+  // Links that leave this folder lead to files of the repository, which the site does not have.
+  ignoreDeadLinks: [
+    /^(\.\/)?(\.\.\/)+(README|CHANGELOG|CONTRIBUTING|ARCHITECTURE|sql|bench|examples|monitoring|test|scripts)/,
+  ],
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Guides', link: '/guides/workers' },
+      { text: 'Reference', link: '/reference/http' },
+      { text: 'Compare', link: '/comparison' },
+    ],
+    sidebar: [
+      { text: 'Start', items: ['getting-started.md', 'concepts.md', 'glossary.md'].map(linkTo) },
+      { text: 'Guides', items: pagesOf('guides') },
+      { text: 'Recipes', items: pagesOf('recipes'), collapsed: true },
+      { text: 'Operating', items: [linkTo('deploy.md'), ...pagesOf('operating')], collapsed: true },
+      { text: 'Reference', items: pagesOf('reference'), collapsed: true },
+      {
+        text: 'Choosing',
+        items: ['comparison.md', 'moving-in.md', 'seeds.md', 'licences.md'].map(linkTo),
+        collapsed: true,
+      },
+      { text: 'Decisions', items: pagesOf('decisions'), collapsed: true },
+    ],
+  },
+  vite: { plugins: [llmstxt()] },
+});
