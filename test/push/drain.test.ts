@@ -265,7 +265,7 @@ test('a push URL set in SQL to a private address makes the task dead, and why() 
   await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
   expect(there.at('/private')).toEqual([]);
   expect(await findingsOf("select * from tock.why('private')")).toEqual([
-    `tasks die: 2 tasks have died, the last 0 s ago, of: push refused: it is not https: ${there.url}/private`,
+    expect.stringMatching(/^tasks die: 2 tasks have died, the last \d+ s ago, of: push refused: it/),
   ]);
   expect(await findingsOf("select * from tock.why('private-own')")).toEqual([
     expect.stringMatching(/1 task .*: push refused: ::ffff:a00:1 is not a public address: https:/),
@@ -273,7 +273,7 @@ test('a push URL set in SQL to a private address makes the task dead, and why() 
   const [refused, ...more] = await findingsOf('select * from tock.doctor()');
   expect(more).toEqual([]);
   expect(refused).toMatch(
-    /^pushes are refused: private \(2 tasks, the newest \d+: it is not https: http:.*\), private-own \(1 task, .* not a public address: [^)]*\)/,
+    /^pushes are refused: private \(2 tasks, the newest \d+: it is not https: http:.*\/private\), private-own \(1 task, .* not a public address: [^)]*\)/,
   );
   const id = /newest (\d+)/.exec(refused ?? '')?.[1];
   expect(await taskOf(id)).toMatchObject({ state: 'dead', error: { name: 'NotAllowed' } });

@@ -80,11 +80,12 @@ test('a queue without claims is named until a worker claims from it', async () =
   await client.query(
     "update tock.leases set claimed_at = now() - interval '2 minutes', closed_at = now() - interval '2 minutes'",
   );
-  expect(await why()).toMatchObject(
-    [
-      { finding: 'no worker claims from this queue', detail: expect.stringContaining('for 120 s') },
-    ].map((one) => ({ ...one, detail: expect.stringMatching(/was claimed for (12\d s|2 min)$/) })),
-  );
+  expect(await why()).toMatchObject([
+    {
+      finding: 'no worker claims from this queue',
+      detail: expect.stringMatching(/was claimed for (1\d\d s|\d min)$/),
+    },
+  ]);
   await complete(client, leaseOf(await claim(client, 'q', { limit: 9 })));
   expect(await why()).toEqual([]);
 });
