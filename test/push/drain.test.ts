@@ -265,7 +265,9 @@ test('a push URL set in SQL to a private address makes the task dead, and why() 
   await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
   expect(there.at('/private')).toEqual([]);
   expect(await findingsOf("select * from tock.why('private')")).toEqual([
-    expect.stringMatching(/^tasks die: 2 tasks have died, the last \d+ s ago, of: push refused: it/),
+    expect.stringMatching(
+      /^tasks die: 2 tasks have died, the last \d+ s ago, of: push refused: it/,
+    ),
   ]);
   expect(await findingsOf("select * from tock.why('private-own')")).toEqual([
     expect.stringMatching(/1 task .*: push refused: ::ffff:a00:1 is not a public address: https:/),
