@@ -39,7 +39,7 @@ test('a claim whose answer was lost returns the same tasks and leases no others'
   expect(await depth(q)).toEqual({ ready: 1, running: 1 });
   there.fate('lost');
   const { leases } = await tock.claimAny([q, { queue: queue(), weight: 2 }], { limit: 5 });
-  expect(leases.map((one) => one.tasks.map((task) => task.payload))).toEqual([[2]]);
+  expect(leases.map((leasedTasks) => leasedTasks.tasks.map((task) => task.payload))).toEqual([[2]]);
   expect(await depth(q)).toEqual({ ready: 0, running: 2 });
 });
 
@@ -111,7 +111,7 @@ async function done(): Promise<string> {
   return id;
 }
 
-/** A fetch that gives these answers, then the last one repeatedly. `asked` has the times of the calls. */
+/** A fetch that gives these answers, then the last one repeatedly. `times` has the times of the calls. */
 function answers(...all: [status: number, headers?: Record<string, string>][]) {
   const times: number[] = [];
   const fetch = async () => {
@@ -258,8 +258,8 @@ test('a lossless parser keeps numbers that no double can hold', async () => {
 test('tasks, leases and reasons for late tasks are listed', async () => {
   const q = queue();
   const [id, other] = await tock.enqueueMany(q, [{ payload: 1, tenant: 'ann' }, { payload: 2 }]);
-  const found = await tock.tasks({ queue: q, tenant: 'ann' });
-  expect(found.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
+  const page = await tock.tasks({ queue: q, tenant: 'ann' });
+  expect(page.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
   expect((await tock.tasks({ limit: 1 })).tasks).toMatchObject([{ id: other }]);
   await tock.claim(q, { worker: 'one' });
   const { leases } = await tock.openLeases({ queue: q, worker: 'one' });
