@@ -156,8 +156,8 @@ function isBatch({ batchKey }: Shape, body: object): boolean {
 // Each form is validated by its own schema, because the error of a union would only say that a task is not a batch.
 function bodySchema(shape: Shape, body: object): z.ZodType {
   if (!(shape.body instanceof z.ZodUnion)) return shape.body ?? z.unknown();
-  const [batch, one] = shape.body.options as [z.ZodType, z.ZodType];
-  return isBatch(shape, body) ? batch : one;
+  const [batch, single] = shape.body.options as [z.ZodType, z.ZodType];
+  return isBatch(shape, body) ? batch : single;
 }
 
 // SQL knows batches only, and reports an error of one item as tasks[0].

@@ -8,9 +8,9 @@ import { clientBundle } from './bundle.ts';
 function script(entry: string): string {
   const page = readFileSync(join(checkout, 'README.md'), 'utf8');
   const all = [...page.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text);
-  const found = all.find((text) => text.includes(`'${entry}'`));
-  if (!found) throw new Error(`The README has no script with ${entry}.`);
-  return found.replace("'pg'", `'${import.meta.resolve('pg')}'`);
+  const code = all.find((text) => text.includes(`'${entry}'`));
+  if (!code) throw new Error(`The README has no script with ${entry}.`);
+  return code.replace("'pg'", `'${import.meta.resolve('pg')}'`);
 }
 
 export type Running = { child: ChildProcess; out(): string; ended: Promise<number | null> };

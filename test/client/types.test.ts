@@ -18,8 +18,8 @@ async function typed(tock: Tock<Queues>): Promise<void> {
   await tock.enqueueMany('resize', [{ priority: 1 }]);
   const lease = await tock.claim('resize');
   expectTypeOf(lease?.tasks[0]?.payload).toEqualTypeOf<Queues['resize'] | undefined>();
-  await tock.work('email', (one, { signal, progress }) => {
-    expectTypeOf(one).toEqualTypeOf<Claimed<{ to: string }>>();
+  await tock.work('email', (claimed, { signal, progress }) => {
+    expectTypeOf(claimed).toEqualTypeOf<Claimed<{ to: string }>>();
     expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
     progress(10, 'begun');
   });

@@ -24,7 +24,7 @@ function findings(): string[] {
 test("the README's table has exactly the doctor's findings", () => {
   const [, table = ''] = read('README.md').split('| finding | severity | when, and what to do |\n');
   const listed = all(table.split('\n\n')[0] as string, /^\| ([^-|][^|]*) \|/gm);
-  const found = findings();
-  expect(found.length).toBeGreaterThan(40);
-  expect([...new Set(found)].sort()).toEqual([...listed].sort());
+  const reported = findings();
+  expect(reported.length).toBeGreaterThan(40);
+  expect([...new Set(reported)].sort()).toEqual([...listed].sort());
 });

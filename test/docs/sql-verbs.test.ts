@@ -19,14 +19,14 @@ test('the functions in the table of the README exist, with these parameters', as
       from pg_proc p where p.pronamespace = 'tock'::regnamespace`);
     const known = rows.map((row) => row.function as string);
     // The README may omit the last parameters if they have defaults.
-    const exists = (one: string) =>
+    const exists = (call: string) =>
       known.some(
         (name) =>
-          name === one ||
-          name.startsWith(`${one}, `) ||
-          (one.endsWith('(') && name.startsWith(one)),
+          name === call ||
+          name.startsWith(`${call}, `) ||
+          (call.endsWith('(') && name.startsWith(call)),
       );
-    expect(listed.filter((one) => !exists(one))).toEqual([]);
+    expect(listed.filter((call) => !exists(call))).toEqual([]);
   } finally {
     await database.drop();
   }

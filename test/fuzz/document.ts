@@ -48,7 +48,7 @@ export const instant =
 
 /** A schema without references. Instants have a pattern, because PostgreSQL writes them with an offset. */
 function inlined(schema: Document, document: Document): Document {
-  if (Array.isArray(schema)) return schema.map((one) => inlined(one, document));
+  if (Array.isArray(schema)) return schema.map((item) => inlined(item, document));
   if (typeof schema !== 'object' || schema === null) return schema;
   if (typeof schema.$ref === 'string') {
     return inlined(document.components.schemas[schema.$ref.split('/').at(-1)], document);

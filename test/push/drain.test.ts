@@ -107,7 +107,9 @@ test('a failed task is pushed again with the same webhook-id, after Retry-After'
   await promote(tock.owner);
   expect(await drained()).toMatchObject({ done: 1 });
   const sent = there.at('/again').map(({ headers }) => headers);
-  expect(sent.map((one) => [one['webhook-id'], one['tock-attempt']])).toEqual([
+  expect(
+    sent.map((sentHeaders) => [sentHeaders['webhook-id'], sentHeaders['tock-attempt']]),
+  ).toEqual([
     [id, '1'],
     [id, '2'],
   ]);
@@ -164,7 +166,7 @@ function fiveOf(all: number) {
     // A request leaves the list before its answer is sent, so the next push does not count as a sixth. The pause leaves
     // time for a real sixth request; a shorter one could miss it.
     const answer = () => {
-      for (const one of open.splice(0)) one.end();
+      for (const openResponse of open.splice(0)) openResponse.end();
     };
     if (open.length === 5 || come === all) void sleep(50).then(answer);
   };
@@ -179,14 +181,14 @@ test('at most five pushes run at once, over all queues', async () => {
   }
   expect(await drained()).toMatchObject({ done: 14 });
   expect(many.most()).toBe(5);
-  const one = fiveOf(12);
-  there.on('/many-a', one.answering);
+  const single = fiveOf(12);
+  there.on('/many-a', single.answering);
   await pushed(
     'many-a',
     Array.from({ length: 12 }, (_, n) => ({ payload: n })),
   );
   expect(await drained()).toMatchObject({ done: 12 });
-  expect(one.most()).toBe(5);
+  expect(single.most()).toBe(5);
 });
 
 test('a drain pushes more queues than one lookup returns', async () => {

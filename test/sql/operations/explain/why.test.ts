@@ -220,10 +220,10 @@ test('the best reason comes first: no worker before an open transaction and conc
   const other = await db.connect(db.edgeUrl);
   await other.query('begin');
   await enqueue(other, 'other', numberedTasks(1));
-  const found = (await why('q', false)).filter(
+  const reasons = (await why('q', false)).filter(
     ({ finding }) => finding !== 'maintenance jobs are late',
   );
-  expect(found).toMatchObject([
+  expect(reasons).toMatchObject([
     { finding: 'no worker claims from this queue', severity: 'warning' },
     { finding: 'an open transaction holds tasks back', severity: 'note' },
     { finding: 'concurrency keys hold tasks back', severity: 'warning' },
@@ -471,10 +471,10 @@ test('of equally good reasons the worst comes first', async () => {
   await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   // No tick has come since the template was made, so maintenance jobs may be late.
-  const found = (await why('q', false)).filter(
+  const reasons = (await why('q', false)).filter(
     ({ finding }) => finding !== 'maintenance jobs are late',
   );
-  expect(found.map(({ finding }) => finding)).toEqual([
+  expect(reasons.map(({ finding }) => finding)).toEqual([
     'workers do not keep up',
     'due tasks are not made ready',
     'tasks die',
