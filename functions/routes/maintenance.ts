@@ -33,13 +33,13 @@ const segment = z.strictObject({
   state: z
     .enum(['ahead', 'in use', 'ended', 'closed', 'verified'])
     .describe(
-      '`ahead`: no run has its positions yet. `ended`: new runs go to a later segment. `closed`: all its runs have ended. `verified`: a maintenance job has checked that.',
+      '`ahead`: no run has its positions yet. `ended`: new runs go to a later segment. `closed`: all its runs have ended. `verified`: a maintenance job has compared its runs with its leases.',
     ),
   first_position: s.count.describe('The first position.'),
   end_position: s.count.describe('The position after the last one.'),
   started_at: moment.describe('When the segment came into use.'),
   closed_at: moment.describe('When all its runs had ended.'),
-  verified_at: moment.describe('When a maintenance job checked that.'),
+  verified_at: moment.describe('When a maintenance job compared its runs with its leases.'),
   bytes: s.count.nullable().describe('The size of its tables and indexes.'),
   runs: s.count.nullable().describe('The number of its runs, an estimate.'),
 });
