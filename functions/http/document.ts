@@ -66,10 +66,7 @@ type SharedStatus = keyof typeof refusals;
 /** References to shared refusals, by status. */
 export const shared = (...statuses: SharedStatus[]): Record<number, { $ref: string }> =>
   Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      { $ref: `#/components/responses/${refusals[status].name}` },
-    ]),
+    statuses.map((status) => [status, { $ref: `#/components/responses/${refusals[status].name}` }]),
   );
 
 /** Adds the shared refusals to the document. */

@@ -19,7 +19,9 @@ const settings = z.strictObject({
   prefix: z.string().describe('The beginning of the paths of new files.'),
 });
 const archiveState = settings.extend({
-  waiting: s.count.describe('The number of segments past their retention that the archive does not have yet.'),
+  waiting: s.count.describe(
+    'The number of segments past their retention that the archive does not have yet.',
+  ),
   oldest_waiting_at: moment.describe('When the oldest of them was closed.'),
   exported: s.count.describe('The number of segments in the archive.'),
   files: s.count.describe('The number of files.'),
@@ -38,7 +40,9 @@ const step = z.strictObject({
   rows: s.count.describe('The number of runs in the part.'),
   bytes: s.count.describe('The size of its file.'),
   deleted: s.count.describe('The number of deleted objects.'),
-  erased: s.count.describe('The number of tasks that the step erased from the last of their files: 0 or 1.'),
+  erased: s.count.describe(
+    'The number of tasks that the step erased from the last of their files: 0 or 1.',
+  ),
   more: s.flag.describe('Whether another step has work at once.'),
 });
 const archivedTask = z.strictObject({
@@ -193,7 +197,10 @@ export function archive(app: App, connect: Connect): void {
       tenant: s.text(200).optional().describe('Only tasks of this tenant. Default: all tenants.'),
       unique_key: s.text(500).optional().describe('Only tasks with this unique key.'),
       worker: s.text(200).optional().describe('Only tasks whose last run this worker claimed.'),
-      error: s.text(200).optional().describe('Only dead tasks with this error, as the list shows it.'),
+      error: s
+        .text(200)
+        .optional()
+        .describe('Only dead tasks with this error, as the list shows it.'),
       from: s.instant.optional().describe('Only tasks created at this instant or later.'),
       to: s.instant.optional().describe('Only tasks created before this instant.'),
       cursor: s.cursor.optional(),

@@ -13,7 +13,9 @@ const entry = z.strictObject({
     .describe('The prefix of the API key of the call. Null for a call without a key.'),
   key_name: z.string().nullable().describe('The present name of that key.'),
   verb: z.string().describe('The SQL verb, such as put_queue.'),
-  object: z.string().describe('What the verb changed: the name of a queue, a schedule or a key, or an id.'),
+  object: z
+    .string()
+    .describe('What the verb changed: the name of a queue, a schedule or a key, or an id.'),
   detail: z
     .record(z.string(), z.unknown())
     .describe('The arguments of the verb, without payloads and secrets.'),

@@ -10,7 +10,9 @@ const claimOptions = {
   limit: s
     .whole(1, 10_000)
     .default(1)
-    .describe('The maximum number of tasks. A claim may return fewer, because it limits the size of the payloads.'),
+    .describe(
+      'The maximum number of tasks. A claim may return fewer, because it limits the size of the payloads.',
+    ),
   lease_seconds: s.leaseSeconds.nullish(),
   wait_seconds: s.waitSeconds
     .default(0)

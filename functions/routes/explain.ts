@@ -19,8 +19,7 @@ export function explain(app: App, connect: Connect): void {
     operationId: 'explainQueue',
     tag: 'Queues',
     summary: 'List the reasons why tasks of a queue are late now',
-    description:
-      'Only a key for all queues sees whose open transaction delays the tasks.',
+    description: 'Only a key for all queues sees whose open transaction delays the tasks.',
     returns: 'The reasons, most important first. The list is empty if nothing delays the tasks.',
     params: s.queueParams,
     statement: authorized(

@@ -12,7 +12,9 @@ const params = z.strictObject({
 });
 const refused = z
   .array(s.id)
-  .describe('The ids that the call left alone: they are not in this lease, or had ended otherwise.');
+  .describe(
+    'The ids that the call left alone: they are not in this lease, or had ended otherwise.',
+  );
 
 const cancel = z
   .array(s.id)
@@ -31,7 +33,9 @@ const spawn = s
     tasks: s.list(task, 1).describe('The tasks to add.'),
     wait: s.flag
       .nullish()
-      .describe('The task continues when these tasks have ended, with their results. Default: false.'),
+      .describe(
+        'The task continues when these tasks have ended, with their results. Default: false.',
+      ),
     on_failure: s
       .word('run', 'cancel', 'wait')
       .nullish()
@@ -174,10 +178,7 @@ export function leases(app: App, connect: Connect): void {
       'The tasks are ready again at once, at the end of their queue. A release counts as no attempt.',
     returns: 'The number of released runs, and the ids that the call left alone.',
     body: s.options({
-      ids: s
-        .list(s.id, 1)
-        .optional()
-        .describe('The ids of the tasks. Default: all that are left.'),
+      ids: s.list(s.id, 1).optional().describe('The ids of the tasks. Default: all that are left.'),
     }),
     statement: leaseStatement(
       'v.released, v.refused::text[] as refused',

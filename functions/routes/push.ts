@@ -11,7 +11,7 @@ const columns = 'p.queue, p.generation, p.previous_until';
 
 const answer = z.strictObject({
   queue: s.queueName,
-  generation: s.count.describe('The number of rotations of the secret.'),
+  generation: s.count.describe('The number of the secret, from 1. Each rotation adds 1.'),
   secret: z
     .string()
     .openapi({ example: 'whsec_…' })
@@ -82,7 +82,9 @@ export function push(app: App, connect: Connect): void {
       overlap_seconds: s
         .whole(0, 2_678_400)
         .default(86_400)
-        .describe('The previous secret signs for this time. 0 always rotates, and ends it at once.'),
+        .describe(
+          'The previous secret signs for this time. 0 always rotates, and ends it at once.',
+        ),
     }),
     check,
     statement: authorized(

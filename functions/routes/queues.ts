@@ -15,9 +15,7 @@ const policy = s
     max_attempts: s
       .whole(1, 1000)
       .describe('A task is dead after this many failed attempts. Default: 10.'),
-    max_lost: s
-      .whole(1, 1000)
-      .describe('A task is dead after this many lost runs. Default: 10.'),
+    max_lost: s.whole(1, 1000).describe('A task is dead after this many lost runs. Default: 10.'),
     backoff_kind: s.backoff.shape.kind.describe(
       'How the wait grows. After the n-th failure it is base (`fixed`), base × n (`linear`) or base × factor^(n-1) (`exponential`). Default: `exponential`.',
     ),
@@ -33,7 +31,9 @@ const policy = s
     ),
     lanes: s
       .whole(1, 64)
-      .describe('The number of shares of the queue, which claims take in random order. Default: 8.'),
+      .describe(
+        'The number of shares of the queue, which claims take in random order. Default: 8.',
+      ),
     max_payload_bytes: s
       .whole(1024, 4_194_304)
       .describe('The size of the largest payload, as JSON. Default: 262,144.'),

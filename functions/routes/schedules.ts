@@ -36,9 +36,7 @@ const settings = s.options({
     .nullish()
     .describe('Each fire is due up to this much later. Default: 0.'),
   starts_at: s.instant.nullish().describe('No fire is before this instant. Default: no limit.'),
-  ends_at: s.instant
-    .nullish()
-    .describe('No fire is at or after this instant. Default: no limit.'),
+  ends_at: s.instant.nullish().describe('No fire is at or after this instant. Default: no limit.'),
   overlap: s
     .word('queue', 'skip', 'replace')
     .nullish()
@@ -81,8 +79,8 @@ const listed = z.strictObject({
   last_fired_at: moment.describe('When the last fire happened.'),
   last_outcome: text.describe('The outcome of the last fire.'),
   last_task_id: s.id.nullable().describe('The task of the last fire that enqueued one.'),
-  last_error: text.describe('The error of the last fire, if it failed.'),
-  failures: s.count.describe('The number of fires that failed since the last success.'),
+  last_error: text.describe('The error of the last try to fire. Null after a success.'),
+  failures: s.count.describe('The number of tries that failed since the last success.'),
 });
 const scheduleAnswer = listed.extend({
   payload: s.anything,
@@ -107,7 +105,7 @@ const fire = z.strictObject({
   outcome: z
     .enum(['fired', 'run', 'overlapped', 'replaced', 'missed', 'failed'])
     .describe(
-      '`fired` enqueued a task. `run` did so on demand. `overlapped` was skipped, because the last task had not ended. `replaced` cancelled the last task. `missed` was too late. `failed` enqueued no task.',
+      '`fired` enqueued a task. `run` did so on demand. `overlapped` was skipped, because the last task had not ended. `replaced` gave way to a later fire that was due too. `missed` was too late. `failed` enqueued no task.',
     ),
   task_id: s.id.nullable().describe('The task of the fire.'),
   error: text.describe('Why the fire failed.'),

@@ -41,7 +41,9 @@ const query = s.options({
   step_seconds: s
     .inQuery(s.whole(60, 31_536_000))
     .optional()
-    .describe('The length of a point, a multiple of 60. Default: the shortest that is allowed.'),
+    .describe(
+      'The length of a point, a multiple of 60. Default: the shortest that needs up to 1,500 points.',
+    ),
 });
 
 const description =

@@ -26,7 +26,9 @@ const options = {
   concurrency_key: s
     .text(200)
     .nullish()
-    .describe('A key with a limit on how many tasks of the queue run at once. The default limit is 1.'),
+    .describe(
+      'A key with a limit on how many tasks of the queue run at once. The default limit is 1.',
+    ),
   expires_at: s.instant.nullish().describe('The task does not start after this instant.'),
   expires_in_seconds: s.seconds
     .nullish()
@@ -37,7 +39,9 @@ const options = {
   unique_key: s
     .text(500)
     .nullish()
-    .describe('A key that one task of the queue has at a time. `on_conflict` rules over a newer task.'),
+    .describe(
+      'A key that one task of the queue has at a time. `on_conflict` rules over a newer task.',
+    ),
   unique_policy: s
     .word('pending', 'unfinished', 'period')
     .nullish()
@@ -114,7 +118,9 @@ const run = z.strictObject({
   attempt: s.count.describe('The number of the attempt, from 1.'),
   state: z
     .string()
-    .describe('How the run ended (done, failed, lost, cancelled and others), or its present state.'),
+    .describe(
+      'How the run ended (done, failed, lost, cancelled and others), or its present state.',
+    ),
   worker: z.string().nullable().describe('The worker that claimed the run.'),
   started_at: moment.describe('When the worker claimed the run.'),
   leased_until: moment.describe('The deadline of its lease.'),
@@ -125,12 +131,16 @@ const run = z.strictObject({
   error: s.anything.describe('The error; above 4,096 bytes its name and the start of its message.'),
 });
 const taskAnswer = z.strictObject({
-  id: s.id,
+  id: s.id.describe('The id of the task, which never changes.'),
   queue: s.queueName,
-  state: s.taskState,
+  state: s.taskState.describe(
+    'A `waiting` task is not due, or waits for parents or a concurrency key. A worker can claim a `ready` one. The other states are `running` and the four ends.',
+  ),
   priority: s.count,
   tenant: z.string().nullable(),
-  attempt: s.count.describe('The number of the newest attempt, from 1. A waiting task shows its next attempt.'),
+  attempt: s.count.describe(
+    'The number of the newest attempt, from 1. A waiting task shows its next attempt.',
+  ),
   max_attempts: s.count,
   lost: s.count.describe('The number of lost runs.'),
   created_at: s.moment,
