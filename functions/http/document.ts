@@ -1,6 +1,6 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, type z } from '@hono/zod-openapi';
-import type { Endpoint, Env } from './endpoint.ts';
-import { type noQuery, problemSchema, repeatHeaders } from './schemas.ts';
+import type { Scope } from './authorize.ts';
+import { problemSchema, repeatHeaders } from './schemas.ts';
 
 /** The groups of routes in the OpenAPI document, in its order. */
 export const tags = {
@@ -9,11 +9,11 @@ export const tags = {
   Queues: 'A queue has a policy, limits and a push secret. The queue `*` holds the defaults.',
   'Concurrency keys': 'A concurrency key limits how many tasks of a queue run at once.',
   Schedules: 'A schedule enqueues tasks by cron expression, period or instant.',
-  Pools: 'A pool assigns each task to one worker at a time. It also elects a leader.',
+  Pools: 'A pool assigns each task to one worker at a time, for example to elect a leader.',
   Keys: 'An API key has scopes. It may be limited to queues, to tenants, in time and by a rate.',
   Metrics: 'These routes count tasks, and measure rates and durations.',
   Operations: 'These routes show and run the maintenance of the installation.',
-  Archive: 'The archive keeps history in object storage after its segment is dropped.',
+  Archive: 'The archive stores history in object storage before the database drops it.',
 };
 export type Tag = keyof typeof tags;
 
@@ -70,9 +70,9 @@ export const shared = (...statuses: SharedStatus[]): Record<number, { $ref: stri
   );
 
 /** Adds the shared refusals to the document. */
-export function registerRefusals({ openAPIRegistry }: OpenAPIHono<Env>): void {
+export function registerRefusals(registry: OpenAPIHono['openAPIRegistry']): void {
   for (const { name, ...refusal } of Object.values(refusals)) {
-    openAPIRegistry.registerComponent('responses', name, { ...refusal, content });
+    registry.registerComponent('responses', name, { ...refusal, content });
   }
 }
 
@@ -99,28 +99,44 @@ export function documented(route: Route): Route & { getRoutingPath(): string } {
   return createRoute({ ...route, responses });
 }
 
-function refusalsOf({ body, none, refused }: Endpoint<z.ZodObject, z.ZodType, z.ZodObject>) {
+/** The part of an endpoint that the OpenAPI document shows. */
+export type Documentation = {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  path: string;
+  /** The route's name in generated clients: a verb and its object in camelCase. */
+  operationId: string;
+  tag: Tag;
+  /** What the call does: a phrase without a full stop. */
+  summary: string;
+  /** Details beyond the summary: sentences. */
+  description?: string;
+  /** What the answer has: a sentence. */
+  returns: string;
+  needsBody?: boolean;
+  /** Accepts request_id, or the header Idempotency-Key. */
+  repeatable?: boolean;
+  answer: z.ZodType;
+  /** The answer's media type. Default: JSON. */
+  media?: string;
+  status?: 200 | 201;
+  /** The refusal if the statement returns no row. */
+  none?: { status: 404 | 409; detail: string; hint: string };
+  /** Describes refusals of this route that are not `none`. */
+  refused?: { 409?: string; 503?: string };
+};
+type Input = { params: z.ZodObject; query?: z.ZodObject; body?: z.ZodType };
+
+function refusalsOf({ none, refused }: Documentation) {
   const own = { ...(none && { [none.status]: none.detail }), ...refused };
-  const described = Object.entries(own).map(([status, description]) => [
-    status,
-    { description, content },
-  ]);
-  return {
-    ...shared(401, 422, 429, 503),
-    ...(body && shared(400, 413, 415)),
-    ...Object.fromEntries(described),
-  };
+  return Object.fromEntries(
+    Object.entries(own).map(([status, description]) => [status, { description, content }]),
+  );
 }
 
-/** The OpenAPI document's entry of an endpoint. */
-export function document<
-  P extends z.ZodObject,
-  B extends z.ZodType,
-  Q extends z.ZodObject = typeof noQuery,
->(endpoint: Endpoint<P, B, Q>) {
+/** The OpenAPI document's entry of an endpoint. `scope` is null if every key may call it. */
+export function document(endpoint: Documentation & Input, scope: Scope | null) {
   const { method, path, operationId, tag, summary, params, query, body, answer } = endpoint;
-  const { statement, needsBody = false, status = 200, returns, media } = endpoint;
-  const { scope } = typeof statement === 'function' ? statement({}, { trace: null }) : statement;
+  const { needsBody = false, status = 200, returns, media } = endpoint;
   const needs = scope ? `The key needs the scope \`${scope}\`.` : 'Every valid key may call it.';
   return documented({
     method,
@@ -138,8 +154,10 @@ export function document<
     },
     responses: {
       [status]: { description: returns, ...json(answer, media) },
+      ...shared(401, 422, 429, 503),
       ...(scope && shared(403)),
-      ...refusalsOf(endpoint as never),
+      ...(body && shared(400, 413, 415)),
+      ...refusalsOf(endpoint),
     },
   });
 }

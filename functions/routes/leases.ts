@@ -5,7 +5,7 @@ import { authorized } from '../http/authorize.ts';
 import { type App, type Endpoint, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 import { checkTargets } from '../push/guard.ts';
-import { task } from './tasks.ts';
+import { task } from './task_schemas.ts';
 
 const params = z.strictObject({
   lease: s.leaseToken.describe('The token of the lease, as the claim returned it.'),

@@ -16,7 +16,7 @@ export function openapi(app: App): void {
     description:
       'An API key has one or more of the scopes `enqueue`, `claim`, `read` and `admin`, for all queues or some. POST /v1/keys creates one.',
   });
-  registerRefusals(app);
+  registerRefusals(app.openAPIRegistry);
   let text: string | undefined;
   app.get('/openapi.json', (c) => {
     text ??= JSON.stringify(
