@@ -1050,7 +1050,7 @@ export type Routes = {
         result?: unknown;
         /** The next stage of a task with a pipeline. Null ends the pipeline here. */
         stage?: string | null;
-        /** Tasks that the completion adds. */
+        /** Tasks that the completion adds. The key also needs the scope `enqueue` for their queue. */
         spawn?: {
           /** The queue of the tasks. Default: that of the task. */
           queue?: string | null;

@@ -1,5 +1,5 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, type z } from '@hono/zod-openapi';
-import type { Scope } from './authorize.ts';
+import type { Needs } from './authorize.ts';
 import { problemSchema, repeatHeaders } from './schemas.ts';
 
 /** The groups of routes in the OpenAPI document, in its order. */
@@ -9,7 +9,7 @@ export const tags = {
   Queues: 'A queue has a policy, limits and a push secret. The queue `*` holds the defaults.',
   'Concurrency keys': 'A concurrency key limits how many tasks of a queue run at once.',
   Schedules: 'A schedule enqueues tasks by cron expression, period or instant.',
-  Pools: 'A pool assigns each task to one worker at a time, for example to elect a leader.',
+  Pools: 'A pool assigns each task to one worker at a time, for example to elect a leader. A key for some queues may use the pools with those names.',
   Keys: 'An API key has scopes. It may be limited to queues, to tenants, in time and by a rate.',
   Metrics: 'These routes count tasks, and measure rates and durations.',
   Operations: 'These routes show and run the maintenance of the installation.',
@@ -129,22 +129,29 @@ type Input = { params: z.ZodObject; query?: z.ZodObject; body?: z.ZodType };
 function refusalsOf({ none, refused }: Documentation) {
   const own = { ...(none && { [none.status]: none.detail }), ...refused };
   return Object.fromEntries(
-    Object.entries(own).map(([status, description]) => [status, { description, content }]),
+    Object.entries(own).map(([status, text]) => {
+      const description = status === '503' ? `${text} Or the database is unavailable.` : text;
+      return [status, { description, content }];
+    }),
   );
 }
 
-/** The OpenAPI document's entry of an endpoint. `scope` is null if every key may call it. */
-export function document(endpoint: Documentation & Input, scope: Scope | null) {
+function needsOf({ scope, forAll }: Needs): string {
+  if (!scope) return 'Every valid key may make the call.';
+  return `The key needs the scope \`${scope}\`${forAll ? ' for all queues' : ''}.`;
+}
+
+/** The OpenAPI document's entry of an endpoint, whose key needs `needs`. */
+export function document(endpoint: Documentation & Input, needs: Needs) {
   const { method, path, operationId, tag, summary, params, query, body, answer } = endpoint;
   const { needsBody = false, status = 200, returns, media } = endpoint;
-  const needs = scope ? `The key needs the scope \`${scope}\`.` : 'Every valid key may call it.';
   return documented({
     method,
     path,
     operationId,
     tags: [tag],
     summary,
-    description: [endpoint.description, needs].filter(Boolean).join(' '),
+    description: [endpoint.description, needsOf(needs)].filter(Boolean).join(' '),
     security: [{ key: [] }],
     request: {
       params,
@@ -155,7 +162,7 @@ export function document(endpoint: Documentation & Input, scope: Scope | null) {
     responses: {
       [status]: { description: returns, ...json(answer, media) },
       ...shared(401, 422, 429, 503),
-      ...(scope && shared(403)),
+      ...(needs.scope && shared(403)),
       ...(body && shared(400, 413, 415)),
       ...refusalsOf(endpoint),
     },

@@ -157,8 +157,8 @@ export function serve<
   Q extends z.ZodObject = typeof noQuery,
 >(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
   const { statement: source } = endpoint;
-  const { scope } = typeof source === 'function' ? source({}, { trace: null }) : source;
-  const route = document(endpoint, scope);
+  const needs = typeof source === 'function' ? source({}, { trace: null }) : source;
+  const route = document(endpoint, needs);
   app.openAPIRegistry.registerPath(route);
   const { values, repeat, none, conflict, check, further, finish } = endpoint;
   const { status = 200, share = 'rest' } = endpoint;

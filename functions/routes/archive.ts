@@ -121,7 +121,7 @@ export function archive(app: App, connect: Connect): void {
       if (body.enabled) requireStore(env);
     },
     answer: settings,
-    refused: { 409: 'The Worker has no archive store.' },
+    refused: { 409: 'The call turns the archive on, and the Worker has no archive store.' },
   });
 
   serve(app, connect, {

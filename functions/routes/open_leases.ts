@@ -24,7 +24,7 @@ export function openLeases(app: App, connect: Connect): void {
     tag: 'Workers',
     summary: 'List the open leases with their workers and tasks, earliest deadline first',
     description:
-      'The list has no tokens, because only the workers may know them. A lease has one row for each stream. A page may be empty: call again with `cursor` while the answer has one.',
+      'The list has no tokens, because only the workers may know them. A lease has one row for each stream. A page may be empty: call again with `cursor` while the answer has one. A key for some queues must name a queue.',
     returns: 'The leases, and the cursor.',
     params: s.noParams,
     query: s.options({

@@ -25,7 +25,6 @@ export function openapi(app: App): void {
         info: {
           title: 'Tock',
           version: '1',
-          summary: 'A task queue and scheduler in PostgreSQL',
           description,
           license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
         },

@@ -83,7 +83,8 @@ export function schedules(app: App, connect: Connect): void {
     operationId: 'listSchedules',
     tag: 'Schedules',
     summary: 'List the schedules of all queues or one, by name',
-    description: 'For the next page, set `after` to the last name.',
+    description:
+      'For the next page, set `after` to the last name. A key for some queues must name a queue.',
     returns: 'The schedules.',
     params: s.noParams,
     query: s.options({
