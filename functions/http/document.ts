@@ -9,7 +9,8 @@ export const tags = {
   Queues: 'A queue has a policy, limits and a push secret. The queue `*` holds the defaults.',
   'Concurrency keys': 'A concurrency key limits how many tasks of a queue run at once.',
   Schedules: 'A schedule enqueues tasks by cron expression, period or instant.',
-  Pools: 'A pool assigns each task to one worker at a time, for example to elect a leader. A key for some queues may use the pools with those names.',
+  Pools:
+    'A pool assigns each task to one worker at a time, for example to elect a leader. A key for some queues may use the pools with those names.',
   Keys: 'An API key has scopes. It may be limited to queues, to tenants, in time and by a rate.',
   Metrics: 'These routes count tasks, and measure rates and durations.',
   Operations: 'These routes show and run the maintenance of the installation.',

@@ -42,7 +42,9 @@ const spawn = s
       .describe('With `wait`, what the task does if one of them dies. Default: `run`.'),
   })
   .nullish()
-  .describe('Tasks that the completion adds. The key also needs the scope `enqueue` for their queue.');
+  .describe(
+    'Tasks that the completion adds. The key also needs the scope `enqueue` for their queue.',
+  );
 const id = s.id.describe('The id of a task in this lease.');
 const result = s.options({
   id,

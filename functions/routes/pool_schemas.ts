@@ -3,7 +3,9 @@ import * as s from '../http/schemas.ts';
 
 export const params = z.strictObject({ pool: s.poolName.describe('The name of the pool.') });
 export const worker = s.text(200).describe('The name of the worker.');
-export const task = s.text(200).describe('The name of the task, such as leader or the id of a task.');
+export const task = s
+  .text(200)
+  .describe('The name of the task, such as leader or the id of a task.');
 export const workerParams = params.extend({ worker });
 
 export const tasks = s.list(s.text(200), 1).describe('The names of the tasks.');

@@ -110,4 +110,3 @@ export const next = z.strictObject({
   fire_at: s.moment,
   local_time: z.string().describe('The same time in the time zone of the expression.'),
 });
-

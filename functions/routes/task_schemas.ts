@@ -160,4 +160,3 @@ export const taskAnswer = z.strictObject({
     )
     .describe('The reruns of this task, in order.'),
 });
-
