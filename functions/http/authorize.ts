@@ -8,8 +8,12 @@ export type Scope = 'enqueue' | 'claim' | 'read' | 'admin';
  */
 export type Rights = 'key' | 'database role';
 
-/** A verb's statement for each kind of rights; $1 is the key, null without one. */
-export type Statement = Record<Rights, string>;
+/**
+ * A verb's statement for each kind of rights; $1 is the key, null without one. `scope` is what the key needs, null if
+ * every key may make the call. With `forAll` the key must not be limited to some queues.
+ */
+export type Statement = Record<Rights, string> & Needs;
+export type Needs = { scope: Scope | null; forAll?: boolean };
 
 /** The SQL of the check before a verb: the key has the scope for the queue. With a database role there is no check. */
 type Check = (scope: Scope, queue: string | null, own?: TenantScope) => string;
@@ -23,10 +27,14 @@ const checks: Record<Rights, Check> = {
 };
 
 /** A statement with its check, for both kinds of rights. */
-export const checked = (text: (check: Check) => string): Statement => ({
-  key: text(checks.key),
-  'database role': text(checks['database role']),
-});
+export function checked(text: (check: Check) => string): Statement {
+  let scope: Scope | null = null;
+  const key = text((needed, queue, own) => {
+    scope = needed;
+    return checks.key(needed, queue, own);
+  });
+  return { key, 'database role': text(checks['database role']), scope };
+}
 
 /** For routes that concern every queue: a key limited to some queues fails the check. */
 export const everyQueue = "'*'";
@@ -74,6 +82,8 @@ ${lateralAnswer(select, from)}`;
   return {
     key: text(checks.key(scope, queue, own)),
     'database role': text(`(select ${checks['database role'](scope, queue)})`),
+    scope,
+    forAll: queue === everyQueue,
   };
 }
 
@@ -142,7 +152,7 @@ export function authorizedForTasks(
 select row_to_json(answer)::text as body
 from key
 ${lateralAnswer(select, from)}`;
-  return { key: keyStatement + rest, 'database role': roleStatement + rest };
+  return { key: keyStatement + rest, 'database role': roleStatement + rest, scope };
 }
 
 const hint = 'Send Authorization: Bearer with a key; tock key create creates one.';

@@ -1,4 +1,4 @@
-import { createRoute, type OpenAPIHono, type RouteConfig, z } from '@hono/zod-openapi';
+import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { unlimitedAnswers } from '../database/connect.ts';
 import type { Connect } from '../database/types.ts';
@@ -13,11 +13,12 @@ import {
   withBodySlots,
   withSlot,
 } from './concurrency_limits.ts';
+import { type Documentation, document } from './document.ts';
 import { readParams, readQuery } from './parameters.ts';
 import { refusal } from './problem.ts';
 import { requestIdOf } from './request_id.ts';
 import { requireKnownKey } from './require_known_key.ts';
-import { noQuery, problemSchema, repeatHeaders } from './schemas.ts';
+import { noQuery, repeatHeaders } from './schemas.ts';
 import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 
@@ -53,12 +54,7 @@ export type Endpoint<
   P extends z.ZodObject,
   B extends z.ZodType,
   Q extends z.ZodObject = typeof noQuery,
-> = {
-  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  path: string;
-  summary: string;
-  /** Details beyond the summary. */
-  description?: string;
+> = Documentation & {
   params: P;
   /** Parameters of the query string; use inQuery() for numbers. Default: none. */
   query?: Q;
@@ -66,13 +62,10 @@ export type Endpoint<
   body?: B;
   /** The field that marks a batch. */
   batchKey?: string;
-  needsBody?: boolean;
   /** Default: `rest`. */
   share?: CallKind;
   /** The call's tasks keep the trace in the request's headers. */
   traced?: boolean;
-  /** Accepts request_id, or the header Idempotency-Key. */
-  repeatable?: boolean;
   /** Made by authorized(), or a call of sql/access/http_bodies.sql. $1 is the key. It may depend on the bindings. */
   statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
   /** The statement's parameters from $2 on. */
@@ -93,12 +86,6 @@ export type Endpoint<
   ): Promise<string | null>;
   /** Builds the answer's JSON from the statement's JSON and the bindings. */
   finish?(body: string, env: Bindings): Promise<string>;
-  /** The answer's media type. Default: JSON. */
-  media?: string;
-  answer: z.ZodType;
-  status?: 200 | 201;
-  /** The refusal if the statement returns no row. */
-  none?: { status: 404 | 409; detail: string; hint: string };
   /** The 409 for a row that reports a conflict; null if the row is the answer. */
   conflict?(body: string): { detail: string; field: string; hint: string } | null;
 };
@@ -109,45 +96,6 @@ type Shape = { body?: z.ZodType; batchKey?: string };
 const isLarge = (value: unknown) => typeof value === 'string' && value.length > 1_000_000;
 
 const emptyBody = { text: '{}', json: {} };
-
-/** The content of a route in the OpenAPI document. */
-export function json(schema: z.ZodType, media = 'application/json') {
-  return { content: { [media]: { schema } } };
-}
-
-type Route = Omit<RouteConfig, 'responses'> & {
-  responses: Record<number, RouteConfig['responses'][number]>;
-};
-
-/** A route's entry in the OpenAPI document, including the problem answer. */
-export function documented(route: Route): Route & { getRoutingPath(): string } {
-  const content = { 'application/problem+json': { schema: problemSchema } };
-  const responses = {
-    ...route.responses,
-    default: { description: 'A problem (RFC 9457)', content },
-  };
-  return createRoute({ ...route, responses });
-}
-
-function document<P extends z.ZodObject, B extends z.ZodType, Q extends z.ZodObject>(
-  endpoint: Endpoint<P, B, Q>,
-) {
-  const { method, path, summary, params, query, body, needsBody, answer, status = 200 } = endpoint;
-  return documented({
-    method,
-    path,
-    summary,
-    ...(endpoint.description && { description: endpoint.description }),
-    security: [{ key: [] }],
-    request: {
-      params,
-      ...(query && { query }),
-      ...(endpoint.repeatable && { headers: repeatHeaders }),
-      ...(body && { body: { ...json(body), required: needsBody ?? false } }),
-    },
-    responses: { [status]: { description: summary, ...json(answer, endpoint.media) } },
-  });
-}
 
 function isBatch({ batchKey }: Shape, body: object): boolean {
   return batchKey !== undefined && Object.hasOwn(body, batchKey);
@@ -208,7 +156,9 @@ export function serve<
   B extends z.ZodType,
   Q extends z.ZodObject = typeof noQuery,
 >(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
-  const route = document(endpoint);
+  const { statement: source } = endpoint;
+  const needs = typeof source === 'function' ? source({}, { trace: null }) : source;
+  const route = document(endpoint, needs);
   app.openAPIRegistry.registerPath(route);
   const { values, repeat, none, conflict, check, further, finish } = endpoint;
   const { status = 200, share = 'rest' } = endpoint;
@@ -225,7 +175,6 @@ export function serve<
     const call = await readCall(endpoint, c, key, checkKey, onGrowth);
     // check() protects a Worker from its callers; a program with the database URL needs no such protection.
     if (usesKey) check?.(call, env);
-    const source = endpoint.statement;
     const statement = (typeof source === 'function' ? source(env, call) : source)[rights];
     const run = () =>
       connect(c.env, (query, most) => {

@@ -77,6 +77,9 @@ export const parents = z
 /** How long a call waits for a result. */
 export const waitSeconds = whole(0, 30);
 
+/** An id of a task in a path. */
+export const taskId = id.describe('The id of the task, or of any of its runs.');
+
 /** One of several words. */
 export function word<const W extends [string, ...string[]]>(...words: W) {
   return z.enum(words, { error: words.join(' or ') });
@@ -104,7 +107,9 @@ export const pipeline = list(queueName, 2, 'a list of 2 to 20 queues, each once'
   .refine((stages) => new Set(stages).size === stages.length, {
     error: 'a list of 2 to 20 queues, each once',
   })
-  .openapi({ description: "A task's stages, in order. The queue of the enqueue is one of them." });
+  .describe(
+    'The stages of the task: queues, in order. The task starts in the queue of the call, which is one of them.',
+  );
 
 export const poolName = matching(/^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$/, nameError).openapi({
   example: 'shard-7',
@@ -121,7 +126,9 @@ export const leaseToken = matching(
   'a UUID, as returned by claim',
 ).openapi({ format: 'uuid', example: '5e1f7c0a-3b6d-4d58-9a52-7c1e00000000' });
 
-export const priority = whole(0, 9).openapi({ description: '0 runs first. Default: 5.' });
+export const priority = whole(0, 9).describe(
+  'Workers claim priority 0 first and 9 last. Default: 5.',
+);
 export const taskState = z.enum([
   'waiting',
   'ready',
@@ -137,11 +144,15 @@ export const timeoutSeconds = whole(1, 2_678_400);
 
 /** How long a task waits after a failure. */
 export const backoff = options({
-  kind: word('fixed', 'linear', 'exponential'),
-  base_seconds: number(0, 86_400),
-  factor: number(1, 10),
-  cap_seconds: number(0, 2_678_400),
-  jitter: number(0, 1),
+  kind: word('fixed', 'linear', 'exponential').describe(
+    'How the wait grows. After the n-th failure it is base (`fixed`), base × n (`linear`) or base × factor^(n-1) (`exponential`).',
+  ),
+  base_seconds: number(0, 86_400).describe('The wait after the first failure.'),
+  factor: number(1, 10).describe(
+    'The factor from one wait to the next, if the kind is `exponential`.',
+  ),
+  cap_seconds: number(0, 2_678_400).describe('The longest wait.'),
+  jitter: number(0, 1).describe('Each wait is shorter by a random share of up to this.'),
 });
 const headersError =
   'an object of up to 20 strings of printable ASCII, names of a-z, 0-9 and -, in up to 8,192 bytes';
@@ -171,15 +182,28 @@ export const url = z
   .openapi({ example: 'https://example.com/hooks' });
 
 /** Push settings of a queue. */
-export const push = options({ url: url.nullable(), timeout_seconds: whole(1, 300).nullable() });
-export const webhook = options({ url });
+export const push = options({
+  url: url.nullable().describe('The endpoint. Without one, each task needs a `push_url`.'),
+  timeout_seconds: whole(1, 300)
+    .nullable()
+    .describe('How long Tock waits for the answer of the endpoint. Default: 15.'),
+});
+export const webhook = options({ url: url.describe('The endpoint.') });
 
 export const retentionSeconds = whole(60, TEN_YEARS);
-export const leaseSeconds = whole(1, 86_400);
+export const leaseSeconds = whole(1, 86_400).describe(
+  'The duration of the lease. Default: `lease_seconds` of the queue.',
+);
 
 /** A call repeated with the same request id within 24 hours returns the same answer and has no further effect. */
-export const requestId = text(200);
-export const repeatHeaders = z.object({ 'Idempotency-Key': requestId.optional() });
+export const requestId = text(200).describe(
+  'The request id. A repeated call with it returns the same answer for 24 hours, and has no further effect.',
+);
+export const repeatHeaders = z.object({
+  'Idempotency-Key': text(200)
+    .optional()
+    .describe('The request id, for callers that do not send `request_id` in the body.'),
+});
 
 const instantError = 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z';
 // PostgreSQL rejects the year 0, and offsets of 16 hours or more from UTC.
@@ -201,10 +225,10 @@ export const oneTime: [check: (task: When) => boolean, message: { error: string;
 export const moment = z.string().openapi({ format: 'date-time' });
 export const count = z.int().min(0);
 /** Any JSON. */
-export const anything = z.unknown().openapi({ description: 'Any JSON.' });
+export const anything = z.unknown().describe('Any JSON.');
 
 export const noParams = z.strictObject({});
-export const queueParams = z.strictObject({ queue: queueName });
+export const queueParams = z.strictObject({ queue: queueName.describe('The name of the queue.') });
 /** For a route without query string options; it refuses any. */
 export const noQuery = z.strictObject(
   {},
@@ -232,26 +256,36 @@ export function wholeText(min: number, max: number) {
 export const flagText = word('true', 'false');
 
 /** The position after the previous page. */
-export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous answer').openapi({
-  example: '5b5d',
-});
+export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous answer')
+  .openapi({ example: '5b5d' })
+  .describe('The `cursor` of the previous answer, with the same filter. Default: the first page.');
+/** The number of rows of a page. */
+export const pageSize = (byDefault: number, max = 1000) =>
+  wholeText(1, max)
+    .optional()
+    .describe(`The maximum number of rows in the answer. Default: ${byDefault}.`);
 /** Null on the last page. */
 export const nextCursor = z
   .string()
   .nullable()
-  .openapi({ description: 'Where the next page starts; null on the last page.' });
+  .describe('The `cursor` for the next call. It is null on the last page.');
 
 export const problemSchema = z
   .strictObject({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    field: z
-      .string()
+    type: z.string().describe('The kind of problem, a URN such as urn:tock:problem:not-found.'),
+    title: z.string().describe('The kind of problem in words. It depends only on `type`.'),
+    status: z.int().describe('The HTTP status.'),
+    detail: z.string().describe('What is wrong with this call.'),
+    field: z.string().optional().describe('The first invalid field, such as tasks[3].priority.'),
+    hint: z.string().optional().describe('What the caller can do next.'),
+    errors: z
+      .array(
+        z.strictObject({
+          field: z.string().describe('The invalid field.'),
+          detail: z.string().describe('What the field allows.'),
+        }),
+      )
       .optional()
-      .openapi({ description: 'The invalid field, like tasks[3].priority.' }),
-    hint: z.string().optional().openapi({ description: 'What to do next.' }),
-    errors: z.array(z.strictObject({ field: z.string(), detail: z.string() })).optional(),
+      .describe('The invalid fields of the request, up to ten.'),
   })
   .openapi('Problem');

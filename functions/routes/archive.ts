@@ -14,43 +14,50 @@ import * as s from '../http/schemas.ts';
 const moment = s.moment.nullable();
 const text = z.string().nullable();
 
-const settings = z.strictObject({ enabled: s.flag, prefix: z.string() });
+const settings = z.strictObject({
+  enabled: s.flag.describe('Whether the archive is on.'),
+  prefix: z.string().describe('The beginning of the paths of new files.'),
+});
 const archiveState = settings.extend({
-  waiting: s.count,
-  oldest_waiting_at: moment,
-  exported: s.count,
-  files: s.count,
-  rows: s.count,
-  bytes: s.count,
-  erasures_pending: s.count,
-  objects_unwanted: s.count,
-  last_step_at: moment,
-  failures: s.count,
-  failed_at: moment,
-  last_error: text,
+  waiting: s.count.describe(
+    'The number of segments past their retention that the archive does not have yet.',
+  ),
+  oldest_waiting_at: moment.describe('When the oldest of them was closed.'),
+  exported: s.count.describe('The number of segments in the archive.'),
+  files: s.count.describe('The number of files.'),
+  rows: s.count.describe('The number of runs in the files.'),
+  bytes: s.count.describe('The size of the files.'),
+  erasures_pending: s.count.describe('The number of tasks that wait for their erasure from files.'),
+  objects_unwanted: s.count.describe('The number of objects in the store that wait for deletion.'),
+  last_step_at: moment.describe('When the last step ended.'),
+  failures: s.count.describe('The number of steps that failed since the last success.'),
+  failed_at: moment.describe('When a step last failed.'),
+  last_error: text.describe('The error of the last step. Null after a success.'),
 });
 const step = z.strictObject({
-  segment: s.count.nullable(),
-  part: s.count.nullable(),
-  rows: s.count,
-  bytes: s.count,
-  deleted: s.count,
-  erased: s.count,
-  more: s.flag,
+  segment: s.count.nullable().describe('The segment of the part. Null if no part was due.'),
+  part: s.count.nullable().describe('The number of the part in its segment.'),
+  rows: s.count.describe('The number of runs in the part.'),
+  bytes: s.count.describe('The size of its file.'),
+  deleted: s.count.describe('The number of deleted objects.'),
+  erased: s.count.describe(
+    'The number of tasks that the step erased from the last of their files: 0 or 1.',
+  ),
+  more: s.flag.describe('Whether another step has work at once.'),
 });
 const archivedTask = z.strictObject({
   id: s.id,
-  run_id: s.id,
+  run_id: s.id.describe('The last run.'),
   queue: s.queueName,
   state: s.taskState,
   priority: s.count,
   tenant: text,
-  attempt: s.count,
+  attempt: s.count.describe('The number of the last attempt, from 1.'),
   created_at: s.moment,
-  run_at: z.null(),
+  run_at: z.null().describe('Always null, because an archived task does not wait.'),
   ended_at: moment,
-  worker: text,
-  error: text,
+  worker: text.describe('The worker of the last run.'),
+  error: text.describe('The first 200 characters of the error of a dead task.'),
 });
 
 function requireStore(env: Bindings): Store {
@@ -74,7 +81,10 @@ export function archive(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/archive',
-    summary: 'The state of the archive',
+    operationId: 'getArchive',
+    tag: 'Archive',
+    summary: 'Get the state of the archive',
+    returns: 'The state of the archive.',
     params: s.noParams,
     statement: authorized('read', everyQueue, 'a.*', 'tock.archive() as a'),
     values: () => [],
@@ -84,9 +94,21 @@ export function archive(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'put',
     path: '/v1/archive',
+    operationId: 'putArchive',
+    tag: 'Archive',
     summary: 'Turn the archive on or off, and set the prefix of its files',
+    description: 'Omitted settings stay.',
+    returns: 'The settings after the call.',
     params: s.noParams,
-    body: s.options({ enabled: s.flag.optional(), prefix: s.text(500).optional() }),
+    body: s.options({
+      enabled: s.flag.optional().describe('Whether the archive is on.'),
+      prefix: s
+        .text(500)
+        .optional()
+        .describe(
+          'The beginning of the paths of new files: up to five names of letters, digits and _ . - with / between them.',
+        ),
+    }),
     statement: authorized(
       'admin',
       everyQueue,
@@ -99,14 +121,18 @@ export function archive(app: App, connect: Connect): void {
       if (body.enabled) requireStore(env);
     },
     answer: settings,
+    refused: { 409: 'The call turns the archive on, and the Worker has no archive store.' },
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/archive/end',
+    operationId: 'endSegment',
+    tag: 'Archive',
     summary: 'End the current segment, so that the archive exports it at once',
     description:
-      'The next steps export the segment. Retention drops it once all its runs have been claimed and have ended, whatever the retention of its queues. `why` names what it still waits for. While a segment that was ended by this call exists, the call returns that one. 409 if the archive is off.',
+      'The next steps export the segment. Retention drops it once all its runs have ended, whatever the retention of its queues. While a segment that this call ended exists, the call returns that one.',
+    returns: 'The ended segment.',
     params: s.noParams,
     statement: authorized(
       'admin',
@@ -115,18 +141,30 @@ export function archive(app: App, connect: Connect): void {
       'tock.end_segment() as e',
     ),
     values: () => [],
-    answer: z.strictObject({ segment: s.count, closed_at: moment, why: text }),
+    answer: z.strictObject({
+      segment: s.count.describe('The number of the segment.'),
+      closed_at: moment.describe('When all its runs had ended. Null before that.'),
+      why: text.describe('What the segment still waits for. Null if it is closed.'),
+    }),
+    refused: { 409: 'The archive is off, or the current segment has just begun.' },
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/archive/step',
-    summary:
-      'Export the next part of what is due, and erase and delete what is pending; repeat while `more`',
+    operationId: 'stepArchive',
+    tag: 'Archive',
+    summary: 'Export the next part of the history, and erase and delete what is due',
     description:
-      'The only route that uses more than one statement: it reads a part, writes it to the store, reads it back and records it.',
+      'The call reads a part, writes it to the store, reads it back and records it. These are several transactions. Call again while `more` is true.',
+    returns: 'What the step did.',
     params: s.noParams,
-    body: s.options({ rows: s.whole(1, 100_000).optional() }),
+    body: s.options({
+      rows: s
+        .whole(1, 100_000)
+        .optional()
+        .describe('The maximum number of runs in the part. Default: 10,000.'),
+    }),
     statement: authorized('admin', everyQueue, '$2::integer as rows', '(select 1) as one'),
     values: ({ body }) => [body.rows],
     finish: async (body, env) => {
@@ -138,25 +176,35 @@ export function archive(app: App, connect: Connect): void {
       return JSON.stringify(await work.catch(failed));
     },
     answer: step,
+    refused: {
+      409: 'The Worker has no archive store.',
+      503: 'The step failed, in the store or in the database. No segment is dropped before the archive has it.',
+    },
   });
 
   serve(app, connect, {
     method: 'get',
     path: '/v1/archive/tasks',
+    operationId: 'listArchivedTasks',
+    tag: 'Archive',
     summary: 'List archived tasks of a queue, newest files first, one page at a time',
-    description: `Each task is shown by its last run. A call reads up to ${MAX_FILES} files of about 10,000 runs each and may return no tasks: continue while there is a cursor. /v1/tasks lists the tasks that are still in the database.`,
+    description: `The list shows each task by its last run. A call reads up to ${MAX_FILES} files of about 10,000 runs each, so a page may be empty. Call again with \`cursor\` while the answer has one. GET /v1/tasks lists the tasks that are still in the database.`,
+    returns: 'Tasks without their payloads, and the cursor.',
     params: s.noParams,
     query: s.options({
-      queue: s.queueName,
-      state: s.taskState.optional(),
-      tenant: s.text(200).optional(),
-      unique_key: s.text(500).optional(),
-      worker: s.text(200).optional(),
-      error: s.text(200).optional(),
-      from: s.instant.optional(),
-      to: s.instant.optional(),
+      queue: s.queueName.describe('The queue of the tasks.'),
+      state: s.taskState.optional().describe('Only tasks in this state. Default: all states.'),
+      tenant: s.text(200).optional().describe('Only tasks of this tenant. Default: all tenants.'),
+      unique_key: s.text(500).optional().describe('Only tasks with this unique key.'),
+      worker: s.text(200).optional().describe('Only tasks whose last run this worker claimed.'),
+      error: s
+        .text(200)
+        .optional()
+        .describe('Only dead tasks with this error, as the list shows it.'),
+      from: s.instant.optional().describe('Only tasks created at this instant or later.'),
+      to: s.instant.optional().describe('Only tasks created before this instant.'),
       cursor: s.cursor.optional(),
-      limit: s.wholeText(1, 1000).optional(),
+      limit: s.pageSize(100),
     }),
     statement: authorized(
       'read',
@@ -177,7 +225,11 @@ export function archive(app: App, connect: Connect): void {
     answer: z.strictObject({
       tasks: z.array(archivedTask),
       cursor: s.nextCursor,
-      scanned: s.count,
+      scanned: s.count.describe('The number of runs that the call read.'),
     }),
+    refused: {
+      409: 'The Worker has no archive store.',
+      503: 'The store does not answer or lacks a file, or too many tasks wait for their erasure.',
+    },
   });
 }

@@ -9,14 +9,14 @@ import * as s from '../http/schemas.ts';
 const path = '/v1/tasks/{id}';
 const eraseArchived =
   'select tock.http_erase_archived(p_key => $1, p_id => $2, p_rows => $3::jsonb, p_scanned => $4::bigint[]) as body';
-const params = z.strictObject({ id: s.id });
+const params = z.strictObject({ id: s.taskId });
 
 const changesBody = s
   .options({
-    priority: s.priority.optional(),
-    delay_seconds: s.seconds.optional(),
-    run_at: s.instant.optional(),
-    payload: s.anything.optional(),
+    priority: s.priority.optional().describe('The new priority. Workers claim 0 first and 9 last.'),
+    delay_seconds: s.seconds.optional().describe('The task is due after this time from now.'),
+    run_at: s.instant.optional().describe('The task is due at this instant.'),
+    payload: s.anything.optional().describe('The new payload, any JSON.'),
   })
   .refine(...s.oneTime)
   .refine((body) => Object.keys(body).length > 0, {
@@ -28,12 +28,10 @@ const changesBody = s
 
 const changed = z.strictObject({
   id: s.id,
-  state: s.taskState.openapi({
-    description: 'The state at the time of the call; after a cancel, cancelled.',
-  }),
-  changed: s.flag.openapi({
-    description: 'For a running task, true means that its worker is notified.',
-  }),
+  state: s.taskState.describe(
+    'The state in which the call found the task. A cancel returns `cancelled`, unless the task is running.',
+  ),
+  changed: s.flag.describe('Whether this call changed anything.'),
 });
 
 const columns = 'v.id, v.state, v.changed';
@@ -67,7 +65,12 @@ export function changes(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'patch',
     path,
-    summary: "Change a task's priority, time or payload; for a running task from its next attempt",
+    operationId: 'changeTask',
+    tag: 'Tasks',
+    summary: 'Change the priority, time or payload of a task',
+    description:
+      'A running task takes the change at its next attempt. The call is a 503 if a claim holds the stream of a ready task for two seconds.',
+    returns: 'The state in which the call found the task, and whether it changed the task.',
     params,
     body: changesBody,
     needsBody: true,
@@ -80,12 +83,18 @@ export function changes(app: App, connect: Connect): void {
     answer: changed,
     none: notFound,
     conflict: alreadyEnded('done', 'dead', 'cancelled', 'expired'),
+    refused: { 409: 'The task has ended.' },
   });
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/cancel`,
-    summary: 'Cancel a task; the worker of a running task is notified when it extends the lease',
+    operationId: 'cancelTask',
+    tag: 'Tasks',
+    summary: 'Cancel a task',
+    description:
+      'A waiting or ready task never starts, unless a claim in progress takes it. The worker of a running task learns of the cancel when it extends the lease. A repeated call is no error.',
+    returns: 'The state in which the call found the task, and whether it changed the task.',
     params,
     body: s.options({}),
     statement: authorizedForTasks('enqueue', columns, cancelled),
@@ -93,14 +102,19 @@ export function changes(app: App, connect: Connect): void {
     answer: changed,
     none: notFound,
     conflict: alreadyEnded('done', 'dead', 'expired'),
+    refused: { 409: 'The task is done, dead or expired.' },
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/tasks/cancel',
-    summary: 'Cancel up to 10,000 tasks; unknown ids are left out of the answer',
+    operationId: 'cancelTasks',
+    tag: 'Tasks',
+    summary: 'Cancel up to 10,000 tasks',
+    description: 'The call treats each task like POST /v1/tasks/{id}/cancel.',
+    returns: 'One row for each task. The answer leaves out unknown ids.',
     params: s.noParams,
-    body: s.options({ ids: s.list(s.id, 1) }),
+    body: s.options({ ids: s.list(s.id, 1).describe('The ids of the tasks.') }),
     needsBody: true,
     statement: authorizedForTasks('enqueue', "coalesce(json_agg(v), '[]') as tasks", cancelled),
     values: ({ body }) => [body.ids],
@@ -110,7 +124,12 @@ export function changes(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'delete',
     path: `${path}/payload`,
-    summary: "Permanently erase an ended task's payload, results and errors of all its runs",
+    operationId: 'eraseTask',
+    tag: 'Tasks',
+    summary: 'Erase the data of an ended task for good',
+    description:
+      'The call erases payload, results, errors, notes, unique key and concurrency key of all its runs. The next vacuum removes them from disk. The archive erases them in its next steps.',
+    returns: 'The number of runs that the call erased.',
     params,
     statement: authorizedForTasks(
       'admin',
@@ -126,7 +145,8 @@ export function changes(app: App, connect: Connect): void {
         run(eraseArchived, [params.id, rows, scanned]);
       return readMissing(await eraseWith('[]', []), store, eraseWith);
     },
-    answer: z.strictObject({ erased: s.count }),
+    answer: z.strictObject({ erased: s.count.describe('The number of runs.') }),
     none: notFound,
+    refused: { 409: 'The task has not ended.' },
   });
 }

@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { type App, documented, json } from '../http/endpoint.ts';
+import { documented, json, shared } from '../http/document.ts';
+import type { App } from '../http/endpoint.ts';
 import { refusal } from '../http/problem.ts';
 import { HEALTH_MS } from '../timeouts.ts';
 
@@ -21,8 +22,15 @@ export function health(app: App, connect: Connect): void {
   const route = documented({
     method: 'get',
     path: '/v1/health',
-    summary: 'Whether the database answers',
-    responses: { 200: { description: 'The database answers', ...json(healthy) } },
+    operationId: 'getHealth',
+    tags: ['Operations'],
+    summary: 'Check that the database answers',
+    description: `The call needs no key. It waits up to ${HEALTH_MS / 1000} seconds for the database, and is a 503 after that.`,
+    security: [],
+    responses: {
+      200: { description: 'The database answers.', ...json(healthy) },
+      ...shared(503),
+    },
   });
   app.openAPIRegistry.registerPath(route);
   app.get(route.getRoutingPath(), async (c) => {

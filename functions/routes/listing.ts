@@ -6,18 +6,20 @@ import * as s from '../http/schemas.ts';
 
 const listed = z.strictObject({
   id: s.id,
-  run_id: s.id.openapi({ description: 'The newest run; for a waiting task its entry.' }),
+  run_id: s.id.describe('The newest run. A waiting task has the id of its waiting entry.'),
   queue: s.queueName,
   state: s.taskState,
   priority: s.count,
   tenant: z.string().nullable(),
-  attempt: s.count,
+  attempt: s.count.describe(
+    'The number of the newest attempt, from 1. A waiting task shows its next attempt.',
+  ),
   created_at: s.moment,
-  run_at: s.moment.nullable(),
+  run_at: s.moment.nullable().describe('When a waiting task is due.'),
   ended_at: s.moment.nullable(),
-  worker: z.string().nullable(),
-  error: z.string().nullable().openapi({ description: 'The error of a dead task, shortened.' }),
-  rerun: s.flag,
+  worker: z.string().nullable().describe('The worker of the newest run.'),
+  error: z.string().nullable().describe('The first 200 characters of the error of a dead task.'),
+  rerun: s.flag.describe('Whether the task has a rerun.'),
 });
 
 /** A search by unique key finds tasks of all queues. This keeps those of queues that the API key allows. */
@@ -34,23 +36,39 @@ export function listing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks',
+    operationId: 'listTasks',
+    tag: 'Tasks',
     summary: 'List tasks of one or all queues, newest first, one page at a time',
     description:
-      'Each task is shown by its newest run, or by its entry if it waits. A call scans about 10,000 rows and may return no tasks: continue while there is a cursor. Without queue it scans the 2,000 streams that were used last. rerun=true returns only tasks that were run again, rerun=false only the others. unique_key and concurrency_key need queue, and return one page.',
+      'The list shows each task by its newest run, or by its waiting entry. A call reads about 10,000 rows, so a page may be empty. Call again with `cursor` while the answer has one. Without `queue` the call reads the 2,000 streams that were used last. A key for some queues must name a queue.',
+    returns: 'Tasks without their payloads, and the cursor.',
     params: s.noParams,
     query: s.options({
-      queue: s.queueName.optional(),
-      state: s.taskState.optional(),
-      tenant: s.text(200).optional(),
-      error: s.text(200).optional(),
-      worker: s.text(200).optional(),
-      rerun: s.flagText.optional(),
-      from: s.instant.optional(),
-      to: s.instant.optional(),
-      unique_key: s.text(500).optional(),
-      concurrency_key: s.text(200).optional(),
+      queue: s.queueName.optional().describe('Only tasks of this queue. Default: all queues.'),
+      state: s.taskState.optional().describe('Only tasks in this state. Default: all states.'),
+      tenant: s.text(200).optional().describe('Only tasks of this tenant. Default: all tenants.'),
+      error: s
+        .text(200)
+        .optional()
+        .describe('Only dead tasks with this error, as the list shows it.'),
+      worker: s.text(200).optional().describe('Only tasks whose newest run this worker claimed.'),
+      rerun: s.flagText
+        .optional()
+        .describe('Only tasks with a rerun (true) or without one (false). Default: both.'),
+      from: s.instant.optional().describe('Only tasks created at this instant or later.'),
+      to: s.instant.optional().describe('Only tasks created before this instant.'),
+      unique_key: s
+        .text(500)
+        .optional()
+        .describe('Only tasks with this unique key. It needs `queue`. The answer is one page.'),
+      concurrency_key: s
+        .text(200)
+        .optional()
+        .describe(
+          'Only tasks with this concurrency key. It needs `queue`. The answer is one page.',
+        ),
       cursor: s.cursor.optional(),
-      limit: s.wholeText(1, 1000).optional(),
+      limit: s.pageSize(100),
     }),
     statement: authorized(
       'read',
@@ -79,18 +97,20 @@ export function listing(app: App, connect: Connect): void {
     answer: z.strictObject({
       tasks: z.array(listed),
       cursor: s.nextCursor,
-      scanned: s.count,
+      scanned: s.count.describe('The number of rows that the call read.'),
     }),
   });
 
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}/dead',
-    summary: "List a queue's dead tasks by error, most frequent first",
-    description:
-      'Counts the newest 100,000 dead tasks without those that were run again; counted_all is false if there are more.',
+    operationId: 'listDeadTasks',
+    tag: 'Tasks',
+    summary: 'Group the dead tasks of a queue by error, most frequent first',
+    description: 'The call reads the newest 100,000 dead tasks, and leaves out those with a rerun.',
+    returns: 'The groups. `counted_all` is false if the queue has more dead tasks.',
     params: s.queueParams,
-    query: s.options({ limit: s.wholeText(1, 1000).optional() }),
+    query: s.options({ limit: s.pageSize(100) }),
     statement: authorized(
       'read',
       '$2',
@@ -102,13 +122,13 @@ export function listing(app: App, connect: Connect): void {
     answer: z.strictObject({
       groups: z.array(
         z.strictObject({
-          error: z.string().nullable(),
-          tasks: s.count,
-          newest_at: s.moment,
-          newest_id: s.id,
+          error: z.string().nullable().describe('The first 200 characters of the error.'),
+          tasks: s.count.describe('The number of dead tasks with this error.'),
+          newest_at: s.moment.describe('When the newest of them died.'),
+          newest_id: s.id.describe('The newest of them.'),
         }),
       ),
-      counted_all: s.flag,
+      counted_all: s.flag.describe('Whether the call read all dead tasks of the queue.'),
     }),
   });
 }

@@ -5,11 +5,13 @@ import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const parent = z.strictObject({
-  n: s.count.openapi({ description: "The parent's index in depends_on, from 1." }),
+  n: s.count.describe('The place of the parent in `depends_on`, from 1.'),
   id: s.id,
-  name: z.string().nullable(),
-  state: z.string().openapi({ description: "The task's state; gone if its history was dropped." }),
-  result: s.anything,
+  name: z.string().nullable().describe('The name of the parent in the call that added both.'),
+  state: z
+    .string()
+    .describe('The state of the parent. It is `gone` if the history of the parent was dropped.'),
+  result: s.anything.describe('The result of the parent.'),
 });
 
 const listed = `(with p as materialized (
@@ -24,13 +26,19 @@ export function parents(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks/{id}/parents',
-    summary: 'List the tasks that a task depends on, with their states and results',
+    operationId: 'listParents',
+    tag: 'Tasks',
+    summary: 'List the parents of a task with their states and results',
     description:
-      'For a parent that was run again, the state and result of its rerun. Parents that the key may not read, by queue or tenant, are left out.',
-    params: z.strictObject({ id: s.id }),
+      'A parent that was run again has the state and result of its rerun. The answer leaves out parents that the key may not read.',
+    returns: 'The parents, in the order of `depends_on`.',
+    params: z.strictObject({ id: s.taskId }),
     query: s.options({
-      limit: s.wholeText(1, 10_000).optional(),
-      after: s.wholeText(0, 10_000).optional(),
+      limit: s.pageSize(1000, 10_000),
+      after: s
+        .wholeText(0, 10_000)
+        .optional()
+        .describe('The last `n` of the previous page. Default: the first page.'),
     }),
     statement: authorized(
       'read',

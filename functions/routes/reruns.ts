@@ -10,13 +10,19 @@ import {
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
-const request = { request_id: s.requestId.nullish(), reason: s.text(200).nullish() };
+const request = {
+  request_id: s.requestId.nullish(),
+  reason: s.text(200).nullish().describe('Why the tasks run again. The old task shows it.'),
+};
 
 const rerun = z.strictObject({
   id: s.id,
-  state: s.taskState.openapi({ description: 'The state at the time of the call.' }),
-  rerun_id: s.id.nullable().openapi({ description: 'The new task.' }),
-  refused: z.enum(['unfinished', 'erased']).nullable(),
+  state: s.taskState.describe('The state in which the call found the task.'),
+  rerun_id: s.id.nullable().describe('The id of the new task.'),
+  refused: z
+    .enum(['unfinished', 'erased'])
+    .nullable()
+    .describe('Why there is no new task: the old one has not ended, or its payload was erased.'),
 });
 
 const rerunRows = `(select r.id::text as id, r.state, r.rerun_id::text as rerun_id, r.refused
@@ -40,8 +46,13 @@ export function reruns(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/tasks/{id}/rerun',
+    operationId: 'rerunTask',
+    tag: 'Tasks',
     summary: 'Rerun an ended task as a new task',
-    params: z.strictObject({ id: s.id }),
+    description:
+      'The new task has the last payload, priority, tenant, `max_attempts` and options of the old one. It has no unique key, and no expiry that has passed.',
+    returns: 'The state of the old task, and the id of the new one.',
+    params: z.strictObject({ id: s.taskId }),
     body: s.options(request),
     repeatable: true,
     statement: authorizedForTasks('enqueue', 'v.id, v.state, v.rerun_id, v.refused', rerunRows),
@@ -53,14 +64,19 @@ export function reruns(app: App, connect: Connect): void {
       hint: 'Use an id that enqueue returned.',
     },
     conflict: refused,
+    refused: { 409: 'The task has not ended, or its payload was erased.' },
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/tasks/rerun',
-    summary: 'Rerun up to 10,000 ended tasks; unknown ids are left out',
+    operationId: 'rerunTasks',
+    tag: 'Tasks',
+    summary: 'Rerun up to 10,000 ended tasks, each as a new task',
+    description: 'The call treats each task like POST /v1/tasks/{id}/rerun.',
+    returns: 'One row for each task. The answer leaves out unknown ids.',
     params: s.noParams,
-    body: s.options({ ids: s.list(s.id, 1), ...request }),
+    body: s.options({ ids: s.list(s.id, 1).describe('The ids of the tasks.'), ...request }),
     needsBody: true,
     repeatable: true,
     statement: authorizedForTasks('enqueue', "coalesce(json_agg(v), '[]') as tasks", rerunRows),
@@ -71,17 +87,30 @@ export function reruns(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/redrive',
-    summary: 'Rerun dead tasks of a queue, all or by error or tenant, in this queue or another',
+    operationId: 'redriveQueue',
+    tag: 'Tasks',
+    summary: 'Rerun dead tasks of a queue, one part at a time',
     description:
-      'A call reruns up to `limit` tasks: continue while there is a cursor. Tasks that were rerun before are left out, unless `again` is true.',
+      'A call reruns up to `limit` tasks and reads up to 10,000 rows. Call again with `cursor` while the answer has one. Later calls leave out tasks that died after the first call. The key must allow both queues.',
+    returns: 'The ids of the new tasks, and the cursor.',
     params: s.queueParams,
     body: s.options({
-      error: s.text(200).nullish(),
-      tenant: s.text(200).nullish(),
-      limit: s.whole(1, 10_000).nullish(),
+      error: s
+        .text(200)
+        .nullish()
+        .describe('Only tasks with this error, as GET /v1/queues/{queue}/dead shows it.'),
+      tenant: s.text(200).nullish().describe('Only tasks of this tenant. Default: all tenants.'),
+      limit: s
+        .whole(1, 10_000)
+        .nullish()
+        .describe('The maximum number of tasks that the call reruns. Default: 1,000.'),
       cursor: s.cursor.nullish(),
-      to_queue: s.queueName.nullish(),
-      again: s.flag.nullish(),
+      to_queue: s.queueName
+        .nullish()
+        .describe('The queue of the new tasks. Default: the queue of the dead ones.'),
+      again: s.flag
+        .nullish()
+        .describe('Also rerun tasks that have a rerun already. Default: false.'),
       ...request,
     }),
     repeatable: true,
@@ -99,10 +128,10 @@ export function reruns(app: App, connect: Connect): void {
       return [params.queue, ...options, requestId, b.again, b.reason];
     },
     answer: z.strictObject({
-      redriven: s.count,
-      ids: z.array(s.id),
+      redriven: s.count.describe('The number of new tasks.'),
+      ids: z.array(s.id).describe('The ids of the new tasks.'),
       cursor: s.nextCursor,
-      scanned: s.count,
+      scanned: s.count.describe('The number of rows that the call read.'),
     }),
   });
 }

@@ -7,88 +7,7 @@ import { type App, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
 import { checkTarget, checkTargets } from '../push/guard.ts';
-
-const options = {
-  payload: s.anything.optional(),
-  delay_seconds: s.seconds.nullish(),
-  run_at: s.instant.nullish(),
-  priority: s.priority.nullish(),
-  tenant: s.text(200).nullish(),
-  max_attempts: s.whole(1, 1000).nullish(),
-  concurrency_key: s.text(200).nullish(),
-  expires_at: s.instant.nullish(),
-  expires_in_seconds: s.seconds.nullish(),
-  timeout_seconds: s.timeoutSeconds.nullish(),
-  unique_key: s.text(500).nullish(),
-  unique_policy: s.word('pending', 'unfinished', 'period').nullish(),
-  unique_seconds: s.number(1, 31_536_000).nullish(),
-  on_conflict: s.word('keep', 'replace', 'merge', 'debounce', 'throttle', 'rerun').nullish(),
-  debounce_max_seconds: s.number(0, 31_536_000).nullish(),
-  changed_at: s.instant.nullish(),
-  backoff: s.backoff.partial().nullish(),
-  name: s.text(200).nullish(),
-  depends_on: s.parents.nullish(),
-  on_parent_failure: s.word('cancel', 'run', 'wait').nullish(),
-  include_results: s.flag.nullish(),
-  parent: s.id.nullish(),
-  pipeline: s.pipeline.nullish(),
-  headers: s.headers,
-  push_url: s.url.nullish(),
-};
-
-export const task = s
-  .options(options)
-  .refine(...s.oneTime)
-  .openapi('Task');
-const single = s
-  .options({ ...options, request_id: s.requestId.nullish() }, 'tasks')
-  .refine(...s.oneTime);
-const batch = s.options({ tasks: s.list(task, 0), request_id: s.requestId.nullish() });
-
-const moment = s.moment.nullable();
-const progress = { progress: z.number().nullable(), note: z.string().nullable() };
-const run = z.strictObject({
-  id: s.id,
-  queue: s.queueName,
-  attempt: s.count,
-  state: z.string(),
-  worker: z.string().nullable(),
-  started_at: moment,
-  leased_until: moment,
-  ended_at: moment,
-  cancel_requested: s.flag,
-  ...progress,
-  result: s.anything,
-  error: s.anything,
-});
-const taskAnswer = z.strictObject({
-  id: s.id,
-  queue: s.queueName,
-  state: s.taskState,
-  priority: s.count,
-  tenant: z.string().nullable(),
-  attempt: s.count,
-  max_attempts: s.count,
-  lost: s.count,
-  created_at: s.moment,
-  run_at: moment,
-  ended_at: moment,
-  payload: s.anything,
-  result: s.anything,
-  error: s.anything,
-  options: z.record(z.string(), z.unknown()).nullable(),
-  ...progress,
-  runs: z.array(run),
-  rerun_of: s.id.nullable(),
-  reruns: z.array(
-    z.strictObject({
-      id: s.id,
-      kind: z.enum(['rerun', 'redrive']),
-      reason: z.string().nullable(),
-      created_at: s.moment,
-    }),
-  ),
-});
+import { batch, single, taskAnswer } from './task_schemas.ts';
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
@@ -133,9 +52,12 @@ export function tasks(app: App, connect: Connect): void {
     method: 'post',
     path: '/v1/queues/{queue}/tasks',
     share: 'enqueues',
+    operationId: 'enqueueTasks',
+    tag: 'Tasks',
     summary: 'Enqueue one task, or up to 10,000 in one transaction',
     description:
-      "A valid traceparent among the request's headers is stored, with its tracestate and baggage, in the headers of each task without its own traceparent; see TOCK_TRACE.",
+      'The first use of a name creates the queue, with the defaults of `*`. If the request has a valid `traceparent` header, its tasks keep it, with `tracestate` and `baggage`. A task with a `traceparent` of its own keeps that one. The variable TOCK_TRACE of the Worker decides: only sampled traces (default), `all` or `off`.',
+    returns: 'The ids of the tasks, in the order of the request.',
     params: s.queueParams,
     body: z.union([batch, single]),
     batchKey: 'tasks',
@@ -161,18 +83,30 @@ export function tasks(app: App, connect: Connect): void {
       requestId,
       ...(trace ? [JSON.stringify(trace)] : []),
     ],
-    answer: z.strictObject({ ids: z.array(s.id) }),
+    answer: z.strictObject({
+      ids: z
+        .array(s.id)
+        .describe('The ids, in order. For a unique key, the id of the task that now has it.'),
+    }),
     status: 201,
   });
 
   serve(app, connect, {
     method: 'get',
     path: '/v1/tasks/{id}',
-    summary: 'A task and its runs: at once, or when it has ended, after at most wait_seconds',
+    operationId: 'getTask',
+    tag: 'Tasks',
+    summary: 'Get a task and its runs, or wait for its end',
     description:
-      'Returns the task when it has ended (done, dead, cancelled, expired) or when the time is up. The call polls every 20 ms at first, then after each tenth of the time waited so far.',
-    params: z.strictObject({ id: s.id }),
-    query: s.options({ wait_seconds: s.inQuery(s.waitSeconds).optional() }),
+      'With `wait_seconds` the call returns once the task has ended (done, dead, cancelled or expired), or when the time is up. The call polls every 20 ms at first, then after each tenth of the time that it has waited.',
+    returns: 'The task, as it is at the end of the call.',
+    params: z.strictObject({ id: s.taskId }),
+    query: s.options({
+      wait_seconds: s
+        .inQuery(s.waitSeconds)
+        .optional()
+        .describe('How many seconds the call waits for the end of the task. Default: 0.'),
+    }),
     // While the task has not ended, only the last poll reads more than its state.
     statement: (env) => (openStore(env) ? { ...taskStatement, key: archivedToo } : taskStatement),
     values: ({ params, env }, last) => [params.id, last, ...(openStore(env) ? ['[]', []] : [])],

@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Claimed, NewTask, TaskOptions, Tock } from '../../client/index.ts';
-import type { task } from '../../functions/routes/tasks.ts';
+import type { task } from '../../functions/routes/task_schemas.ts';
 
 type Queues = { email: { to: string }; resize: { url: string; width: number } };
 
