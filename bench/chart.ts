@@ -13,15 +13,18 @@ type Row = { case: string; system: string; value: number; label: string };
 function rowsOf(report: Report): Row[] {
   return report.cases
     .filter(({ name }) => main.test(name))
-    .flatMap((one) => {
-      const figures: [string, number | null][] = [['tock', one.tock], ...Object.entries(one.peers)];
+    .flatMap((benchCase) => {
+      const figures: [string, number | null][] = [
+        ['tock', benchCase.tock],
+        ...Object.entries(benchCase.peers),
+      ];
       return figures.flatMap(([system, value]): Row[] => {
         if (value === null) return [];
         const label = value.toLocaleString('en', {
           maximumSignificantDigits: 3,
           notation: 'compact',
         });
-        return [{ case: `${one.name}, ${one.unit}`, system, value, label }];
+        return [{ case: `${benchCase.name}, ${benchCase.unit}`, system, value, label }];
       });
     });
 }

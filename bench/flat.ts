@@ -17,7 +17,7 @@ async function timed(on: Client, text: string): Promise<number> {
   return performance.now() - started;
 }
 
-const mean = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
 function described({ name, times }: Row): string {
   const tenth = Math.max(1, Math.floor(times.length / 10));

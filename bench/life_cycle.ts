@@ -17,8 +17,8 @@ const verbs: Record<Kind, Verb> = { enqueue: 'enqueue', 'claim + complete': 'cyc
 export const nameOf = (kind: Kind, batch: number) => `${kind} ${batch}`;
 export const lifeOf = (batch: number) => `whole life ${batch}`;
 export const costs = [
-  { name: 'WAL', unit: 'bytes/task', of: (one: Measured) => one.walBytes },
-  { name: 'CPU', unit: 'µs/task', of: (one: Measured) => one.cpuSeconds * 1e6 },
+  { name: 'WAL', unit: 'bytes/task', of: (measured: Measured) => measured.walBytes },
+  { name: 'CPU', unit: 'µs/task', of: (measured: Measured) => measured.cpuSeconds * 1e6 },
 ];
 export const costOf = (cost: string, batch: number) => `${cost} ${batch}`;
 
@@ -61,16 +61,16 @@ const whole = (rates: (number | null | undefined)[]) =>
     ? 1 / rates.reduce<number>((sum, rate) => sum + 1 / Number(rate), 0)
     : null;
 
-function perTask(seen: Seen, system: System, batch: number, of: (one: Measured) => number) {
+function perTask(seen: Seen, system: System, batch: number, of: (measured: Measured) => number) {
   let sum = 0;
   for (const kind of kinds) {
     const all = seen.get(keyOf(system, nameOf(kind, batch))) ?? [];
     const tasks = all.reduce(
-      (count, one) => count + (kind === 'enqueue' ? one.enqueued : one.finished),
+      (count, measured) => count + (kind === 'enqueue' ? measured.enqueued : measured.finished),
       0,
     );
     if (tasks === 0) return figure(null);
-    sum += all.reduce((count, one) => count + of(one), 0) / tasks;
+    sum += all.reduce((count, measured) => count + of(measured), 0) / tasks;
   }
   return figure(sum);
 }
@@ -114,7 +114,7 @@ export async function livesOf(
   try {
     for (const system of all) databases.set(system, await run.open(system));
     for (const kind of kinds) {
-      for (const batch of batches.filter((one) => needed(kind, one))) {
+      for (const batch of batches.filter((size) => needed(kind, size))) {
         const name = nameOf(kind, batch);
         const shape = shapeOf(batch, { bytes });
         run.say(`  ${prefix}${name}`);
@@ -131,7 +131,7 @@ export async function livesOf(
         if (run.wants(name)) add(name, 'tasks/s', note, (system) => rates[name]?.[system.name]);
       }
     }
-    for (const batch of lives.filter((one) => run.wants(lifeOf(one)))) {
+    for (const batch of lives.filter((life) => run.wants(lifeOf(life)))) {
       const of = (system: System) =>
         kinds.map((kind) => rates[nameOf(kind, batch)]?.[system.name]?.value);
       add(lifeOf(batch), 'tasks/s', 'enqueue and cycle one after the other', (system) =>
@@ -139,7 +139,7 @@ export async function livesOf(
       );
     }
     for (const cost of costs) {
-      for (const batch of batches.filter((one) => run.wants(costOf(cost.name, one)))) {
+      for (const batch of batches.filter((size) => run.wants(costOf(cost.name, size)))) {
         add(
           costOf(cost.name, batch),
           cost.unit,

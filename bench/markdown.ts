@@ -12,19 +12,19 @@ const line = (cells: string[]) =>
   `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
 
 function tableOf(cases: Case[], prefix: string): string[] {
-  const peers = [...new Set(cases.flatMap((one) => Object.keys(one.peers)))].filter((name) =>
-    cases.some((one) => (one.peers[name] ?? null) !== null),
+  const peers = [...new Set(cases.flatMap((benchCase) => Object.keys(benchCase.peers)))].filter(
+    (name) => cases.some((benchCase) => (benchCase.peers[name] ?? null) !== null),
   );
-  const compared = cases.some((one) => toBest(one) !== null);
+  const compared = cases.some((benchCase) => toBest(benchCase) !== null);
   const head = ['', 'unit', 'tock', 'floor', ...peers.map((name) => short[name] ?? name)];
-  const rows = cases.map((one) => [
-    one.name.startsWith(prefix) ? one.name.slice(prefix.length) : one.name,
-    one.unit,
-    one.tock === null ? '-' : `**${shown(one.tock)}**`,
-    shown(one.floor),
-    ...peers.map((name) => shown(one.peers[name])),
-    ...(compared ? [shown(toBest(one))] : []),
-    one.note,
+  const rows = cases.map((benchCase) => [
+    benchCase.name.startsWith(prefix) ? benchCase.name.slice(prefix.length) : benchCase.name,
+    benchCase.unit,
+    benchCase.tock === null ? '-' : `**${shown(benchCase.tock)}**`,
+    shown(benchCase.floor),
+    ...peers.map((name) => shown(benchCase.peers[name])),
+    ...(compared ? [shown(toBest(benchCase))] : []),
+    benchCase.note,
   ]);
   const heads = [...head, ...(compared ? ['to the best of three'] : []), 'note'];
   const rule = heads.map((_, n) => (n < 2 || n === heads.length - 1 ? '---' : '---:'));
@@ -39,17 +39,17 @@ export function markdown(report: Report, chart: string | null): string {
     `## ${group}`,
     '',
     ...tableOf(
-      cases.filter((one) => one.group === group),
+      cases.filter((benchCase) => benchCase.group === group),
       `${group}: `,
     ),
     '',
     `${seconds[group]} s.`,
     '',
   ]);
-  const systems = Object.entries(settings.systems).flatMap(([name, { version, ...one }]) => [
+  const systems = Object.entries(settings.systems).flatMap(([name, { version, ...rest }]) => [
     `- **${name}** (${version})`,
-    ...one.settings.map((text) => `  - ${text}`),
-    ...(one.lacks.length > 0 ? [`  - beside Tock it lacks: ${one.lacks.join('; ')}`] : []),
+    ...rest.settings.map((text) => `  - ${text}`),
+    ...(rest.lacks.length > 0 ? [`  - beside Tock it lacks: ${rest.lacks.join('; ')}`] : []),
   ]);
   const left = report.left_out.length > 0 ? [`- Left out: ${report.left_out.join(', ')}`] : [];
   return [

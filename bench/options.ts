@@ -41,7 +41,7 @@ const today = () => new Date().toISOString().slice(0, 10);
 
 /** The arguments without an option and its value. */
 const without = (option: string, args: string[]) =>
-  args.filter((one, n) => !one.startsWith(option) && args[n - 1] !== option);
+  args.filter((arg, n) => !arg.startsWith(option) && args[n - 1] !== option);
 
 const list = (text?: string) =>
   (text ?? '')
@@ -83,7 +83,7 @@ function parsed(args: string[]) {
 
 /** The names that match: the exact name, or all names with this prefix. */
 const meant = (names: string[], requested: string) =>
-  names.includes(requested) ? [requested] : names.filter((one) => one.startsWith(requested));
+  names.includes(requested) ? [requested] : names.filter((name) => name.startsWith(requested));
 
 const namesOf = ({ name, cases = [] }: Group) => [name, ...cases];
 
@@ -94,49 +94,49 @@ export function optionsOf(
   args: string[],
   known: { groups: Group[]; systems: System[]; more: System[]; floor: System },
 ): Options | null {
-  const given = parsed(args);
-  if (given.help) return null;
+  const values = parsed(args);
+  if (values.help) return null;
   const names = known.groups.flatMap(namesOf);
-  const requested = list(given.only);
-  const unknown = requested.filter((one) => meant(names, one).length === 0);
+  const requested = list(values.only);
+  const unknown = requested.filter((name) => meant(names, name).length === 0);
   if (unknown.length > 0) {
     throw new Mistake(
       `Nothing is called ${unknown.join(', ')}. There are, each group with its cases:\n${known.groups.map(described).join('\n')}`,
     );
   }
-  const only = requested.length === 0 ? null : requested.flatMap((one) => meant(names, one));
+  const only = requested.length === 0 ? null : requested.flatMap((name) => meant(names, name));
   const all = [...known.systems, ...known.more];
   const present = [...all, known.floor].map(({ name }) => name);
-  const wanted = list(given.systems);
-  const strange = wanted.filter((one) => meant(present, one).length === 0);
+  const wanted = list(values.systems);
+  const strange = wanted.filter((name) => meant(present, name).length === 0);
   if (strange.length > 0) {
     throw new Mistake(
       `There is no system named ${strange.join(', ')}. Systems: ${present.join(', ')}`,
     );
   }
-  const chosen = ['tock', ...wanted.flatMap((one) => meant(present, one))];
-  const { quick } = given;
+  const chosen = ['tock', ...wanted.flatMap((name) => meant(present, name))];
+  const { quick } = values;
   const whole = !quick && !only && wanted.length === 0;
   const file = whole ? join(results, `${today()}.json`) : join(home(), 'bench.json');
-  const json = resolve(given.json ?? file);
+  const json = resolve(values.json ?? file);
   if (!existsSync(dirname(json)))
     throw new Mistake(`There is no folder ${dirname(json)} for --json.`);
-  const page = given.page === undefined ? null : resolve(given.page);
+  const page = values.page === undefined ? null : resolve(values.page);
   if (page && !existsSync(page)) throw new Mistake(`There is no file ${page} for --page.`);
   const chosenGroups = known.groups.filter(
-    (one) => !only || namesOf(one).some((name) => only.includes(name)),
+    (group) => !only || namesOf(group).some((name) => only.includes(name)),
   );
   const leftOut = quick && !only ? chosenGroups.filter(({ slow }) => slow) : [];
   return {
     quick,
-    seconds: numeric('seconds', given.seconds, quick ? 1 : 1.5, false),
-    rounds: numeric('rounds', given.rounds, 3, true),
+    seconds: numeric('seconds', values.seconds, quick ? 1 : 1.5, false),
+    rounds: numeric('rounds', values.rounds, 3, true),
     only,
     systems: wanted.length > 0 ? all.filter(({ name }) => chosen.includes(name)) : known.systems,
-    groups: chosenGroups.filter((one) => !leftOut.includes(one)),
+    groups: chosenGroups.filter((chosenGroup) => !leftOut.includes(chosenGroup)),
     leftOut: leftOut.map(({ name }) => name),
     json,
-    chart: !given['no-chart'],
+    chart: !values['no-chart'],
     page,
     command: ['npm run bench --', ...without('--json', args)].join(' ').replace(/ --$/, ''),
   };

@@ -71,8 +71,8 @@ async function touchedCases(
 ): Promise<Case[]> {
   const floor = await leastPages(run);
   return (['claim', 'complete'] as const).map((verb) => {
-    const one = `${large.label} ${large.of[verb]} (at most ${large.of.most[verb]})`;
-    const note = `${one}, ${small.label} ${small.of[verb]} (at most ${small.of.most[verb]})`;
+    const largeText = `${large.label} ${large.of[verb]} (at most ${large.of.most[verb]})`;
+    const note = `${largeText}, ${small.label} ${small.of[verb]} (at most ${small.of.most[verb]})`;
     run.say(`${name}: pages of ${verb}: ${note}`);
     const named = { name: `${name}: pages of ${verb}`, unit: 'pages', note };
     return caseOf(run, named, { [tockOf(run).name]: figure(large.of[verb]), floor });
@@ -87,9 +87,9 @@ export async function touchedTwins(
 ): Promise<Case[]> {
   const [small, large] = [databases.at(0), databases.at(-1)];
   if (!small || !large) return [];
-  const of = async (one: { label: string; database: TestDatabase }) => ({
-    label: one.label,
-    of: await touched(one.database),
+  const of = async (sample: { label: string; database: TestDatabase }) => ({
+    label: sample.label,
+    of: await touched(sample.database),
   });
   return touchedCases(run, name, await of(small), await of(large));
 }

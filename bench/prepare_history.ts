@@ -52,7 +52,7 @@ export async function live(
     Object.values((await client.query(text, values)).rows[0] ?? {})[0];
   const each = Math.ceil(runs / segments);
   const sessions = [await connected(database.url), await connected(database.url)];
-  for (const one of sessions) await one.query('set synchronous_commit = off');
+  for (const session of sessions) await session.query('set synchronous_commit = off');
   // The sequence leaves the segments that were created with the schema, which are few and wide.
   const pass = () =>
     client.query(`select setval('tock.positions',
@@ -68,11 +68,11 @@ export async function live(
     [segments + 2],
   );
   for (let segment = 0; segment < segments; segment++) {
-    await Promise.all(sessions.map((one) => lives(one, Math.ceil(each / sessions.length))));
+    await Promise.all(sessions.map((session) => lives(session, Math.ceil(each / sessions.length))));
     await pass();
     await client.query('select tock.create_segments()');
   }
-  for (const one of sessions) await one.end();
+  for (const session of sessions) await session.end();
   const settled = 'select count(*) from tock.segments where closed_at is not null';
   for (let before = -1; ; ) {
     await client.query('select tock.deactivate_streams(), tock.create_segments()');

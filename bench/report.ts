@@ -43,7 +43,7 @@ function lines(rows: string[][]): string[] {
 
 /** Names of peers in the order of the cases. */
 export const peersOf = ({ cases }: Report): string[] => [
-  ...new Set(cases.flatMap((one) => Object.keys(one.peers))),
+  ...new Set(cases.flatMap((benchCase) => Object.keys(benchCase.peers))),
 ];
 
 export const entries = (of: Record<string, string | number>) =>
@@ -57,16 +57,16 @@ export const windowsOf = ({ settings: { windows } }: Report) =>
 /** The figures in columns, then the notes, then how each system was measured. */
 export function table(report: Report): string {
   const peers = peersOf(report).filter((name) =>
-    report.cases.some((one) => (one.peers[name] ?? null) !== null),
+    report.cases.some((benchCase) => (benchCase.peers[name] ?? null) !== null),
   );
   const rows = [
     ['case', 'unit', 'tock', ...peers, 'floor'],
-    ...report.cases.map((one) => [
-      one.name,
-      one.unit,
-      shown(one.tock),
-      ...peers.map((name) => shown(one.peers[name])),
-      shown(one.floor),
+    ...report.cases.map((benchCase) => [
+      benchCase.name,
+      benchCase.unit,
+      shown(benchCase.tock),
+      ...peers.map((name) => shown(benchCase.peers[name])),
+      shown(benchCase.floor),
     ]),
   ];
   const notes = report.cases

@@ -58,12 +58,12 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
         all,
         pass: (seconds) => all(() => pause(seconds * 1000)),
         async end() {
-          await all((one) => one.stop());
+          await all((worker) => worker.stop());
           await all(({ over }) => over);
         },
       });
     } finally {
-      await Promise.all(workers.map((one) => one.close()));
+      await Promise.all(workers.map((worker) => worker.close()));
     }
   }
 
@@ -89,10 +89,10 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
     };
     const work = atWork(sides, async ({ all, pass, end }) => {
       await pass(warmUp(wanted));
-      await all((one) => one.meet());
+      await all((worker) => worker.meet());
       const before = await look();
       const from = performance.now();
-      await all((one) => one.go());
+      await all((worker) => worker.go());
       await pass(wanted);
       await end();
       return { before, seconds: (performance.now() - from) / 1000 };
@@ -109,7 +109,7 @@ export function makeRun(stack: TestCluster, options: RunOptions, failures: strin
       const enqueued = to.enqueued - from.enqueued;
       const finished = to.finished - from.finished;
       const left = to.enqueued - to.finished;
-      const clients = works.reduce((sum, one) => sum + one.clients, 0);
+      const clients = works.reduce((sum, workItem) => sum + workItem.clients, 0);
       if (finished > 0 && left < Math.max(clients, finished / 50)) {
         throw new Error(`The window ran out of tasks: ${finished} finished, ${left} left.`);
       }

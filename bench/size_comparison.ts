@@ -97,7 +97,7 @@ export async function twinCases(
   if (!shared) return [];
   const { name, sides, enqueue, batches } = shared;
   const pick = (key: string) =>
-    Object.fromEntries(systems.map((one) => [one.name, bySystem[one.name]?.[key]]));
+    Object.fromEntries(systems.map((system) => [system.name, bySystem[system.name]?.[key]]));
   const cases: Case[] = [];
   for (const batch of batches ?? [1, 100]) {
     for (const verb of (enqueue ? ['enqueue', 'cycle'] : ['cycle']) as Verb[]) {
@@ -109,9 +109,9 @@ export async function twinCases(
       }
       for (const side of sides.slice(1)) {
         const figures = Object.fromEntries(
-          systems.map((one) => {
-            const of = bySystem[one.name];
-            return [one.name, ratioOf(of?.[keyOf(side)], of?.[keyOf(sides[0])])];
+          systems.map((system) => {
+            const of = bySystem[system.name];
+            return [system.name, ratioOf(of?.[keyOf(side)], of?.[keyOf(sides[0])])];
           }),
         );
         const what = `${name}: ${verb} ${batch}, ${side.label} to ${sides[0]?.label}`;

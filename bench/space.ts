@@ -38,10 +38,10 @@ type Weights = { systems: System[]; bytes: number; tasks: number; prefix?: strin
 
 async function weigh(run: Run, system: System, { bytes, tasks }: Weights) {
   const database = await run.open(system);
-  const found: Record<string, Figure> = {};
+  const figures: Record<string, Figure> = {};
   const put = (moment: string, empty: Sizes, now: Sizes, enqueued: number) => {
     for (const kind of kinds) {
-      found[nameOf(kind, moment)] = figure((now[kind] - empty[kind]) / enqueued);
+      figures[nameOf(kind, moment)] = figure((now[kind] - empty[kind]) / enqueued);
     }
   };
   try {
@@ -54,7 +54,7 @@ async function weigh(run: Run, system: System, { bytes, tasks }: Weights) {
     if (system !== run.floor) await drain(run, system, database, bytes);
     await run.settle(database);
     put('done', empty, await sizes(database), enqueued - before);
-    return found;
+    return figures;
   } finally {
     await run.close(database);
   }

@@ -13,9 +13,9 @@ export const shapeOf = (batch: number, more: Partial<Shape> = {}): Shape => ({
 const isTock = (system: System): boolean => system.name.toLowerCase() === 'tock';
 
 export const tockOf = (run: Run): System => {
-  const found = run.systems.find(isTock);
-  if (!found) throw new Error('Tock is not among the systems.');
-  return found;
+  const tock = run.systems.find(isTock);
+  if (!tock) throw new Error('Tock is not among the systems.');
+  return tock;
 };
 
 /** Seconds of unmeasured work before a window. */
@@ -26,7 +26,7 @@ export const best = ['graphile-worker', 'pg-boss', 'single table'];
 
 /** Tock, and those of the peers above that were selected. */
 export const rivals = (run: Run): System[] =>
-  run.systems.filter((one) => isTock(one) || best.includes(one.name));
+  run.systems.filter((system) => isTock(system) || best.includes(system.name));
 
 export const ratio = (above?: number | null, below?: number | null): number | null =>
   above && below ? above / below : null;
@@ -148,9 +148,9 @@ export async function floorOf(run: Run, verb: Verb, shape: Shape): Promise<Figur
   try {
     const name = `floor of ${floorKey(verb, shape)}`;
     const window = () => rates[verb](run, run.floor, database, shape);
-    const found = (await run.interleave([{ name, window }]))[name] as Figure;
-    keepFloor(verb, shape, found);
-    return found;
+    const floorFigure = (await run.interleave([{ name, window }]))[name] as Figure;
+    keepFloor(verb, shape, floorFigure);
+    return floorFigure;
   } finally {
     await run.close(database);
   }

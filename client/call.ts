@@ -76,7 +76,7 @@ function parseProblem(text: string): Problem {
     const fields = Object.entries(JSON.parse(text) ?? {});
     const isInvalid = ([name, value]: [string, unknown]) =>
       ['title', 'detail', 'field', 'hint'].includes(name) && typeof value !== 'string';
-    return Object.fromEntries(fields.filter((one) => !isInvalid(one))) as Problem;
+    return Object.fromEntries(fields.filter((field) => !isInvalid(field))) as Problem;
   } catch {
     return {};
   }

@@ -5,7 +5,9 @@ import type { Answer, Query } from './wire.ts';
 
 export type TakenTask = Answer<'PUT /v1/pools/{pool}/workers/{worker}'>;
 export type Assignment = Answer<'POST /v1/pools/{pool}/assign'>;
-export type PoolMember = Answer<'GET /v1/pools/{pool}'>['members'][number];
+type Members = Answer<'GET /v1/pools/{pool}'>;
+type Unassigned = Answer<'POST /v1/pools/{pool}/unassign'>;
+export type PoolMember = Members['members'][number];
 export type PoolMemberFilter = Query<'GET /v1/pools/{pool}'>;
 
 /** A pool's workers hold at most one task each. */
@@ -64,15 +66,21 @@ export function httpPools(call: Call): Pools {
       (await nullOnStatus(404, call('DELETE', workerPath(pool, worker)))) !== null,
     assignTask: (pool, task, options = {}) => post(pool, 'assign', { task, ...options }),
     assignTasks: async (pool, tasks, lease_seconds) =>
-      (await post<{ tasks: never[] }>(pool, 'assign-all', { tasks, lease_seconds })).tasks,
+      (
+        await post<Answer<'POST /v1/pools/{pool}/assign-all'>>(pool, 'assign-all', {
+          tasks,
+          lease_seconds,
+        })
+      ).tasks,
     addTasks: async (pool, tasks) =>
-      (await post<{ added: number }>(pool, 'tasks', { tasks })).added,
+      (await post<Answer<'POST /v1/pools/{pool}/tasks'>>(pool, 'tasks', { tasks })).added,
     takeTask: (pool, worker, lease_seconds) => post(pool, 'take', { worker, lease_seconds }),
-    unassignTask: async (pool, task, options = {}) =>
-      (await nullOnStatus(409, post(pool, 'unassign', { task, ...options }))) !== null,
+    unassignTask: async (pool, task, options = {}) => {
+      const answer = post<Unassigned>(pool, 'unassign', { task, ...options });
+      return (await nullOnStatus(409, answer))?.unassigned ?? false;
+    },
     listMembers: async (pool, filter = {}) =>
-      (await call<{ listMembers: PoolMember[] }>('GET', `${pathOf(pool)}${queryString(filter)}`))
-        .listMembers,
-    listPools: async () => (await call<{ pools: never[] }>('GET', '/v1/pools')).pools,
+      (await call<Members>('GET', `${pathOf(pool)}${queryString(filter)}`)).members,
+    listPools: async () => (await call<Answer<'GET /v1/pools'>>('GET', '/v1/pools')).pools,
   };
 }

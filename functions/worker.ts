@@ -55,11 +55,13 @@ export function createWorker({
 }: WorkerOptions = {}): Worker {
   if (!(seconds >= 3 && seconds <= 28))
     throw new RangeError('createWorker: seconds must be 3 to 28');
-  const consumers = definitions.map((one) =>
-    middleware ? { ...one, handler: withMiddleware(one.handler, middleware) } : one,
+  const consumers = definitions.map((definition) =>
+    middleware
+      ? { ...definition, handler: withMiddleware(definition.handler, middleware) }
+      : definition,
   );
   const duplicate = consumers.find(
-    ({ queue }, n) => consumers.findIndex((one) => one.queue === queue) < n,
+    ({ queue }, n) => consumers.findIndex((consumer) => consumer.queue === queue) < n,
   );
   if (duplicate)
     throw new RangeError(

@@ -29,8 +29,10 @@ function installed(folder) {
   const present = read(join(folder, 'node_modules', '.package-lock.json'))?.packages;
   if (!present) return false;
   const same = ([path, { version, integrity, optional }]) => {
-    const found = present[path];
-    return found ? found.version === version && found.integrity === integrity : optional;
+    const installedPackage = present[path];
+    return installedPackage
+      ? installedPackage.version === version && installedPackage.integrity === integrity
+      : optional;
   };
   return Object.entries(wanted).every((entry) => entry[0] === '' || same(entry));
 }

@@ -48,10 +48,10 @@ async function tests(): Promise<(Outcome | Version)[]> {
 async function advisories(): Promise<string> {
   const audited = await audit();
   if ('cannot' in audited) return `advisories: NOT CHECKED. ${audited.cannot}\n`;
-  const { found } = audited;
-  if (found.length === 0) total.passed++;
+  const { found: problems } = audited;
+  if (problems.length === 0) total.passed++;
   else total.failed++;
-  return `advisories: ${found.length > 0 ? `FAILED: ${found.join('; ')}` : 'none'}\n`;
+  return `advisories: ${problems.length > 0 ? `FAILED: ${problems.join('; ')}` : 'none'}\n`;
 }
 
 // The type check, tests and the Worker import the built dashboard.

@@ -80,11 +80,11 @@ async function demo(runner: RunnerName, files: number, signal: AbortSignal): Pro
     const verdict = await check(call, ids, paths, checkout, signal);
     const { runs, lost, failed, right, wrong } = verdict;
     for (const line of wrong.slice(0, 10)) print(`wrong: ${line}`);
-    const found = await reportReaped(runner, stack, lost, failed);
+    const allReaped = await reportReaped(runner, stack, lost, failed);
     const tasks = new Set(ids).size;
     const counts = { lost: lost.length, failed, right, wrong: wrong.length };
     process.stdout.write(figures({ tasks, runs, ...counts, seconds }));
-    return wrong.length === 0 && right === paths.length && tasks === right && found;
+    return wrong.length === 0 && right === paths.length && tasks === right && allReaped;
   } finally {
     await stack.stop();
   }

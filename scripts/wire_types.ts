@@ -40,14 +40,30 @@ type Use = 'request' | 'response';
 
 const isAny = ({ description, ...rest }: Schema) => Object.keys(rest).length === 0;
 const key = (name: string) => (/^\w+$/.test(name) ? name : `'${name}'`);
-const comment = (text: string | undefined) => (text ? `/** ${text} */\n` : '');
+/** The width of a comment's text; the deepest one is indented by twelve columns. */
+const WIDTH = 90;
+
+function comment(text: string | undefined): string {
+  if (!text) return '';
+  if (text.includes('*/')) throw new Error(`A description ends its comment: ${text}`);
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/)) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < WIDTH)
+      lines.push(`${lines.pop()} ${word}`);
+    else lines.push(word);
+  }
+  if (lines.length === 1) return `/** ${text} */\n`;
+  return `/**\n${lines.map((line) => ` * ${line}\n`).join('')} */\n`;
+}
 
 function objectOf({ properties = {}, required = [], additionalProperties }: Schema, use: Use) {
   const more = typeof additionalProperties === 'object' ? additionalProperties : null;
   if (more) return `Record<string, ${typeOf(more, use)}>`;
   const fields = Object.entries(properties).map(([name, schema]) => {
     const isThere = required.includes(name) || (use === 'response' && isAny(schema));
-    return `${comment(isAny(schema) ? undefined : schema.description)}${key(name)}${isThere ? '' : '?'}: ${typeOf(schema, use)};`;
+    const { description } = schema;
+    return `${comment(description === 'Any JSON.' ? undefined : description)}${key(name)}${isThere ? '' : '?'}: ${typeOf(schema, use)};`;
   });
   return fields.length === 0 ? 'object' : `{\n${fields.join('\n')}\n}`;
 }
@@ -83,7 +99,8 @@ function parametersOf(parameters: Parameter[], location: string): string {
     .filter((parameter) => parameter.in === location)
     .map(({ name, required, schema }) => {
       const type = typeOf(location === 'query' ? inQuery(schema) : schema, 'request');
-      return `${key(name)}${required ? '' : '?'}: ${type};`;
+      const text = location === 'query' ? comment(schema.description) : '';
+      return `${text}${key(name)}${required ? '' : '?'}: ${type};`;
     });
   return fields.length === 0 ? 'unknown' : `{\n${fields.join('\n')}\n}`;
 }

@@ -72,11 +72,11 @@ async function givenStack(superUrl: string): Promise<Stack> {
 
 /** vitest's globalSetup: starts one cluster for the run, with a migrated template. It is removed at the end. */
 export async function setup(): Promise<void> {
-  const given = process.env.TOCK_TEST_DATABASE_URL;
-  const name = given ? 'Preparing TOCK_TEST_DATABASE_URL' : 'Starting a test cluster';
+  const url = process.env.TOCK_TEST_DATABASE_URL;
+  const name = url ? 'Preparing TOCK_TEST_DATABASE_URL' : 'Starting a test cluster';
   try {
     await buildDashboard();
-    const stack = await aloud.step(name, () => (given ? givenStack(given) : ownStack(aloud)));
+    const stack = await aloud.step(name, () => (url ? givenStack(url) : ownStack(aloud)));
     process.env.TOCK_TEST_STACK = JSON.stringify(stack);
     aloud.note(`The tests run on ${stack.name}.`);
   } catch (error) {

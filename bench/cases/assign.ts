@@ -73,13 +73,13 @@ async function raced(run: Run, { system, ready, race: choice }: Side, tasks: num
 /** Maximum seconds of a run. A slower run is compared by the tasks that it did, which makes it look better. */
 const most = ({ quick }: Run) => (quick ? 15 : 240);
 
-const describe = (one: Raced, tasks: number) => {
-  const row = rates(one, tasks).map(rounded).join(' ');
-  return `${rounded(one.assigned)} in ${one.seconds.toFixed(1)} s, by tenths ${row} a second`;
+const describe = (result: Raced, tasks: number) => {
+  const row = rates(result, tasks).map(rounded).join(' ');
+  return `${rounded(result.assigned)} in ${result.seconds.toFixed(1)} s, by tenths ${row} a second`;
 };
 
-function flat(one: Raced, tasks: number): number | null {
-  const all = rates(one, tasks);
+function flat(result: Raced, tasks: number): number | null {
+  const all = rates(result, tasks);
   return all.length > 1 ? ratio(all.at(-1), all[0]) : null;
 }
 
@@ -234,18 +234,18 @@ update java_pool set taskid=null where tid=:tid and pg_try_advisory_xact_lock(:t
 async function measured(run: Run): Promise<Case[]> {
   const tasks = run.quick ? 20_000 : 100_000;
   const count = rounded(tasks);
-  const one = (side: Side) => raced(run, side, tasks, most(run));
+  const measure = (side: Side) => raced(run, side, tasks, most(run));
   const cases: Case[] = [];
   if (run.wants('assign known tasks')) {
-    const seed = await one(seedTaking(tasks));
-    const ours = await one(taking(run, tasks));
+    const seed = await measure(seedTaking(tasks));
+    const ours = await measure(taking(run, tasks));
     cases.push(...compared(`take each of ${count} tasks`, ours, 'set_tid', seed, tasks));
-    const many = await one(byTheHundred(run, tasks));
+    const many = await measure(byTheHundred(run, tasks));
     cases.push(...compared(`assign ${count} by the hundred`, many, 'set_tid', seed, tasks));
   }
   if (run.wants('assign known workers')) {
-    const seed = await one(seedElecting(tasks));
-    const ours = await one(electing(run, tasks));
+    const seed = await measure(seedElecting(tasks));
+    const ours = await measure(electing(run, tasks));
     cases.push(...compared(`elect of ${count} workers`, ours, 'set_master', seed, tasks));
   }
   if (run.wants('assign again')) cases.push(...(await cycling(run)));

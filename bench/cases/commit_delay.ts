@@ -68,11 +68,11 @@ async function measured(run: Run): Promise<Case[]> {
         window: () => rate(run, system, database, system.cycle(shape)),
       })),
     ]);
-    const [one, floor] = [figures['one stream'], figures[run.floor.name]];
-    const note = `synchronous claims of one stream by as many: ${rounded(one?.value)} a second`;
+    const [streamFigure, floor] = [figures['one stream'], figures[run.floor.name]];
+    const note = `synchronous claims of one stream by as many: ${rounded(streamFigure?.value)} a second`;
     const times = {
-      value: ratio(figures['claim 1']?.value, one?.value),
-      windows: (figures['claim 1']?.windows ?? []).map((rate) => rate / (one?.value ?? 1)),
+      value: ratio(figures['claim 1']?.value, streamFigure?.value),
+      windows: (figures['claim 1']?.windows ?? []).map((rate) => rate / (streamFigure?.value ?? 1)),
     };
     const name = (what: string) => `commits of 3 ms: ${what}`;
     return [

@@ -32,13 +32,13 @@ async function listener() {
 
 /** Milliseconds from each request until its handler has started, or until its answer. */
 async function times(count: number, once: () => Promise<[sent: number, done: number]>) {
-  const found: number[] = [];
+  const durations: number[] = [];
   for (let n = -warmUp; n < count; n++) {
     const [sent, done] = await once();
-    if (n >= 0) found.push(done - sent);
+    if (n >= 0) durations.push(done - sent);
     await pause(PAUSE_MS * (0.5 + Math.random()));
   }
-  return found;
+  return durations;
 }
 
 const at = (values: number[], share: number) =>
@@ -78,18 +78,18 @@ async function measured(run: Run): Promise<Case[]> {
   try {
     const count = samples(run);
     const { started, floor, select } = measures(count, { call: client.call, next });
-    const [least, received, found] = [await select(), await floor(), await started()];
+    const [least, received, durations] = [await select(), await floor(), await started()];
     const ms = (values: number[], share: number) => at(values, share)?.toFixed(1);
     const both = (values: number[]) => `${ms(values, 0.5)} and ${ms(values, 0.99)} ms`;
     const note = `${count} tasks, one at a time, by HTTP through PgBouncer, measured by a request of the handler's, which is in it; floor: a request for select 1; with the same request to the listener ${both(received)}`;
     return [0.5, 0.99].map((share) => ({
       name: `consumer start, p${share * 100}`,
       unit: 'ms',
-      tock: at(found, share),
+      tock: at(durations, share),
       floor: at(least, share),
       peers: {},
       note,
-      windows: { tock: found, floor: least, received },
+      windows: { tock: durations, floor: least, received },
     }));
   } finally {
     client.close();

@@ -90,7 +90,7 @@ export const groups: Group[] = [
       ];
       // A call has a transaction of its own, or all calls share one. Quick runs measure only the former.
       const chosen = run.quick ? [calls[0], calls[2]] : calls;
-      const picked = chosen.filter((one) => one !== undefined);
+      const picked = chosen.filter((call) => call !== undefined);
       const floor = await floorOf(run, 'enqueue', shapeOf(1000));
       const figures = await run.interleave(picked.map(([name, window]) => ({ name, window })));
       return picked.map(([name, , how]): Case => {

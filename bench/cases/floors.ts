@@ -32,7 +32,7 @@ async function measured(run: Run): Promise<Case[]> {
       { name: 'COPY 1000', window: copies },
       { name: 'select 1', window: selects },
     ]);
-    const one = (of: string, unit: string): Case => {
+    const caseOf = (of: string, unit: string): Case => {
       const { value, windows, note = '' }: Figure = figures[of] ?? { value: null, windows: [] };
       return {
         name: `floor: ${of}`,
@@ -44,7 +44,7 @@ async function measured(run: Run): Promise<Case[]> {
         windows: { floor: windows },
       };
     };
-    return [one('COPY 1000', 'rows/s'), one('select 1', 'statements/s')];
+    return [caseOf('COPY 1000', 'rows/s'), caseOf('select 1', 'statements/s')];
   } finally {
     await admin.client.end();
     for (const path of [file, select]) await host.remove(path);

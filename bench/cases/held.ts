@@ -50,7 +50,7 @@ async function seenBy(
       for (const database of databases) await ready(database);
       if (n === 0) release = await hold(databases[0]);
       const got = await run.together(sides, seconds);
-      const [held, control] = got.map((one) => one.finished / one.seconds);
+      const [held, control] = got.map((side) => side.finished / side.seconds);
       seen.held.push(held ?? 0);
       seen.control.push(control ?? 0);
     }
@@ -65,12 +65,12 @@ async function seenBy(
 async function eachOf(
   run: Run,
   systems: System[],
-  one: (system: System) => Promise<Seen>,
+  measure: (system: System) => Promise<Seen>,
 ): Promise<Map<System, Seen | string>> {
   const all = new Map<System, Seen | string>();
   for (const system of systems) {
     const window = async () => {
-      if (!all.has(system)) all.set(system, await one(system));
+      if (!all.has(system)) all.set(system, await measure(system));
       return null;
     };
     const { note } = (await run.interleave([{ name: `held: ${system.name}`, window }]))[

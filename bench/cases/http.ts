@@ -61,7 +61,7 @@ async function measured(run: Run): Promise<Case[]> {
       await run.settle(database);
     }
     claimed = 0;
-    const found = await window(async (call) => {
+    const windowResult = await window(async (call) => {
       const { tasks, requests, state } = await cycle(call, 'q', batch);
       if (state === 'empty') throw new Error('The window ran out of tasks.');
       claimed += tasks;
@@ -69,7 +69,7 @@ async function measured(run: Run): Promise<Case[]> {
     });
     left -= claimed;
     perSecond.set(batch, Math.max(perSecond.get(batch) ?? 0, claimed / seconds));
-    return found;
+    return windowResult;
   };
 
   try {

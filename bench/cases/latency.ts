@@ -20,7 +20,7 @@ const at = (values: number[], share: number) => {
 async function latencies(served: Served, queue: string, seconds: number): Promise<number[]> {
   const consumer = connection(served);
   const producer = connection(served);
-  const found: number[] = [];
+  const samples: number[] = [];
   const until = performance.now() + seconds * 1000;
   try {
     while (performance.now() < until) {
@@ -33,13 +33,13 @@ async function latencies(served: Served, queue: string, seconds: number): Promis
       const sent = performance.now();
       await producer.call('POST', `/v1/queues/${queue}/tasks`, '{"payload": 1}');
       if ((await waited).tasks !== 1) throw new Error('A claim waited and found no task.');
-      found.push(answered - sent);
+      samples.push(answered - sent);
     }
   } finally {
     consumer.close();
     producer.close();
   }
-  return found;
+  return samples;
 }
 
 /** The number of statements of a waiting consumer: the database's transactions with it minus those without it. */
@@ -86,14 +86,14 @@ async function ofPeer(run: Run, peer: System, seconds: number): Promise<number[]
 /** Milliseconds of a request that runs `select 1` through the same Worker. */
 async function roundTrips(served: Served): Promise<number[]> {
   const { call, close } = connection(served);
-  const found: number[] = [];
+  const samples: number[] = [];
   for (let n = -50; n < 200; n++) {
     const sent = performance.now();
     await call('GET', '/bench/select1');
-    if (n >= 0) found.push(performance.now() - sent);
+    if (n >= 0) samples.push(performance.now() - sent);
   }
   close();
-  return found;
+  return samples;
 }
 
 async function ofTock(run: Run, tock: System, seconds: number) {
@@ -114,21 +114,21 @@ async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   const seconds = run.quick ? 6 : 40;
   if (!tock) return [];
-  const { statementCount, least, found } = await ofTock(run, tock, seconds);
+  const { statementCount, least, found: samples } = await ofTock(run, tock, seconds);
   const peers: Record<string, number[]> = {};
   for (const peer of run.systems) {
     const times = await ofPeer(run, peer, run.quick ? 3 : 10);
     if (times) peers[peer.name] = times;
   }
-  const note = `Tock: both by HTTP, ${found.length} tasks, each after up to ${longest} s of waiting; peers: in SQL, told by NOTIFY over a connection of their own; floor: a request for select 1`;
+  const note = `Tock: both by HTTP, ${samples.length} tasks, each after up to ${longest} s of waiting; peers: in SQL, told by NOTIFY over a connection of their own; floor: a request for select 1`;
   const latency = (name: string, share: number): Case => ({
     name: `start latency, ${name}`,
     unit: 'ms',
-    tock: at(found, share),
+    tock: at(samples, share),
     floor: at(least, share),
     peers: Object.fromEntries(Object.entries(peers).map(([peer, all]) => [peer, at(all, share)])),
     note,
-    windows: { tock: found, floor: least, ...peers },
+    windows: { tock: samples, floor: least, ...peers },
   });
   return [
     latency('p50', 0.5),

@@ -21,11 +21,11 @@ async function mixed(database: TestDatabase, served: Served) {
   const sql = await Promise.all(Array.from({ length: 3 }, () => connected(database.url)));
   const [adds, takes, ticks] = sql as [pg.Client, pg.Client, pg.Client];
   const hundred = JSON.stringify(Array.from({ length: 100 }, (_, n) => ({ payload: { n } })));
-  const one = JSON.stringify({ payload: { user: 12345, action: 'welcome' }, tenant: 't' });
+  const single = JSON.stringify({ payload: { user: 12345, action: 'welcome' }, tenant: 't' });
   let done = 0;
   const byHttp = ({ call }: Connection, n: number) =>
     n % 2
-      ? () => call('POST', '/v1/queues/http/tasks', one)
+      ? () => call('POST', '/v1/queues/http/tasks', single)
       : async () => {
           const { tasks } = await cycle(call, 'http', 5, 1);
           done += tasks;
@@ -48,7 +48,7 @@ async function mixed(database: TestDatabase, served: Served) {
       await pause(1000);
     }),
   ];
-  for (const one of work) one.catch(() => {});
+  for (const promise of work) promise.catch(() => {});
   return async () => {
     going = false;
     await Promise.allSettled(work);

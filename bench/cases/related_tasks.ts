@@ -127,19 +127,19 @@ async function stages(all: Client[], name: string, count: number, limit: number)
   const named = (kind: string) => [1, 2, 3].map((n) => `${name}-${kind}-${n}`);
   const [piped, plain] = [named('pipeline'), named('plain')];
   await enqueue(client, piped[0] as string, times(count, { payload: data, pipeline: piped }));
-  const pipeline = await through(all, piped, count, limit, (one, _, [run]) =>
-    complete(one, run?.lease as string),
+  const pipeline = await through(all, piped, count, limit, (connection, _, [run]) =>
+    complete(connection, run?.lease as string),
   );
   await enqueue(client, plain[0] as string, times(count, { payload: data }));
-  const byHand = await through(all, plain, count, limit, async (one, stage, runs) => {
+  const byHand = await through(all, plain, count, limit, async (connection, stage, runs) => {
     const next = plain[stage + 1];
     if (next)
       await enqueue(
-        one,
+        connection,
         next,
         runs.map((run) => ({ payload: run.payload })),
       );
-    await complete(one, runs[0]?.lease as string);
+    await complete(connection, runs[0]?.lease as string);
   });
   return { pipeline, byHand };
 }
@@ -173,23 +173,23 @@ async function rounds<T>(run: Run, round: (all: Client[], n: number) => Promise<
   const database = await run.open(tockOf(run));
   const all = await connections(run, database);
   try {
-    const found: T[] = [];
+    const results: T[] = [];
     for (let n = 0; n <= roundsOf(run); n++) {
       await run.settle(database);
-      found.push(await round(all, n));
+      results.push(await round(all, n));
     }
-    return found.slice(1);
+    return results.slice(1);
   } finally {
     for (const client of all) await client.end();
     await run.close(database);
   }
 }
 
-type Shown<T> = { name: string; unit: string; of(one: T): number | null; note?: string };
+type Shown<T> = { name: string; unit: string; of(round: T): number | null; note?: string };
 
 function casesOf<T>(shown: Shown<T>[], ours: T[], theirs: T[]): Case[] {
   return shown.map(({ name, unit, of, note = '' }) => {
-    const windows = (all: T[]) => all.flatMap((one) => of(one) ?? []);
+    const windows = (all: T[]) => all.flatMap((round) => of(round) ?? []);
     const peers: Case['peers'] = theirs.length > 0 ? { 'pg-boss': median(windows(theirs)) } : {};
     return { name, unit, tock: median(windows(ours)), floor: null, peers, note };
   });
@@ -202,16 +202,20 @@ async function measured(run: Run): Promise<Case[]> {
   if (run.wants('children')) {
     const ours = await rounds(run, ([client], n) => fanOut(client as Client, `out${n}`));
     const shown: Shown<Out>[] = [
-      { name: `enqueue ${count} children of one parent`, unit: 'tasks/s', of: (one) => one.after },
+      {
+        name: `enqueue ${count} children of one parent`,
+        unit: 'tasks/s',
+        of: (round) => round.after,
+      },
       {
         name: `enqueue ${count} children, to as many delayed tasks`,
         unit: 'ratio',
-        of: (one) => ratio(one.after, one.plain),
+        of: (round) => ratio(round.after, round.plain),
       },
       {
         name: `parent completed until all ${count} are ready`,
         unit: 'ms',
-        of: (one) => one.ready,
+        of: (round) => round.ready,
         note: 'promotion asked for without a pause; pg-boss with resolveFlow() called at once, by itself it comes every 5 s',
       },
     ];
@@ -229,17 +233,17 @@ async function measured(run: Run): Promise<Case[]> {
       {
         name: `${count} with a callback, claim and complete`,
         unit: 'tasks/s',
-        of: (one) => one.after,
+        of: (round) => round.after,
       },
       {
         name: `${count} with a callback, to as many without`,
         unit: 'ratio',
-        of: (one) => ratio(one.after, one.plain),
+        of: (round) => ratio(round.after, round.plain),
       },
       {
         name: 'last completion until its callback is claimed',
         unit: 'ms',
-        of: (one) => one.called,
+        of: (round) => round.called,
         note: 'pg-boss with resolveFlow() called at once',
       },
     ];
@@ -259,7 +263,7 @@ async function measured(run: Run): Promise<Case[]> {
       {
         name: `pipeline of three stages, ${limit} a call`,
         unit: 'tasks/s',
-        of: (one) => one.pipeline,
+        of: (round) => round.pipeline,
       },
       {
         name: `pipeline of three stages, ${limit} a call, to enqueue and complete by hand`,

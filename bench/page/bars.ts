@@ -25,7 +25,7 @@ function spreadOf(
 }
 
 function rowOf({ name, kind, value, spread }: Bar, most: number): string {
-  const part = (one: number) => `${((100 * one) / most).toFixed(1)}%`;
+  const part = (amount: number) => `${((100 * amount) / most).toFixed(1)}%`;
   const bar = value === null ? '' : `<i style="width:${part(value)}"></i>`;
   const [low = 0, high = 0] = spread ?? [];
   const range = spread
@@ -39,10 +39,10 @@ function card(title: string, unit: string, bars: Bar[], badge: string, notes: st
     ...bars.flatMap(({ value, spread }) => [value ?? 0, ...(spread ?? [])]),
     1e-9,
   );
-  const note = notes.map((one) => `<p class="note">${prose(one)}</p>`).join('');
+  const note = notes.map((text) => `<p class="note">${prose(text)}</p>`).join('');
   return `<article class="card"><h3>${escaped(title)} <small>${escaped(unit)}</small></h3>${badge}
 <table class="bars"><caption class="unseen">${escaped(`${title}, ${unit}`)}</caption><tbody>
-${bars.map((one) => rowOf(one, most)).join('\n')}
+${bars.map((bar) => rowOf(bar, most)).join('\n')}
 </tbody></table>${note}</article>`;
 }
 
@@ -53,31 +53,37 @@ const words: Record<Standing, string> = {
 };
 
 /** Compares Tock's figure with the best peer's, in words as well as in colour. */
-function badgeOf(one: Case): string {
-  const part = toBest(one);
+function badgeOf(benchCase: Case): string {
+  const part = toBest(benchCase);
   if (part === null) return '';
-  const how = standing(one) as Standing;
+  const how = standing(benchCase) as Standing;
   return `<p class="badge ${how}">${shown(part)} times: ${words[how]}</p>`;
 }
 
 const peersIn = ({ peers }: Case) => Object.entries(peers).filter(([, value]) => value !== null);
 
 /** A case of several systems: one bar each. */
-function compared(one: Case): string {
+function compared(benchCase: Case): string {
   const of = (name: string, kind: Bar['kind'], value: number | null) => ({
     name,
     kind,
     value,
-    spread: spreadOf(one, name, value),
+    spread: spreadOf(benchCase, name, value),
   });
   const bars: Bar[] = [
-    of('tock', 'tock', one.tock),
-    ...Object.entries(one.peers).map(([name, value]) =>
+    of('tock', 'tock', benchCase.tock),
+    ...Object.entries(benchCase.peers).map(([name, value]) =>
       value === null ? { name, ...unmeasured } : of(name, 'peer', value),
     ),
-    ...(one.floor === null ? [] : [of('floor', 'floor', one.floor)]),
+    ...(benchCase.floor === null ? [] : [of('floor', 'floor', benchCase.floor)]),
   ];
-  return card(one.name, one.unit, bars, badgeOf(one), one.note ? [one.note] : []);
+  return card(
+    benchCase.name,
+    benchCase.unit,
+    bars,
+    badgeOf(benchCase),
+    benchCase.note ? [benchCase.note] : [],
+  );
 }
 
 /** Cases of Tock alone with the same unit and floor: one bar each. */
@@ -85,23 +91,25 @@ function alone(cases: Case[], prefix: string): string {
   const [{ unit, floor } = { unit: '', floor: null }] = cases;
   const single = cases.length === 1;
   const named = ({ name }: Case) => (name.startsWith(prefix) ? name.slice(prefix.length) : name);
-  const bars: Bar[] = cases.map((one) => ({
-    name: single ? 'tock' : named(one),
+  const bars: Bar[] = cases.map((benchCase) => ({
+    name: single ? 'tock' : named(benchCase),
     kind: 'tock',
-    value: one.tock,
-    spread: spreadOf(one, 'tock', one.tock),
+    value: benchCase.tock,
+    spread: spreadOf(benchCase, 'tock', benchCase.tock),
   }));
   if (floor !== null) bars.push({ name: 'floor', kind: 'floor', value: floor });
   const noted = cases.filter(({ note }) => note);
-  const notes = noted.map((one) => (single ? one.note : `${named(one)}: ${one.note}`));
+  const notes = noted.map((benchCase) =>
+    single ? benchCase.note : `${named(benchCase)}: ${benchCase.note}`,
+  );
   const title = single ? cases.map(named).join() : 'Tock alone';
   return card(title, unit, bars, '', [...new Set(notes)]);
 }
 
 /** Bars of a group: one card for each case with peers, and one for all others with the same unit and floor. */
 export function barsOf(cases: Case[], prefix: string): string {
-  const withPeers = cases.filter((one) => peersIn(one).length > 0);
-  const others = cases.filter((one) => peersIn(one).length === 0);
+  const withPeers = cases.filter((benchCase) => peersIn(benchCase).length > 0);
+  const others = cases.filter((benchCase) => peersIn(benchCase).length === 0);
   const together = Map.groupBy(others, ({ unit, floor }) => `${unit} ${floor}`);
   const cards = [
     ...withPeers.map(compared),

@@ -11,21 +11,21 @@ const moreIsBetter = (unit: string) => unit === 'ratio' || unit.endsWith('/s');
 
 /** Tock's figure divided by the best peer's: the highest rate or ratio, the lowest cost. */
 export function toBest({ unit, tock, peers }: Case): number | null {
-  const found = best.flatMap((name) => peers[name] ?? []);
-  if (tock === null || found.length === 0) return null;
-  return tock / (moreIsBetter(unit) ? Math.max(...found) : Math.min(...found));
+  const values = best.flatMap((name) => peers[name] ?? []);
+  if (tock === null || values.length === 0) return null;
+  return tock / (moreIsBetter(unit) ? Math.max(...values) : Math.min(...values));
 }
 
 /** How many times better Tock is than the best peer, whatever its unit; below 1 it is worse. */
-export function advantage(one: Case): number | null {
-  const part = toBest(one);
+export function advantage(benchCase: Case): number | null {
+  const part = toBest(benchCase);
   if (part === null) return null;
-  return moreIsBetter(one.unit) ? part : 1 / part;
+  return moreIsBetter(benchCase.unit) ? part : 1 / part;
 }
 
-export function standing(one: Case): Standing | null {
-  const found = advantage(one);
-  if (found === null) return null;
-  if (Math.abs(found - 1) < EVEN) return 'even';
-  return found > 1 ? 'better' : 'worse';
+export function standing(benchCase: Case): Standing | null {
+  const factor = advantage(benchCase);
+  if (factor === null) return null;
+  if (Math.abs(factor - 1) < EVEN) return 'even';
+  return factor > 1 ? 'better' : 'worse';
 }

@@ -7,15 +7,16 @@ const entities: Record<string, string> = {
 };
 
 /** Escapes text for HTML and its attributes. */
-export const escaped = (text: string) => text.replace(/[&<>"']/g, (one) => entities[one] as string);
+export const escaped = (text: string) =>
+  text.replace(/[&<>"']/g, (character) => entities[character] as string);
 
 /** Converts text in backticks to code elements, and escapes the rest. */
 export const prose = (text: string) => escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 
 export function table(caption: string, head: string[], rows: string[][]): string {
-  const heads = head.map((one) => `<th scope="col">${escaped(one)}</th>`).join('');
+  const heads = head.map((heading) => `<th scope="col">${escaped(heading)}</th>`).join('');
   const lines = rows.map(([first = '', ...rest]) => {
-    const cells = rest.map((one) => `<td>${escaped(one)}</td>`).join('');
+    const cells = rest.map((cell) => `<td>${escaped(cell)}</td>`).join('');
     return `<tr><th scope="row">${escaped(first)}</th>${cells}</tr>`;
   });
   return `<div class="wide" tabindex="0" role="region" aria-label="${escaped(caption)}"><table><caption>${escaped(caption)}</caption>

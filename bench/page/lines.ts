@@ -12,7 +12,7 @@ const [wide, high] = [WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM];
 function stepOf(most: number): number {
   const raw = most / 4;
   const ten = 10 ** Math.floor(Math.log10(raw));
-  return ten * ([1, 2, 2.5, 5].find((one) => one * ten >= raw) ?? 10);
+  return ten * ([1, 2, 2.5, 5].find((factor) => factor * ten >= raw) ?? 10);
 }
 
 const ticks = (most: number) => {
@@ -25,17 +25,18 @@ const compact = (value: number) =>
 
 /** A line chart whose axes start at zero. The table beside it has the values. */
 function svg({ title, x, y, lines, most }: Chart): string {
-  const points = lines.flatMap((one) => one.points);
+  const points = lines.flatMap((line) => line.points);
   const right = most ?? Math.max(...points.map(([at]) => at));
   const top = 1.05 * Math.max(...points.map(([, value]) => value));
   const px = (at: number) => (LEFT + (wide * Math.min(at, right)) / right).toFixed(1);
   const py = (value: number) => (TOP + high - (high * value) / top).toFixed(1);
   const across = ticks(top).map(
-    (one) =>
-      `<path class="grid" d="M${LEFT} ${py(one)}h${wide}"/><text x="${LEFT - 6}" y="${py(one)}" dy=".32em" text-anchor="end">${compact(one)}</text>`,
+    (tick) =>
+      `<path class="grid" d="M${LEFT} ${py(tick)}h${wide}"/><text x="${LEFT - 6}" y="${py(tick)}" dy=".32em" text-anchor="end">${compact(tick)}</text>`,
   );
   const below = ticks(right).map(
-    (one) => `<text x="${px(one)}" y="${HEIGHT - 30}" text-anchor="middle">${compact(one)}</text>`,
+    (tick) =>
+      `<text x="${px(tick)}" y="${HEIGHT - 30}" text-anchor="middle">${compact(tick)}</text>`,
   );
   const drawn = lines.map(({ points: all }, n) => {
     const d = all.map(([at, value], i) => `${i ? 'L' : 'M'}${px(at)} ${py(value)}`).join('');
@@ -55,8 +56,8 @@ function figure(chart: Chart, figures: string): string {
 }
 
 /** The chart of windows that follow each other: rates while a transaction is held open, or memory during work. */
-function inTime(one: Case, title: string, x: string, y: string): string {
-  const windows = Object.entries(one.windows ?? {});
+function inTime(benchCase: Case, title: string, x: string, y: string): string {
+  const windows = Object.entries(benchCase.windows ?? {});
   const lines = windows.map(
     ([name, seen]): Line => ({
       name,
@@ -80,8 +81,8 @@ const percentile = (sorted: number[], part: number) =>
   sorted[Math.max(0, Math.ceil((sorted.length * part) / 100) - 1)] ?? 0;
 
 /** The chart of a latency's samples: the percentage of samples up to each time. */
-function spread(one: Case, title: string): string {
-  const windows = Object.entries(one.windows ?? {}).map(
+function spread(benchCase: Case, title: string): string {
+  const windows = Object.entries(benchCase.windows ?? {}).map(
     ([name, seen]) => [name, seen.toSorted((a, b) => a - b)] as const,
   );
   const lines = windows.map(
@@ -107,13 +108,18 @@ function spread(one: Case, title: string): string {
 const many = ({ windows = {} }: Case) => Object.values(windows).some((seen) => seen.length > 3);
 
 /** The line chart of a case whose windows are more than repetitions; null for others. */
-export function lineOf(one: Case): string | null {
-  if (!many(one)) return null;
-  const held = /^(held .*): last of first$/.exec(one.name);
+export function lineOf(benchCase: Case): string | null {
+  if (!many(benchCase)) return null;
+  const held = /^(held .*): last of first$/.exec(benchCase.name);
   if (held) {
-    return inTime(one, `${held[1]}: beside a transaction that stays open`, 'window', 'tasks/s');
+    return inTime(
+      benchCase,
+      `${held[1]}: beside a transaction that stays open`,
+      'window',
+      'tasks/s',
+    );
   }
-  if (one.group === 'memory') return inTime(one, one.name, 'sample', 'MB');
-  const latency = /^(.*), p50$/.exec(one.name);
-  return latency && one.unit === 'ms' ? spread(one, latency[1] as string) : null;
+  if (benchCase.group === 'memory') return inTime(benchCase, benchCase.name, 'sample', 'MB');
+  const latency = /^(.*), p50$/.exec(benchCase.name);
+  return latency && benchCase.unit === 'ms' ? spread(benchCase, latency[1] as string) : null;
 }

@@ -14,21 +14,27 @@ const idOf = (group: string) => `g-${group.replaceAll(/\W+/g, '-')}`;
 
 /** The names of the groups: those with a peer first, else in the order of the run. */
 function groupsOf({ cases }: Report): string[] {
-  const first = cases.filter((one) => standing(one) !== null);
+  const first = cases.filter((benchCase) => standing(benchCase) !== null);
   return [...new Set([...first, ...cases].map(({ group = '' }) => group))];
 }
 
 /** Tock's figures with a peer's beside them, the worst first. */
 function ranked({ cases }: Report, how: string): string[][] {
   return cases
-    .filter((one) => standing(one) === how)
+    .filter((benchCase) => standing(benchCase) === how)
     .sort((a, b) => (advantage(a) ?? 0) - (advantage(b) ?? 0))
-    .map((one) => {
-      const found = best.flatMap((name) =>
-        one.peers[name] == null ? [] : [[name, one.peers[name]] as const],
+    .map((benchCase) => {
+      const figures = best.flatMap((name) =>
+        benchCase.peers[name] == null ? [] : [[name, benchCase.peers[name]] as const],
       );
-      const peers = found.map(([name, value]) => `${name} ${shown(value)}`).join(', ');
-      return [one.name, `${shown(advantage(one))} ×`, shown(one.tock), one.unit, peers];
+      const peers = figures.map(([name, value]) => `${name} ${shown(value)}`).join(', ');
+      return [
+        benchCase.name,
+        `${shown(advantage(benchCase))} ×`,
+        shown(benchCase.tock),
+        benchCase.unit,
+        peers,
+      ];
     });
 }
 
@@ -54,8 +60,8 @@ ${listed('Where Tock is better', all.better)}`;
 }
 
 function section(report: Report, group: string): string {
-  const cases = report.cases.filter((one) => (one.group ?? '') === group);
-  const lines = cases.flatMap((one) => lineOf(one) ?? []);
+  const cases = report.cases.filter((benchCase) => (benchCase.group ?? '') === group);
+  const lines = cases.flatMap((benchCase) => lineOf(benchCase) ?? []);
   const two = lines.length > 0 ? `<div class="two">${lines.join('\n')}</div>` : '';
   return `<section aria-labelledby="${idOf(group)}"><h2 id="${idOf(group)}">${escaped(group)} <small>${report.seconds[group] ?? '-'} s</small></h2>
 ${two}${barsOf(cases, `${group}: `)}</section>`;
@@ -63,12 +69,12 @@ ${two}${barsOf(cases, `${group}: `)}</section>`;
 
 /** All figures of the run's JSON in one table. */
 function allOf(cases: Case[], peers: string[]): string {
-  const rows = cases.map((one) => [
-    one.name,
-    one.unit,
-    shown(one.tock),
-    shown(one.floor),
-    ...peers.map((name) => shown(one.peers[name])),
+  const rows = cases.map((benchCase) => [
+    benchCase.name,
+    benchCase.unit,
+    shown(benchCase.tock),
+    shown(benchCase.floor),
+    ...peers.map((name) => shown(benchCase.peers[name])),
   ]);
   return folded(
     'Every figure in one table',
@@ -77,10 +83,11 @@ function allOf(cases: Case[], peers: string[]): string {
 }
 
 function how({ command, machine, versions, settings, ...report }: Report): string {
-  const systems = Object.entries(settings.systems).map(([name, one]) => {
-    const lacks = one.lacks.length > 0 ? [`beside Tock it lacks: ${one.lacks.join('; ')}`] : [];
-    const items = [...one.settings, ...lacks].map((text) => `<li>${prose(text)}</li>`).join('');
-    return `<li><strong>${escaped(name)}</strong> (${escaped(one.version)})<ul>${items}</ul></li>`;
+  const systems = Object.entries(settings.systems).map(([name, system]) => {
+    const lacks =
+      system.lacks.length > 0 ? [`beside Tock it lacks: ${system.lacks.join('; ')}`] : [];
+    const items = [...system.settings, ...lacks].map((text) => `<li>${prose(text)}</li>`).join('');
+    return `<li><strong>${escaped(name)}</strong> (${escaped(system.version)})<ul>${items}</ul></li>`;
   });
   const left =
     report.left_out.length > 0 ? [`<li>Left out: ${escaped(report.left_out.join(', '))}</li>`] : [];
@@ -95,9 +102,9 @@ ${left.join('')}${systems.join('\n')}</ul>${failed ? `<h3>Failed</h3><ul>${faile
 /** The run as one HTML page, which sends no network requests. */
 export function page(report: Report): string {
   const groups = groupsOf(report);
-  const peers = [...new Set(report.cases.flatMap((one) => Object.keys(one.peers)))];
+  const peers = [...new Set(report.cases.flatMap((benchCase) => Object.keys(benchCase.peers)))];
   const day = report.date.slice(0, 10);
-  const links = groups.map((one) => `<a href="#${idOf(one)}">${escaped(one)}</a>`).join('');
+  const links = groups.map((group) => `<a href="#${idOf(group)}">${escaped(group)}</a>`).join('');
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Tock beside its peers, ${day}</title><link rel="icon" href="data:,"><style>${css}</style></head>
@@ -108,7 +115,7 @@ Only ratios within one run mean something: machines differ, and so do hours.</p>
 <main><section aria-labelledby="short"><h2 id="short">In short</h2>${summary(report)}
 <p class="note">A bar is the median; the fine line in it goes from the least window to the most, where a figure has several. The floor is what PostgreSQL takes for
 the least that could be done at the same call size.</p></section>
-${groups.map((one) => section(report, one)).join('\n')}
+${groups.map((group) => section(report, group)).join('\n')}
 <section aria-labelledby="all"><h2 id="all">All</h2>${allOf(report.cases, peers)}</section>
 ${how(report)}</main></body></html>
 `;

@@ -21,13 +21,13 @@ async function finish(name: string, count: number): Promise<void> {
   let left = count;
   const worker = async () => {
     while (left > 0) {
-      const found = await boss.fetch(name, { batchSize: batch });
-      if (found.length === 0) return;
+      const jobs = await boss.fetch(name, { batchSize: batch });
+      if (jobs.length === 0) return;
       await boss.complete(
         name,
-        found.map(({ id }) => id),
+        jobs.map(({ id }) => id),
       );
-      left -= found.length;
+      left -= jobs.length;
     }
   };
   await Promise.all(Array.from({ length: clients }, worker));
@@ -66,10 +66,10 @@ async function fanIn(name: string) {
   return { after: tasks / after, plain: tasks / plain, called: called * 1000 };
 }
 
-const found = [];
+const results = [];
 // The first round only warms plans and caches.
 for (let round = 0; round <= rounds; round++) {
-  found.push({ out: await fanOut(`out${round}`), into: await fanIn(`in${round}`) });
+  results.push({ out: await fanOut(`out${round}`), into: await fanIn(`in${round}`) });
 }
-console.log(JSON.stringify(found.slice(1)));
+console.log(JSON.stringify(results.slice(1)));
 process.exit(0);

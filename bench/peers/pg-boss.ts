@@ -26,11 +26,11 @@ await serve<Options>(async ({ url, clients, options }) => {
   }
 
   async function cycle(_client: number, queue: string): Promise<number> {
-    const found = await boss.fetch(queue, { batchSize: batch });
-    if (found.length === 0) return 0;
-    const ids = found.map(({ id }) => id);
+    const fetched = await boss.fetch(queue, { batchSize: batch });
+    if (fetched.length === 0) return 0;
+    const ids = fetched.map(({ id }) => id);
     await boss.complete(queue, ids);
-    return found.length;
+    return fetched.length;
   }
 
   const call = kind === 'enqueue' ? enqueue : cycle;

@@ -29,17 +29,17 @@ async function pgBoss(): Promise<() => Promise<unknown>> {
 }
 
 const send = await (name === 'graphile-worker' ? graphileWorker() : pgBoss());
-const found: number[] = [];
+const latencies: number[] = [];
 const until = performance.now() + seconds * 1000;
-while (found.length === 0 || performance.now() < until) {
+while (latencies.length === 0 || performance.now() < until) {
   const { promise, resolve } = Promise.withResolvers<void>();
   started = resolve;
   await pause(Math.random() * gap * 1000);
   const sent = performance.now();
   const added = send();
   await promise;
-  found.push(performance.now() - sent);
+  latencies.push(performance.now() - sent);
   await added;
 }
-console.log(JSON.stringify(found.slice(found.length > 1 ? 1 : 0)));
+console.log(JSON.stringify(latencies.slice(latencies.length > 1 ? 1 : 0)));
 process.exit(0);

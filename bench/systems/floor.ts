@@ -43,11 +43,11 @@ update targets set updates = updates + 1 where ${which} returning id, payload;\n
     };
   },
   async counts({ client }) {
-    const { rows: found } = await client.query(
+    const { rows: numbers } = await client.query(
       `select (select last_value from ids) as enqueued,
          (select coalesce(sum(updates), 0) from targets) as finished`,
     );
-    const [{ enqueued, finished }] = found;
+    const [{ enqueued, finished }] = numbers;
     // The floor cannot run out of tasks.
     return { enqueued: Number(enqueued) + 1e12, finished: Number(finished) };
   },

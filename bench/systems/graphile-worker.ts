@@ -14,8 +14,8 @@ function enqueue(shape: Shape): Work {
   const { batch, bytes } = shape;
   const { set, name } = drawn(shape);
   const more = listed(batch, payload(bytes), batch === 1 ? ['', ''] : ['[', ']']);
-  const one = `select id from graphile_worker.add_job(${name}, ${more.text}::json)`;
-  const call = batch === 1 ? one : added(name, more.text).replaceAll('\n', ' ');
+  const single = `select id from graphile_worker.add_job(${name}, ${more.text}::json)`;
+  const call = batch === 1 ? single : added(name, more.text).replaceAll('\n', ' ');
   return { by: 'pgbench', script: `${set}${more.set}\n${call};\n` };
 }
 

@@ -38,8 +38,8 @@ function enqueue(shape: Shape): Work {
   const { batch, bytes } = shape;
   const { set, name } = drawn(shape);
   const more = listed(batch, payload(bytes), batch === 1 ? ['', ''] : ['[', ']']);
-  const one = `insert into pgboss.job (name, data) values (${name}, ${more.text}::jsonb)`;
-  const call = batch === 1 ? one : inserted(name, more.text).replaceAll('\n', ' ');
+  const single = `insert into pgboss.job (name, data) values (${name}, ${more.text}::jsonb)`;
+  const call = batch === 1 ? single : inserted(name, more.text).replaceAll('\n', ' ');
   return { by: 'pgbench', script: `${set}${more.set}\n${call};\n` };
 }
 

@@ -13,17 +13,17 @@ const nothing = {
 };
 
 // The functions of the seed task-assignment, unchanged except for the table and the searched columns.
-const elect = (name: string, table: string, found: string, given: string) => `
-  create function ${name}(v_${given} int) returns int as $$
+const elect = (name: string, table: string, searched: string, assigned: string) => `
+  create function ${name}(v_${assigned} int) returns int as $$
   declare
     res int;
   begin
-    update ${table} set ${given}=$1
-    where ${found} in
-    (select ${found} from ${table}
-     where pg_try_advisory_xact_lock(${found}) and pg_try_advisory_xact_lock($1) and ${given} is null limit 1)
+    update ${table} set ${assigned}=$1
+    where ${searched} in
+    (select ${searched} from ${table}
+     where pg_try_advisory_xact_lock(${searched}) and pg_try_advisory_xact_lock($1) and ${assigned} is null limit 1)
     and pg_try_advisory_xact_lock($1)
-    returning ${found} into res;
+    returning ${searched} into res;
     return res;
     exception when unique_violation then
       return -1;

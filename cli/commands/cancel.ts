@@ -29,8 +29,8 @@ async function cancelAll(ids: string[], options: Options): Promise<Changed[]> {
 
 /** The error for unknown ids. The answer to a run's id has its task's id, so it may be unclear which id is unknown. */
 function unknownIds(ids: string[], tasks: Changed[], missing: number): Failure {
-  const found = new Set(tasks.map((task) => task.id));
-  const missingIds = ids.filter((id) => !found.has(id));
+  const knownIds = new Set(tasks.map((task) => task.id));
+  const missingIds = ids.filter((id) => !knownIds.has(id));
   const [first = ''] = missingIds;
   if (missingIds.length === missing) return unknownTask(first);
   return new Failure(`${missing} of ${ids.length} ids are not tasks.`, undefined, 3);

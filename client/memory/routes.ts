@@ -75,8 +75,8 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
   }
 
   function enqueue([queue = '']: string[], body: Body) {
-    const { request_id, tasks, ...one } = body;
-    const newTasks: NewTask[] = tasks ?? [one];
+    const { request_id, tasks, ...singleTask } = body;
+    const newTasks: NewTask[] = tasks ?? [singleTask];
     checkQueue(queue);
     checkTasks(newTasks, tasks ? 'tasks' : null);
     const name = `enqueue ${request_id}`;
@@ -129,7 +129,7 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     [
       /^POST \/v1\/claim$/,
       (_, body) => {
-        const names: string[] = body.queues.map((one: Body) => one.queue ?? one);
+        const names: string[] = body.queues.map((queue: Body) => queue.queue ?? queue);
         return claim(names, body, () => claimAll(names, body));
       },
     ],

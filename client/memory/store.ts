@@ -75,7 +75,7 @@ export function createStore(now: () => number) {
 
   const unfinishedTask = (queue: string, key: string) =>
     [...tasks.values()].find(
-      (one) => one.queue === queue && one.unique_key === key && !ended.has(one.state),
+      (task) => task.queue === queue && task.unique_key === key && !ended.has(task.state),
     );
 
   function add(queue: string, options: NewTask): string {

@@ -44,9 +44,9 @@ export function leaseVerbs(store: Store) {
   return {
     complete(token: string, results?: Result[]) {
       if (results) checkResults(results);
-      const byId = new Map(results?.map((one) => [one.id, one]));
+      const byId = new Map(results?.map((result) => [result.id, result]));
       const outcomes = new Map(
-        results?.map((one) => [one.id, `done ${JSON.stringify(one.result ?? null)}`]),
+        results?.map((result) => [result.id, `done ${JSON.stringify(result.result ?? null)}`]),
       );
       const { matching, added, refused } = select(
         findLease(token),
@@ -57,7 +57,7 @@ export function leaseVerbs(store: Store) {
         endRun(held, 'done', { result });
         held.task.result = result;
         store.end(held.task, 'done');
-        for (const one of spawn?.tasks ?? []) store.add(spawn?.queue ?? held.task.queue, one);
+        for (const task of spawn?.tasks ?? []) store.add(spawn?.queue ?? held.task.queue, task);
       }
       return { completed: matching.length, refused };
     },
@@ -65,9 +65,11 @@ export function leaseVerbs(store: Store) {
     fail(token: string, failures: Failure[] | Outcome) {
       checkFailures(failures);
       const isList = Array.isArray(failures);
-      const byId = new Map(isList ? failures.map((one) => [one.id, one]) : []);
-      const outcomeKey = (one: Outcome) => `failed ${JSON.stringify(one.error ?? null)}`;
-      const outcomes = new Map(isList ? failures.map((one) => [one.id, outcomeKey(one)]) : []);
+      const byId = new Map(isList ? failures.map((failure) => [failure.id, failure]) : []);
+      const outcomeKey = (outcome: Outcome) => `failed ${JSON.stringify(outcome.error ?? null)}`;
+      const outcomes = new Map(
+        isList ? failures.map((failure) => [failure.id, outcomeKey(failure)]) : [],
+      );
       const { matching, added, refused } = select(
         findLease(token),
         isList ? outcomes : outcomeKey(failures),
@@ -110,7 +112,9 @@ export function leaseVerbs(store: Store) {
       const openRuns = [...lease.runs.values()].filter(({ ended }) => ended === undefined);
       if (openRuns.length === 0) throw leaseEnded();
       lease.until = Math.max(lease.until, now() + seconds * 1000);
-      const reported = new Map(Array.isArray(progress) ? progress.map((one) => [one.id, one]) : []);
+      const reported = new Map(
+        Array.isArray(progress) ? progress.map((report) => [report.id, report]) : [],
+      );
       for (const { task, run } of openRuns) {
         run.leased_until = instant(lease.until);
         const { progress: percent, note } = Array.isArray(progress)

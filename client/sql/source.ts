@@ -19,9 +19,9 @@ const MAX_POLL_MS = 1000;
 
 function parseClaim({ leases, ...rest }: Row): ClaimAnswer {
   const all = JSON.parse(leases) as LeasedTasks[];
-  const withQueueNames = all.map((one) => ({
-    ...one,
-    tasks: one.tasks.map((task) => ({ ...task, queue: one.queue })),
+  const withQueueNames = all.map((lease) => ({
+    ...lease,
+    tasks: lease.tasks.map((task) => ({ ...task, queue: lease.queue })),
   }));
   return { ...rest, leases: withQueueNames };
 }
@@ -39,9 +39,9 @@ export function sqlSource(client: SqlClient): Claims & Leases {
   return {
     async claim(queues, options: ClaimOptions = {}, signal) {
       const { worker, limit = 1, lease_seconds, wait_seconds = 0 } = options;
-      const names = queues.map((one) => (typeof one === 'string' ? one : one.queue));
-      const weights = queues.map((one) => (typeof one === 'string' ? 1 : one.weight));
-      const hasWeights = queues.some((one) => typeof one !== 'string');
+      const names = queues.map((queue) => (typeof queue === 'string' ? queue : queue.queue));
+      const weights = queues.map((queue) => (typeof queue === 'string' ? 1 : queue.weight));
+      const hasWeights = queues.some((queue) => typeof queue !== 'string');
       const end = performance.now() + wait_seconds * 1000;
       for (let ms = FIRST_POLL_MS; ; ms = Math.min(MAX_POLL_MS, ms * 1.2)) {
         const answer = await claimOnce(options, (request_id) => {

@@ -17,10 +17,10 @@ const log = (error) => console.error(error);
 // The work that must end before this process does: answers, and what continues after an answer, such as a push.
 const under_way = new Set();
 function waitUntil(promise) {
-  const one = Promise.resolve(promise)
+  const pending = Promise.resolve(promise)
     .catch(log)
-    .finally(() => under_way.delete(one));
-  under_way.add(one);
+    .finally(() => under_way.delete(pending));
+  under_way.add(pending);
 }
 
 /** Replaces a Worker's Durable Object: an in-memory timer for the next due time. */

@@ -16,15 +16,15 @@ async function withoutErased(
 ): Promise<RunTexts[] | null> {
   const erasedRows = rows.filter((row) => erased.has(textOf(row, 'task_id') ?? ''));
   const [row] = await query('select tock.archive_emptied(p_options => $1) as options', [
-    erasedRows.map((one) => textOf(one, 'options')),
+    erasedRows.map((erasedRow) => textOf(erasedRow, 'options')),
   ]);
   const options = (row?.options ?? []) as (string | null)[];
   let changed = false;
-  for (const [n, one] of erasedRows.entries()) {
-    const before = one.join();
-    for (const column of erasedColumns) one[indexOf(column)] = null;
-    one[indexOf('options')] = options[n] ?? null;
-    changed ||= one.join() !== before;
+  for (const [n, erasedRow] of erasedRows.entries()) {
+    const before = erasedRow.join();
+    for (const column of erasedColumns) erasedRow[indexOf(column)] = null;
+    erasedRow[indexOf('options')] = options[n] ?? null;
+    changed ||= erasedRow.join() !== before;
   }
   return changed ? rows : null;
 }

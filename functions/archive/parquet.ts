@@ -83,8 +83,8 @@ export async function readRows(bytes: Uint8Array): Promise<RunTexts[]> {
 
 /** True unless the group's statistics exclude the value. */
 function mayHave(group: RowGroup, column: Column, value: bigint): boolean {
-  const found = group.columns.find(({ meta_data: data }) => data?.path_in_schema[0] === column);
-  const { min_value: min, max_value: max } = found?.meta_data?.statistics ?? {};
+  const chunk = group.columns.find(({ meta_data: data }) => data?.path_in_schema[0] === column);
+  const { min_value: min, max_value: max } = chunk?.meta_data?.statistics ?? {};
   return typeof min !== 'bigint' || typeof max !== 'bigint' || (min <= value && value <= max);
 }
 
@@ -118,15 +118,15 @@ export async function findRows(
   value: bigint,
 ): Promise<RunTexts[]> {
   const metadata = await parquetMetadataAsync(file, { initialFetchSize: FOOTER_BYTES, parsers });
-  const found: RunTexts[] = [];
+  const matchingRows: RunTexts[] = [];
   let from = 0;
   for (const group of metadata.row_groups) {
     const to = from + Number(group.num_rows);
     if (mayHave(group, column, value)) {
       const rows = await read(await readAhead(file, ...extentOf(group)), metadata, from, to);
-      found.push(...rows.filter((row) => row[indexOf(column)] === String(value)));
+      matchingRows.push(...rows.filter((row) => row[indexOf(column)] === String(value)));
     }
     from = to;
   }
-  return found;
+  return matchingRows;
 }

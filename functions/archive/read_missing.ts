@@ -56,14 +56,14 @@ async function find(store: Store, missing: Missing): Promise<RunTexts[]> {
   if (missing.files.length > MAX_FILES) {
     throw refusal(503, `More than ${MAX_FILES} files of the archive may have this task.`);
   }
-  let found: RunTexts[] = [];
+  let rows: RunTexts[] = [];
   let segment: number | null = null;
   for (const file of missing.files) {
-    if (found.length > 0 && file.segment !== segment) break;
+    if (rows.length > 0 && file.segment !== segment) break;
     segment = file.segment;
-    found = found.concat(await findInFile(remoteFile(store, file.path, file.bytes), missing));
+    rows = rows.concat(await findInFile(remoteFile(store, file.path, file.bytes), missing));
   }
-  return found;
+  return rows;
 }
 
 /** True if the database needs archived runs before it can answer. */
@@ -81,8 +81,8 @@ export async function readMissing(
   for (let round = 0; body !== null && isMissing(body); round++) {
     if (round === MAX_ROUNDS) throw refusal(503, 'The task has too many runs in the archive.');
     const { missing } = JSON.parse(body) as { missing: Missing };
-    const found = await find(store, missing);
-    const added = found.filter((row) => !rows.has(row[indexOf('id')] ?? ''));
+    const archivedRows = await find(store, missing);
+    const added = archivedRows.filter((row) => !rows.has(row[indexOf('id')] ?? ''));
     if (added.length === 0 || !isRun(missing.id)) notFound.push(missing.id);
     for (const row of added) rows.set(row[indexOf('id')] ?? '', toObject(row));
     body = await repeat(JSON.stringify([...rows.values()]), notFound);

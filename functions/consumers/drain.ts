@@ -152,8 +152,8 @@ async function consumeWhileOthersWork(drain: DrainState, consumer: Consumer): Pr
 
 /** Waits until all promises settle, then throws their errors. */
 async function awaitAll(promises: Promise<void>[]): Promise<void> {
-  const reasons = (await Promise.allSettled(promises)).flatMap((one) =>
-    one.status === 'rejected' ? [one.reason] : [],
+  const reasons = (await Promise.allSettled(promises)).flatMap((settled) =>
+    settled.status === 'rejected' ? [settled.reason] : [],
   );
   if (reasons.length > 1) throw new AggregateError(reasons, String(reasons[0]?.message));
   if (reasons.length > 0) throw reasons[0];
@@ -193,7 +193,7 @@ export async function drainOver(
       const list =
         typeof consumers === 'function' ? await consumers(connection.query, env) : consumers;
       drain.working = list.length;
-      await awaitAll(list.map((one) => consumeWhileOthersWork(drain, one)));
+      await awaitAll(list.map((consumer) => consumeWhileOthersWork(drain, consumer)));
       if (list === consumers && list.length === 1) return;
     }
   }

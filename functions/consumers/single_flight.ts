@@ -4,12 +4,12 @@ import type { Wakeups } from '../../client/worker/work.ts';
 /** Keeps an invocation alive until a promise settles, like waitUntil(). */
 export type KeepAlive = (promise: Promise<unknown>) => void;
 
-/** Works for up to this many seconds, and claims again at each wakeup. The wakeup that starts it passes `given`. */
+/** Works for up to this many seconds, and claims again at each wakeup. The wakeup that starts it passes `resource`. */
 export type Work<With> = (
   seconds: number,
   wakeups: Wakeups,
   keepAlive: KeepAlive,
-  given?: With,
+  resource?: With,
 ) => Promise<unknown>;
 
 type Options = {
@@ -48,7 +48,7 @@ export function singleFlight<With = never>(
   let current: Turn | null = null;
 
   /** Runs a turn for the remaining time of this invocation. */
-  async function runTurn(end: number, keepAlive: KeepAlive, given?: With): Promise<void> {
+  async function runTurn(end: number, keepAlive: KeepAlive, resource?: With): Promise<void> {
     const turn: Turn = {
       until: end - seconds * MIN_SHARE * 1000,
       hasSuccessor: false,
@@ -63,7 +63,7 @@ export function singleFlight<With = never>(
         const started_at = last;
         const wakeupsBefore = wakeups;
         const handle = { count: () => wakeups, next: () => poll(started_at, 200) };
-        await work((end - started_at) / 1000, handle, keepAlive, first ? given : undefined);
+        await work((end - started_at) / 1000, handle, keepAlive, first ? resource : undefined);
         if (wakeups === wakeupsBefore || current !== turn) return;
         turn.missedWakeups = performance.now() >= turn.until;
         if (turn.missedWakeups) return;
@@ -79,12 +79,12 @@ export function singleFlight<With = never>(
     if (current === turn || (turn.missedWakeups && !current)) await runTurn(end, keepAlive);
   }
 
-  return (keepAlive: KeepAlive, own_seconds = seconds, given?: With): boolean => {
+  return (keepAlive: KeepAlive, own_seconds = seconds, resource?: With): boolean => {
     const now = performance.now();
     const end = now + own_seconds * 1000;
     wakeups++;
     if (!current || now >= current.until) {
-      keepAlive(runTurn(end, keepAlive, given));
+      keepAlive(runTurn(end, keepAlive, resource));
       return true;
     }
     if (!current.hasSuccessor) {

@@ -10,9 +10,10 @@ export type Rights = 'key' | 'database role';
 
 /**
  * A verb's statement for each kind of rights; $1 is the key, null without one. `scope` is what the key needs, null if
- * every key may make the call.
+ * every key may make the call. With `forAll` the key must not be limited to some queues.
  */
-export type Statement = Record<Rights, string> & { scope: Scope | null };
+export type Statement = Record<Rights, string> & Needs;
+export type Needs = { scope: Scope | null; forAll?: boolean };
 
 /** The SQL of the check before a verb: the key has the scope for the queue. With a database role there is no check. */
 type Check = (scope: Scope, queue: string | null, own?: TenantScope) => string;
@@ -82,6 +83,7 @@ ${lateralAnswer(select, from)}`;
     key: text(checks.key(scope, queue, own)),
     'database role': text(`(select ${checks['database role'](scope, queue)})`),
     scope,
+    forAll: queue === everyQueue,
   };
 }
 

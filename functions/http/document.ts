@@ -1,6 +1,6 @@
 import { createRoute, type OpenAPIHono, type RouteConfig, type z } from '@hono/zod-openapi';
-import type { Endpoint, Env } from './endpoint.ts';
-import { type noQuery, problemSchema, repeatHeaders } from './schemas.ts';
+import type { Needs } from './authorize.ts';
+import { problemSchema, repeatHeaders } from './schemas.ts';
 
 /** The groups of routes in the OpenAPI document, in its order. */
 export const tags = {
@@ -9,11 +9,12 @@ export const tags = {
   Queues: 'A queue has a policy, limits and a push secret. The queue `*` holds the defaults.',
   'Concurrency keys': 'A concurrency key limits how many tasks of a queue run at once.',
   Schedules: 'A schedule enqueues tasks by cron expression, period or instant.',
-  Pools: 'A pool assigns each task to one worker at a time. It also elects a leader.',
+  Pools:
+    'A pool assigns each task to one worker at a time, for example to elect a leader. A key for some queues may use the pools with those names.',
   Keys: 'An API key has scopes. It may be limited to queues, to tenants, in time and by a rate.',
   Metrics: 'These routes count tasks, and measure rates and durations.',
   Operations: 'These routes show and run the maintenance of the installation.',
-  Archive: 'The archive keeps history in object storage after its segment is dropped.',
+  Archive: 'The archive stores history in object storage before the database drops it.',
 };
 export type Tag = keyof typeof tags;
 
@@ -66,16 +67,13 @@ type SharedStatus = keyof typeof refusals;
 /** References to shared refusals, by status. */
 export const shared = (...statuses: SharedStatus[]): Record<number, { $ref: string }> =>
   Object.fromEntries(
-    statuses.map((status) => [
-      status,
-      { $ref: `#/components/responses/${refusals[status].name}` },
-    ]),
+    statuses.map((status) => [status, { $ref: `#/components/responses/${refusals[status].name}` }]),
   );
 
 /** Adds the shared refusals to the document. */
-export function registerRefusals({ openAPIRegistry }: OpenAPIHono<Env>): void {
+export function registerRefusals(registry: OpenAPIHono['openAPIRegistry']): void {
   for (const { name, ...refusal } of Object.values(refusals)) {
-    openAPIRegistry.registerComponent('responses', name, { ...refusal, content });
+    registry.registerComponent('responses', name, { ...refusal, content });
   }
 }
 
@@ -102,36 +100,59 @@ export function documented(route: Route): Route & { getRoutingPath(): string } {
   return createRoute({ ...route, responses });
 }
 
-function refusalsOf({ body, none, refused }: Endpoint<z.ZodObject, z.ZodType, z.ZodObject>) {
+/** The part of an endpoint that the OpenAPI document shows. */
+export type Documentation = {
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
+  path: string;
+  /** The route's name in generated clients: a verb and its object in camelCase. */
+  operationId: string;
+  tag: Tag;
+  /** What the call does: a phrase without a full stop. */
+  summary: string;
+  /** Details beyond the summary: sentences. */
+  description?: string;
+  /** What the answer has: a sentence. */
+  returns: string;
+  needsBody?: boolean;
+  /** Accepts request_id, or the header Idempotency-Key. */
+  repeatable?: boolean;
+  answer: z.ZodType;
+  /** The answer's media type. Default: JSON. */
+  media?: string;
+  status?: 200 | 201;
+  /** The refusal if the statement returns no row. */
+  none?: { status: 404 | 409; detail: string; hint: string };
+  /** Describes refusals of this route that are not `none`. */
+  refused?: { 409?: string; 503?: string };
+};
+type Input = { params: z.ZodObject; query?: z.ZodObject; body?: z.ZodType };
+
+function refusalsOf({ none, refused }: Documentation) {
   const own = { ...(none && { [none.status]: none.detail }), ...refused };
-  const described = Object.entries(own).map(([status, description]) => [
-    status,
-    { description, content },
-  ]);
-  return {
-    ...shared(401, 422, 429, 503),
-    ...(body && shared(400, 413, 415)),
-    ...Object.fromEntries(described),
-  };
+  return Object.fromEntries(
+    Object.entries(own).map(([status, text]) => {
+      const description = status === '503' ? `${text} Or the database is unavailable.` : text;
+      return [status, { description, content }];
+    }),
+  );
 }
 
-/** The OpenAPI document's entry of an endpoint. */
-export function document<
-  P extends z.ZodObject,
-  B extends z.ZodType,
-  Q extends z.ZodObject = typeof noQuery,
->(endpoint: Endpoint<P, B, Q>) {
+function needsOf({ scope, forAll }: Needs): string {
+  if (!scope) return 'Every valid key may make the call.';
+  return `The key needs the scope \`${scope}\`${forAll ? ' for all queues' : ''}.`;
+}
+
+/** The OpenAPI document's entry of an endpoint, whose key needs `needs`. */
+export function document(endpoint: Documentation & Input, needs: Needs) {
   const { method, path, operationId, tag, summary, params, query, body, answer } = endpoint;
-  const { statement, needsBody = false, status = 200, returns, media } = endpoint;
-  const { scope } = typeof statement === 'function' ? statement({}, { trace: null }) : statement;
-  const needs = scope ? `The key needs the scope \`${scope}\`.` : 'Every valid key may call it.';
+  const { needsBody = false, status = 200, returns, media } = endpoint;
   return documented({
     method,
     path,
     operationId,
     tags: [tag],
     summary,
-    description: [endpoint.description, needs].filter(Boolean).join(' '),
+    description: [endpoint.description, needsOf(needs)].filter(Boolean).join(' '),
     security: [{ key: [] }],
     request: {
       params,
@@ -141,8 +162,10 @@ export function document<
     },
     responses: {
       [status]: { description: returns, ...json(answer, media) },
-      ...(scope && shared(403)),
-      ...refusalsOf(endpoint as never),
+      ...shared(401, 422, 429, 503),
+      ...(needs.scope && shared(403)),
+      ...(body && shared(400, 413, 415)),
+      ...refusalsOf(endpoint),
     },
   });
 }

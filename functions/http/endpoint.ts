@@ -13,7 +13,7 @@ import {
   withBodySlots,
   withSlot,
 } from './concurrency_limits.ts';
-import { document, type Tag } from './document.ts';
+import { type Documentation, document } from './document.ts';
 import { readParams, readQuery } from './parameters.ts';
 import { refusal } from './problem.ts';
 import { requestIdOf } from './request_id.ts';
@@ -54,18 +54,7 @@ export type Endpoint<
   P extends z.ZodObject,
   B extends z.ZodType,
   Q extends z.ZodObject = typeof noQuery,
-> = {
-  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  path: string;
-  /** The route's name in generated clients: a verb and its object in camelCase. */
-  operationId: string;
-  tag: Tag;
-  /** What the call does: a phrase without a full stop. */
-  summary: string;
-  /** Details beyond the summary: sentences. */
-  description?: string;
-  /** What the answer has: a sentence. */
-  returns: string;
+> = Documentation & {
   params: P;
   /** Parameters of the query string; use inQuery() for numbers. Default: none. */
   query?: Q;
@@ -73,13 +62,10 @@ export type Endpoint<
   body?: B;
   /** The field that marks a batch. */
   batchKey?: string;
-  needsBody?: boolean;
   /** Default: `rest`. */
   share?: CallKind;
   /** The call's tasks keep the trace in the request's headers. */
   traced?: boolean;
-  /** Accepts request_id, or the header Idempotency-Key. */
-  repeatable?: boolean;
   /** Made by authorized(), or a call of sql/access/http_bodies.sql. $1 is the key. It may depend on the bindings. */
   statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
   /** The statement's parameters from $2 on. */
@@ -98,16 +84,8 @@ export type Endpoint<
     call: Call<z.output<P>, z.output<B>, z.output<Q>>,
     run: (statement: string, values: unknown[]) => Promise<string | null>,
   ): Promise<string | null>;
-  /** Describes refusals of this route that are not `none`. */
-  refused?: { 404?: string; 409?: string; 503?: string };
   /** Builds the answer's JSON from the statement's JSON and the bindings. */
   finish?(body: string, env: Bindings): Promise<string>;
-  /** The answer's media type. Default: JSON. */
-  media?: string;
-  answer: z.ZodType;
-  status?: 200 | 201;
-  /** The refusal if the statement returns no row. */
-  none?: { status: 404 | 409; detail: string; hint: string };
   /** The 409 for a row that reports a conflict; null if the row is the answer. */
   conflict?(body: string): { detail: string; field: string; hint: string } | null;
 };
@@ -126,8 +104,8 @@ function isBatch({ batchKey }: Shape, body: object): boolean {
 // Each form is validated by its own schema, because the error of a union would only say that a task is not a batch.
 function bodySchema(shape: Shape, body: object): z.ZodType {
   if (!(shape.body instanceof z.ZodUnion)) return shape.body ?? z.unknown();
-  const [batch, one] = shape.body.options as [z.ZodType, z.ZodType];
-  return isBatch(shape, body) ? batch : one;
+  const [batch, single] = shape.body.options as [z.ZodType, z.ZodType];
+  return isBatch(shape, body) ? batch : single;
 }
 
 // SQL knows batches only, and reports an error of one item as tasks[0].
@@ -178,7 +156,9 @@ export function serve<
   B extends z.ZodType,
   Q extends z.ZodObject = typeof noQuery,
 >(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
-  const route = document(endpoint);
+  const { statement: source } = endpoint;
+  const needs = typeof source === 'function' ? source({}, { trace: null }) : source;
+  const route = document(endpoint, needs);
   app.openAPIRegistry.registerPath(route);
   const { values, repeat, none, conflict, check, further, finish } = endpoint;
   const { status = 200, share = 'rest' } = endpoint;
@@ -195,7 +175,6 @@ export function serve<
     const call = await readCall(endpoint, c, key, checkKey, onGrowth);
     // check() protects a Worker from its callers; a program with the database URL needs no such protection.
     if (usesKey) check?.(call, env);
-    const source = endpoint.statement;
     const statement = (typeof source === 'function' ? source(env, call) : source)[rights];
     const run = () =>
       connect(c.env, (query, most) => {

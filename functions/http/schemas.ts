@@ -126,7 +126,9 @@ export const leaseToken = matching(
   'a UUID, as returned by claim',
 ).openapi({ format: 'uuid', example: '5e1f7c0a-3b6d-4d58-9a52-7c1e00000000' });
 
-export const priority = whole(0, 9).describe('Workers claim priority 0 first and 9 last. Default: 5.');
+export const priority = whole(0, 9).describe(
+  'Workers claim priority 0 first and 9 last. Default: 5.',
+);
 export const taskState = z.enum([
   'waiting',
   'ready',
@@ -146,7 +148,9 @@ export const backoff = options({
     'How the wait grows. After the n-th failure it is base (`fixed`), base × n (`linear`) or base × factor^(n-1) (`exponential`).',
   ),
   base_seconds: number(0, 86_400).describe('The wait after the first failure.'),
-  factor: number(1, 10).describe('The factor from one wait to the next, if the kind is `exponential`.'),
+  factor: number(1, 10).describe(
+    'The factor from one wait to the next, if the kind is `exponential`.',
+  ),
   cap_seconds: number(0, 2_678_400).describe('The longest wait.'),
   jitter: number(0, 1).describe('Each wait is shorter by a random share of up to this.'),
 });

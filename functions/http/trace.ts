@@ -28,12 +28,12 @@ function isParent(text: string): boolean {
 
 const isSampled = (traceparent: string) => (Number.parseInt(traceparent.slice(53, 55), 16) & 1) > 0;
 
-const membersOf = (text: string) => text.split(',').filter((one) => /[^ \t]/.test(one));
+const membersOf = (text: string) => text.split(',').filter((member) => /[^ \t]/.test(member));
 
 function isState(text: string): boolean {
   if (text.length > MAX_STATE) return false;
   const members = membersOf(text);
-  const keys = members.map((one) => stateMember.exec(one)?.[1]);
+  const keys = members.map((member) => stateMember.exec(member)?.[1]);
   return (
     keys.length > 0 &&
     keys.length <= MAX_MEMBERS &&
@@ -44,12 +44,12 @@ function isState(text: string): boolean {
 
 function isBaggage(text: string): boolean {
   if (text.length > MAX_BAGGAGE) return false;
-  const members = membersOf(text).map((one) => one.split(';'));
+  const members = membersOf(text).map((member) => member.split(';'));
   return (
     members.length > 0 &&
     members.every(
       ([first = '', ...properties]) =>
-        pair.test(first) && properties.every((one) => property.test(one)),
+        pair.test(first) && properties.every((propertyText) => property.test(propertyText)),
     )
   );
 }

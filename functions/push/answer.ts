@@ -36,12 +36,12 @@ async function readStart(response: Response): Promise<Part> {
 function storable(value: unknown, depth = 0): unknown {
   if (depth > MAX_DEPTH) throw new RangeError('too deep');
   if (typeof value === 'string') return truncate(value, value.length);
-  if (Array.isArray(value)) return value.map((one) => storable(one, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => storable(item, depth + 1));
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, one]) => [
+    Object.entries(value).map(([name, item]) => [
       truncate(name, name.length),
-      storable(one, depth + 1),
+      storable(item, depth + 1),
     ]),
   );
 }

@@ -14,7 +14,7 @@ const encoder = new TextEncoder();
 /** The master secrets, newest first; empty if push is off. */
 export function masterSecrets({ TOCK_PUSH_SECRET }: Bindings): string[] {
   const masters = (TOCK_PUSH_SECRET ?? '').split(/\s+/).filter(Boolean);
-  if (masters.every((one) => one.length >= MIN_LENGTH)) return masters;
+  if (masters.every((master) => master.length >= MIN_LENGTH)) return masters;
   throw misconfigured(
     `TOCK_PUSH_SECRET is shorter than ${MIN_LENGTH} characters.`,
     'make one with: openssl rand -base64 32; and set it with: wrangler secret put TOCK_PUSH_SECRET',
@@ -48,7 +48,9 @@ export async function secretsOf(env: Bindings, queueGeneration: Generation): Pro
 /** The three headers of Standard Webhooks. The id is the task's id, so all attempts have the same. */
 export function signatureHeaders({ current, previous }: Secrets, id: string, body: string) {
   const at = new Date();
-  const signatures = [...current, ...previous].map((one) => new Webhook(one).sign(id, at, body));
+  const signatures = [...current, ...previous].map((secret) =>
+    new Webhook(secret).sign(id, at, body),
+  );
   return {
     'webhook-id': id,
     'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),

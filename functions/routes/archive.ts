@@ -19,18 +19,20 @@ const settings = z.strictObject({
   prefix: z.string().describe('The beginning of the paths of new files.'),
 });
 const archiveState = settings.extend({
-  waiting: s.count.describe('The number of segments that wait for the archive.'),
-  oldest_waiting_at: moment.describe('Since when the oldest of them waits.'),
+  waiting: s.count.describe(
+    'The number of segments past their retention that the archive does not have yet.',
+  ),
+  oldest_waiting_at: moment.describe('When the oldest of them was closed.'),
   exported: s.count.describe('The number of segments in the archive.'),
   files: s.count.describe('The number of files.'),
   rows: s.count.describe('The number of runs in the files.'),
   bytes: s.count.describe('The size of the files.'),
   erasures_pending: s.count.describe('The number of tasks that wait for their erasure from files.'),
   objects_unwanted: s.count.describe('The number of objects in the store that wait for deletion.'),
-  last_step_at: moment.describe('When the last step ended without an error.'),
-  failures: s.count.describe('The number of failed steps since then.'),
+  last_step_at: moment.describe('When the last step ended.'),
+  failures: s.count.describe('The number of steps that failed since the last success.'),
   failed_at: moment.describe('When a step last failed.'),
-  last_error: text.describe('The error of that step.'),
+  last_error: text.describe('The error of the last step. Null after a success.'),
 });
 const step = z.strictObject({
   segment: s.count.nullable().describe('The segment of the part. Null if no part was due.'),
@@ -38,7 +40,9 @@ const step = z.strictObject({
   rows: s.count.describe('The number of runs in the part.'),
   bytes: s.count.describe('The size of its file.'),
   deleted: s.count.describe('The number of deleted objects.'),
-  erased: s.count.describe('The number of files from which the step erased a task.'),
+  erased: s.count.describe(
+    'The number of tasks that the step erased from the last of their files: 0 or 1.',
+  ),
   more: s.flag.describe('Whether another step has work at once.'),
 });
 const archivedTask = z.strictObject({
@@ -117,7 +121,7 @@ export function archive(app: App, connect: Connect): void {
       if (body.enabled) requireStore(env);
     },
     answer: settings,
-    refused: { 409: 'The Worker has no archive store.' },
+    refused: { 409: 'The call turns the archive on, and the Worker has no archive store.' },
   });
 
   serve(app, connect, {
@@ -193,7 +197,10 @@ export function archive(app: App, connect: Connect): void {
       tenant: s.text(200).optional().describe('Only tasks of this tenant. Default: all tenants.'),
       unique_key: s.text(500).optional().describe('Only tasks with this unique key.'),
       worker: s.text(200).optional().describe('Only tasks whose last run this worker claimed.'),
-      error: s.text(200).optional().describe('Only dead tasks with this error, as the list shows it.'),
+      error: s
+        .text(200)
+        .optional()
+        .describe('Only dead tasks with this error, as the list shows it.'),
       from: s.instant.optional().describe('Only tasks created at this instant or later.'),
       to: s.instant.optional().describe('Only tasks created before this instant.'),
       cursor: s.cursor.optional(),

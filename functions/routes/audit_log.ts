@@ -5,16 +5,20 @@ import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const entry = z.strictObject({
-  number: s.id,
+  number: s.id.describe('The number of the entry. Later entries have higher numbers.'),
   at: s.moment,
-  role: z.string().openapi({ description: 'The PostgreSQL role of the session.' }),
+  role: z.string().describe('The PostgreSQL role of the session.'),
   key: s.keyPrefix
     .nullable()
-    .openapi({ description: 'The API key of the call; null for calls without a key.' }),
-  key_name: z.string().nullable(),
-  verb: z.string(),
-  object: z.string(),
-  detail: z.record(z.string(), z.unknown()),
+    .describe('The prefix of the API key of the call. Null for a call without a key.'),
+  key_name: z.string().nullable().describe('The present name of that key.'),
+  verb: z.string().describe('The SQL verb, such as put_queue.'),
+  object: z
+    .string()
+    .describe('What the verb changed: the name of a queue, a schedule or a key, or an id.'),
+  detail: z
+    .record(z.string(), z.unknown())
+    .describe('The arguments of the verb, without payloads and secrets.'),
 });
 
 /** /v1/audit-log: the administrative actions. */
@@ -22,15 +26,19 @@ export function auditLog(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/audit-log',
-    summary: 'List administrative actions, newest first',
-    description: 'Entries are kept for a year. For the next page, set before to the last number.',
+    operationId: 'listAuditLog',
+    tag: 'Operations',
+    summary: 'List the audit log, newest first',
+    description:
+      'The database keeps entries for a year. For the next page, set `before` to the last `number`.',
+    returns: 'The entries.',
     params: s.noParams,
     query: s.options({
-      key: s.keyPrefix.optional(),
-      verb: s.text(100).optional(),
-      object: s.text(200).optional(),
-      before: s.id.optional(),
-      limit: s.wholeText(1, 1000).optional(),
+      key: s.keyPrefix.optional().describe('Only calls with the key of this prefix.'),
+      verb: s.text(100).optional().describe('Only this SQL verb.'),
+      object: s.text(200).optional().describe('Only changes of this object.'),
+      before: s.id.optional().describe('Only entries with a lower number. Default: the newest.'),
+      limit: s.pageSize(100),
     }),
     statement: authorized(
       'admin',

@@ -13,9 +13,7 @@ const params = z.strictObject({ id: s.taskId });
 
 const changesBody = s
   .options({
-    priority: s.priority
-      .optional()
-      .describe('The new priority. Workers claim 0 first and 9 last.'),
+    priority: s.priority.optional().describe('The new priority. Workers claim 0 first and 9 last.'),
     delay_seconds: s.seconds.optional().describe('The task is due after this time from now.'),
     run_at: s.instant.optional().describe('The task is due at this instant.'),
     payload: s.anything.optional().describe('The new payload, any JSON.'),

@@ -6,38 +6,54 @@ import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
 
 const claimOptions = {
-  worker: s.text(200).nullish(),
-  limit: s.whole(1, 10_000).default(1),
+  worker: s.text(200).nullish().describe('The name of the worker, for lists and history.'),
+  limit: s
+    .whole(1, 10_000)
+    .default(1)
+    .describe(
+      'The maximum number of tasks. A claim may return fewer, because it limits the size of the payloads.',
+    ),
   lease_seconds: s.leaseSeconds.nullish(),
-  wait_seconds: s.waitSeconds.default(0),
-  request_id: s.requestId.nullish(),
+  wait_seconds: s.waitSeconds
+    .default(0)
+    .describe('How many seconds the claim waits for a task, if none is ready.'),
+  request_id: s.requestId
+    .nullish()
+    .describe(
+      'The request id. A repeated claim with it returns the same tasks while their lease is open, and a 409 after that.',
+    ),
 };
 
 const run = z.strictObject({
-  id: s.id,
-  run_id: s.id,
-  attempt: s.count,
+  id: s.id.describe('The id of the task.'),
+  run_id: s.id.describe('The id of this run of the task.'),
+  attempt: s.count.describe('The number of the attempt, from 1.'),
   max_attempts: s.count,
   priority: s.count,
   tenant: z.string().nullable(),
-  created_at: s.moment,
+  created_at: s.moment.describe('When the task was enqueued.'),
   payload: s.anything,
-  headers: s.keptHeaders.nullable(),
-  push_url: z.string().nullable(),
+  headers: s.keptHeaders.nullable().describe('The headers of the task, such as traceparent.'),
+  push_url: z.string().nullable().describe('The endpoint of the task, in a queue with push.'),
 });
 
 const states = z.enum(['found', 'empty', 'paused', 'limited', 'busy', 'passing']);
 
 const claimState = {
-  state: states.openapi({
-    description:
-      "limited: the queue's running or rate limit is reached; busy: other claims hold the streams that have tasks; passing: the claim skipped many cancelled tasks, claim again at once.",
-  }),
-  retry_after_seconds: s.count,
+  state: states.describe(
+    'What the claim found. `found`: tasks. `empty`: no ready task. `paused`: the queue is paused. `limited`: the queue has reached a limit. `busy`: other claims hold the streams that have tasks. `passing`: the claim skipped 10,000 cancelled tasks; claim again at once.',
+  ),
+  retry_after_seconds: s.count.describe('When the next claim may find a task: 0 to claim at once.'),
 };
 
 const queueOrWeighted = z.union(
-  [s.queueName, s.options({ queue: s.queueName, weight: s.whole(1, 1000) })],
+  [
+    s.queueName,
+    s.options({
+      queue: s.queueName,
+      weight: s.whole(1, 1000).describe('The share of the queue, relative to the other weights.'),
+    }),
+  ],
   {
     error: "a queue's name, or {queue, weight}",
   },
@@ -54,17 +70,23 @@ const queues = z
   .min(1, { error: queuesError })
   .max(20, { error: queuesError })
   .refine((all) => new Set(all.map(queueName)).size === all.length, { error: queuesError })
-  .openapi({
-    description:
-      'With names, the claim takes tasks from the first queue, then from the next while limit is not reached. With weights, each call draws the queue order by them.',
-  });
+  .describe(
+    'The queues, by name or with weights. With names the claim takes all tasks of the first queue, then those of the next, up to `limit`. With weights each call draws the order of the queues.',
+  );
 
 const lease = z.strictObject({
   queue: s.queueName,
-  lease: s.leaseToken,
-  leased_until: s.moment,
+  lease: s.leaseToken.describe('The token of the lease.'),
+  leased_until: s.moment.describe('The deadline of the lease.'),
   tasks: z.array(run),
 });
+const oneLease = z.strictObject({
+  lease: s.leaseToken.nullable().describe('The token of the lease. Null without a task.'),
+  leased_until: s.moment.nullable().describe('The deadline of the lease. Null without a task.'),
+  tasks: z.array(run),
+  ...claimState,
+});
+const refused = { 409: 'The lease of the claim with this request id has ended.' };
 
 /** Parses only an answer without tasks, because an answer with tasks may have megabytes. */
 const stateOf = (body: string): z.output<typeof states> =>
@@ -89,7 +111,7 @@ const repeat: Endpoint<z.ZodObject, z.ZodType<WaitOptions>>['repeat'] = (
   });
 
 const description =
-  'A waiting claim polls every 20 ms, and less often while the database is slow or a rate limits the queue; over HTTPS to Neon at most 45 times.';
+  'A waiting claim polls every 20 ms. It polls less often while the database is slow, or while a rate limits the queue. Over HTTPS to Neon it polls at most 45 times.';
 
 /** /v1/queues/:queue/claim and /v1/claim. The verb alone returns the runs; a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
@@ -97,8 +119,11 @@ export function claim(app: App, connect: Connect): void {
     method: 'post',
     path: '/v1/queues/{queue}/claim',
     share: 'claims',
-    summary: 'Lease ready tasks, or wait for them up to wait_seconds',
+    operationId: 'claimTasks',
+    tag: 'Workers',
+    summary: 'Lease ready tasks of a queue, or wait for them',
     description,
+    returns: 'The tasks under one lease. A claim that finds no task is no error: `state` says why.',
     params: s.queueParams,
     body: s.options(claimOptions),
     repeatable: true,
@@ -117,22 +142,25 @@ where ${check('claim', '$2')}`,
       requestId,
     ],
     repeat,
-    answer: z.strictObject({
-      lease: s.leaseToken.nullable(),
-      leased_until: s.moment.nullable(),
-      tasks: z.array(run),
-      ...claimState,
-    }),
+    refused,
+    answer: oneLease,
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/claim-for-worker',
     share: 'claims',
-    summary:
-      "Lease one task for a worker, or return the worker's current task with an extended lease",
+    operationId: 'claimTaskForWorker',
+    tag: 'Workers',
+    summary: 'Lease one task for a worker, or return its present task',
+    description:
+      'While the last lease of the worker is open, the call returns the same task with a later deadline. So a worker has one task of the queue at a time.',
+    returns: 'One task and its lease, or no task and the `state` that says why.',
     params: s.queueParams,
-    body: s.options({ worker: s.text(200), lease_seconds: s.leaseSeconds.nullish() }),
+    body: s.options({
+      worker: s.text(200).describe('The name of the worker. It identifies the worker.'),
+      lease_seconds: s.leaseSeconds.nullish(),
+    }),
     needsBody: true,
     statement: checked(
       (check) => `select tock.http_claim(p_queue => $2, p_runs => array(
@@ -140,20 +168,18 @@ where ${check('claim', '$2')}`,
 where ${check('claim', '$2')}`,
     ),
     values: ({ params, body }) => [params.queue, body.worker, body.lease_seconds],
-    answer: z.strictObject({
-      lease: s.leaseToken.nullable(),
-      leased_until: s.moment.nullable(),
-      tasks: z.array(run),
-      ...claimState,
-    }),
+    answer: oneLease,
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/claim',
     share: 'claims',
+    operationId: 'claimTasksOfQueues',
+    tag: 'Workers',
     summary: 'Lease ready tasks of several queues, in order or by weight',
-    description: `Each queue's tasks have their own lease. state is that of all queues together: found, or the most favourable state of any queue. ${description}`,
+    description: `The tasks of each queue have a lease of their own. Without a task, \`state\` is the best state of the queues: passing, busy, empty, limited, paused, in this order. The key must allow all queues. ${description}`,
+    returns: 'One lease for each queue with tasks. A claim that finds no task is no error.',
     params: s.noParams,
     body: s.options({ queues, ...claimOptions }),
     needsBody: true,
@@ -174,6 +200,7 @@ where (select bool_and(${check('claim', 'q.name')})
       requestId,
     ],
     repeat,
+    refused,
     answer: z.strictObject({ leases: z.array(lease), ...claimState }),
   });
 }

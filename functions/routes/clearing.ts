@@ -9,11 +9,19 @@ export function clearing(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/purge',
-    summary: "Permanently cancel a queue's ready and waiting tasks, or one of the two states",
+    operationId: 'purgeQueue',
+    tag: 'Queues',
+    summary: 'Cancel all ready and waiting tasks of a queue',
     description:
-      'A call cancels up to a million ready and 10,000 waiting tasks. `busy` counts the streams that a claim had locked. Call again while `more` is true.',
+      'A call cancels up to a million ready and 10,000 waiting tasks. Call again while `more` is true or `busy` is not 0.',
+    returns: 'The numbers of cancelled tasks, and whether more are left.',
     params: s.queueParams,
-    body: s.options({ state: s.word('ready', 'waiting').nullish() }),
+    body: s.options({
+      state: s
+        .word('ready', 'waiting')
+        .nullish()
+        .describe('Only tasks in this state. Default: both states.'),
+    }),
     statement: authorized(
       'admin',
       '$2',
@@ -22,21 +30,28 @@ export function clearing(app: App, connect: Connect): void {
     ),
     values: ({ params, body }) => [params.queue, body.state],
     answer: z.strictObject({
-      ready: s.count,
-      waiting: s.count,
-      busy: s.count,
-      more: s.flag,
+      ready: s.count.describe('The number of cancelled ready tasks.'),
+      waiting: s.count.describe('The number of cancelled waiting tasks.'),
+      busy: s.count.describe('The number of streams that a claim had locked.'),
+      more: s.flag.describe('Whether more is left of what the queue had when the call began.'),
     }),
   });
 
   serve(app, connect, {
     method: 'delete',
     path: '/v1/queues/{queue}',
-    summary: 'Purge a paused queue, and drop its policy once it has no unfinished tasks',
+    operationId: 'dropQueue',
+    tag: 'Queues',
+    summary: 'Purge a paused queue, and drop it once it has no unfinished task',
     description:
-      'Returns what is left if the queue could not be dropped yet: call again. force=true also drops a queue that is not paused.',
+      'The call deletes the policy, the concurrency keys and the unique keys of the queue. It keeps the history. If unfinished tasks are left, `dropped` is false: call again.',
+    returns: 'Whether the call dropped the queue, and what is left in it.',
     params: s.queueParams,
-    query: s.options({ force: s.flagText.optional() }),
+    query: s.options({
+      force: s.flagText
+        .optional()
+        .describe('Also drop a queue that is not paused. Default: false.'),
+    }),
     statement: authorized(
       'admin',
       '$2',
@@ -45,11 +60,12 @@ export function clearing(app: App, connect: Connect): void {
     ),
     values: ({ params, query }) => [params.queue, query.force],
     answer: z.strictObject({
-      dropped: s.flag,
-      ready: s.count,
-      running: s.count,
-      waiting: s.count,
+      dropped: s.flag.describe('Whether the queue was dropped.'),
+      ready: s.count.describe('The number of ready tasks that are left.'),
+      running: s.count.describe('The number of running tasks that are left.'),
+      waiting: s.count.describe('The number of waiting tasks that are left.'),
     }),
+    refused: { 409: 'The queue is not paused, and `force` is not true.' },
     none: {
       status: 404,
       detail: 'There is no queue with this name.',

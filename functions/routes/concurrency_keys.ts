@@ -5,23 +5,34 @@ import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const settings = s.options({
-  concurrency_limit: s.orNull(s.whole(1, 1000)),
-  concurrency_rate_limit: s.orNull(s.whole(1, 1_000_000)),
-  concurrency_rate_seconds: s.orNull(s.whole(1, 86_400)),
-  concurrency_rate_burst: s.orNull(s.whole(1, 1_000_000)),
-  paused: s.flag,
+  concurrency_limit: s
+    .orNull(s.whole(1, 1000))
+    .describe('The maximum number of holders. Null follows the queue.'),
+  concurrency_rate_limit: s
+    .orNull(s.whole(1, 1_000_000))
+    .describe('The maximum number of admissions in the period. Null follows the queue.'),
+  concurrency_rate_seconds: s
+    .orNull(s.whole(1, 86_400))
+    .describe('The period of the rate. Null follows the queue.'),
+  concurrency_rate_burst: s
+    .orNull(s.whole(1, 1_000_000))
+    .describe('The maximum number of admissions at once. Null follows the queue.'),
+  paused: s.flag.describe('A paused key admits no task.'),
 });
+const name = z.string().describe('The name of the concurrency key.');
 const concurrency_key = settings.extend({
-  concurrency_key: z.string(),
-  holders: z.array(s.id),
-  waiting: s.count,
+  concurrency_key: name,
+  holders: z.array(s.id).describe('The admitted tasks that have not ended.'),
+  waiting: s.count.describe('The number of waiters, up to 1,000.'),
 });
 
 const columns = `g.concurrency_key, g.paused, g.concurrency_limit, g.concurrency_rate_limit, g.concurrency_rate_seconds, g.concurrency_rate_burst,
   g.holders::text[], g.waiting`;
 const list = '/v1/queues/{queue}/concurrency-keys';
 const path = `${list}/{concurrency_key}`;
-const params = z.strictObject({ queue: s.queueName, concurrency_key: s.text(200) });
+const params = s.queueParams.extend({
+  concurrency_key: s.text(200).describe('The name of the concurrency key.'),
+});
 const notFound = {
   status: 404,
   detail: 'There is no concurrency key with this name.',
@@ -33,8 +44,12 @@ export function concurrency_keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: list,
-    summary: "List a queue's concurrency keys, the first 1,000 by name",
-    params: z.strictObject({ queue: s.queueName }),
+    operationId: 'listConcurrencyKeys',
+    tag: 'Concurrency keys',
+    summary: 'List the first 1,000 concurrency keys of a queue by name',
+    description: 'The list has the keys that tasks have used, and those with settings.',
+    returns: 'The concurrency keys with their settings, holders and numbers of waiters.',
+    params: s.queueParams,
     statement: authorized(
       'read',
       '$2',
@@ -48,7 +63,10 @@ export function concurrency_keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path,
-    summary: 'A concurrency key: its holders and the number of waiters',
+    operationId: 'getConcurrencyKey',
+    tag: 'Concurrency keys',
+    summary: 'Get the settings, holders and number of waiters of a concurrency key',
+    returns: 'The concurrency key.',
     params,
     statement: authorized(
       'read',
@@ -64,8 +82,12 @@ export function concurrency_keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'patch',
     path,
-    summary:
-      "Set a concurrency key's limit or rate, or pause it; null restores the queue's setting",
+    operationId: 'changeConcurrencyKey',
+    tag: 'Concurrency keys',
+    summary: 'Set the limit or the rate of a concurrency key, or pause it',
+    description:
+      'Omitted settings stay. The call creates a key that does not exist. Then it admits waiters as far as the limits allow.',
+    returns: 'The settings after the call.',
     params,
     body: settings.partial(),
     needsBody: true,
@@ -76,14 +98,18 @@ export function concurrency_keys(app: App, connect: Connect): void {
       'tock.put_concurrency_key(p_queue => $2, p_concurrency_key => $3, p_settings => $4::jsonb) as g',
     ),
     values: ({ params, text }) => [params.queue, params.concurrency_key, text],
-    answer: settings.extend({ concurrency_key: z.string() }),
+    answer: settings.extend({ concurrency_key: name }),
   });
 
   serve(app, connect, {
     method: 'delete',
     path,
-    summary:
-      "Reset a concurrency key: the queue's settings, not paused, a full bucket; holders and waiters stay",
+    operationId: 'resetConcurrencyKey',
+    tag: 'Concurrency keys',
+    summary: 'Reset a concurrency key to the settings of its queue',
+    description:
+      'The key is not paused any more, and the bucket of its rate is full. Holders and waiters stay. Then the call admits waiters.',
+    returns: '`reset` is true.',
     params,
     statement: authorized(
       'admin',

@@ -7,10 +7,10 @@ import * as s from '../http/schemas.ts';
 
 const text = z.string().nullable();
 const finding = z.strictObject({
-  finding: z.string(),
-  severity: z.string(),
-  detail: text,
-  hint: text,
+  finding: z.string().describe('What is wrong.'),
+  severity: z.string().describe('critical, warning or note. A note can wait.'),
+  detail: text.describe('Names and numbers of this case.'),
+  hint: text.describe('What to do.'),
 });
 
 type DoctorAnswer = { findings: Finding[]; before: number; there: number };
@@ -27,7 +27,11 @@ export function doctor(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/doctor',
-    summary: 'List problems with hints; empty if there are none',
+    operationId: 'getDoctor',
+    tag: 'Operations',
+    summary: 'Check the whole installation',
+    description: 'The call also compares the clocks of the Worker and the database.',
+    returns: 'The findings, critical ones first. The list is empty if all is well.',
     params: s.noParams,
     statement: authorized(
       'read',

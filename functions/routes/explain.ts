@@ -5,10 +5,10 @@ import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const finding = z.strictObject({
-  finding: z.string(),
+  finding: z.string().describe('The reason.'),
   severity: z.enum(['critical', 'warning', 'note']),
-  detail: z.string().nullable(),
-  hint: z.string().nullable(),
+  detail: z.string().nullable().describe('Names and numbers of this case.'),
+  hint: z.string().nullable().describe('What to do.'),
 });
 
 /** GET /v1/queues/:queue/why: reasons why tasks are late. */
@@ -16,8 +16,11 @@ export function explain(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}/why',
-    summary:
-      'List the reasons why tasks of a queue are late now, most important first; empty if nothing delays them',
+    operationId: 'explainQueue',
+    tag: 'Queues',
+    summary: 'List the reasons why tasks of a queue are late now',
+    description: 'Only a key for all queues sees whose open transaction delays the tasks.',
+    returns: 'The reasons, most important first. The list is empty if nothing delays the tasks.',
     params: s.queueParams,
     statement: authorized(
       'read',

@@ -5,60 +5,75 @@ import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const path = '/v1/keys';
-const params = z.strictObject({ prefix: s.keyPrefix });
+const params = z.strictObject({
+  prefix: s.keyPrefix.describe('The first 13 characters of the key.'),
+});
 const scopes = ['enqueue', 'claim', 'read', 'admin'] as const;
 const scope = z.enum(scopes, { error: `one of ${scopes.join(', ')}` });
 
 const expiry = {
-  expires_at: s.instant.nullish(),
-  expires_in_seconds: s.number(1, 315_360_000).nullish(),
+  expires_at: s.instant.nullish().describe('The key ends at this instant. Null: never.'),
+  expires_in_seconds: s
+    .number(1, 315_360_000)
+    .nullish()
+    .describe('The key ends after this time from now.'),
 };
 const rate = {
-  rate_limit: s.whole(1, 1_000_000).nullish(),
-  rate_seconds: s.whole(1, 86_400).nullish(),
+  rate_limit: s
+    .whole(1, 1_000_000)
+    .nullish()
+    .describe('The maximum number of requests in the period. Null: no limit.'),
+  rate_seconds: s.whole(1, 86_400).nullish().describe('The period of the rate. Default: 1.'),
 };
 const tenantsError = 'a list of 1 to 100 tenants';
 const newKeyOptions = s.options({
-  name: s.text(100),
-  scopes: s.list(scope, 1, `a list of one or more of ${scopes.join(', ')}`),
-  queues: s.list(s.queueName, 1).nullish().openapi({ description: 'Default: all queues.' }),
+  name: s.text(100).describe('A name for people. Several keys may have the same one.'),
+  scopes: s
+    .list(scope, 1, `a list of one or more of ${scopes.join(', ')}`)
+    .describe('What the key may do.'),
+  queues: s
+    .list(s.queueName, 1)
+    .nullish()
+    .describe('The queues that the key may use. Default: all queues.'),
   tenants: s
     .list(s.text(200), 1, tenantsError)
     .max(100, { error: tenantsError })
     .nullish()
-    .openapi({
-      description: 'Default: all tenants. Allowed only with the scopes enqueue and read.',
-    }),
+    .describe(
+      'The tenants whose tasks the key may use. Default: all tenants. Such a key may have only the scopes `enqueue` and `read`.',
+    ),
   ...expiry,
   ...rate,
 });
 const changes = s
-  .options({ name: s.text(100).optional(), ...expiry, ...rate })
+  .options({ name: s.text(100).optional().describe('The new name.'), ...expiry, ...rate })
   .refine((body) => Object.keys(body).length > 0, {
     error: 'give at least one of name, expires_at or expires_in_seconds, rate_limit, rate_seconds',
     when: ({ issues }) => issues.length === 0,
   });
 
 const key = z.strictObject({
-  prefix: s.keyPrefix,
+  prefix: s.keyPrefix.describe('The first 13 characters of the key, which identify it.'),
   name: z.string(),
   scopes: z.array(scope),
-  queues: z.array(s.queueName).nullable(),
-  tenants: z.array(z.string()).nullable(),
-  rate_limit: s.count.nullable(),
-  rate_seconds: s.count.nullable(),
+  queues: z.array(s.queueName).nullable().describe('The queues of the key. Null: all queues.'),
+  tenants: z.array(z.string()).nullable().describe('The tenants of the key. Null: all tenants.'),
+  rate_limit: s.count.nullable().describe('The maximum number of requests in the period.'),
+  rate_seconds: s.count.nullable().describe('The period of the rate.'),
   created_at: s.moment,
-  expires_at: s.moment.nullable(),
-  replaces: s.keyPrefix.nullable().openapi({ description: 'The key that this key replaces.' }),
+  expires_at: s.moment.nullable().describe('When the key ends. Null: never.'),
+  replaces: s.keyPrefix.nullable().describe('The prefix of the key that this key replaces.'),
 });
-const newKey = key.extend({ key: z.string() });
+const newKey = key.extend({
+  key: z.string().describe('The key with its secret, for the Authorization header.'),
+});
 const listed = key.extend({
   revoked_at: s.moment.nullable(),
-  replaced_by: s.keyPrefix.nullable(),
-  last_used_at: s.moment.nullable().openapi({ description: 'Accurate to about a minute.' }),
-  uses: s.count.openapi({
-    description: 'The number of times that the key was checked; a call may check it twice.',
-  }),
+  replaced_by: s.keyPrefix.nullable().describe('The prefix of the key that replaces this key.'),
+  last_used_at: s.moment
+    .nullable()
+    .describe('When a call last used the key, accurate to about a minute.'),
+  uses: s.count.describe('How often calls have looked the key up. A call may do so twice.'),
 });
 const selectColumns = (row: z.ZodObject) =>
   Object.keys(row.shape)
@@ -76,9 +91,12 @@ export function keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path,
-    summary: 'Create a key; its secret is shown only in this answer',
+    operationId: 'createKey',
+    tag: 'Keys',
+    summary: 'Create a key',
     description:
-      'If the answer was lost, GET /v1/keys lists its prefix: revoke that key and create another.',
+      'Only this answer has the secret: the database keeps its hash. If the answer was lost, revoke the key by its prefix, which GET /v1/keys lists, and create another.',
+    returns: 'The key with its secret.',
     params: s.noParams,
     body: newKeyOptions,
     needsBody: true,
@@ -101,7 +119,10 @@ export function keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path,
+    operationId: 'listKeys',
+    tag: 'Keys',
     summary: 'List all keys, without their secrets',
+    returns: 'The keys, oldest first.',
     params: s.noParams,
     statement: authorized(
       'admin',
@@ -116,8 +137,12 @@ export function keys(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'patch',
     path: `${path}/{prefix}`,
-    summary: "Change a key's name, expiry or rate; null removes the value",
-    description: 'To change scopes, queues or tenants, create another key.',
+    operationId: 'changeKey',
+    tag: 'Keys',
+    summary: 'Change the name, expiry or rate of a key',
+    description:
+      'Null removes the expiry or the rate. To change scopes, queues or tenants, create another key.',
+    returns: 'The key after the change.',
     params,
     body: changes,
     needsBody: true,
@@ -130,16 +155,25 @@ export function keys(app: App, connect: Connect): void {
     values: ({ params, text }) => [params.prefix, text],
     answer: listed,
     none: notFound,
+    refused: { 409: 'The key has been revoked.' },
   });
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/{prefix}/rotate`,
-    summary: 'Create a key that replaces this one, which expires after overlap_seconds',
+    operationId: 'rotateKey',
+    tag: 'Keys',
+    summary: 'Create a key that replaces this one',
     description:
-      'The new key is shown only in this answer. A second call returns 409 and names the key that replaced this one: if its secret is lost, revoke that key and rotate again.',
+      'The new key has the rights and the lifetime of the old one. Only this answer has its secret. If the answer was lost, revoke the new key by its prefix and rotate again.',
+    returns: 'The new key with its secret.',
     params,
-    body: s.options({ overlap_seconds: s.whole(0, 2_678_400).default(86_400) }),
+    body: s.options({
+      overlap_seconds: s
+        .whole(0, 2_678_400)
+        .default(86_400)
+        .describe('The old key ends after this time. 0 ends it at once.'),
+    }),
     statement: authorized(
       'admin',
       everyQueue,
@@ -150,12 +184,17 @@ export function keys(app: App, connect: Connect): void {
     answer: newKey,
     status: 201,
     none: notFound,
+    refused: { 409: 'The key has been revoked or has expired, or another key replaces it.' },
   });
 
   serve(app, connect, {
     method: 'delete',
     path: `${path}/{prefix}`,
+    operationId: 'revokeKey',
+    tag: 'Keys',
     summary: 'Revoke a key at once',
+    description: 'The next request with the key is a 401. A request in progress continues.',
+    returns: 'The prefix of the revoked key.',
     params,
     statement: authorized(
       'admin',

@@ -5,55 +5,88 @@ import { authorized } from '../http/authorize.ts';
 import { type App, type Endpoint, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 import { checkTargets } from '../push/guard.ts';
-import { task } from './tasks.ts';
+import { task } from './task_schemas.ts';
 
-const params = z.strictObject({ lease: s.leaseToken });
-const refused = z.array(s.id).openapi({ description: 'Ids that do not belong to this lease.' });
-
-const cancel = z.array(s.id).openapi({ description: 'Tasks of this lease that were cancelled.' });
-
-const runs = s.count.openapi({
-  description:
-    'The claimed runs, including those that have ended since, for each priority and lane that still has an open run.',
+const params = z.strictObject({
+  lease: s.leaseToken.describe('The token of the lease, as the claim returned it.'),
 });
+const refused = z
+  .array(s.id)
+  .describe(
+    'The ids that the call left alone: they are not in this lease, or had ended otherwise.',
+  );
 
-const stage = s.queueName.nullish().openapi({
-  description: 'For a task with a pipeline: its next stage; null ends the pipeline here.',
-});
+const cancel = z
+  .array(s.id)
+  .describe('The tasks of this lease with a cancel request. The worker stops work on them.');
+
+const runs = s.count.describe(
+  'The number of claimed runs in the streams that still have an open run, including those that have ended since.',
+);
+
+const stage = s.queueName
+  .nullish()
+  .describe('The next stage of a task with a pipeline. Null ends the pipeline here.');
 const spawn = s
   .options({
-    queue: s.queueName.nullish(),
-    tasks: s.list(task, 1),
-    wait: s.flag.nullish(),
-    on_failure: s.word('run', 'cancel', 'wait').nullish(),
+    queue: s.queueName.nullish().describe('The queue of the tasks. Default: that of the task.'),
+    tasks: s.list(task, 1).describe('The tasks to add.'),
+    wait: s.flag
+      .nullish()
+      .describe(
+        'The task continues when these tasks have ended, with their results. Default: false.',
+      ),
+    on_failure: s
+      .word('run', 'cancel', 'wait')
+      .nullish()
+      .describe('With `wait`, what the task does if one of them dies. Default: `run`.'),
   })
   .nullish()
-  .openapi({
-    description:
-      "Tasks to add, by default to the task's own queue. With wait, the task continues when they have ended.",
-  });
-const result = s.options({ id: s.id, result: s.anything.optional(), stage, spawn });
+  .describe(
+    'Tasks that the completion adds. The key also needs the scope `enqueue` for their queue.',
+  );
+const id = s.id.describe('The id of a task in this lease.');
+const result = s.options({
+  id,
+  result: s.anything.optional().describe('The result, any JSON. Default: null.'),
+  stage,
+  spawn,
+});
 const outcome = {
-  error: s.anything.optional(),
-  retry_in_seconds: s.seconds.nullish(),
-  fatal: s.flag.nullish(),
+  error: s.anything
+    .optional()
+    .describe('The error, any JSON. Lists and groups show its `message`, if it has one.'),
+  retry_in_seconds: s.seconds
+    .nullish()
+    .describe('The wait before the next attempt. Default: the backoff of the task.'),
+  fatal: s.flag.nullish().describe('The task is dead without a further attempt. Default: false.'),
 };
-const failure = s.options({ id: s.id, ...outcome });
+const failure = s.options({ id, ...outcome });
 
-const progressFields = { progress: s.number(0, 100).nullish(), note: s.upTo(500).nullish() };
+const progressFields = {
+  progress: s.number(0, 100).nullish().describe('How far the run is, in per cent.'),
+  note: s.upTo(500).nullish().describe('A text for people.'),
+};
 const hasProgress = (body: { progress?: unknown; note?: unknown }) =>
   body.progress != null || body.note != null;
 const empty = { error: 'give progress, a note or both' };
 const progress = z
   .union([
-    s.list(s.options({ id: s.id, ...progressFields }).refine(hasProgress, empty), 1),
+    s.list(s.options({ id, ...progressFields }).refine(hasProgress, empty), 1),
     s.options(progressFields, 'or a list with id').refine(hasProgress, empty),
   ])
-  .openapi({ description: 'The progress of runs: a list, or one object for all.' });
+  .describe('The progress of the runs: a list, or one object for all of them.');
 
 type Verb<B extends z.ZodType> = Pick<
   Endpoint<typeof params, B>,
-  'summary' | 'description' | 'batchKey' | 'statement' | 'values' | 'check'
+  | 'operationId'
+  | 'summary'
+  | 'description'
+  | 'returns'
+  | 'batchKey'
+  | 'statement'
+  | 'values'
+  | 'check'
 > & {
   name: string;
   body: B;
@@ -71,6 +104,7 @@ export function leases(app: App, connect: Connect): void {
     serve(app, leaseConnect, {
       ...endpoint,
       share: 'ends',
+      tag: 'Workers',
       method: 'post',
       path: `/v1/leases/{lease}/${name}`,
       params,
@@ -84,10 +118,17 @@ export function leases(app: App, connect: Connect): void {
 
   verb({
     name: 'complete',
-    summary: 'Complete runs: those in results, or all that are left',
+    operationId: 'completeRuns',
+    summary: 'Complete runs of a lease: those in `results`, or all that are left',
     description:
-      'A task with a pipeline continues in its next stage, or in the stage given, with the result as its payload.',
-    body: s.options({ results: s.list(result, 1).optional() }),
+      'A task with a pipeline continues in its next stage, or in `stage`, with the result as its payload. A repeated call with the same body returns the same answer.',
+    returns: 'The number of completed runs, and the ids that the call left alone.',
+    body: s.options({
+      results: s
+        .list(result, 1)
+        .optional()
+        .describe('The runs to complete. Default: all that are left, without results.'),
+    }),
     check({ body }, env) {
       for (const [n, { spawn }] of (body.results ?? []).entries()) {
         checkTargets(`results[${n}].spawn.tasks`, spawn?.tasks ?? [], env);
@@ -101,41 +142,70 @@ export function leases(app: App, connect: Connect): void {
       key: 'select tock.http_complete(p_key => $1, p_lease => $2, p_body => $3) as body',
     },
     values: ({ params, text }) => [params.lease, text],
-    answer: z.strictObject({ completed: s.count, refused }),
+    answer: z.strictObject({
+      completed: s.count.describe('The number of completed runs.'),
+      refused,
+    }),
   });
 
   verb({
     name: 'fail',
-    summary: 'Fail runs: those in failures, or all that are left',
+    operationId: 'failRuns',
+    summary: 'Fail runs of a lease: those in `failures`, or all that are left',
     description:
-      'error is optional: {} or an empty body fails all runs that are left, without an error.',
-    body: z.union([s.options({ failures: s.list(failure, 1) }), s.options(outcome, 'failures')]),
+      '`error` is optional: {} or an empty body fails all runs that are left, without an error. A task waits for its backoff and runs again. After a fatal error or its last attempt it is dead.',
+    returns: 'The number of failed runs, and the ids that the call left alone.',
+    body: z.union([
+      s.options({ failures: s.list(failure, 1).describe('The runs to fail.') }),
+      s.options(outcome, 'failures'),
+    ]),
     batchKey: 'failures',
     statement: leaseStatement(
       'v.failed, v.dead, v.refused::text[] as refused',
       `tock.fail(p_lease => $2::uuid, p_failures => coalesce($3::jsonb -> 'failures', $3::jsonb)) as v`,
     ),
     values: ({ params, text }) => [params.lease, text],
-    answer: z.strictObject({ failed: s.count, dead: s.count, refused }),
+    answer: z.strictObject({
+      failed: s.count.describe('The number of failed runs.'),
+      dead: s.count.describe('How many of their tasks are dead.'),
+      refused,
+    }),
   });
 
   verb({
     name: 'release',
-    summary: 'Release runs without counting an attempt: those in ids, or all that are left',
-    body: s.options({ ids: s.list(s.id, 1).optional() }),
+    operationId: 'releaseRuns',
+    summary: 'Release runs of a lease: those in `ids`, or all that are left',
+    description:
+      'The tasks are ready again at once, at the end of their queue. A release counts as no attempt.',
+    returns: 'The number of released runs, and the ids that the call left alone.',
+    body: s.options({
+      ids: s.list(s.id, 1).optional().describe('The ids of the tasks. Default: all that are left.'),
+    }),
     statement: leaseStatement(
       'v.released, v.refused::text[] as refused',
       'tock.release(p_lease => $2::uuid, p_ids => $3::bigint[]) as v',
     ),
     values: ({ params, body }) => [params.lease, body.ids],
-    answer: z.strictObject({ released: s.count, refused }),
+    answer: z.strictObject({
+      released: s.count.describe('The number of released runs.'),
+      refused,
+    }),
   });
 
   verb({
     name: 'extend',
-    summary:
-      'Extend the lease to lease_seconds from now (never shorten it), record progress, and list the tasks to cancel',
-    body: s.options({ lease_seconds: s.leaseSeconds.optional(), progress: progress.nullish() }),
+    operationId: 'extendLease',
+    summary: 'Extend a lease, record progress, and list the tasks to cancel',
+    description:
+      'The call moves the deadline to `lease_seconds` from now. It never moves the deadline back, nor beyond the time limit of a run.',
+    returns: 'The deadline of the lease, and the tasks to cancel.',
+    body: s.options({
+      lease_seconds: s.leaseSeconds
+        .optional()
+        .describe('The time from now to the deadline. Default: `lease_seconds` of the queue.'),
+      progress: progress.nullish(),
+    }),
     statement: leaseStatement(
       "v.leased_until, v.runs, coalesce(v.cancel, '{}')::text[] as cancel, v.refused::text[] as refused",
       'tock.extend(p_lease => $2::uuid, p_seconds => $3, p_progress => $4::jsonb) as v',
@@ -145,6 +215,11 @@ export function leases(app: App, connect: Connect): void {
       body.lease_seconds,
       body.progress ? JSON.stringify(body.progress) : null,
     ],
-    answer: z.strictObject({ leased_until: s.moment, runs, cancel, refused }),
+    answer: z.strictObject({
+      leased_until: s.moment.describe('The deadline of the lease.'),
+      runs,
+      cancel,
+      refused,
+    }),
   });
 }

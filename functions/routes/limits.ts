@@ -7,14 +7,17 @@ import * as s from '../http/schemas.ts';
 const orNull = s.count.nullable();
 
 const row = {
-  max_running: orNull,
-  running: orNull.openapi({ description: 'Null without max_running.' }),
-  rate_limit: orNull,
-  rate_seconds: s.count,
-  rate_burst: orNull,
-  level: z.number().nullable().openapi({
-    description: 'The level of the bucket: how many tasks may start now. Null without a rate.',
-  }),
+  max_running: orNull.describe('The maximum number of running tasks. Null: no limit.'),
+  running: orNull.describe(
+    'The number of running tasks. Null without `max_running`, or while the number is unknown.',
+  ),
+  rate_limit: orNull.describe('The maximum number of starts in the period. Null: no limit.'),
+  rate_seconds: s.count.describe('The period of the rate.'),
+  rate_burst: orNull.describe('The maximum number of starts at once. Null: `rate_limit`.'),
+  level: z
+    .number()
+    .nullable()
+    .describe('The level of the bucket: how many tasks may start now. Null without a rate.'),
 };
 
 const columns = ['queue', ...Object.keys(row)].map((name) => `l.${name}`).join(', ');
@@ -31,7 +34,10 @@ export function limits(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/limits',
-    summary: 'List the queues with limits, and the current state of each limit',
+    operationId: 'listLimits',
+    tag: 'Queues',
+    summary: 'List the queues with limits, and how much of them is used',
+    returns: 'The queues with limits, by name.',
     params: s.noParams,
     statement: authorized(
       'read',
@@ -46,7 +52,10 @@ export function limits(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}/limits',
-    summary: "The current state of a queue's limits",
+    operationId: 'getLimits',
+    tag: 'Queues',
+    summary: 'Get the limits of a queue, and how much of them is used',
+    returns: 'The limits.',
     params: s.queueParams,
     statement: authorized('read', '$2', columns, 'tock.limits(p_queue => $2) as l'),
     values: ({ params }) => [params.queue],
@@ -57,7 +66,11 @@ export function limits(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/limits/reset',
-    summary: "Refill the bucket of a queue's rate",
+    operationId: 'resetLimits',
+    tag: 'Queues',
+    summary: 'Refill the bucket of the rate of a queue',
+    description: 'The call also counts the running tasks again.',
+    returns: 'The limits after the call.',
     params: s.queueParams,
     body: s.options({}),
     statement: authorized('admin', '$2', columns, 'tock.reset_limits(p_queue => $2) as l'),

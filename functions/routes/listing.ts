@@ -11,7 +11,9 @@ const listed = z.strictObject({
   state: s.taskState,
   priority: s.count,
   tenant: z.string().nullable(),
-  attempt: s.count.describe('The number of the newest attempt, from 1. A waiting task shows its next attempt.'),
+  attempt: s.count.describe(
+    'The number of the newest attempt, from 1. A waiting task shows its next attempt.',
+  ),
   created_at: s.moment,
   run_at: s.moment.nullable().describe('When a waiting task is due.'),
   ended_at: s.moment.nullable(),
@@ -45,7 +47,10 @@ export function listing(app: App, connect: Connect): void {
       queue: s.queueName.optional().describe('Only tasks of this queue. Default: all queues.'),
       state: s.taskState.optional().describe('Only tasks in this state. Default: all states.'),
       tenant: s.text(200).optional().describe('Only tasks of this tenant. Default: all tenants.'),
-      error: s.text(200).optional().describe('Only dead tasks with this error, as the list shows it.'),
+      error: s
+        .text(200)
+        .optional()
+        .describe('Only dead tasks with this error, as the list shows it.'),
       worker: s.text(200).optional().describe('Only tasks whose newest run this worker claimed.'),
       rerun: s.flagText
         .optional()
@@ -59,7 +64,9 @@ export function listing(app: App, connect: Connect): void {
       concurrency_key: s
         .text(200)
         .optional()
-        .describe('Only tasks with this concurrency key. It needs `queue`. The answer is one page.'),
+        .describe(
+          'Only tasks with this concurrency key. It needs `queue`. The answer is one page.',
+        ),
       cursor: s.cursor.optional(),
       limit: s.pageSize(100),
     }),
@@ -100,8 +107,7 @@ export function listing(app: App, connect: Connect): void {
     operationId: 'listDeadTasks',
     tag: 'Tasks',
     summary: 'Group the dead tasks of a queue by error, most frequent first',
-    description:
-      'The call reads the newest 100,000 dead tasks, and leaves out those with a rerun.',
+    description: 'The call reads the newest 100,000 dead tasks, and leaves out those with a rerun.',
     returns: 'The groups. `counted_all` is false if the queue has more dead tasks.',
     params: s.queueParams,
     query: s.options({ limit: s.pageSize(100) }),

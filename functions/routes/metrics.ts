@@ -11,7 +11,12 @@ export function metrics(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/metrics',
-    summary: 'Metrics of every queue in OpenMetrics text, as last collected',
+    operationId: 'getMetrics',
+    tag: 'Metrics',
+    summary: 'Get the metrics of all queues for Prometheus',
+    description:
+      'The maintenance job collect_metrics counts the tasks about once a minute. The metrics of the maintenance jobs are current.',
+    returns: 'OpenMetrics text.',
     params: s.noParams,
     statement: authorized('read', everyQueue, 'm as text', 'tock.metrics() as m'),
     values: () => [],

@@ -8,11 +8,11 @@ const lease = z.strictObject({
   queue: s.queueName,
   worker: z.string().nullable(),
   claimed_at: s.moment,
-  leased_until: s.moment,
-  late: s.flag,
-  runs: s.count,
-  unfinished: s.count,
-  tasks: z.array(s.id).openapi({ description: 'Up to ten tasks that have not ended.' }),
+  leased_until: s.moment.describe('The deadline of the lease.'),
+  late: s.flag.describe('Whether the deadline has passed.'),
+  runs: s.count.describe('The number of claimed runs.'),
+  unfinished: s.count.describe('The number of runs that have not ended.'),
+  tasks: z.array(s.id).describe('Up to ten tasks that have not ended.'),
 });
 
 /** GET /v1/leases: open leases, without their tokens. */
@@ -20,15 +20,18 @@ export function openLeases(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/leases',
-    summary: 'List open leases with their workers and tasks, earliest end first',
+    operationId: 'listOpenLeases',
+    tag: 'Workers',
+    summary: 'List the open leases with their workers and tasks, earliest deadline first',
     description:
-      'Without lease tokens, which only the workers may know. A lease with tasks of several lanes or priorities has one entry for each.',
+      'The list has no tokens, because only the workers may know them. A lease has one row for each stream. A page may be empty: call again with `cursor` while the answer has one. A key for some queues must name a queue.',
+    returns: 'The leases, and the cursor.',
     params: s.noParams,
     query: s.options({
-      queue: s.queueName.optional(),
-      worker: s.text(200).optional(),
+      queue: s.queueName.optional().describe('Only leases of this queue. Default: all queues.'),
+      worker: s.text(200).optional().describe('Only leases of this worker. Default: all workers.'),
       cursor: s.cursor.optional(),
-      limit: s.wholeText(1, 1000).optional(),
+      limit: s.pageSize(100),
     }),
     statement: authorized(
       'read',
@@ -37,6 +40,10 @@ export function openLeases(app: App, connect: Connect): void {
       'tock.running(p_queue => $2, p_worker => $3, p_cursor => $4, p_limit => coalesce($5::integer, 100)) as r',
     ),
     values: ({ query: q }) => [q.queue, q.worker, q.cursor, q.limit],
-    answer: z.strictObject({ leases: z.array(lease), cursor: s.nextCursor, scanned: s.count }),
+    answer: z.strictObject({
+      leases: z.array(lease),
+      cursor: s.nextCursor,
+      scanned: s.count.describe('The number of rows that the call read.'),
+    }),
   });
 }

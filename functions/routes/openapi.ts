@@ -5,7 +5,7 @@ const description = `Tock is a task queue and scheduler in PostgreSQL. Requests 
 An id is a whole number in a string, because a JSON number cannot hold 64 bits.
 An instant is ISO 8601 with its zone.
 A refused call returns a problem (RFC 9457) as application/problem+json.
-Durations are seconds. A list has pages: the next call sends the \`cursor\` of the answer, until it is null.
+Durations are seconds. The next page of a list needs the \`cursor\` of the answer, which is null on the last page.
 A request id makes a call that adds or claims tasks safe to repeat after a lost answer.`;
 
 /** /openapi.json, from the schemas that validate requests: mounted last, after all routes. */
@@ -16,7 +16,7 @@ export function openapi(app: App): void {
     description:
       'An API key has one or more of the scopes `enqueue`, `claim`, `read` and `admin`, for all queues or some. POST /v1/keys creates one.',
   });
-  registerRefusals(app);
+  registerRefusals(app.openAPIRegistry);
   let text: string | undefined;
   app.get('/openapi.json', (c) => {
     text ??= JSON.stringify(
@@ -25,9 +25,8 @@ export function openapi(app: App): void {
         info: {
           title: 'Tock',
           version: '1',
-          summary: 'A task queue and scheduler in PostgreSQL',
           description,
-          license: { name: 'MIT', identifier: 'MIT' },
+          license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
         },
         servers: [{ url: '/', description: 'The server of this document.' }],
         tags: Object.entries(tags).map(([name, description]) => ({ name, description })),

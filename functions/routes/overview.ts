@@ -13,15 +13,26 @@ const row = z.strictObject({
   running: s.count,
   waiting: s.count,
   dead: s.count,
-  oldest_ready_at: s.moment.nullable(),
-  collected_at: s.moment.nullable(),
+  oldest_ready_at: s.moment.nullable().describe('Since when the oldest ready task is ready.'),
+  collected_at: s.moment.nullable().describe('When the counts were taken. Null before the first.'),
   enqueued_per_second: rate,
   started_per_second: rate,
   done_per_second: rate,
   failed_per_second: rate,
-  wait_p95: z.number().nullable(),
-  run_p95: z.number().nullable(),
-  spark: z.strictObject({ ready: z.array(s.count), done: z.array(s.count) }),
+  wait_p95: z
+    .number()
+    .nullable()
+    .describe('95 % of the tasks waited up to this many seconds. Null if none started.'),
+  run_p95: z
+    .number()
+    .nullable()
+    .describe('95 % of the runs took up to this many seconds. Null if none ended.'),
+  spark: z
+    .strictObject({
+      ready: z.array(s.count).describe('The ready tasks in each minute.'),
+      done: z.array(s.count).describe('The tasks done in each minute.'),
+    })
+    .describe('The last 30 minutes, oldest first. Empty for a queue without activity.'),
 });
 
 const columns = Object.keys(row.shape)
@@ -33,9 +44,12 @@ export function overview(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/overview',
-    summary: 'One row for each queue, as last collected',
+    operationId: 'getOverview',
+    tag: 'Metrics',
+    summary: 'Get the last counts of all queues',
     description:
-      'Collected about once a minute (`collected_at`), so the cost does not depend on the backlog. Rates and p95 cover five minutes; `spark` has one value for each of the last 30 minutes, oldest first, and is empty for a queue without activity.',
+      'The maintenance job collect_metrics counts the tasks about once a minute, so the cost of the call does not depend on the backlog. Rates and p95 cover five minutes.',
+    returns: 'One row for each queue, by name.',
     params: s.noParams,
     statement: authorized(
       'read',

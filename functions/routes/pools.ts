@@ -3,42 +3,21 @@ import type { Connect } from '../database/types.ts';
 import { authorized, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
+import {
+  assigned,
+  leaseSeconds,
+  member,
+  params,
+  task,
+  taskAnswer,
+  tasks,
+  worker,
+  workerParams,
+} from './pool_schemas.ts';
 
 const path = '/v1/pools/{pool}';
 const workerPath = `${path}/workers/{worker}`;
-const params = z.strictObject({ pool: s.poolName });
-const workerParams = params.extend({ worker: s.text(200) });
-
-const name = s.text(200);
-const leaseSeconds = s.leaseSeconds.nullish();
-const fencing_token = s.id.openapi({
-  description:
-    'The fencing token of an assignment: each is larger than all earlier ones, in any pool.',
-});
-const nameOrNull = z.string().nullable();
-
-const taskAnswer = z.strictObject({
-  state: z.enum(['free', 'held', 'lost', 'taken', 'empty', 'busy']),
-  task: nameOrNull,
-  fencing_token: fencing_token.nullable(),
-  leased_until: s.moment.nullable(),
-});
-const assigned = z.strictObject({
-  state: z.enum(['assigned', 'held', 'waiting', 'none', 'busy']),
-  worker: nameOrNull,
-  fencing_token: fencing_token.nullable(),
-  leased_until: s.moment.nullable(),
-});
 const memberColumns = 'v.state, v.task, v.fencing_token::text, v.leased_until';
-
-const member = z.strictObject({
-  worker: nameOrNull,
-  task: nameOrNull,
-  state: z.enum(['free', 'held', 'waiting']),
-  fencing_token: fencing_token.nullable(),
-  since: s.moment,
-  leased_until: s.moment.nullable(),
-});
 
 /**
  * Pools of workers, each of which holds at most one task. A key limited to queues may use the pools with those names.
@@ -47,8 +26,11 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/pools',
-    summary: 'List all pools: how many workers are free or hold a task, and how many tasks wait',
-    description: 'Counts up to 100,000 workers and tasks of each pool.',
+    operationId: 'listPools',
+    tag: 'Pools',
+    summary: 'List all pools with their numbers of workers and tasks',
+    description: 'The call counts up to 100,000 workers and tasks of each pool.',
+    returns: 'The pools, by name.',
     params: s.noParams,
     statement: authorized(
       'read',
@@ -59,7 +41,12 @@ export function pools(app: App, connect: Connect): void {
     values: () => [],
     answer: z.strictObject({
       pools: z.array(
-        z.strictObject({ pool: s.poolName, free: s.count, held: s.count, waiting: s.count }),
+        z.strictObject({
+          pool: s.poolName,
+          free: s.count.describe('The number of workers without a task.'),
+          held: s.count.describe('The number of workers with a task.'),
+          waiting: s.count.describe('The number of tasks that wait for a worker.'),
+        }),
       ),
     }),
   });
@@ -67,16 +54,21 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path,
-    summary: "List a pool's workers by name with their state and task, or its waiting tasks",
+    operationId: 'listPoolMembers',
+    tag: 'Pools',
+    summary: 'List the workers of a pool with their tasks, or its waiting tasks',
     description:
-      'With task= or worker= only that entry, for example to find the leader. For the next page, set after to the last name.',
+      'The list leaves out workers past their deadline. For the next page, set `after` to the last name.',
+    returns: 'The members, by name.',
     params,
     query: s.options({
-      worker: name.optional(),
-      task: name.optional(),
-      waiting: s.flagText.optional(),
-      after: name.optional(),
-      limit: s.wholeText(1, 1000).optional(),
+      worker: worker.optional().describe('Only this worker.'),
+      task: task.optional().describe('Only this task, for example to find the leader.'),
+      waiting: s.flagText
+        .optional()
+        .describe('Whether to list the waiting tasks instead of the workers. Default: false.'),
+      after: s.text(200).optional().describe('Only later names. Default: the first page.'),
+      limit: s.pageSize(1000),
     }),
     statement: authorized(
       'read',
@@ -100,11 +92,21 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'put',
     path: workerPath,
-    summary: "Join a pool; repeated calls are heartbeats and return the worker's task",
+    operationId: 'joinPool',
+    tag: 'Pools',
+    summary: 'Join a pool, or send a heartbeat',
     description:
-      'With fencing_token it is a heartbeat for that assignment only: if the assignment has ended, state is lost and nothing changes.',
+      'A repeated call is a heartbeat: it moves the deadline of the worker. A worker past its deadline loses its task.',
+    returns: 'The task of the worker: `state` is `free`, `held` or `lost`.',
     params: workerParams,
-    body: s.options({ lease_seconds: leaseSeconds, fencing_token: s.id.nullish() }),
+    body: s.options({
+      lease_seconds: leaseSeconds,
+      fencing_token: s.id
+        .nullish()
+        .describe(
+          'The call is a heartbeat for this assignment only. If the assignment has ended, `state` is `lost` and nothing changes.',
+        ),
+    }),
     statement: authorized(
       'claim',
       '$2',
@@ -123,7 +125,12 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'delete',
     path: workerPath,
-    summary: 'Leave a pool: an added task waits again, an assigned task ends its assignment',
+    operationId: 'leavePool',
+    tag: 'Pools',
+    summary: 'Leave a pool',
+    description:
+      'The assignment of the worker ends. A task that a call added to the pool waits again. A task that a call assigned leaves the pool.',
+    returns: '`left` is true.',
     params: workerParams,
     statement: authorized(
       'claim',
@@ -143,15 +150,21 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/assign`,
-    summary: 'Assign a task to a free worker, or to a given worker',
-    description:
-      'assigned: by this call; held: it was assigned before; none: no worker is free, or the given worker holds another task; waiting: with wait, until a worker takes it.',
+    operationId: 'assignTask',
+    tag: 'Pools',
+    summary: 'Assign a task to a free worker, or to a named one',
+    description: 'The call assigns the task to the worker that has been free for longest.',
+    returns: 'The worker of the task.',
     params,
     body: s.options({
-      task: name,
-      worker: name.nullish(),
+      task,
+      worker: worker
+        .nullish()
+        .describe('Assign the task to this worker, even if it has not joined the pool.'),
       lease_seconds: leaseSeconds,
-      wait: s.flag.default(false),
+      wait: s.flag
+        .default(false)
+        .describe('If no worker is free, whether the task waits until a worker takes it.'),
     }),
     needsBody: true,
     statement: authorized(
@@ -173,11 +186,13 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/assign-all`,
-    summary: 'Assign each task to a free worker, while there are any',
-    description:
-      'As assign; a task that another call is assigning or adding at the moment is left out: busy.',
+    operationId: 'assignTasks',
+    tag: 'Pools',
+    summary: 'Assign each of up to 10,000 tasks to a free worker',
+    description: 'The call assigns tasks while workers are free, each to a worker of its own.',
+    returns: 'The tasks with their workers, in the order of the request.',
     params,
-    body: s.options({ tasks: s.list(name, 1), lease_seconds: leaseSeconds }),
+    body: s.options({ tasks, lease_seconds: leaseSeconds }),
     needsBody: true,
     statement: authorized(
       'enqueue',
@@ -195,9 +210,13 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/tasks`,
-    summary: 'Add tasks to a pool, which workers take in this order',
+    operationId: 'addTasksToPool',
+    tag: 'Pools',
+    summary: 'Add up to 10,000 tasks to a pool',
+    description: 'Workers take the tasks in this order. A task that is in the pool stays as it is.',
+    returns: 'The number of added tasks.',
     params,
-    body: s.options({ tasks: s.list(name, 1) }),
+    body: s.options({ tasks }),
     needsBody: true,
     statement: authorized(
       'enqueue',
@@ -206,17 +225,20 @@ export function pools(app: App, connect: Connect): void {
       'tock.add_tasks(p_pool => $2, p_tasks => $3) as v (added)',
     ),
     values: ({ params: { pool }, body }) => [pool, body.tasks],
-    answer: z.strictObject({ added: s.count }),
+    answer: z.strictObject({ added: s.count.describe('The number of added tasks.') }),
   });
 
   serve(app, connect, {
     method: 'post',
     path: `${path}/take`,
-    summary: "Take the task that has waited longest, or return the worker's current task",
+    operationId: 'takeTask',
+    tag: 'Pools',
+    summary: 'Take the task that has waited longest, or return the present task of the worker',
     description:
-      'taken: by this call; held: the worker held it before, and its lease is extended; empty: no task waits; busy: another call is assigning a task to this worker.',
+      'The worker need not join the pool. The call is also a heartbeat of a worker that has joined.',
+    returns: 'The task of the worker: `state` is `taken`, `held`, `empty` or `busy`.',
     params,
-    body: s.options({ worker: name, lease_seconds: leaseSeconds }),
+    body: s.options({ worker, lease_seconds: leaseSeconds }),
     needsBody: true,
     statement: authorized(
       'claim',
@@ -231,11 +253,23 @@ export function pools(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/unassign`,
-    summary: 'Unassign a task, or let it wait for another worker; its worker is free again',
-    description:
-      'With fencing_token only while that assignment lasts. Otherwise unassigned is false: this call was made before, or the deadline had passed.',
+    operationId: 'unassignTask',
+    tag: 'Pools',
+    summary: 'Remove a task from a pool, or let it wait for another worker',
+    description: 'The worker of the task is free again.',
+    returns: 'Whether the call ended an assignment. Without a fencing token it is always true.',
     params,
-    body: s.options({ task: name, fencing_token: s.id.nullish(), again: s.flag.default(false) }),
+    body: s.options({
+      task,
+      fencing_token: s.id
+        .nullish()
+        .describe(
+          'The call ends this assignment only. If it has ended already, `unassigned` is false.',
+        ),
+      again: s.flag
+        .default(false)
+        .describe('Whether the task waits for another worker instead of leaving the pool.'),
+    }),
     needsBody: true,
     statement: authorized(
       'claim',

@@ -11,19 +11,20 @@ const columns = 'p.queue, p.generation, p.previous_until';
 
 const answer = z.strictObject({
   queue: s.queueName,
-  generation: s.count,
-  secret: z.string().openapi({
-    example: 'whsec_…',
-    description: 'The secrets with which receivers verify signatures.',
-  }),
-  secrets: z.array(z.string()).openapi({
-    description: 'The secrets that sign now: one for each secret of the Worker, newest first.',
-  }),
-  previous: z.array(z.string()).openapi({
-    description: 'The secrets before the rotation, which also sign until previous_until.',
-  }),
-  previous_until: s.moment.nullable(),
+  generation: s.count.describe('The number of the secret, from 1. Each rotation adds 1.'),
+  secret: z
+    .string()
+    .openapi({ example: 'whsec_…' })
+    .describe('The first of `secrets`. A receiver verifies signatures with it.'),
+  secrets: z
+    .array(z.string())
+    .describe('The secrets that sign now: one for each secret of the Worker, newest first.'),
+  previous: z
+    .array(z.string())
+    .describe('The secrets before the rotation, which also sign until `previous_until`.'),
+  previous_until: s.moment.nullable().describe('Null if no previous secret signs.'),
 });
+const refused = { 503: 'The Worker has no secret: TOCK_PUSH_SECRET is not set.' };
 
 const notFound = {
   status: 404 as const,
@@ -53,7 +54,10 @@ export function push(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}/push-secret',
-    summary: "The secret that signs a queue's pushes",
+    operationId: 'getPushSecret',
+    tag: 'Queues',
+    summary: 'Get the secret that signs the pushes of a queue',
+    returns: 'The secrets of the queue.',
     params: s.queueParams,
     check,
     statement: authorized('admin', '$2', columns, 'tock.push_secret(p_queue => $2) as p'),
@@ -61,16 +65,27 @@ export function push(app: App, connect: Connect): void {
     finish,
     answer,
     none: notFound,
+    refused,
   });
 
   serve(app, connect, {
     method: 'post',
     path: '/v1/queues/{queue}/push-secret/rotate',
-    summary: "Rotate a queue's secret; the previous one also signs for a while",
+    operationId: 'rotatePushSecret',
+    tag: 'Queues',
+    summary: 'Rotate the secret that signs the pushes of a queue',
     description:
-      'While the previous secret still signs, the call returns the current state, so that a repeated call rotates only once. With overlap_seconds 0 it always rotates, and the previous secret is void at once.',
+      'During the overlap both secrets sign, and the call changes nothing. So a repeated call rotates only once.',
+    returns: 'The secrets of the queue after the call.',
     params: s.queueParams,
-    body: s.options({ overlap_seconds: s.whole(0, 2_678_400).default(86_400) }),
+    body: s.options({
+      overlap_seconds: s
+        .whole(0, 2_678_400)
+        .default(86_400)
+        .describe(
+          'The previous secret signs for this time. 0 always rotates, and ends it at once.',
+        ),
+    }),
     check,
     statement: authorized(
       'admin',
@@ -82,5 +97,6 @@ export function push(app: App, connect: Connect): void {
     finish,
     answer,
     none: notFound,
+    refused,
   });
 }

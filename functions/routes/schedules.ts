@@ -4,71 +4,12 @@ import { authorized, authorizedForAll, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 import { checkTarget } from '../push/guard.ts';
+import { fire, listed, next, scheduleAnswer, settings } from './schedule_schemas.ts';
 
-const settings = s.options({
-  queue: s.queueName,
-  payload: s.anything.optional(),
-  options: z.record(z.string(), z.unknown(), { error: 'an object' }).nullish().openapi({
-    description: 'Options of its tasks, as in enqueue: priority, tenant, …',
-  }),
-  cron: s.text(500).nullish().openapi({ example: '0 3 * * MON-FRI' }),
-  every_seconds: s.whole(1, 315_360_000).nullish(),
-  run_at: s.instant.nullish(),
-  time_zone: s.text(100).nullish().openapi({ example: 'Europe/Berlin' }),
-  jitter_seconds: s.whole(0, 86_400).nullish(),
-  starts_at: s.instant.nullish(),
-  ends_at: s.instant.nullish(),
-  overlap: s.word('queue', 'skip', 'replace').nullish(),
-  missed: s.word('one', 'skip', 'all').nullish(),
-  missed_limit: s.whole(1, 1000).nullish(),
-  missed_after_seconds: s.whole(0, 86_400).nullish(),
-  fire_as: s.text(100).nullish(),
-});
-
-const moment = s.moment.nullable();
-const text = z.string().nullable();
-const listed = z.strictObject({
-  name: s.scheduleName,
-  state: z.enum(['active', 'paused', 'over']),
-  queue: s.queueName,
-  cron: text,
-  every_seconds: z.int().nullable(),
-  run_at: moment,
-  time_zone: z.string(),
-  next_fire_at: moment,
-  due_at: moment,
-  last_fire_at: moment,
-  last_fired_at: moment,
-  last_outcome: text,
-  last_task_id: s.id.nullable(),
-  last_error: text,
-  failures: s.count,
-});
-const scheduleAnswer = listed.extend({
-  payload: s.anything,
-  options: z.record(z.string(), z.unknown()),
-  jitter_seconds: s.count,
-  starts_at: moment,
-  ends_at: moment,
-  overlap: z.string(),
-  missed: z.string(),
-  missed_limit: s.count,
-  missed_after_seconds: s.count,
-  fire_as: text,
-  paused_at: moment,
-  created_at: s.moment,
-  updated_at: s.moment,
-});
-const fire = z.strictObject({
-  number: s.id,
-  fire_at: s.moment,
-  until_at: moment,
-  fired_at: s.moment,
-  outcome: z.enum(['fired', 'run', 'overlapped', 'replaced', 'missed', 'failed']),
-  task_id: s.id.nullable(),
-  error: text,
-});
-const next = z.strictObject({ fire_at: s.moment, local_time: z.string() });
+const nextQuery = {
+  count: s.wholeText(1, 1000).optional().describe('The number of fires. Default: 5.'),
+  after: s.instant.optional().describe('Only fires after this instant. Default: now.'),
+};
 
 const selectColumns = (row: z.ZodObject) =>
   Object.keys(row.shape)
@@ -76,7 +17,9 @@ const selectColumns = (row: z.ZodObject) =>
     .join(', ');
 
 const path = '/v1/schedules/{schedule}';
-const params = z.strictObject({ schedule: s.scheduleName });
+const params = z.strictObject({
+  schedule: s.scheduleName.describe('The name of the schedule.'),
+});
 /** The queue of a schedule's tasks: a key limited to queues may use the schedules that fire into them. */
 const itsQueue = 'tock.queue_of_schedule(p_schedule => $2)';
 const notFound = {
@@ -95,9 +38,12 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'put',
     path,
-    summary: 'Create a schedule, or replace its settings; omitted settings take their defaults',
+    operationId: 'putSchedule',
+    tag: 'Schedules',
+    summary: 'Create a schedule, or replace its settings',
     description:
-      'Exactly one of cron, every_seconds and run_at sets the time. The next fire stays unless the timing changes; a repeated call changes nothing.',
+      'Exactly one of `cron`, `every_seconds` and `run_at` sets the time. Omitted settings take their defaults. The next fire stays unless the timing changes, so a repeated call changes nothing. The key must allow the queue of the schedule, also the one before the change.',
+    returns: 'The schedule after the call.',
     params,
     body: settings,
     needsBody: true,
@@ -115,7 +61,10 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path,
-    summary: 'A schedule: its settings, its next fire and the result of the last one',
+    operationId: 'getSchedule',
+    tag: 'Schedules',
+    summary: 'Get a schedule with its next and its last fire',
+    returns: 'The schedule.',
     params,
     statement: authorized(
       'read',
@@ -131,13 +80,17 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/schedules',
-    summary: 'List schedules by name, of all queues or one',
-    description: 'For the next page, set after to the last name.',
+    operationId: 'listSchedules',
+    tag: 'Schedules',
+    summary: 'List the schedules of all queues or one, by name',
+    description:
+      'For the next page, set `after` to the last name. A key for some queues must name a queue.',
+    returns: 'The schedules.',
     params: s.noParams,
     query: s.options({
-      queue: s.queueName.optional(),
-      after: s.text(200).optional(),
-      limit: s.wholeText(1, 1000).optional(),
+      queue: s.queueName.optional().describe('Only schedules of this queue. Default: all queues.'),
+      after: s.text(200).optional().describe('Only later names. Default: the first page.'),
+      limit: s.pageSize(100),
     }),
     statement: authorized(
       'read',
@@ -153,7 +106,11 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'delete',
     path,
-    summary: 'Delete a schedule; tasks that it has enqueued stay',
+    operationId: 'deleteSchedule',
+    tag: 'Schedules',
+    summary: 'Delete a schedule',
+    description: 'Tasks that the schedule has enqueued stay.',
+    returns: '`dropped` is true.',
     params,
     statement: authorized(
       'admin',
@@ -166,14 +123,22 @@ export function schedules(app: App, connect: Connect): void {
     none: notFound,
   });
 
-  for (const [verb, summary] of [
-    ['pause', 'Pause a schedule until it is resumed'],
-    ['resume', 'Resume a schedule at its next fire; fires during the pause do not count as missed'],
+  for (const [verb, summary, description] of [
+    ['pause', 'Pause a schedule until a call resumes it', 'Tasks that are enqueued stay.'],
+    [
+      'resume',
+      'Resume a paused schedule',
+      'The next fire is the next one from now. Fires during the pause do not count as missed.',
+    ],
   ] as const) {
     serve(app, connect, {
       method: 'post',
       path: `${path}/${verb}`,
+      operationId: `${verb}Schedule`,
+      tag: 'Schedules',
       summary,
+      description,
+      returns: 'The schedule after the call.',
       params,
       body: s.options({}),
       statement: authorized(
@@ -191,7 +156,12 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'post',
     path: `${path}/run`,
-    summary: 'Fire a schedule now, even a paused one; its next fire stays',
+    operationId: 'runSchedule',
+    tag: 'Schedules',
+    summary: 'Fire a schedule now',
+    description:
+      'The call enqueues a task even if the schedule is paused or its last task has not ended. The next fire stays.',
+    returns: 'The id of the task.',
     params,
     body: s.options({ request_id: s.requestId.nullish() }),
     repeatable: true,
@@ -209,10 +179,16 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: `${path}/fires`,
-    summary: "List a schedule's fires of the last seven days with their results, newest first",
-    description: 'For the next page, set before to the last number.',
+    operationId: 'listFires',
+    tag: 'Schedules',
+    summary: 'List the fires of a schedule in the last seven days, newest first',
+    description: 'For the next page, set `before` to the last `number`.',
+    returns: 'The fires with their outcomes.',
     params,
-    query: s.options({ limit: s.wholeText(1, 1000).optional(), before: s.id.optional() }),
+    query: s.options({
+      limit: s.pageSize(20),
+      before: s.id.optional().describe('Only fires with a lower number. Default: the newest.'),
+    }),
     statement: authorized(
       'read',
       itsQueue,
@@ -230,9 +206,13 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: `${path}/next`,
-    summary: 'The next fires of a schedule; for a paused one, as if it were resumed',
+    operationId: 'listNextFires',
+    tag: 'Schedules',
+    summary: 'List the next fires of a schedule',
+    description: 'A paused schedule has the fires that it would have without the pause.',
+    returns: 'The next fires. The list is empty if there are none.',
     params,
-    query: s.options({ count: s.wholeText(1, 1000).optional(), after: s.instant.optional() }),
+    query: s.options(nextQuery),
     statement: authorized(
       'read',
       itsQueue,
@@ -250,13 +230,18 @@ export function schedules(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/next-fires',
-    summary: 'The next fires of a cron expression',
+    operationId: 'listNextFiresOfCron',
+    tag: 'Schedules',
+    summary: 'List the next fires of a cron expression',
+    returns: 'The next fires.',
     params: s.noParams,
     query: s.options({
-      cron: s.text(500),
-      time_zone: s.text(100).optional(),
-      count: s.wholeText(1, 1000).optional(),
-      after: s.instant.optional(),
+      cron: s.text(500).describe('The cron expression.'),
+      time_zone: s
+        .text(100)
+        .optional()
+        .describe('A name of the IANA time zone database. Default: UTC.'),
+      ...nextQuery,
     }),
     statement: authorized(
       'read',

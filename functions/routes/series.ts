@@ -6,37 +6,49 @@ import * as s from '../http/schemas.ts';
 
 const durations = z.strictObject({
   mean: z.number().nullable(),
-  p50: z.number().nullable(),
-  p95: z.number().nullable(),
-  p99: z.number().nullable(),
+  p50: z.number().nullable().describe('The median, accurate to about a quarter.'),
+  p95: z.number().nullable().describe('The 95th percentile, accurate to about a quarter.'),
+  p99: z.number().nullable().describe('The 99th percentile, accurate to about a quarter.'),
 });
 
 const point = z.strictObject({
-  at: s.moment,
+  at: s.moment.describe('When the point begins.'),
   enqueued: s.count,
   started: s.count,
   done: s.count,
-  failed: s.count,
-  lost: s.count,
-  dead: s.count,
-  ready: s.count.nullable(),
-  running: s.count.nullable(),
-  waiting: s.count.nullable(),
-  oldest_ready_seconds: z.number().nullable(),
-  wait: durations,
-  run: durations,
+  failed: s.count.describe('The failed runs, also those that another attempt follows.'),
+  lost: s.count.describe('The lost runs.'),
+  dead: s.count.describe('The tasks that died.'),
+  ready: s.count.nullable().describe('The highest number of ready tasks.'),
+  running: s.count.nullable().describe('The highest number of running tasks.'),
+  waiting: s.count.nullable().describe('The highest number of waiting tasks.'),
+  oldest_ready_seconds: z
+    .number()
+    .nullable()
+    .describe('The longest time that the oldest ready task had waited.'),
+  wait: durations.describe('How many seconds the tasks waited until they started.'),
+  run: durations.describe('How many seconds the runs took.'),
 });
 
-const answer = z.strictObject({ step_seconds: s.whole(60, 31_536_000), points: z.array(point) });
+const answer = z.strictObject({
+  step_seconds: s.whole(60, 31_536_000).describe('The length of a point.'),
+  points: z.array(point),
+});
 
 const query = s.options({
-  from: s.instant.optional(),
-  to: s.instant.optional(),
-  step_seconds: s.inQuery(s.whole(60, 31_536_000)).optional(),
+  from: s.instant.optional().describe('The first instant. Default: an hour before `to`.'),
+  to: s.instant.optional().describe('The instant after the last one. Default: now.'),
+  step_seconds: s
+    .inQuery(s.whole(60, 31_536_000))
+    .optional()
+    .describe(
+      'The length of a point, a multiple of 60. Default: the shortest that needs up to 1,500 points.',
+    ),
 });
 
 const description =
-  'Points of `step_seconds`, a multiple of 60, from `from` (default: an hour before `to`) to before `to` (default: now): up to 1,500. Data older than two days exists by the hour. A depth is the highest in its point, null if none was collected. Waits and durations are in seconds.';
+  'The answer has up to 1,500 points. If `from` is more than two days ago, a point covers whole hours. The numbers of ready, running and waiting tasks are null if nothing was counted in the point.';
+const returns = 'The points, oldest first.';
 
 /** $3, $4 and $5 are from, to and step_seconds. */
 const points = (queue: string) =>
@@ -53,8 +65,11 @@ export function series(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/queues/{queue}/series',
-    summary: 'Activity of a queue, in points of a minute or longer',
+    operationId: 'getSeriesOfQueue',
+    tag: 'Metrics',
+    summary: 'Get the activity of a queue over time',
     description,
+    returns,
     params: s.queueParams,
     query,
     statement: authorized('read', '$2', select, points('$2')),
@@ -70,8 +85,11 @@ export function series(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/series',
-    summary: 'Activity of all queues together, in points of a minute or longer',
+    operationId: 'getSeries',
+    tag: 'Metrics',
+    summary: 'Get the activity of all queues together over time',
     description,
+    returns,
     params: s.noParams,
     query,
     statement: authorized('read', everyQueue, select, points('$2::text')),

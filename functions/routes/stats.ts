@@ -9,7 +9,10 @@ export function stats(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/stats',
-    summary: 'Totals of all queues, and the time of the next due work',
+    operationId: 'getStats',
+    tag: 'Metrics',
+    summary: 'Get the totals of all queues, and when the next work is due',
+    returns: 'The totals.',
     params: s.noParams,
     statement: authorized(
       'read',
@@ -21,13 +24,15 @@ export function stats(app: App, connect: Connect): void {
     ),
     values: () => [],
     answer: z.strictObject({
-      queues: s.count,
+      queues: s.count.describe('The number of queues.'),
       ready: s.count,
       running: s.count,
       waiting: s.count,
       dead: s.count,
-      oldest_ready_at: s.moment.nullable(),
-      next_wake_at: s.moment.nullable(),
+      oldest_ready_at: s.moment.nullable().describe('Since when the oldest ready task is ready.'),
+      next_wake_at: s.moment
+        .nullable()
+        .describe('When the next task, lease deadline or schedule is due. Null if nothing is.'),
     }),
   });
 }

@@ -5,15 +5,15 @@ import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
 const key = z.strictObject({
-  prefix: s.keyPrefix,
+  prefix: s.keyPrefix.describe('The first 13 characters of the key, which identify it.'),
   name: z.string(),
   scopes: z.array(z.string()),
-  queues: z.array(s.queueName).nullable(),
-  tenants: z.array(z.string()).nullable(),
-  rate_limit: s.count.nullable(),
-  rate_seconds: s.count.nullable(),
+  queues: z.array(s.queueName).nullable().describe('The queues of the key. Null: all queues.'),
+  tenants: z.array(z.string()).nullable().describe('The tenants of the key. Null: all tenants.'),
+  rate_limit: s.count.nullable().describe('The maximum number of requests in the period.'),
+  rate_seconds: s.count.nullable().describe('The period of the rate.'),
   created_at: s.moment,
-  expires_at: s.moment.nullable(),
+  expires_at: s.moment.nullable().describe('When the key ends. Null: never.'),
 });
 
 /** GET /v1/key: the key of the request. */
@@ -21,7 +21,10 @@ export function whoami(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
     path: '/v1/key',
-    summary: 'The scopes and limits of the key of this request',
+    operationId: 'getKey',
+    tag: 'Keys',
+    summary: 'Get the scopes and limits of the key of this request',
+    returns: 'The key, without its secret.',
     params: s.noParams,
     // whoami() refuses a request without a key.
     statement: checked(

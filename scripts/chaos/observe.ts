@@ -81,13 +81,13 @@ export function openObserver(chaos: Chaos) {
     const stored = await scan(client);
     const all = new Set([...stored.keys(), ...accepted, ...rerun]);
     const openIds = [...all].filter((id) => !journal.stored.has(id));
-    const found = await states(client, openIds);
+    const statesById = await states(client, openIds);
     // The first run of a task may be dropped already; then its last run tells the state.
-    const later = openIds.flatMap((id) => (found.has(id) ? [] : (stored.get(id) ?? [])));
+    const later = openIds.flatMap((id) => (statesById.has(id) ? [] : (stored.get(id) ?? [])));
     const statesByRun = await states(client, later);
     readEnds();
     for (const id of openIds) {
-      const now = found.get(id) ?? statesByRun.get(stored.get(id) ?? '');
+      const now = statesById.get(id) ?? statesByRun.get(stored.get(id) ?? '');
       const task = { id, n: numbers.get(id) ?? 0, rerunOf: reruns.get(id) ?? null };
       if (now && (last || now.final)) journal.seen({ ...task, state: now.state });
       else if (now) continue;

@@ -31,8 +31,8 @@ export async function audit(options: string[] = []): Promise<Audited> {
     const why = (message ?? error?.summary ?? 'it gave no answer').replace(/ - .*/s, '');
     return { cannot: `The registry returned no advisories: ${why}. Run: npm audit --omit=dev` };
   }
-  const found = Object.entries(vulnerabilities)
+  const advisories = Object.entries(vulnerabilities)
     .filter(([, { severity }]) => /^(high|critical)$/.test(severity))
     .map(([name, { severity, range }]) => `${name} ${range}: ${severity}`);
-  return { found };
+  return { found: advisories };
 }

@@ -12,8 +12,8 @@ const print = (line: string) => process.stdout.write(`${line}\n`);
  * The demo's own Worker runs in workerd and hashes files that the demo serves. The demo kills it while it certainly
  * holds a lease.
  */
-export const byConsumer: Runner = async (stack: Stack, call: Api, given, stopping) => {
-  const { root, paths, enqueue } = given;
+export const byConsumer: Runner = async (stack: Stack, call: Api, work, stopping) => {
+  const { root, paths, enqueue } = work;
   const third = Math.ceil(paths.length / 3);
   const broken = new AbortController();
   let killed = false;

@@ -24,8 +24,8 @@ async function answering(): Promise<DevEnv | null> {
 
 /** The running stack, or one started for the demo, which the demo then stops. */
 export async function useStack(stopping: AbortSignal): Promise<Stack> {
-  const found = await answering();
-  if (found) return { ...found, stop: async () => {} };
+  const existing = await answering();
+  if (existing) return { ...existing, stop: async () => {} };
   process.stdout.write('No stack is running: starting one.\n');
   const child = spawn(process.execPath, [join('scripts', 'start.ts')], {
     cwd: checkout,

@@ -25,12 +25,12 @@ set jit = off as $$
 declare
   v_id bigint := p_id;
   v_segment integer;
-  v_found record;
+  v_task record;
 begin
   if tock.stream_of(v_id) = 0 then
-    select w.tenant into v_found from tock.waiting w where w.position = tock.position_of(p_id);
+    select w.tenant into v_task from tock.waiting w where w.position = tock.position_of(p_id);
     if found then
-      return v_found.tenant;
+      return v_task.tenant;
     end if;
     v_id := (select p.run_id from tock.promotions p where p.position = tock.position_of(p_id));
   end if;
@@ -38,8 +38,8 @@ begin
   if v_segment is not null then
     execute pg_catalog.format('select r.tenant from tock.runs_%s r where r.stream = $1 and r.position = $2',
       v_segment)
-      into v_found using tock.stream_of(v_id), tock.position_of(v_id);
-    return v_found.tenant;
+      into v_task using tock.stream_of(v_id), tock.position_of(v_id);
+    return v_task.tenant;
   end if;
   return (select t.tenant from tock.task(p_id) t);
 end $$;

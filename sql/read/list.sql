@@ -18,7 +18,7 @@ declare
   v_scan integer;
   v_part record;
   v_horizon bigint;
-  v_found integer;
+  v_count integer;
 begin
   tasks := '[]';
   scanned := 0;
@@ -49,14 +49,14 @@ begin
     select count(*), tasks || coalesce(pg_catalog.jsonb_agg(x.task order by x.at desc)
       filter (where x.n <= p_limit), '[]'),
         coalesce(min(x.at) filter (where x.n = p_limit and x.more > p_limit), v_horizon)
-      into v_found, tasks, v_below
+      into v_count, tasks, v_below
     from (
       select y.task, y.at, row_number() over (order by y.at desc) as n, count(*) over () as more
       from (
         select t.task, (t.task ->> 'at')::bigint as at
         from pg_catalog.jsonb_array_elements(v_part.tasks) t (task)) y
       where y.at >= v_horizon) x;
-    p_limit := p_limit - least(v_found, p_limit);
+    p_limit := p_limit - least(v_count, p_limit);
     exit when v_below = 0 or p_limit = 0 or scanned + v_scan > p_scan_limit;
   end loop;
   tasks := (

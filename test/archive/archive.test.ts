@@ -84,16 +84,16 @@ test('tasks are listed from the files, the newest segment first, page by page', 
   // While a segment is in the database, the archive's list leaves its tasks out.
   expect((await tock.send(route)).body).toMatchObject({ tasks: [], cursor: null });
   await dropExpiredSegments(tock.owner);
-  const found: string[] = [];
+  const listedIds: string[] = [];
   let cursor = '';
   for (let n = 0; n < 100; n++) {
     const { body } = await tock.send(`${route}${cursor && `&cursor=${cursor}`}`);
-    found.push(...body.tasks.map(({ id }: { id: string }) => id));
+    listedIds.push(...body.tasks.map(({ id }: { id: string }) => id));
     if (!body.cursor) break;
     cursor = body.cursor;
   }
-  expect(found).toHaveLength(50);
-  expect(new Set(found).size).toBe(50);
+  expect(listedIds).toHaveLength(50);
+  expect(new Set(listedIds).size).toBe(50);
   const dead = await tock.send('GET /v1/archive/tasks?queue=bills&state=dead');
   expect(dead.body.tasks).toMatchObject([
     { id: ids.dead, state: 'dead', worker: 'w-bills', error: `the bank is closed ${secret}` },
@@ -169,9 +169,9 @@ test('keys for some tenants or queues see the same tasks in the archive as befor
   await enableArchive();
   await archive();
   await dropExpiredSegments(tock.owner);
-  const one = await tock.makeKey(['read'], ['many']);
-  expect((await tock.send(`GET /v1/tasks/${ids.many}`, { key: one })).status).toBe(200);
-  expect((await tock.send(`GET /v1/tasks/${ids.done}`, { key: one })).status).toBe(403);
+  const keyForMany = await tock.makeKey(['read'], ['many']);
+  expect((await tock.send(`GET /v1/tasks/${ids.many}`, { key: keyForMany })).status).toBe(200);
+  expect((await tock.send(`GET /v1/tasks/${ids.done}`, { key: keyForMany })).status).toBe(403);
   const { rows: made } = await tock.owner.query(
     "select key from tock.create_key(p_name => 'b', p_scopes => array['read'], p_tenants => array['b'])",
   );
@@ -181,9 +181,11 @@ test('keys for some tenants or queues see the same tasks in the archive as befor
   const listed = await tock.send('GET /v1/archive/tasks?queue=shop', { key });
   // The answer must not show how many tasks other tenants have.
   expect(listed.body).toMatchObject({ tasks: [], scanned: 0 });
-  const many = await tock.send('GET /v1/archive/tasks?queue=many&limit=1', { key: one });
+  const many = await tock.send('GET /v1/archive/tasks?queue=many&limit=1', { key: keyForMany });
   expect(many.body).toMatchObject({ tasks: [{}], scanned: 50 });
-  expect((await tock.send('GET /v1/archive/tasks?queue=shop', { key: one })).status).toBe(403);
+  expect((await tock.send('GET /v1/archive/tasks?queue=shop', { key: keyForMany })).status).toBe(
+    403,
+  );
 });
 
 test('an erased task has no payload at once, and no file has it after a step', async () => {

@@ -40,11 +40,11 @@ export class MemoryBucket implements Bucket {
 
   async get(key: string, options?: { range: { offset: number; length: number } }) {
     this.#open(key);
-    const found = this.objects.get(key);
-    if (!found) return null;
-    const { offset = 0, length = found.length } = options?.range ?? {};
+    const object = this.objects.get(key);
+    if (!object) return null;
+    const { offset = 0, length = object.length } = options?.range ?? {};
     this.reads.push(`${key} ${offset}+${length}`);
-    return { arrayBuffer: async () => found.slice(offset, offset + length).buffer as ArrayBuffer };
+    return { arrayBuffer: async () => object.slice(offset, offset + length).buffer as ArrayBuffer };
   }
 
   async delete(key: string): Promise<void> {

@@ -194,14 +194,14 @@ test('two concurrent steps archive each run once', async () => {
   const before = await answers(allTasks(ids));
   await passAllRetentions(tock.owner);
   await enableArchive();
-  const one = async () => {
+  const archiveAll = async () => {
     for (let more = true; more; ) {
       const { status, body, text } = await step({ rows: 5 });
       expect(status, text).toBe(200);
       more = body.more;
     }
   };
-  await Promise.all([one(), one(), one()]);
+  await Promise.all([archiveAll(), archiveAll(), archiveAll()]);
   await archive();
   const runs = await value(
     tock.owner,

@@ -32,9 +32,9 @@ const row = fc.tuple(
 test('runs with any values are read as they were written', async () => {
   const rows = fc.uniqueArray(row, { minLength: 1, maxLength: 20, selector: ([id]) => id });
   await fc.assert(
-    fc.asyncProperty(rows, async (given) => {
-      const sorted = given.toSorted((a, b) => (BigInt(a[0] ?? 0) < BigInt(b[0] ?? 0) ? -1 : 1));
-      expect(await readRows(toParquet(given))).toEqual(sorted);
+    fc.asyncProperty(rows, async (unsorted) => {
+      const sorted = unsorted.toSorted((a, b) => (BigInt(a[0] ?? 0) < BigInt(b[0] ?? 0) ? -1 : 1));
+      expect(await readRows(toParquet(unsorted))).toEqual(sorted);
     }),
   );
 });

@@ -103,10 +103,10 @@ test('an erased task is deleted from the server', async () => {
   rmSync(folder, { recursive: true });
   await fetched();
   const duck = await (await DuckDBInstance.create()).connect();
-  const found = await duck.runAndReadAll(
+  const result = await duck.runAndReadAll(
     `select count(*) as n from read_parquet('${folder}/tock/*/*.parquet') t where t::text like '%${secret}%'`,
   );
-  expect(found.getRowObjectsJson()).toEqual([{ n: '0' }]);
+  expect(result.getRowObjectsJson()).toEqual([{ n: '0' }]);
 });
 
 test('a wrong key, a missing bucket and a missing server are reported', async () => {

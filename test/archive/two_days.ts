@@ -23,36 +23,40 @@ export const secret = 'needle-in-the-hay';
 
 /** Tasks with every kind of history, over two segments, all ended. Returns their ids by the kind. */
 export async function twoDays(client: pg.Client): Promise<Record<string, string>> {
-  const one = async (queue: string, task: object) =>
+  const addTask = async (queue: string, task: object) =>
     (await enqueue(client, queue, [task]))[0] as string;
   const take = async (queue: string, limit = 1) =>
     leaseOf(await claim(client, queue, { limit, worker: `w-${queue}` }));
   const ids: Record<string, string> = {};
   await client.query(`select tock.put_queue('shop', '{"backoff_jitter": 0}')`);
 
-  ids.done = await one('shop', {
+  ids.done = await addTask('shop', {
     payload: { text: `naïve 😀 "quoted" \\ ${secret}`, n: '@@' },
     tenant: 'acme',
     headers: { 'x-note': secret },
   });
   await complete(client, await take('shop'), [{ id: ids.done, result: { sum: 1.5, all: secret } }]);
-  ids.plain = await one('shop', { payload: 7 });
+  ids.plain = await addTask('shop', { payload: 7 });
   await complete(client, await take('shop'));
-  ids.dead = await one('bills', { payload: null, max_attempts: 1, priority: 2 });
+  ids.dead = await addTask('bills', { payload: null, max_attempts: 1, priority: 2 });
   await fail(client, await take('bills'), { error: { message: `the bank is closed ${secret}` } });
-  ids.cancelled = await one('shop', { payload: 'cancelled' });
+  ids.cancelled = await addTask('shop', { payload: 'cancelled' });
   await client.query('select tock.cancel(array[$1::bigint])', [ids.cancelled]);
   await drain(client, 'shop');
-  ids.delayed = await one('later', { payload: 'later', delay_seconds: 3600, unique_key: 'k-1' });
+  ids.delayed = await addTask('later', {
+    payload: 'later',
+    delay_seconds: 3600,
+    unique_key: 'k-1',
+  });
   await makeDue(client, 'later');
   await promote(client);
   await complete(client, await take('later'));
   ids.many = (await enqueue(client, 'many', numberedTasks(50)))[10] as string;
   for (const runs of await drain(client, 'many')) await complete(client, leaseOf(runs));
   // It fails in the first segment and is retried in the second.
-  ids.retried = await one('slow', { payload: { big: 1 }, tenant: 'b' });
+  ids.retried = await addTask('slow', { payload: { big: 1 }, tenant: 'b' });
   await fail(client, await take('slow'), { error: 'first', retry_in_seconds: 3600 });
-  ids.waited = await one('slow', { payload: 'waited', delay_seconds: 7200 });
+  ids.waited = await addTask('slow', { payload: 'waited', delay_seconds: 7200 });
   await startNextSegment(client);
   await makeDue(client, 'slow');
   await promote(client);

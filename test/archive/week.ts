@@ -42,10 +42,10 @@ await migrate(owner, {});
 await enableEdgeLogin(owner, passwords.edge);
 const client = new pg.Client({ connectionString: owner });
 await client.connect();
-const one = async <T>(sql: string, values: unknown[] = []) =>
+const fetchValue = async <T>(sql: string, values: unknown[] = []) =>
   Object.values((await client.query(sql, values)).rows[0] ?? {})[0] as T;
 
-const key = await one<string>(
+const key = await fetchValue<string>(
   "select key from tock.create_key(p_name => 'week', p_scopes => array['read', 'admin'])",
 );
 const app = createApp(connect);
@@ -150,9 +150,9 @@ try {
   });
   await closeSegments(client);
   await client.query(snapshot);
-  const runs = await one<string>('select count(*) from public.before');
-  const tasks = await one<string>('select count(distinct task_id) from public.before');
-  const size = await one<string>(
+  const runs = await fetchValue<string>('select count(*) from public.before');
+  const tasks = await fetchValue<string>('select count(distinct task_id) from public.before');
+  const size = await fetchValue<string>(
     `select pg_size_pretty(sum(pg_total_relation_size(c.oid))) from pg_class c
      where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r' and c.relispartition`,
   );
@@ -181,18 +181,18 @@ try {
     }
   });
   await dropExpiredSegments(client);
-  const left = await one<string>('select count(*) from tock.runs');
-  const bytes = Number(await one<string>('select sum(bytes) from tock.archived_files'));
+  const left = await fetchValue<string>('select count(*) from tock.runs');
+  const bytes = Number(await fetchValue<string>('select sum(bytes) from tock.archived_files'));
   say(
     `exported in ${steps} steps, ${exported.toFixed(0)} s (${Math.round(Number(runs) / exported)} runs a second), ${(bytes / 2 ** 20).toFixed(0)} MiB, ${(bytes / Number(runs)).toFixed(0)} bytes a run; ${left} runs are left in the database`,
   );
 
   const files = await readBack();
   await client.query('analyze public.before; analyze public.after');
-  const missing = await one<string>(
+  const missing = await fetchValue<string>(
     'select count(*) from (select * from public.before except all select * from public.after) x',
   );
-  const extra = await one<string>(
+  const extra = await fetchValue<string>(
     'select count(*) from (select * from public.after except all select * from public.before) x',
   );
   say(`read back from ${files} files: ${missing} runs missing or different, ${extra} too many`);

@@ -27,17 +27,17 @@ test('the benchmark measures Tock, the floor and the seeds, and writes what it f
   expect(report.cases.map(({ name, unit }) => [name, unit])).toEqual([
     ['claim + complete 100', 'tasks/s'],
   ]);
-  const [found] = report.cases;
-  expect(found?.tock).toBeGreaterThan(0);
-  expect(found?.floor).toBeGreaterThan(0);
-  expect(Object.keys(found?.peers ?? {})).toEqual(['single table', 'per-user tables']);
-  for (const rate of Object.values(found?.peers ?? {})) expect(rate).toBeGreaterThan(0);
-  expect(found?.windows?.tock).toHaveLength(1);
+  const [benchCase] = report.cases;
+  expect(benchCase?.tock).toBeGreaterThan(0);
+  expect(benchCase?.floor).toBeGreaterThan(0);
+  expect(Object.keys(benchCase?.peers ?? {})).toEqual(['single table', 'per-user tables']);
+  for (const rate of Object.values(benchCase?.peers ?? {})) expect(rate).toBeGreaterThan(0);
+  expect(benchCase?.windows?.tock).toHaveLength(1);
   expect(report.machine.cores).toBeGreaterThan(0);
   expect(report.versions.postgres).toMatch(/^\d/);
   expect(report.settings.postgres.data_checksums).toBe('on');
   expect(Object.keys(report.settings.systems)).toContain('floor');
-  expect(found?.group).toBe('batches');
+  expect(benchCase?.group).toBe('batches');
   expect(report.seconds.batches).toBeGreaterThan(0);
   expect(report.command).not.toContain(folder);
   expect(readFileSync(join(folder, 'figures.md'), 'utf8')).toMatch(

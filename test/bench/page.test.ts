@@ -8,7 +8,7 @@ import type { Case } from '../../bench/types.ts';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
-const one = (more: Partial<Case>): Case => ({
+const caseWith = (more: Partial<Case>): Case => ({
   group: 'batches',
   name: 'enqueue 1',
   unit: 'tasks/s',
@@ -32,10 +32,16 @@ const small: Report = {
     },
   },
   cases: [
-    one({ windows: { tock: [1111, 1234, 1357] } }),
-    one({ name: 'WAL 100', unit: 'bytes/task', tock: 321, floor: null, peers: { 'pg-boss': 987 } }),
-    one({ name: 'whole life 1', tock: 999, peers: { 'pg-boss': 1001 } }),
-    one({
+    caseWith({ windows: { tock: [1111, 1234, 1357] } }),
+    caseWith({
+      name: 'WAL 100',
+      unit: 'bytes/task',
+      tock: 321,
+      floor: null,
+      peers: { 'pg-boss': 987 },
+    }),
+    caseWith({ name: 'whole life 1', tock: 999, peers: { 'pg-boss': 1001 } }),
+    caseWith({
       group: 'held',
       name: 'held 1: last of first',
       unit: 'ratio',
@@ -44,7 +50,7 @@ const small: Report = {
       peers: { 'pg-boss': 0.33 },
       windows: { tock: [4321, 4322, 4323, 4324], 'pg-boss': [7654, 543, 432, 321] },
     }),
-    one({
+    caseWith({
       group: 'latency',
       name: 'start latency, p50',
       unit: 'ms',
@@ -53,7 +59,7 @@ const small: Report = {
       peers: {},
       windows: { tock: [31.25, 13.75, 10.25, 12.5] },
     }),
-    one({
+    caseWith({
       group: 'http',
       name: 'http claim',
       tock: 644,
@@ -111,7 +117,7 @@ test('the page says where Tock is worse before it says where it is better, costs
     '2.76 ×',
     '3.07 ×',
   ];
-  const at = positions.map((one) => pageText.indexOf(one));
+  const at = positions.map((position) => pageText.indexOf(position));
   expect(at).toEqual(at.toSorted((a, b) => a - b));
   expect(at).not.toContain(-1);
   expect(pageText).toContain(

@@ -19,8 +19,8 @@ test('dead tasks are grouped by error, redriven and listed', async () => {
   const ids = await die(await connect(), queue, ['no user', 'timeout', 'timeout']);
   const { out } = await run('dead', queue);
   expect(out).toMatch(/^dead +newest +task +error\n +2 +\S+ \S+ +\d+ +timeout\n +1 .*no user\n$/);
-  const found = await json('tasks', queue, '--state', 'dead', '--error', 'timeout');
-  expect(found.tasks.map((task: { id: string }) => task.id)).toEqual(ids.slice(1).toReversed());
+  const listed = await json('tasks', queue, '--state', 'dead', '--error', 'timeout');
+  expect(listed.tasks.map((task: { id: string }) => task.id)).toEqual(ids.slice(1).toReversed());
   const done = await json('redrive', queue, '--error', 'timeout', '--to', `${queue}-b`);
   expect(done).toMatchObject({ redriven: 2, ids: [expect.any(String), expect.any(String)] });
   expect((await json('dead', queue)).groups).toMatchObject([{ error: 'no user', tasks: 1 }]);

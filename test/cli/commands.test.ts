@@ -81,8 +81,8 @@ test('task --wait waits until the task has ended or the time is up', async () =>
 });
 
 test('payloads come from stdin, one alone or one for each line, and a repeat adds no task', async () => {
-  const one = await json(['enqueue', 'pipe', '-'], '[1, 2]\n');
-  expect((await json(['task', one.ids[0]])).payload).toEqual([1, 2]);
+  const answer = await json(['enqueue', 'pipe', '-'], '[1, 2]\n');
+  expect((await json(['task', answer.ids[0]])).payload).toEqual([1, 2]);
   const lines = Array.from({ length: 2500 }, (_, n) => `{"n":${n}}`).join('\n');
   const first = await cli(['enqueue', 'pipe', '--many', '--request-id', 'night'], `${lines}\n\n`);
   const ids = first.out.trim().split('\n');

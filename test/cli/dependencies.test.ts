@@ -9,8 +9,8 @@ const cli = (...args: string[]) => tock(args, { env: env() });
 
 test('tasks wait for their parents and list them', async () => {
   const queue = `after${++count}`;
-  const lines = [{ name: 'a' }, { payload: 'b', depends_on: ['a'] }].map((one) =>
-    JSON.stringify(one),
+  const lines = [{ name: 'a' }, { payload: 'b', depends_on: ['a'] }].map((task) =>
+    JSON.stringify(task),
   );
   const made = await tock(['enqueue', queue, '--tasks'], { env: env(), input: lines.join('\n') });
   const [a = '', b = ''] = made.out.trim().split('\n');

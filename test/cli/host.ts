@@ -8,7 +8,9 @@ function caught(stream: NodeJS.WriteStream): string[] {
   const written: string[] = [];
   stream.write = ((text: string | Uint8Array, ...rest: unknown[]) => {
     written.push(typeof text === 'string' ? text : Buffer.from(text).toString());
-    const done = rest.find((one) => typeof one === 'function') as (() => void) | undefined;
+    const done = rest.find((argument) => typeof argument === 'function') as
+      | (() => void)
+      | undefined;
     done?.();
     return true;
   }) as typeof stream.write;

@@ -60,9 +60,9 @@ test('the audit log is listed newest first, filtered by verb or object', async (
   expect(heading).toMatch(/^number +at +who +verb +object/);
   expect(first).toMatch(new RegExp(`(tock|tock_[0-9a-f]+ \\(all\\)) +revoke_key +${prefix} +{}$`));
   expect(second).toMatch(/create_key .*"tenants":\["acme"\]/);
-  const found = await json('audit-log', '--verb', 'revoke_key', '--limit', '1');
-  expect(found).toMatchObject([{ verb: 'revoke_key', object: prefix }]);
+  const entries = await json('audit-log', '--verb', 'revoke_key', '--limit', '1');
+  expect(entries).toMatchObject([{ verb: 'revoke_key', object: prefix }]);
   expect(await json('audit-log', '--by', 'tock_ffffffff')).toEqual([]);
-  const older = await json('audit-log', '--object', prefix, '--before', found[0].number);
+  const older = await json('audit-log', '--object', prefix, '--before', entries[0].number);
   expect(older).toMatchObject([{ verb: 'create_key' }]);
 });

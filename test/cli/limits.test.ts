@@ -21,8 +21,8 @@ test('limits are shown, of all queues or one, and reset', async () => {
   expect(all).toMatchObject({ code: 0, err: '' });
   expect(all.out).toMatch(new RegExp(`^${few} +2 +5 +- +- +- +-$`, 'm'));
   expect(all.out).toMatch(new RegExp(`^${slow} +- +- +4 +24 h +4 +1$`, 'm'));
-  const one = await cli(['limits', slow, '--json']);
-  const { limits } = JSON.parse(one.out);
+  const single = await cli(['limits', slow, '--json']);
+  const { limits } = JSON.parse(single.out);
   expect(limits).toMatchObject([{ queue: slow, running: null, rate_limit: 4, rate_burst: 4 }]);
   expect(limits[0].level).toBeGreaterThanOrEqual(1);
   const reset = await cli(['limits', slow, '--reset']);

@@ -25,8 +25,8 @@ test('a task passes through its stages, skips one, and lists them', async () => 
   const [first, same, payload] = await claim(0);
   expect([same, payload]).toEqual([id, '1']);
   await printed('complete', first, id, '--result', '{"n":2}', '--stage', stages[2] as string);
-  const [last, , given] = await claim(2);
-  expect(given).toBe('{"n":2}');
+  const [last, , stagePayload] = await claim(2);
+  expect(stagePayload).toBe('{"n":2}');
   await printed('complete', last, '--json');
   const shown = await printed('task', id);
   expect(shown).toMatch(/state +done/);

@@ -84,8 +84,8 @@ test('tasks are added, taken, unassigned and ended', async () => {
   expect((await cli('pool', 'list', pool)).err).toBe('The pool has no workers and no tasks.\n');
   const waits = await cli('pool', 'assign', pool, 'c', '--wait');
   expect(waits).toEqual({ code: 0, out: '', err: 'Nothing: waiting.\n' });
-  const given = JSON.parse((await cli('pool', 'take', pool, 'w', '--json')).out);
-  expect(given).toMatchObject({ state: 'taken', task: 'c', leased_until: expect.any(String) });
+  const taken = JSON.parse((await cli('pool', 'take', pool, 'w', '--json')).out);
+  expect(taken).toMatchObject({ state: 'taken', task: 'c', leased_until: expect.any(String) });
   expect(await out('assign', pool, 'd', '--worker', 'me')).toMatch(/^me\t\d+\n$/);
 });
 

@@ -11,16 +11,19 @@ import { tock, tockProcess } from './tock.ts';
 
 /** Every command without subcommands, as a user types it. */
 function commands(of: Command, path = ''): string[] {
-  return of.commands.flatMap((one) => {
-    const name = `${path}${one.name()}`;
-    return one.commands.length > 0 ? commands(one, `${name} `) : [name];
+  return of.commands.flatMap((command) => {
+    const name = `${path}${command.name()}`;
+    return command.commands.length > 0 ? commands(command, `${name} `) : [name];
   });
 }
 
 test('every command has a description', () => {
   expect(commands(program()).length).toBeGreaterThan(50);
   const undescribed = (of: Command): string[] =>
-    of.commands.flatMap((one) => [...(one.description() ? [] : [one.name()]), ...undescribed(one)]);
+    of.commands.flatMap((command) => [
+      ...(command.description() ? [] : [command.name()]),
+      ...undescribed(command),
+    ]);
   expect(undescribed(program())).toEqual([]);
 });
 
@@ -42,14 +45,14 @@ test('every command that a hint names exists', () => {
     const text = readFileSync(file, 'utf8').replace(/^ *(--|\/\/|\*|\/\*\*).*/gm, '');
     // Matches `tock` only as a command that the text tells a user to type, not as the schema or the role.
     const typed = /(?<=[:;,'"`(] ?|\bor |\band |: |—)tock ([a-z-]+)(?: ([a-z-]+)( %)?)?/g;
-    return [...text.matchAll(typed)].map((found) => ({ found, file }));
+    return [...text.matchAll(typed)].map((match) => ({ found: match, file }));
   });
   expect(named.length).toBeGreaterThan(40);
   // A placeholder (%) is an argument, so the word before it must be a whole command.
   const isOne = ([, first = '', second, filled]: RegExpExecArray) =>
     names.includes(`${first} ${second}`) || (names.includes(first) && !filled);
-  const wrong = named.filter(({ found }) => !isOne(found));
-  expect(wrong.map(({ found, file }) => `${file}: ${found[0]}`)).toEqual([]);
+  const wrong = named.filter(({ found: match }) => !isOne(match));
+  expect(wrong.map(({ found: match, file }) => `${file}: ${match[0]}`)).toEqual([]);
 });
 
 test('a shell completes commands, subcommands and options', async () => {

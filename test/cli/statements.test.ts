@@ -22,8 +22,8 @@ test('a body in standard SQL is one statement', () => {
 });
 
 test('a statement knows its line, without the comments before it', () => {
-  const found = statements('-- one\n\nselect 1;\n/* two\n*/ select 2;\n-- end\n');
-  expect(found.map(({ text, line }) => [text, line])).toEqual([
+  const parsed = statements('-- one\n\nselect 1;\n/* two\n*/ select 2;\n-- end\n');
+  expect(parsed.map(({ text, line }) => [text, line])).toEqual([
     ['select 1;', 3],
     ['select 2;', 5],
   ]);

@@ -39,7 +39,7 @@ test('a claim whose answer was lost returns the same tasks and leases no others'
   expect(await depth(q)).toEqual({ ready: 1, running: 1 });
   there.fate('lost');
   const { leases } = await tock.claimAny([q, { queue: queue(), weight: 2 }], { limit: 5 });
-  expect(leases.map((one) => one.tasks.map((task) => task.payload))).toEqual([[2]]);
+  expect(leases.map((leasedTasks) => leasedTasks.tasks.map((task) => task.payload))).toEqual([[2]]);
   expect(await depth(q)).toEqual({ ready: 0, running: 2 });
 });
 
@@ -66,6 +66,25 @@ test('a rerun whose answer was lost makes one task', async () => {
   there.fate('lost');
   const [again] = await tock.rerun([id], { reason: 'why not' });
   expect((await tock.task(id))?.reruns).toMatchObject([{ id: again?.rerun_id, reason: 'why not' }]);
+});
+
+test('a pool shows its members, and a stale fencing token unassigns nothing', async () => {
+  const pool = queue();
+  await tock.pools.join(pool, 'w1');
+  const { fencing_token } = await tock.pools.assignTask(pool, 'leader');
+  expect(await tock.pools.listMembers(pool)).toMatchObject([{ worker: 'w1', task: 'leader' }]);
+  expect(await tock.pools.listPools()).toContainEqual(expect.objectContaining({ pool, held: 1 }));
+  const stale = { fencing_token: `${Number(fencing_token) - 1}` };
+  expect(await tock.pools.unassignTask(pool, 'leader', stale)).toBe(false);
+  expect(await tock.pools.unassignTask(pool, 'unknown')).toBe(false);
+  const current = { fencing_token: fencing_token as string };
+  expect(await tock.pools.unassignTask(pool, 'leader', current)).toBe(true);
+  expect(await tock.pools.unassignTask(pool, 'leader', current)).toBe(false);
+  expect(await tock.pools.assignTasks(pool, ['a', 'b'])).toMatchObject([
+    { task: 'a', state: 'assigned' },
+    { task: 'b', state: 'none' },
+  ]);
+  expect(await tock.pools.addTasks(pool, ['c', 'd'])).toBe(2);
 });
 
 test('a worker whose every second answer is lost does each task once', async () => {
@@ -111,7 +130,7 @@ async function done(): Promise<string> {
   return id;
 }
 
-/** A fetch that gives these answers, then the last one repeatedly. `asked` has the times of the calls. */
+/** A fetch that gives these answers, then the last one repeatedly. `times` has the times of the calls. */
 function answers(...all: [status: number, headers?: Record<string, string>][]) {
   const times: number[] = [];
   const fetch = async () => {
@@ -258,8 +277,8 @@ test('a lossless parser keeps numbers that no double can hold', async () => {
 test('tasks, leases and reasons for late tasks are listed', async () => {
   const q = queue();
   const [id, other] = await tock.enqueueMany(q, [{ payload: 1, tenant: 'ann' }, { payload: 2 }]);
-  const found = await tock.tasks({ queue: q, tenant: 'ann' });
-  expect(found.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
+  const page = await tock.tasks({ queue: q, tenant: 'ann' });
+  expect(page.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
   expect((await tock.tasks({ limit: 1 })).tasks).toMatchObject([{ id: other }]);
   await tock.claim(q, { worker: 'one' });
   const { leases } = await tock.openLeases({ queue: q, worker: 'one' });

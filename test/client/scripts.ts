@@ -8,9 +8,9 @@ import { clientBundle } from './bundle.ts';
 function script(page: string, entry: string): string {
   const markdown = readFileSync(join(checkout, page), 'utf8');
   const all = [...markdown.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text);
-  const found = all.find((text) => text.includes(`'${entry}'`));
-  if (!found) throw new Error(`${page} has no script with ${entry}.`);
-  return found.replace("'pg'", `'${import.meta.resolve('pg')}'`);
+  const code = all.find((text) => text.includes(`'${entry}'`));
+  if (!code) throw new Error(`${page} has no script with ${entry}.`);
+  return code.replace("'pg'", `'${import.meta.resolve('pg')}'`);
 }
 
 export type Running = { child: ChildProcess; out(): string; ended: Promise<number | null> };

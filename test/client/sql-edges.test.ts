@@ -121,14 +121,14 @@ test('a task without a working connection is released, not failed', async () => 
   const [queue, ids] = await enqueue(1003);
   const broken = () => Promise.reject(new Error('Connection terminated unexpectedly'));
   const released: unknown[] = [];
-  const given = [
+  const answers = [
     () => Promise.reject(new Error('timeout exceeded when trying to connect')),
     async () => ({ query: broken, release: (how?: unknown) => void released.push(how) }),
     () => pool.connect(),
   ];
   const poor: SqlPool = {
     query: (text, values) => pool.query(text, values),
-    connect: () => (given.shift() as SqlPool['connect'])(),
+    connect: () => (answers.shift() as SqlPool['connect'])(),
   };
   const { worked: came, heard } = await worked(queue, add, poor);
   expect(came).toEqual({ ...noTasksDone, done: 1, released: 2 });
@@ -183,8 +183,8 @@ test("a worker continues if a claim's answer was lost and its lease has ended be
 
 test('broken idle connections in a pool without a listener do not stop the worker', async () => {
   const own = new pg.Pool({ connectionString: db.url, max: 3, application_name: 'unheard' });
-  const two = await Promise.all([own.connect(), own.connect()]);
-  for (const one of two) one.release();
+  const connections = await Promise.all([own.connect(), own.connect()]);
+  for (const connection of connections) connection.release();
   const [queue] = await enqueue(1005, 1006);
   const kill = `select pg_terminate_backend(pid, 5000) as killed from pg_stat_activity
     where application_name = 'unheard' and state = 'idle'`;

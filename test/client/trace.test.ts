@@ -64,7 +64,7 @@ test.each(['the database', 'memory'])(
     );
     expect(worked).toEqual({ ...noTasksDone, done: 1, failed: 2 });
     expect(seen).toEqual([[ids[1], new Fatal('two')]]);
-    const [first, second, third] = await Promise.all(ids.map((one) => tock.task(one)));
+    const [first, second, third] = await Promise.all(ids.map((taskId) => tock.task(taskId)));
     expect(first?.result).toEqual({ within: { payload: 1 } });
     expect(second).toMatchObject({ state: 'dead', error: { message: 'two' } });
     expect(third).toMatchObject({ state: 'dead', error: { message: 'not even begun' } });

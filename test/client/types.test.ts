@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi';
 import { expect, expectTypeOf, test } from 'vitest';
 import type { Claimed, NewTask, TaskOptions, Tock } from '../../client/index.ts';
-import type { task } from '../../functions/routes/tasks.ts';
+import type { task } from '../../functions/routes/task_schemas.ts';
 
 type Queues = { email: { to: string }; resize: { url: string; width: number } };
 
@@ -18,8 +18,8 @@ async function typed(tock: Tock<Queues>): Promise<void> {
   await tock.enqueueMany('resize', [{ priority: 1 }]);
   const lease = await tock.claim('resize');
   expectTypeOf(lease?.tasks[0]?.payload).toEqualTypeOf<Queues['resize'] | undefined>();
-  await tock.work('email', (one, { signal, progress }) => {
-    expectTypeOf(one).toEqualTypeOf<Claimed<{ to: string }>>();
+  await tock.work('email', (claimed, { signal, progress }) => {
+    expectTypeOf(claimed).toEqualTypeOf<Claimed<{ to: string }>>();
     expectTypeOf(signal).toEqualTypeOf<AbortSignal>();
     progress(10, 'begun');
   });

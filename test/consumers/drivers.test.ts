@@ -61,6 +61,6 @@ test.concurrent.for(driverNames)(
     await expected.poll(drainHanging, { timeout: conditionTimeout }).toBeGreaterThan(0);
     // The statement of this route begins with `with`, like those of the drain.
     const again = await call('/v1/tasks/rerun', { ids });
-    expected(again.tasks.map((one: { id: string }) => one.id).sort()).toEqual(ids.sort());
+    expected(again.tasks.map((task: { id: string }) => task.id).sort()).toEqual(ids.sort());
   },
 );

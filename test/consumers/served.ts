@@ -63,8 +63,8 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
     proxy: tapped,
     tock,
     reports,
-    onTold(one) {
-      hear = one;
+    onTold(callback) {
+      hear = callback;
     },
     async start() {
       served = await serveBundle(code, { DATABASE_URL: tapped.url, LISTENER }, storage);

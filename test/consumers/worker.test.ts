@@ -19,7 +19,7 @@ afterAll(() => there?.close());
 const isClaim = (text: string) => text.includes('tock.claim(');
 const state = async (id: string) => (await there.tock.task(id))?.state;
 const done = (ids: string[]) => async () =>
-  (await Promise.all(ids.map(state))).every((one) => one === 'done');
+  (await Promise.all(ids.map(state))).every((taskState) => taskState === 'done');
 
 test('an enqueued task starts at once, and the answer does not wait for its end', async () => {
   let prepare_segment_drop: (value?: unknown) => void = () => {};
@@ -124,8 +124,8 @@ describe('a Worker killed after its claim loses no task and repeats no effect', 
     const { tasks } = await there.tock.tasks({ queue: 'once' });
     const { rows } = await there.owner.query('select task from public.effects');
     expect(tasks).toHaveLength(++count);
-    expect(tasks.every((one) => one.state === 'done')).toBe(true);
-    expect(rows.map(({ task }) => task).sort()).toEqual(tasks.map((one) => one.id).sort());
+    expect(tasks.every((task) => task.state === 'done')).toBe(true);
+    expect(rows.map(({ task }) => task).sort()).toEqual(tasks.map((task) => task.id).sort());
   });
 });
 

@@ -115,9 +115,9 @@ test('pg_cron alone promotes, reaps, puts streams to rest, creates segments and 
   await makeMaintenanceDue(client);
 
   const promoted = await waitUntil('the delayed task and the lost ones are ready', async () => {
-    const found = await task(client, late as string);
+    const lateTask = await task(client, late as string);
     const back = await task(client, ids[2] as string);
-    return found?.state === 'ready' && back?.state === 'ready' && found;
+    return lateTask?.state === 'ready' && back?.state === 'ready' && lateTask;
   });
   expect(promoted.payload).toBe('late');
   expect(await task(client, ids[0] as string)).toMatchObject({

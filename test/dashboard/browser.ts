@@ -51,10 +51,10 @@ function listen(page: Page, collected: string[]): void {
   });
 }
 
-export async function dashboard(given?: Database): Promise<Dashboard> {
+export async function dashboard(existing?: Database): Promise<Dashboard> {
   const [{ code }, database, browser] = await Promise.all([
     bundle(),
-    given ?? freshDatabase(),
+    existing ?? freshDatabase(),
     launch(),
   ]);
   const served: Served = await serveBundle(code, { DATABASE_URL: database.edgeUrl });
@@ -133,10 +133,10 @@ export async function violations(page: Page): Promise<string[]> {
     const { readFileSync } = await import('node:fs');
     await page.evaluate(readFileSync(axePath, 'utf8'));
   }
-  const found = (await page.evaluate(
+  const results = (await page.evaluate(
     'axe.run(document, { resultTypes: ["violations"] }).then((r) => r.violations)',
   )) as Violation[];
-  return found
+  return results
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
 }

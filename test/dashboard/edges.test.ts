@@ -154,7 +154,7 @@ test('after a reload without a server the page signs in when the server answers'
   await page.getByText('Away.').waitFor();
   await page.unroute('**/v1/**');
   await page.getByRole('table', { name: 'Queues' }).waitFor();
-  expect(made.complaints().every((one) => one.includes('503'))).toBe(true);
+  expect(made.complaints().every((complaint) => complaint.includes('503'))).toBe(true);
 });
 
 test('the archive is searched by the filters that it supports', async () => {

@@ -31,9 +31,9 @@ function listed(): string[] {
 }
 
 test("the table of docs/operating/doctor.md has exactly the doctor's findings", () => {
-  const found = findings();
-  expect(found.length).toBeGreaterThan(40);
-  expect([...new Set(found)].sort()).toEqual(listed().sort());
+  const reported = findings();
+  expect(reported.length).toBeGreaterThan(40);
+  expect([...new Set(reported)].sort()).toEqual(listed().sort());
 });
 
 test('docs/operating/troubleshooting.md has a heading for each finding, in the order of the table', () => {

@@ -170,9 +170,9 @@ test('the tables of these tests are those that the packages create', async ({ sk
     }
     const jobs = ['_private_jobs', '_private_job_queues', '_private_tasks'];
     const tables = ['pgboss.job', ...jobs.map((name) => `graphile_worker.${name}`)];
-    const found = await columns(made, tables);
-    expect(found.length).toBeGreaterThan(50);
-    expect(found).toEqual(await columns(owner, tables));
+    const actual = await columns(made, tables);
+    expect(actual.length).toBeGreaterThan(50);
+    expect(actual).toEqual(await columns(owner, tables));
     // Each product documents these calls for SQL.
     await made.query(`select pgboss.create_queue('q', '{"policy": "standard"}')`);
     await made.query(`insert into pgboss.job (name, data) values ('q', '{"n": 1}')`);

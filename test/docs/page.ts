@@ -7,14 +7,14 @@ const mark = '-- the next block';
 
 /** The text under each `###` heading. The keys have the form `## heading: ### heading`. */
 export function sections(page: string): Map<string, string> {
-  const found = new Map<string, string>();
+  const byTitle = new Map<string, string>();
   let above = '';
   for (const part of page.split(/^(?=##+ )/m)) {
     const [, level, title = ''] = /^(##+) (.*)/.exec(part) ?? [];
     if (level === '##') above = title;
-    if (level === '###') found.set(`${above}: ${title}`, part);
+    if (level === '###') byTitle.set(`${above}: ${title}`, part);
   }
-  return found;
+  return byTitle;
 }
 
 /** The SQL of the code blocks in a text, in order. */
@@ -27,11 +27,11 @@ export function sqlOf(text: string): string[] {
  * feature that it lacks.
  */
 export function unshown(page: string, shows: Record<string, RegExp>, known: string[]): string[] {
-  const found = sections(page);
+  const byTitle = sections(page);
   return Object.entries(shows).flatMap(([name, what]) => {
-    const text = found.get(name) ?? '';
+    const text = byTitle.get(name) ?? '';
     const later = /Not yet/.test(text);
-    const has = known.some((one) => what.test(one));
+    const has = known.some((knownName) => what.test(knownName));
     const good = has ? what.test(sqlOf(text).join('')) && !later : later;
     return good ? [] : [name];
   });
@@ -57,9 +57,9 @@ export async function printed(url: string, blocks: (string | null)[]) {
 export function answered(page: string, answers: (string | null)[]): string {
   let n = 0;
   return page.replace(stray, '').replace(example, (whole, sql) => {
-    const given = answers[n++];
+    const shownAnswer = answers[n++];
     const block = `\`\`\`sql\n${sql}\`\`\`\n`;
-    if (given === null) return whole;
-    return given ? `${block}\n\`\`\`text\n${given}\n\`\`\`\n` : block;
+    if (shownAnswer === null) return whole;
+    return shownAnswer ? `${block}\n\`\`\`text\n${shownAnswer}\n\`\`\`\n` : block;
   });
 }

@@ -32,8 +32,8 @@ test('every dependency except the basic tools has a documented reason', () => {
 
 test('the list of licences matches the lock file, and users get only free licences', () => {
   expect(read(page)).toBe(licences());
-  const given = locked().filter(([, { dev }]) => !dev);
-  expect(given.filter(([, { license }]) => !free.test(license ?? ''))).toEqual([]);
+  const shipped = locked().filter(([, { dev }]) => !dev);
+  expect(shipped.filter(([, { license }]) => !free.test(license ?? ''))).toEqual([]);
 });
 
 /** A registry's answer for a package. It has only the version in package-lock.json. */

@@ -84,7 +84,7 @@ test('a retired word is found in text, in snake_case and in camelCase', () => {
 });
 
 test('no retired word stands in a source, a page or the name of a file', () => {
-  const found = files.flatMap((path) => {
+  const matches = files.flatMap((path) => {
     const bytes = readFileSync(join(checkout, path));
     const text = bytes.includes(0) ? '' : bytes.toString('utf8');
     return [...new Set(oldWords(`${path}\n${text}`))].map((word) => {
@@ -93,5 +93,5 @@ test('no retired word stands in a source, a page or the name of a file', () => {
       return `${path}: ${word}${instead ? `, write ${instead}` : ''}`;
     });
   });
-  expect(found).toEqual([]);
+  expect(matches).toEqual([]);
 });

@@ -47,9 +47,9 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     const again = await send('POST /v1/queues/mail/tasks', { tasks, request_id: 'r1' });
     expect(again.body).toEqual(enqueued.body);
     const claimed = await send('POST /v1/queues/mail/claim', { limit: 10, worker: 'w' });
-    const given = claimed.body.tasks.map((task: { id: string; payload: unknown }) => task);
-    expect(given.map(({ id }: { id: string }) => id)).toEqual(enqueued.body.ids);
-    expect(given[0].payload).toEqual(tasks[0]?.payload);
+    const claimedTasks = claimed.body.tasks.map((task: { id: string; payload: unknown }) => task);
+    expect(claimedTasks.map(({ id }: { id: string }) => id)).toEqual(enqueued.body.ids);
+    expect(claimedTasks[0].payload).toEqual(tasks[0]?.payload);
     const { lease } = claimed.body;
     const completed = await send(`POST /v1/leases/${lease}/complete`);
     expect(completed).toMatchObject({ status: 200, body: { completed: 3, refused: [] } });
@@ -111,12 +111,12 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     }
     const claimed = await send('POST /v1/queues/much/claim', { limit: 60 });
     expect(claimed.status).toBe(200);
-    const given = claimed.body.tasks as { payload: string }[];
-    expect(given.every((task) => task.payload === payload)).toBe(true);
+    const claimedTasks = claimed.body.tasks as { payload: string }[];
+    expect(claimedTasks.every((task) => task.payload === payload)).toBe(true);
     expect(claimed.text.length).toBeGreaterThan(4_000_000);
     expect(claimed.text.length).toBeLessThan(MAX_BYTES);
     const completed = await send(`POST /v1/leases/${claimed.body.lease}/complete`);
-    expect(completed.body).toMatchObject({ completed: given.length });
+    expect(completed.body).toMatchObject({ completed: claimedTasks.length });
   });
 
   test('without the database the answer is a 503 with Retry-After and no internal details', async () => {

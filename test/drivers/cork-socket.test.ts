@@ -21,7 +21,7 @@ beforeAll(async () => {
   proxy = createServer((socket) => {
     const server = connect(place);
     sockets.push(socket, server);
-    for (const one of [socket, server]) one.setNoDelay(true).on('error', () => {});
+    for (const endpoint of [socket, server]) endpoint.setNoDelay(true).on('error', () => {});
     socket.on('data', (bytes) => {
       writes.push(bytes);
       server.write(bytes);
@@ -44,11 +44,11 @@ afterAll(async () => {
 
 /** The types of the protocol messages in the bytes. Fails if the last message is incomplete. */
 function types(bytes: Buffer): string {
-  let found = '';
+  let letters = '';
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) {
-    found += String.fromCharCode(bytes[at] ?? 0);
+    letters += String.fromCharCode(bytes[at] ?? 0);
   }
-  return found;
+  return letters;
 }
 
 const headers = () => ({
@@ -91,26 +91,26 @@ function client(stream: object) {
 }
 
 test('data written while the stream is corked becomes one write, in order', () => {
-  const one = client({});
-  const { stream } = corkSocket(one.client).connection as unknown as {
+  const fake = client({});
+  const { stream } = corkSocket(fake.client).connection as unknown as {
     stream: { write(bytes: Buffer): boolean; cork(): void; uncork(): void };
   };
   stream.write(Buffer.from('before'));
   stream.cork();
   expect(stream.write(Buffer.from('a'))).toBe(true);
   stream.write(Buffer.from('b'));
-  expect(one.written).toEqual(['before']);
+  expect(fake.written).toEqual(['before']);
   stream.uncork();
   stream.write(Buffer.from('after'));
   stream.cork();
   stream.write(Buffer.from('c'));
   stream.uncork();
-  expect(one.written).toEqual(['before', 'ab', 'after', 'c']);
+  expect(fake.written).toEqual(['before', 'ab', 'after', 'c']);
 });
 
 test('a stream with its own cork() is not changed', () => {
   const cork = () => {};
-  const one = client({ cork });
-  const { write } = one.client.connection.stream;
-  expect(corkSocket(one.client).connection.stream).toMatchObject({ cork, write });
+  const fake = client({ cork });
+  const { write } = fake.client.connection.stream;
+  expect(corkSocket(fake.client).connection.stream).toMatchObject({ cork, write });
 });

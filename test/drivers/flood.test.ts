@@ -112,7 +112,9 @@ test('completions are answered while enqueues fill the pool, and enqueues over t
   await expect.poll(hung).toBe(5);
   for (const [n, verb] of ['complete', 'fail', 'release', 'extend'].entries()) {
     const ended = leases.slice(3 * n, 3 * n + 3);
-    const replies = await Promise.all(ended.map((one) => send(env, `/v1/leases/${one}/${verb}`)));
+    const replies = await Promise.all(
+      ended.map((lease) => send(env, `/v1/leases/${lease}/${verb}`)),
+    );
     expect(
       replies.map(({ status }) => status),
       verb,

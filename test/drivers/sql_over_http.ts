@@ -83,14 +83,15 @@ export async function sqlOverHttp(
 ): Promise<SqlResponse> {
   const text = await read(request);
   if (text === null) return refusal(413, `request is too large (max is ${MAX_BYTES} bytes)`);
-  const given = request.headers['neon-connection-string'];
-  if (typeof given !== 'string') return refusal(400, 'invalid header: neon-connection-string');
+  const connectionString = request.headers['neon-connection-string'];
+  if (typeof connectionString !== 'string')
+    return refusal(400, 'invalid header: neon-connection-string');
   const { 'neon-raw-text-output': raw, 'neon-array-mode': array } = request.headers;
   if (raw !== 'true' || array !== 'true') return refusal(500, 'the bridge knows raw arrays only');
   const { query, params = [] } = JSON.parse(text);
   if (typeof query !== 'string') return refusal(400, 'could not parse the HTTP request body');
   onQuery({ text: query, bytes: Buffer.byteLength(text) });
-  const url = new URL(given);
+  const url = new URL(connectionString);
   const client = new pg.Client({
     ...place,
     user: decodeURIComponent(url.username),

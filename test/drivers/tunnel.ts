@@ -61,7 +61,7 @@ async function open(place: Place, user: string, database: string, password: stri
 
 /**
  * Asks for the password in clear text, as Neon's proxy does (the driver sends it before it is asked), and logs in with
- * it. Then it passes all bytes on in both directions, and calls `asked` with each statement.
+ * it. Then it passes all bytes on in both directions, and calls `onQuery` with each statement.
  */
 export function tunnel(socket: WebSocket, place: Place, onQuery: (text: string) => void): void {
   let settings: Record<string, string> = {};

@@ -20,8 +20,8 @@ let silent = 0;
 async function answered(target: string, body: { Entries: { ReceiptHandle: string }[] }) {
   if (target === 'AmazonSQS.ReceiveMessage') {
     if (silent-- > 0) return null;
-    const given = messages.slice(0, 10);
-    return given.map((one) => ({ ...one, ReceiptHandle: `receipt ${one.MessageId}` }));
+    const batch = messages.slice(0, 10);
+    return batch.map((message) => ({ ...message, ReceiptHandle: `receipt ${message.MessageId}` }));
   }
   if (losing-- > 0) return null;
   const gone = body.Entries.map(({ ReceiptHandle }) => ReceiptHandle.slice('receipt '.length));
@@ -38,10 +38,10 @@ beforeAll(async () => {
     const target = `${request.headers['x-amz-target']}`;
     const signed = /^AWS4-HMAC-SHA256 Credential=AKID\/\d{8}\/eu-central-1\/sqs\/aws4_request, /;
     if (!signed.test(`${request.headers.authorization}`)) return response.writeHead(403).end();
-    const found = await answered(target, JSON.parse(text));
-    if (!found) return response.destroy();
+    const received = await answered(target, JSON.parse(text));
+    if (!received) return response.destroy();
     response.setHeader('content-type', 'application/x-amz-json-1.0');
-    response.end(JSON.stringify(found.length > 0 ? { Messages: found } : {}));
+    response.end(JSON.stringify(received.length > 0 ? { Messages: received } : {}));
   });
   await new Promise<void>((resolve) => sqs.listen(0, '127.0.0.1', resolve));
   url = `http://127.0.0.1:${(sqs.address() as AddressInfo).port}`;

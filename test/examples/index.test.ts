@@ -5,7 +5,7 @@ import { checkout } from '../../scripts/stack/paths.ts';
 
 const folder = join(checkout, 'examples');
 const folders = readdirSync(folder, { withFileTypes: true })
-  .filter((one) => one.isDirectory())
+  .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
 
 test.each(folders)('the example %s is in the list, and has a test', (name) => {

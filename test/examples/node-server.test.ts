@@ -57,7 +57,7 @@ function statusOfNew(path: string, body: string): Promise<number | undefined> {
 test('a task is enqueued, claimed and completed through plain Node', async () => {
   const id = await tock.enqueue('mail', { to: 'ann' });
   const lease = await tock.claim('mail', { worker: 'w', wait_seconds: 5 });
-  expect(lease?.tasks.map((one) => [one.id, one.payload])).toEqual([[id, { to: 'ann' }]]);
+  expect(lease?.tasks.map((task) => [task.id, task.payload])).toEqual([[id, { to: 'ann' }]]);
   await lease?.complete([{ id, result: 'sent' }]);
   expect(await tock.task(id)).toMatchObject({ state: 'done', result: 'sent' });
 });

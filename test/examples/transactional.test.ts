@@ -39,8 +39,8 @@ function as(url: string): string {
 }
 
 function psql(url: string, file: string, values: Record<string, string> = {}) {
-  const given = Object.entries(values).flatMap(([name, value]) => ['-v', `${name}=${value}`]);
-  return startProcess(['psql', '-X', '-q', ...given, '-f', file, url], folder, {}).ended;
+  const assignments = Object.entries(values).flatMap(([name, value]) => ['-v', `${name}=${value}`]);
+  return startProcess(['psql', '-X', '-q', ...assignments, '-f', file, url], folder, {}).ended;
 }
 
 type Place = (

@@ -56,7 +56,7 @@ afterAll(async () => {
 
 test('a Worker writes an invoice for each order, once', async () => {
   const order = (order_id: number, currency: string) => ({ order_id, cents: 201, currency });
-  const [one, other, again, none, busy, wrong] = (await tock.enqueueMany('invoices', [
+  const [first, other, again, none, busy, wrong] = (await tock.enqueueMany('invoices', [
     { payload: order(1, 'usd') },
     { payload: order(2, 'usd') },
     // This order is the same as the first one.
@@ -66,7 +66,7 @@ test('a Worker writes an invoice for each order, once', async () => {
     { payload: { ...order(5, 'usd'), cents: 0 } },
   ])) as [string, string, string, string, string, string];
   const ended = async (id: string) => await tock.task(id, { wait_seconds: 10 });
-  expect(await ended(one)).toMatchObject({ state: 'done', attempt: 1 });
+  expect(await ended(first)).toMatchObject({ state: 'done', attempt: 1 });
   expect(await ended(other)).toMatchObject({ state: 'done', attempt: 1 });
   expect(await ended(again)).toMatchObject({ state: 'done', attempt: 1 });
   expect(await ended(none)).toMatchObject({

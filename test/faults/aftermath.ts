@@ -19,12 +19,12 @@ export async function reachedPosition(client: pg.Client): Promise<number> {
 
 /** The guard's findings so far, without that of the first server. */
 export async function guardFindings(client: pg.Client): Promise<string[]> {
-  const found = await rows<{ found: string }>(
+  const findings = await rows<{ found: string }>(
     client,
     `select detail ->> 'found' as found from tock.reports
      where kind = 'guard' and detail ->> 'found' <> 'new' order by reported_at`,
   );
-  return found.map((row) => row.found);
+  return findings.map((row) => row.found);
 }
 
 /** Waits until the load has completed so many more tasks. */
@@ -35,7 +35,7 @@ export async function completeMore(ledger: Ledger, count: number): Promise<void>
 
 /**
  * Checks a database that continues from an earlier state of another: under load from its first moment, and until
- * every task has ended. `told` has all that the other acknowledged, and `kept` the part that must still exist.
+ * every task has ended. `ledger` has all that the other acknowledged, and `kept` the part that must still exist.
  * `storedBefore` is the newest position of the earlier state, if something has been written since. Returns what
  * was acknowledged since.
  */

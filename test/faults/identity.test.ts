@@ -15,7 +15,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 /** Records another server as the last one, as an administrator may do after a restore. */
 async function sayRestored(): Promise<void> {

@@ -67,10 +67,10 @@ function some<T>(all: T[]): T[] {
 
 /** Checks that no id of the ledger names another task. Returns the ids that exist. */
 export async function expectOwnIds(client: pg.Client, ledger: Ledger): Promise<Set<string>> {
-  const found = await numbersOf(client, ledger.accepted.keys());
-  const strangers = found.filter(({ id, n }) => ledger.accepted.get(id) !== n);
+  const stored = await numbersOf(client, ledger.accepted.keys());
+  const strangers = stored.filter(({ id, n }) => ledger.accepted.get(id) !== n);
   expect(strangers.slice(0, 3)).toEqual([]);
-  const known = new Set(found.map(({ id }) => id));
+  const known = new Set(stored.map(({ id }) => id));
   const lost = [...ledger.accepted.keys()].filter((id) => !known.has(id));
   for (const id of some(lost)) expect(await task(client, id)).toBeUndefined();
   return known;
@@ -90,7 +90,7 @@ export async function newestStored(client: pg.Client): Promise<number> {
 
 /** Expects no row between two positions, because ids of that range were given out before. */
 export async function expectNothingBetween(client: pg.Client, above: number, upTo: number) {
-  const found = await rows(
+  const between = await rows(
     client,
     `select 'run' as what, position from tock.runs where position > $1 and position <= $2
      union all select 'waiting', position from tock.waiting where position > $1 and position <= $2
@@ -99,7 +99,7 @@ export async function expectNothingBetween(client: pg.Client, above: number, upT
        where next_id >> 20 > $1 and next_id >> 20 <= $2 limit 3`,
     [above, upTo],
   );
-  expect(found).toEqual([]);
+  expect(between).toEqual([]);
 }
 
 /** Reaps all leases, makes all waiting tasks due and completes everything. Returns the completed ids. */

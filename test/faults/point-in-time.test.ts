@@ -74,7 +74,7 @@ beforeAll(async () => {
 
 afterAll(() => all.close());
 
-const given = async (on: pg.Client, queue: string) =>
+const claimIds = async (on: pg.Client, queue: string) =>
   (await claim(on, queue, { limit: 100 })).map((run) => run.id);
 
 test('claims of a queue with pause_after_restore return no runs after a restore until it is resumed', async () => {
@@ -84,16 +84,16 @@ test('claims of a queue with pause_after_restore return no runs after a restore 
   await undone.query('begin');
   await enqueue(undone, 'careful', numberedTasks(1));
   await undone.query('rollback');
-  expect(await given(on, 'careful')).toEqual([]);
+  expect(await claimIds(on, 'careful')).toEqual([]);
   expect(await value(on, "select (tock.claim_state('{careful}')).state")).toBe('paused');
 
   for (const maintenance_jobs of ['tick()', "run_maintenance('guard')"])
     await on.query(`select tock.${maintenance_jobs}`);
   careful.push(...(await enqueue(on, 'careful', numberedTasks(2))));
-  expect(await given(on, 'careful')).toEqual([]);
+  expect(await claimIds(on, 'careful')).toEqual([]);
   await on.query(`select tock.put_queue('made-since', '{"pause_after_restore": true}')`);
   const since = await enqueue(on, 'made-since', numberedTasks(1));
-  expect(await given(on, 'made-since')).toEqual(since);
+  expect(await claimIds(on, 'made-since')).toEqual(since);
 
   await on.query(`select tock.put_queue('careful', '{"paused": false}')`);
   const runs = await claim(on, 'careful', { limit: 3 });
@@ -101,7 +101,7 @@ test('claims of a queue with pause_after_restore return no runs after a restore 
   await restored.kill9();
   await restored.start();
   const after = await restored.connect();
-  const rest = await given(after, 'careful');
+  const rest = await claimIds(after, 'careful');
   expect([...runs.map((run) => run.id), ...rest].sort()).toEqual([...careful].sort());
   // The restore is reported once, although the first call that detected it was rolled back.
   expect(await guardFindings(after)).toEqual(['restored']);
@@ -118,7 +118,7 @@ test('the cluster that was restored elsewhere shows no finding', async () => {
   const newest = await newestStored(client);
   const [id] = await enqueue(client, 'load', numberedTasks(1));
   expect(positionOf(id as string)).toBeLessThan(newest + 100);
-  expect(await given(client, 'careful')).toHaveLength(5);
+  expect(await claimIds(client, 'careful')).toHaveLength(5);
   expect(await guardFindings(client)).toEqual([]);
   await finishAll(client, 'load');
   await expectDone(client, ledger.accepted.keys());
@@ -136,14 +136,14 @@ test('a branch of Neon is another server, although system and timeline are the s
   // The first call detects the branch and stays open. Other calls do not wait for it.
   const first = await restored.connect();
   await first.query('begin');
-  expect(await given(first, 'branched')).toEqual([]);
+  expect(await claimIds(first, 'branched')).toEqual([]);
   const on = await restored.connect();
   ids.push(...(await enqueue(on, 'branched', numberedTasks(2))));
   expect(positionOf(ids[2] as string)).toBeGreaterThan(newest + 2 ** 20);
-  expect(await given(on, 'branched')).toEqual([]);
+  expect(await claimIds(on, 'branched')).toEqual([]);
   await first.query('rollback');
   await on.query('select tock.tick()');
-  expect(await given(on, 'branched')).toEqual([]);
+  expect(await claimIds(on, 'branched')).toEqual([]);
   await on.query(`select tock.put_queue('branched', '{"paused": false}')`);
-  expect((await given(on, 'branched')).sort()).toEqual(ids.sort());
+  expect((await claimIds(on, 'branched')).sort()).toEqual(ids.sort());
 });

@@ -16,7 +16,7 @@ export type PositionSource = {
   name: string;
   /** Prepares the call before the sequence is set back. The call gets what this returns. */
   before?: (on: pg.Client) => Promise<string>;
-  call: (on: pg.Client, given: string) => Promise<unknown>;
+  call: (on: pg.Client, prepared: string) => Promise<unknown>;
 };
 
 const claimed = async (on: pg.Client) => {

@@ -61,11 +61,11 @@ async function emptied(database: string): Promise<pg.Client> {
 async function expectMended(database: string): Promise<number> {
   const client = await target.connect(target.url(database));
   const stored = await newestStored(client);
-  const found = await rows<{ finding: string; hint: string }>(
+  const findings = await rows<{ finding: string; hint: string }>(
     client,
     'select * from tock.doctor()',
   );
-  expect(found.map(({ finding }) => finding).join()).toMatch(/sequence/);
+  expect(findings.map(({ finding }) => finding).join()).toMatch(/sequence/);
   const first = await enqueue(client, 'load', numberedTasks(1)).catch((error) => error);
   if (!Array.isArray(first)) expect(first).toMatchObject({ code: 'TK503' });
   await expectInvariants(client);

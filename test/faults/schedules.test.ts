@@ -60,24 +60,27 @@ test('after a stop of twenty fires ticks alone catch up by the missed rules, and
   await cluster.stop();
   await cluster.start();
   const clients = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8].map(() => cluster.connect()));
-  const [one] = clients as [pg.Client];
-  expect(await value<Date>(one, 'select tock.next_wake_at()')).toEqual(wake);
+  const [first] = clients as [pg.Client];
+  expect(await value<Date>(first, 'select tock.next_wake_at()')).toEqual(wake);
   // Moves the history and the next fires back by twenty hours.
-  await one.query(
+  await first.query(
     "update tock.schedule_history set fire_at = fire_at - interval '20 hours', due_at = due_at - interval '20 hours'",
   );
-  for (const name of names) await backdateSchedule(one, name, 20 * 3600);
+  for (const name of names) await backdateSchedule(first, name, 20 * 3600);
   await Promise.all(clients.map((each) => each.query('select tock.tick()')));
-  await one.query('select tock.tick()');
+  await first.query('select tock.tick()');
 
   for (const name of names) {
-    const all = await scheduleHistory(one, name);
+    const all = await scheduleHistory(first, name);
     const since = (at: Date) => (Number(at) - Number(all[0]?.fire_at)) / 3_600_000;
-    const found = Map.groupBy(all, ({ outcome }) => outcome);
-    const at = [...found].map(([outcome, of]) => [outcome, of.map((fire) => since(fire.fire_at))]);
+    const byOutcome = Map.groupBy(all, ({ outcome }) => outcome);
+    const at = [...byOutcome].map(([outcome, of]) => [
+      outcome,
+      of.map((fire) => since(fire.fire_at)),
+    ]);
     expect(Object.fromEntries(at), name).toEqual(wanted[name]);
     const tasks = all.filter(({ task_id }) => task_id !== null);
-    expect(await queuedTasks(one, name), name).toHaveLength(tasks.length);
+    expect(await queuedTasks(first, name), name).toHaveLength(tasks.length);
   }
-  await expectInvariants(one);
+  await expectInvariants(first);
 });

@@ -39,7 +39,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const setBack = (to: number) => client.query("select setval('tock.positions', $1)", [to]);
 
@@ -64,8 +64,8 @@ async function tried<T>(call: Promise<T>): Promise<T | undefined> {
 }
 
 async function doctor(): Promise<string> {
-  const found = await rows<Record<string, string>>(client, 'select * from tock.doctor()');
-  return found.map((row) => Object.values(row).join(' ')).join('\n');
+  const findings = await rows<Record<string, string>>(client, 'select * from tock.doctor()');
+  return findings.map((row) => Object.values(row).join(' ')).join('\n');
 }
 
 /** Every stored position, with its kind. */
@@ -80,10 +80,10 @@ const taken = async () =>
   ).map(({ id }) => id);
 
 /** Expects calls to succeed after the guard has run, and all their tasks to end. */
-async function expectMended(found: string | null = 'behind'): Promise<void> {
+async function expectMended(finding: string | null = 'behind'): Promise<void> {
   const stored = await newestStored(client);
   await client.query("select tock.run_maintenance('guard')");
-  if (found) expect(await guardFindings(client)).toContain(found);
+  if (finding) expect(await guardFindings(client)).toContain(finding);
   expect(await reachedPosition(client)).toBeGreaterThanOrEqual(stored);
   for (const queue of ['door', 'other', 'new']) {
     const ids = await enqueue(client, queue, numberedTasks(3));
@@ -97,11 +97,11 @@ test.each(positionSources)(
   'with the sequence set back, $name is refused or comes after a jump',
   async (door) => {
     await history();
-    const given = (await door.before?.(client)) ?? '';
+    const prepared = (await door.before?.(client)) ?? '';
     const before = new Set(await taken());
     const stored = await newestStored(client);
     await setBack(1);
-    const gave = await tried(door.call(client, given));
+    const gave = await tried(door.call(client, prepared));
     await expectInvariants(client);
     const now = await taken();
     expect(now).toHaveLength(new Set(now).size);
@@ -109,7 +109,7 @@ test.each(positionSources)(
     const again = now.filter((id) => !before.has(id) && Number(id.split(' ')[1]) <= stored);
     expect(again.filter((id) => id.startsWith('waiting'))).toEqual([]);
     await expectMended();
-    if (gave === undefined) await door.call(client, given);
+    if (gave === undefined) await door.call(client, prepared);
     await expectInvariants(client);
   },
 );
@@ -206,11 +206,11 @@ test('a sequence set back and caught up within a call gives no task the id of an
   );
   await setBack(first - 1);
   const pid = await pidOf(writer);
-  const given = tried(enqueue(writer, 'door', numberedTasks(2, 2, { delay_seconds: 60 })));
+  const outcome = tried(enqueue(writer, 'door', numberedTasks(2, 2, { delay_seconds: 60 })));
   await waitUntilBlocked(client, pid);
   await setBack(first + 1000);
   await holder.query('rollback');
-  expect(await given).toBeUndefined();
+  expect(await outcome).toBeUndefined();
   await finishAll(client, 'door');
   await finishAll(client, 'other');
   await expectDone(client, ids);

@@ -32,8 +32,8 @@ async function standbyOf(of: ClusterMember, slot: string): Promise<ClusterMember
 async function takeOver(standby: ClusterMember, kept: Ledger): Promise<void> {
   primary = standby;
   const since = await expectGoesOn(() => standby.connect(), ledger, kept);
-  const found = await guardFindings(await standby.connect());
-  expect(found).toEqual(Array(++changes).fill('restored'));
+  const findings = await guardFindings(await standby.connect());
+  expect(findings).toEqual(Array(++changes).fill('restored'));
   for (const [id, n] of since.accepted) ledger.accepted.set(id, n);
   ledger.newest = Math.max(ledger.newest, since.newest);
 }

@@ -9,8 +9,8 @@ const seed = Number(process.env.TOCK_TORTURE_SEED ?? 1);
 async function ran(options: Omit<Options, 'print' | 'seed'>) {
   const output: string[] = [];
   const differences = await run({ seed, print: (line) => output.push(line), ...options });
-  const found = differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`);
-  return { text: output.join('\n'), found: found.join('\n'), differences };
+  const texts = differences.map(({ kind, detail }) => `${kind}: ${detail.slice(0, 300)}`);
+  return { text: output.join('\n'), found: texts.join('\n'), differences };
 }
 
 // A short `npm run torture`: every kind of fault once, and every task accounted for.
@@ -21,8 +21,8 @@ test.each([
   '%s, with killed processes, broken connections and held locks, loses and doubles no task',
   { timeout },
   async (_, driver) => {
-    const { text, found } = await ran({ driver, seconds: 6 });
-    expect(found).toBe('');
+    const { text, found: problems } = await ran({ driver, seconds: 6 });
+    expect(problems).toBe('');
     // The run itself reports a kind of fault that had no effect, so two lines are enough here.
     expect(text).toContain('fault kill -9 of server');
     expect(text).toContain('complete: 200');
@@ -33,8 +33,8 @@ test.each([
 test('a while in SQL without kills, while segments end, loses and doubles no task', {
   timeout,
 }, async () => {
-  const { text, found } = await ran({ driver: 'sql', seconds: 6, soak: 6 });
-  expect(found).toBe('');
+  const { text, found: problems } = await ran({ driver: 'sql', seconds: 6, soak: 6 });
+  expect(problems).toBe('');
   expect(text).toContain('fault segment ended');
 });
 
@@ -53,7 +53,7 @@ test('each fault that is planted in a driver is found', { timeout }, async () =>
     plants: plantNames,
   });
   for (const [plant, kind] of Object.entries(kinds)) {
-    const found = differences.some((one) => kind.test(one.kind));
-    expect(found, `${plant}\n${text}`).toBe(true);
+    const isReported = differences.some((difference) => kind.test(difference.kind));
+    expect(isReported, `${plant}\n${text}`).toBe(true);
   }
 });

@@ -46,13 +46,18 @@ type Document = any;
 export const instant =
   '^\\d{4,6}-[01]\\d-[0-3]\\dT[0-2]\\d:[0-5]\\d:[0-5]\\d(\\.\\d+)?(Z|[+-]\\d\\d:\\d\\d)$';
 
+/** What a reference such as #/components/schemas/Task refers to; any other value as it is. */
+function resolved(value: Document, document: Document): Document {
+  if (typeof value.$ref !== 'string') return value;
+  const steps = value.$ref.split('/').slice(1);
+  return steps.reduce((part: Document, step: string) => part[step], document);
+}
+
 /** A schema without references. Instants have a pattern, because PostgreSQL writes them with an offset. */
 function inlined(schema: Document, document: Document): Document {
-  if (Array.isArray(schema)) return schema.map((one) => inlined(one, document));
+  if (Array.isArray(schema)) return schema.map((item) => inlined(item, document));
   if (typeof schema !== 'object' || schema === null) return schema;
-  if (typeof schema.$ref === 'string') {
-    return inlined(document.components.schemas[schema.$ref.split('/').at(-1)], document);
-  }
+  if (typeof schema.$ref === 'string') return inlined(resolved(schema, document), document);
   const { format, ...rest } = schema;
   const entries = Object.entries(rest).map(([name, part]) => [name, inlined(part, document)]);
   const shaped = typeof format === 'string' && format !== 'date-time' ? { format } : {};
@@ -74,7 +79,8 @@ function judgeOf(schema: Document): Judge {
 function judges(responses: any, document: Document): Map<string, Judge> {
   return new Map(
     // biome-ignore lint/suspicious/noExplicitAny: as above
-    Object.entries(responses).map(([status, { content }]: [string, any]) => {
+    Object.entries(responses).map(([status, response]: [string, any]) => {
+      const { content } = resolved(response, document);
       const [{ schema }] = Object.values(content) as [{ schema: Schema }];
       return [status, judgeOf(inlined(schema, document))];
     }),

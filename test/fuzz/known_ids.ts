@@ -34,7 +34,7 @@ export async function collectKnownIds(owner: pg.Client, key: string): Promise<Kn
   }
 
   function learn(value: unknown, name = ''): void {
-    if (Array.isArray(value)) for (const one of value) learn(one, name.replace(/s$/, ''));
+    if (Array.isArray(value)) for (const item of value) learn(item, name.replace(/s$/, ''));
     else if (typeof value === 'object' && value !== null) {
       for (const [field, part] of Object.entries(value)) learn(part, field);
     } else if (typeof value === 'string' && name in sources) keep(name, value);

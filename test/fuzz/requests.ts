@@ -18,11 +18,13 @@ export type Plan = {
   raw?: string | Uint8Array;
 };
 
-const isIn = (where: string) => (one: Parameter) => one.in === where;
+const isIn = (where: string) => (parameter: Parameter) => parameter.in === where;
 
 function some(parameters: Parameter[]): fc.Arbitrary<Record<string, unknown>> {
   const properties = Object.fromEntries(parameters.map(({ name, schema }) => [name, schema]));
-  const required = parameters.filter((one) => one.required).map((one) => one.name);
+  const required = parameters
+    .filter((parameter) => parameter.required)
+    .map((parameter) => parameter.name);
   return valuesOf({ type: 'object', properties, required }) as fc.Arbitrary<
     Record<string, unknown>
   >;
@@ -104,13 +106,13 @@ function spoil(plan: Plan, operation: Operation, { where, how, at, wrong, odd }:
   }
   if (where === 'query') {
     const [names, extra] = [
-      operation.parameters.filter(isIn('query')).map((one) => one.name),
+      operation.parameters.filter(isIn('query')).map((parameter) => parameter.name),
       ['extra', '__proto__', odd],
     ];
     const name = [...names, ...names, ...extra][at % (2 * names.length + 3)] as string;
     return {
       ...plan,
-      query: [...plan.query.filter(([given]) => at % 3 === 0 || given !== name), [name, odd]],
+      query: [...plan.query.filter(([key]) => at % 3 === 0 || key !== name), [name, odd]],
     };
   }
   if (where === 'header' || operation.body === null) {

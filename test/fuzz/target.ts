@@ -89,11 +89,11 @@ export async function target(way?: (tock: Service) => Promise<Connect>): Promise
   const digest = async () => (await tock.owner.query(digestText)).rows[0].digest;
 
   async function pathOf({ path, params, query }: Plan): Promise<string> {
-    const given = (await filled(params)) as Record<string, string>;
-    const whole = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(given[name] ?? ''));
+    const values = (await filled(params)) as Record<string, string>;
+    const whole = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values[name] ?? ''));
     const pairs = (await Promise.all(query.map(filled))) as [string, unknown][];
     const parameters = pairs.map((pair) =>
-      pair.map((one) => encodeURIComponent(String(one))).join('='),
+      pair.map((part) => encodeURIComponent(String(part))).join('='),
     );
     return parameters.length === 0 ? whole : `${whole}?${parameters.join('&')}`;
   }

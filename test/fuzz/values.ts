@@ -38,7 +38,9 @@ function someText(min: number, max: number): fc.Arbitrary<string> {
   return fc.oneof(
     {
       weight: 3,
-      arbitrary: unit.chain((one) => fc.string({ unit: one, maxLength: 12 })).map(fitted),
+      arbitrary: unit
+        .chain((character) => fc.string({ unit: character, maxLength: 12 }))
+        .map(fitted),
     },
     { weight: 3, arbitrary: fc.constantFrom(...injections).map(fitted) },
     {
@@ -118,7 +120,8 @@ function text(schema: Schema, name: string): fc.Arbitrary<unknown> {
 function number(schema: Schema, whole: boolean): fc.Arbitrary<unknown> {
   const { minimum: min = 0, maximum: max = 2 ** 53 - 1 } = schema;
   const fits = numbers.filter(
-    (one) => Number(one) >= min && Number(one) <= max && (!whole || /^-?\d+$/.test(one)),
+    (candidate) =>
+      Number(candidate) >= min && Number(candidate) <= max && (!whole || /^-?\d+$/.test(candidate)),
   );
   return fc.oneof(
     fc.constantFrom(min, max, ...fits.map(written)),
@@ -197,7 +200,7 @@ function ofType(schema: Schema, type: string, name: string): fc.Arbitrary<unknow
 
 /** Generates values that a schema accepts; most of them are at a limit. */
 export function valuesOf(schema: Schema, name = ''): fc.Arbitrary<unknown> {
-  if (schema.anyOf) return fc.oneof(...schema.anyOf.map((one) => valuesOf(one, name)));
+  if (schema.anyOf) return fc.oneof(...schema.anyOf.map((variant) => valuesOf(variant, name)));
   if (schema.enum) return fc.constantFrom(...schema.enum);
   if (schema.type === undefined) return anyJson;
   const [first = 'null', ...others] = [schema.type].flat();

@@ -34,7 +34,9 @@ export function violationOf(sent: Sent, { operations, tock }: Target): string | 
     const wrong = ofRefusal(sent, tock.key);
     if (wrong) return wrong;
   }
-  const operation = operations.find((one) => one.name === plan.name && one.method === plan.method);
+  const operation = operations.find(
+    (candidate) => candidate.name === plan.name && candidate.method === plan.method,
+  );
   // A path with an additional part is another route, which the document does not describe.
   if (!operation || (plan.path !== operation.path && status < 400)) return null;
   return operation.judge(status, isJson(sent) ? JSON.parse(answer) : answer);

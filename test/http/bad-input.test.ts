@@ -5,7 +5,7 @@ serviceForRefusals();
 
 const deep = (levels: number) => `${'['.repeat(levels)}${']'.repeat(levels)}`;
 const first = (task: object): Send => ({ body: { tasks: [{ payload: 1 }, task] } });
-const one = (options: string): Send => raw(`{"payload": 1, ${options}}`);
+const taskWith = (options: string): Send => raw(`{"payload": 1, ${options}}`);
 
 testRefusals('POST /v1/queues/q/tasks', [
   ['nothing at all', 400, 'body', {}],
@@ -27,41 +27,41 @@ testRefusals('POST /v1/queues/q/tasks', [
   ['a million tasks that are none', 422, 'tasks', json({ tasks: Array(1_000_000).fill(0) })],
   ['tasks that are no list', 422, 'tasks', json({ tasks: {} })],
   ['a task that is no object', 422, 'tasks[0]', json({ tasks: ['x'] })],
-  ['a misspelt option', 422, 'prioritty', one('"prioritty": 1')],
+  ['a misspelt option', 422, 'prioritty', taskWith('"prioritty": 1')],
   ['a misspelt option in a batch', 422, 'tasks[1].prioritty', first({ prioritty: 1 })],
   ['an option beside tasks', 422, 'priority', json({ tasks: [], priority: 1 })],
-  ['__proto__ as an option', 422, '__proto__', one('"__proto__": {"priority": 1}')],
-  ['a negative delay', 422, 'delay_seconds', one('"delay_seconds": -1')],
+  ['__proto__ as an option', 422, '__proto__', taskWith('"__proto__": {"priority": 1}')],
+  ['a negative delay', 422, 'delay_seconds', taskWith('"delay_seconds": -1')],
   [
     'a delay of more than ten years',
     422,
     'tasks[1].delay_seconds',
     first({ delay_seconds: 3.2e8 }),
   ],
-  ['a delay in a string', 422, 'delay_seconds', one('"delay_seconds": "5"')],
-  ['an infinite delay', 422, 'delay_seconds', one('"delay_seconds": 1e400')],
-  ['a time without a zone', 422, 'run_at', one('"run_at": "2030-01-31T09:00:00"')],
-  ['a day that is none', 422, 'run_at', one('"run_at": "2030-02-30T09:00:00Z"')],
-  ['an absurd zone', 422, 'run_at', one('"run_at": "2030-01-01T00:00:00+99:99"')],
-  ['a year before 1970', 422, 'run_at', one('"run_at": "0001-01-01T00:00:00Z"')],
-  ['a time in words', 422, 'run_at', one('"run_at": "tomorrow"')],
+  ['a delay in a string', 422, 'delay_seconds', taskWith('"delay_seconds": "5"')],
+  ['an infinite delay', 422, 'delay_seconds', taskWith('"delay_seconds": 1e400')],
+  ['a time without a zone', 422, 'run_at', taskWith('"run_at": "2030-01-31T09:00:00"')],
+  ['a day that is none', 422, 'run_at', taskWith('"run_at": "2030-02-30T09:00:00Z"')],
+  ['an absurd zone', 422, 'run_at', taskWith('"run_at": "2030-01-01T00:00:00+99:99"')],
+  ['a year before 1970', 422, 'run_at', taskWith('"run_at": "0001-01-01T00:00:00Z"')],
+  ['a time in words', 422, 'run_at', taskWith('"run_at": "tomorrow"')],
   [
     'both delay and time',
     422,
     'delay_seconds',
-    one('"delay_seconds": 1, "run_at": "2030-01-31T09:00:00Z"'),
+    taskWith('"delay_seconds": 1, "run_at": "2030-01-31T09:00:00Z"'),
   ],
   ['priority 10', 422, 'tasks[1].priority', first({ priority: 10 })],
-  ['priority 4.5', 422, 'priority', one('"priority": 4.5')],
+  ['priority 4.5', 422, 'priority', taskWith('"priority": 4.5')],
   [
     'a priority that a double would round',
     422,
     'priority',
-    one('"priority": 4.99999999999999999999'),
+    taskWith('"priority": 4.99999999999999999999'),
   ],
-  ['an empty tenant', 422, 'tenant', one('"tenant": ""')],
+  ['an empty tenant', 422, 'tenant', taskWith('"tenant": ""')],
   ['a tenant of 201 characters', 422, 'tenant', json({ tenant: 'x'.repeat(201) })],
-  ['no attempts', 422, 'max_attempts', one('"max_attempts": 0')],
+  ['no attempts', 422, 'max_attempts', taskWith('"max_attempts": 0')],
   ['NUL in a payload', 422, 'tasks[1].payload.a[2]', first({ payload: { a: [1, 2, 'x\0'] } })],
   ['NUL in a key', 422, 'payload.a', json({ payload: { a: { 'x\0': 1 } } })],
   ['half of a surrogate pair', 422, 'payload', raw('{"payload": "\\ud83d"}')],
@@ -80,7 +80,7 @@ testRefusals('POST /v1/queues/q/tasks', [
     'headers',
     json({ headers: Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => [`h${n}`, n])) }),
   ],
-  ['an empty request id', 422, 'request_id', one('"request_id": ""')],
+  ['an empty request id', 422, 'request_id', taskWith('"request_id": ""')],
   ['a request id of 201 characters', 422, 'request_id', json({ request_id: 'x'.repeat(201) })],
   [
     'a long Idempotency-Key',
@@ -176,8 +176,8 @@ testRefusals('POST /v1/leases/42/complete', [['a lease that is no UUID', 422, 'l
 testRefusals('GET /v1/tasks/abc', [['an id that is none', 422, 'id', {}]]);
 testRefusals('GET /v1/tasks/0', [['id 0', 422, 'id', {}]]);
 testRefusals('GET /v1/tasks/9223372036854775808', [['an id of 2^63', 422, 'id', {}]]);
-for (const given of ['', '31', '-1', '1.5', '1e1', 'soon', '%00', '1&wait_seconds=2']) {
-  const route = `GET /v1/tasks/1?wait_seconds=${given}`;
+for (const text of ['', '31', '-1', '1.5', '1e1', 'soon', '%00', '1&wait_seconds=2']) {
+  const route = `GET /v1/tasks/1?wait_seconds=${text}`;
   testRefusals(route, [['a wait that is none, or twice', 422, 'wait_seconds', {}]]);
 }
 testRefusals('GET /v1/tasks/1?wait=1', [['an unknown option', 422, 'wait', {}]]);

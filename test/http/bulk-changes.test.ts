@@ -101,11 +101,11 @@ test('tenants cannot share the request id of a rerun', async () => {
   const keys = [mine, theirs].map(({ queue }) => tock.makeKey(['enqueue'], [queue]));
   const [first, second] = await Promise.all(keys);
   const body = { request_id: 'daily' };
-  const one = await post(`/v1/tasks/${mine.id}/rerun`, body, first);
-  const two = await post(`/v1/tasks/${theirs.id}/rerun`, body, second);
-  expect([one, two]).toMatchObject([{ status: 200 }, { status: 200 }]);
-  expect((await post(`/v1/tasks/${mine.id}/rerun`, body, first)).body).toEqual(one.body);
-  const other = await post(`/v1/tasks/${one.body.rerun_id}/rerun`, body, first);
+  const ownRerun = await post(`/v1/tasks/${mine.id}/rerun`, body, first);
+  const theirRerun = await post(`/v1/tasks/${theirs.id}/rerun`, body, second);
+  expect([ownRerun, theirRerun]).toMatchObject([{ status: 200 }, { status: 200 }]);
+  expect((await post(`/v1/tasks/${mine.id}/rerun`, body, first)).body).toEqual(ownRerun.body);
+  const other = await post(`/v1/tasks/${ownRerun.body.rerun_id}/rerun`, body, first);
   expect(other).toMatchObject({ status: 422, body: { field: 'request_id' } });
 });
 

@@ -42,12 +42,12 @@ test("a task that was moved to another queue is not reached by its earlier runs'
   expect(claimed.tasks).toMatchObject([{ id }]);
   await tock.send(`POST /v1/leases/${claimed.lease}/fail`, { body: { retry_in_seconds: 1000 } });
   await tock.send('POST /v1/tasks/move', { body: { ids: [id], queue: 'theirs' } });
-  for (const one of [id, run_id]) {
+  for (const anyId of [id, run_id]) {
     for (const [route, body] of [
-      [`GET /v1/tasks/${one}`, undefined],
-      [`PATCH /v1/tasks/${one}`, { priority: 0 }],
-      [`POST /v1/tasks/${one}/cancel`, {}],
-      [`DELETE /v1/tasks/${one}/payload`, undefined],
+      [`GET /v1/tasks/${anyId}`, undefined],
+      [`PATCH /v1/tasks/${anyId}`, { priority: 0 }],
+      [`POST /v1/tasks/${anyId}/cancel`, {}],
+      [`DELETE /v1/tasks/${anyId}/payload`, undefined],
     ] as const) {
       expect(await tock.send(route, { body, key: mine }), route).toMatchObject({ status: 403 });
     }

@@ -55,7 +55,7 @@ test('the worker of a running task learns of its cancel when it extends the leas
   expect(await extend()).toMatchObject({ runs: 2, cancel: [] });
   expect((await cancel(id)).body).toEqual({ id, state: 'running', changed: true });
   expect(await extend()).toMatchObject({ runs: 2, cancel: [id] });
-  const failures = ids.map((one) => ({ id: one, retry_in_seconds: 0 }));
+  const failures = ids.map((taskId) => ({ id: taskId, retry_in_seconds: 0 }));
   await tock.send(`POST /v1/leases/${lease}/fail`, { body: { failures } });
   const again = await claim();
   expect(again.tasks).toMatchObject([{ id: ids[1], attempt: 2 }]);
@@ -95,9 +95,9 @@ test('many tasks are cancelled in one call, and the answer omits unknown ids', a
   expect(status).toBe(200);
   const states = new Map(body.tasks.map((task: { id: string }) => [task.id, task]));
   expect(states.size).toBe(4);
-  const found = ids.map((id) => states.get(id) as { state: string; changed: boolean });
-  expect(found.map(({ state }) => state).sort()).toEqual(['cancelled', 'cancelled', 'running']);
-  expect(found.every(({ changed }) => changed)).toBe(true);
+  const answers = ids.map((id) => states.get(id) as { state: string; changed: boolean });
+  expect(answers.map(({ state }) => state).sort()).toEqual(['cancelled', 'cancelled', 'running']);
+  expect(answers.every(({ changed }) => changed)).toBe(true);
   expect(states.get(done)).toEqual({ id: done, state: 'done', changed: false });
 });
 

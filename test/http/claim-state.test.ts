@@ -67,8 +67,8 @@ test('a claim that only skipped cancelled runs has the state "passing"', async (
 test('a waiting claim continues while it skips cancelled runs', async () => {
   await behind('waited', 25_000);
   const from = tock.statements.length;
-  const found = await claim('waited', { wait_seconds: 20 });
-  expect(found).toMatchObject({ state: 'found', tasks: [{ payload: 'behind' }] });
+  const answer = await claim('waited', { wait_seconds: 20 });
+  expect(answer).toMatchObject({ state: 'found', tasks: [{ payload: 'behind' }] });
   const sent = tock.statements.slice(from);
   expect(sent.length).toBeGreaterThan(2);
   // The further polls say `p_again`, so that they do not count for the key's rate limit.

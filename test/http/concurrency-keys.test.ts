@@ -100,8 +100,8 @@ test('a task shows its options, and a taken unique key returns the task that has
   const { options } = (await tock.send(`GET /v1/tasks/${id}`)).body;
   expect(options).toEqual({ ...settings, expires_at: '2040-01-01T00:00:00+00:00' });
   expect(await add('asked', [{ unique_key: 'u' }])).toEqual([id]);
-  const one = { payload: 2, unique_key: 'u', on_conflict: 'replace' };
-  const again = await tock.send('POST /v1/queues/asked/tasks', { body: one });
+  const task = { payload: 2, unique_key: 'u', on_conflict: 'replace' };
+  const again = await tock.send('POST /v1/queues/asked/tasks', { body: task });
   expect(again).toMatchObject({ status: 201, body: { ids: [id] } });
   expect((await tock.send(`GET /v1/tasks/${id}`)).body.payload).toBe(2);
 });

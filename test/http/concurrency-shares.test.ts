@@ -53,7 +53,7 @@ test.each(kinds)(
     });
     try {
       await expect.poll(() => [held(), refused.length]).toEqual([most, 5]);
-      const others = await Promise.all(kinds.map((one) => call(other, one)));
+      const others = await Promise.all(kinds.map((otherKind) => call(other, otherKind)));
       expect(others.map(({ ok }) => ok)).toEqual(kinds.map(() => true));
       const again = await call(greedy, flooding);
       expect([held(), again.status]).toEqual([most, 503]);
@@ -83,10 +83,10 @@ test("a key whose polls use up their limit does not block another key's polls", 
     // Polls have a thirtieth of the slots, and at least one.
     await expect.poll(held).toBe(1);
     const before = tock.statementCount(other);
-    const found = poll(other, 'own');
+    const polled = poll(other, 'own');
     await expect.poll(() => tock.statementCount(other)).toBeGreaterThan(before);
     const task = await enqueue('own');
-    expect(await (await found).json()).toMatchObject({ state: 'found', tasks: [{ id: task }] });
+    expect(await (await polled).json()).toMatchObject({ state: 'found', tasks: [{ id: task }] });
     expect(held()).toBe(1);
   } finally {
     release();

@@ -32,7 +32,7 @@ test('tasks of one call run after their parents, and the last one gets all resul
   ]);
   const parents = `GET /v1/tasks/${ids[2]}/parents`;
   expect((await tock.send(parents)).body).toEqual({
-    parents: all.map((one, n) => ({ n: n + 1, ...one })),
+    parents: all.map((parent, n) => ({ n: n + 1, ...parent })),
   });
   expect((await tock.send(`${parents}?after=1&limit=5`)).body.parents).toMatchObject([{ n: 2 }]);
   expect((await tock.send(`GET /v1/tasks/${ids[0]}/parents`)).body).toEqual({ parents: [] });

@@ -18,8 +18,8 @@ test('the doctor reports a problem with a hint, and not any more once it is repa
   await tock.owner.query('alter sequence tock.positions cache 50');
   const { body } = await tock.send('GET /v1/doctor');
   expect(body.findings.length).toBeGreaterThan(before.length);
-  for (const found of body.findings) {
-    expect(found).toEqual({
+  for (const finding of body.findings) {
+    expect(finding).toEqual({
       finding: expect.any(String),
       severity: expect.any(String),
       detail: expect.any(String),

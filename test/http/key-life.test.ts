@@ -15,7 +15,7 @@ const make = async (options: object): Promise<{ key: string; prefix: string }> =
 const look = (key: string): Promise<Reply> => tock.send('GET /v1/queues/q', { key });
 const listed = async (prefix: string) =>
   (await tock.send('GET /v1/keys')).body.keys.find(
-    (one: { prefix: string }) => one.prefix === prefix,
+    (key: { prefix: string }) => key.prefix === prefix,
   );
 
 test('a key is created with all its limits, and listed with them', async () => {
@@ -27,8 +27,8 @@ test('a key is created with all its limits, and listed with them', async () => {
     rate_limit: 5,
     rate_seconds: 60,
   });
-  const one = await listed(prefix);
-  expect(one).toMatchObject({
+  const listedKey = await listed(prefix);
+  expect(listedKey).toMatchObject({
     queues: ['q'],
     tenants: ['acme'],
     rate_limit: 5,
@@ -38,7 +38,7 @@ test('a key is created with all its limits, and listed with them', async () => {
     uses: 0,
     replaces: null,
   });
-  expect(JSON.stringify(one)).not.toContain(key.slice(14));
+  expect(JSON.stringify(listedKey)).not.toContain(key.slice(14));
 });
 
 test.each([

@@ -118,7 +118,7 @@ test('extend counts the runs of each priority that has runs left', async () => {
 test('extend reports progress, and the task shows it', async () => {
   const tasks = [{ payload: 1 }, { payload: 2 }];
   const { body } = await tock.send('POST /v1/queues/told/tasks', { body: { tasks } });
-  const [one, two] = body.ids;
+  const [first, second] = body.ids;
   const claimed = await tock.send('POST /v1/queues/told/claim', { body: { limit: 2 } });
   const extend = async (progress: unknown) =>
     (await tock.send(`POST /v1/leases/${claimed.body.lease}/extend`, { body: { progress } })).body;
@@ -128,11 +128,11 @@ test('extend reports progress, and the task shows it', async () => {
     return [progress, note];
   };
   expect(await extend({ progress: 10 })).toMatchObject({ runs: 2, cancel: [], refused: [] });
-  expect(await shown(one)).toEqual([10, null]);
-  const progressReports = [one, '1'].map((id) => ({ id, progress: 12.5, note: 'a "note"' }));
+  expect(await shown(first)).toEqual([10, null]);
+  const progressReports = [first, '1'].map((id) => ({ id, progress: 12.5, note: 'a "note"' }));
   expect(await extend(progressReports)).toMatchObject({ refused: ['1'] });
-  expect(await shown(one)).toEqual([12.5, 'a "note"']);
-  expect(await shown(two)).toEqual([10, null]);
+  expect(await shown(first)).toEqual([12.5, 'a "note"']);
+  expect(await shown(second)).toEqual([10, null]);
   expect(await extend(null)).toMatchObject({ refused: [] });
   await tock.send(`POST /v1/leases/${claimed.body.lease}/complete`);
   expect(await extend({ progress: 99 })).toMatchObject({ status: 409 });

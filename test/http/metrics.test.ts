@@ -163,7 +163,7 @@ const read = (file: string) => readFileSync(join(folder, file), 'utf8');
 test('the metrics and labels that the dashboard and the alerts use exist', async () => {
   const families = await scrape();
   const known = new Set(
-    [...families.values()].flatMap((one) => one.samples.map(({ name }) => name)),
+    [...families.values()].flatMap((family) => family.samples.map(({ name }) => name)),
   );
   const dashboard = JSON.parse(read('tock-dashboard.json'));
   const queries = dashboard.panels.flatMap((panel: { targets?: { expr: string }[] }) =>
@@ -177,7 +177,7 @@ test('the metrics and labels that the dashboard and the alerts use exist', async
     (expr) => expr.match(/\btock_[a-z_]+/g) ?? [],
   );
   expect(named.filter((name) => !known.has(name))).toEqual([]);
-  const samples = [...families.values()].flatMap((one) => one.samples);
+  const samples = [...families.values()].flatMap((family) => family.samples);
   const labels = new Set(samples.flatMap((sample) => Object.keys(sample.labels)));
   const grouped = [...queries, ...rules.map(({ expr }) => expr)].flatMap((expr) =>
     [...expr.matchAll(/\b(?:by|on|without|ignoring) ?\(([^)]*)\)/g)].flatMap(([, list]) =>

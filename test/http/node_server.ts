@@ -31,9 +31,9 @@ export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServ
   const connection: Connect = (_env, use) =>
     open({ DATABASE_URL: url }, (query) =>
       use(async (text, values = []) => {
-        const one = slow;
-        if (one && values[0] === one.key && text.includes(one.words)) {
-          await new Promise<void>((resolve) => one.waiting.push(resolve));
+        const held = slow;
+        if (held && values[0] === held.key && text.includes(held.words)) {
+          await new Promise<void>((resolve) => held.waiting.push(resolve));
         }
         const rows = await query(text, values);
         statementCounts.set(values[0], (statementCounts.get(values[0]) ?? 0) + 1);
@@ -93,13 +93,13 @@ export async function startNodeServer(bindings: Bindings = {}): Promise<NodeServ
     },
     statementCount: (key) => statementCounts.get(key) ?? 0,
     hold(key, words) {
-      const one = { key, words, waiting: [] as (() => void)[] };
-      slow = one;
+      const held = { key, words, waiting: [] as (() => void)[] };
+      slow = held;
       return {
-        held: () => one.waiting.length,
+        held: () => held.waiting.length,
         release() {
           slow = null;
-          for (const go of one.waiting.splice(0)) go();
+          for (const go of held.waiting.splice(0)) go();
         },
       };
     },

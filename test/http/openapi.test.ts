@@ -3,6 +3,15 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { wireFile, wireTypes } from '../../scripts/wire_types.ts';
 import { type Service, service } from './service.ts';
 
+type Operation = {
+  operationId: string;
+  tags: string[];
+  summary: string;
+  description: string;
+  parameters?: { description: string }[];
+  responses: Record<string, { $ref?: string }>;
+};
+
 let tock: Service;
 beforeAll(async () => {
   tock = await service();
@@ -121,10 +130,35 @@ test('the document explains how a lease behaves', async () => {
     fail: paths['/v1/leases/{lease}/fail'].post,
     extend: paths['/v1/leases/{lease}/extend'].post,
   };
-  expect(fail.description).toMatch(/^error is optional: {} or an empty body fails all/);
-  expect(extend.summary).toContain('never shorten it');
+  expect(fail.description).toMatch(/^`error` is optional: {} or an empty body fails all/);
+  expect(extend.description).toContain('It never moves the deadline back');
   const { runs } = extend.responses[200].content['application/json'].schema.properties;
   expect(runs.description).toContain('including those that have ended since');
+});
+
+test('every operation has an id of its own, a tag, texts and the refusals of its key', async () => {
+  const { paths, tags, components } = (await tock.send('GET /openapi.json')).body;
+  const known = tags.map(({ name }: { name: string }) => name);
+  const ids = new Set<string>();
+  for (const [path, methods] of Object.entries(paths)) {
+    for (const [method, operation] of Object.entries(methods as Record<string, Operation>)) {
+      const name = `${method} ${path}`;
+      expect(operation.operationId, name).toMatch(/^[a-z][A-Za-z]+$/);
+      expect(ids, name).not.toContain(operation.operationId);
+      ids.add(operation.operationId);
+      expect(known, name).toContain(operation.tags[0]);
+      expect(operation.summary, name).toMatch(/^[A-Z].*[^.]$/);
+      for (const { description } of [operation, ...(operation.parameters ?? [])]) {
+        expect(description, name).toMatch(/^[\s\S]+[.]$/);
+      }
+      const statuses = Object.keys(operation.responses);
+      const wanted = path === '/v1/health' ? ['503'] : ['401', '422', '429', '503'];
+      expect(statuses, name).toEqual(expect.arrayContaining(wanted));
+      for (const { $ref } of Object.values(operation.responses)) {
+        if ($ref) expect(components.responses, name).toHaveProperty([$ref.split('/').at(-1) ?? '']);
+      }
+    }
+  }
 });
 
 test('the options of a task over HTTP are those that the database checks', async () => {
@@ -178,7 +212,8 @@ test('the document has the parameters of query strings with their limits', async
     name: 'wait_seconds',
     in: 'query',
     required: false,
-    schema: { type: 'integer', minimum: 0, maximum: 30 },
+    description: expect.stringContaining('Default: 0.'),
+    schema: expect.objectContaining({ type: 'integer', minimum: 0, maximum: 30 }),
   });
 });
 

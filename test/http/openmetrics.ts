@@ -26,10 +26,10 @@ function labelsOf(text: string): Record<string, string> {
   const labels: Record<string, string> = {};
   label.lastIndex = 0;
   while (label.lastIndex < text.length) {
-    const found = label.exec(text) ?? refuse('labels', text);
-    const [, name = '', value = ''] = found;
+    const match = label.exec(text) ?? refuse('labels', text);
+    const [, name = '', value = ''] = match;
     if (name in labels) refuse('a label twice', text);
-    labels[name] = value.replace(/\\["\\n]/g, (one) => escaped[one] as string);
+    labels[name] = value.replace(/\\["\\n]/g, (sequence) => escaped[sequence] as string);
   }
   return labels;
 }
@@ -50,7 +50,9 @@ function checkHistogram(family: Family): void {
       return le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le);
     });
     const rises = (of: number[], least: number) =>
-      of.every((one, at) => at === 0 || one - (of[at - 1] as number) > least || one === Infinity);
+      of.every(
+        (bound, at) => at === 0 || bound - (of[at - 1] as number) > least || bound === Infinity,
+      );
     if (!rises(bounds, 0) || bounds.at(-1) !== Infinity) refuse('bounds', group);
     if (
       !rises(

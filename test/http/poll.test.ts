@@ -13,7 +13,7 @@ afterEach(() => {
 const stateOf = (body: string) => body;
 const disconnected = new AbortController().signal;
 
-/** Gives these answers in order, then the last one repeatedly, each after `ms`. `asked` has the times of the polls. */
+/** Gives these answers in order, then the last one repeatedly, each after `ms`. `times` has the times of the polls. */
 function answers(states: string[], ms = 0) {
   const times: number[] = [];
   const once = async () => {

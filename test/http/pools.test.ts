@@ -11,8 +11,8 @@ const call = async (route: string, body?: object) => (await tock.send(route, { b
 
 test('a leader is elected, found, and replaced when it dies', async () => {
   const pool = '/v1/pools/shard-7';
-  for (const one of ['x/1', 'y', 'z']) {
-    const joined = await call(`PUT ${pool}/workers/${encodeURIComponent(one)}`, {
+  for (const workerName of ['x/1', 'y', 'z']) {
+    const joined = await call(`PUT ${pool}/workers/${encodeURIComponent(workerName)}`, {
       lease_seconds: 10,
     });
     expect(joined).toMatchObject({ state: 'free', task: null, fencing_token: null });

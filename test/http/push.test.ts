@@ -117,7 +117,7 @@ test('no secret is stored in the database, and only an admin sees it', async () 
   const { body } = await send('GET /v1/queues/kept/push-secret', null);
   const { rows } = await tock.owner.query('select q::text as row from tock.queues q');
   const kept = rows.map(({ row }) => row).join();
-  for (const one of [body.secret, master.TOCK_PUSH_SECRET]) expect(kept).not.toContain(one);
+  for (const secret of [body.secret, master.TOCK_PUSH_SECRET]) expect(kept).not.toContain(secret);
   const key = await tock.makeKey(['enqueue', 'claim', 'read']);
   const reply = await tock.send('GET /v1/queues/kept/push-secret', { key });
   expect([403, 503]).toContain(reply.status);
@@ -158,7 +158,8 @@ test("every form of claim returns a task's headers, and so does the task", async
   expect((await tock.send(`GET /v1/tasks/${body.ids[0]}`)).body.options).toEqual({ headers });
   const seen: unknown[] = [];
   // biome-ignore lint/suspicious/noExplicitAny: as it came
-  const note = (claimed: any[]) => seen.push(...claimed.map((one) => [one.payload, one.headers]));
+  const note = (claimed: any[]) =>
+    seen.push(...claimed.map((task) => [task.payload, task.headers]));
   note((await tock.send('POST /v1/queues/h/claim', { body: {} })).body.tasks);
   note((await tock.send('POST /v1/queues/h/claim', { body: {} })).body.tasks);
   const any = await tock.send('POST /v1/claim', { body: { queues: ['h', 'other'] } });

@@ -32,10 +32,10 @@ async function upload(piece: () => Uint8Array | Promise<Uint8Array>, headers: ob
   const body = new ReadableStream(
     {
       async pull(to) {
-        const one = await piece();
-        if (one.length === 0) return to.close();
-        bytes += one.length;
-        to.enqueue(one);
+        const chunk = await piece();
+        if (chunk.length === 0) return to.close();
+        bytes += chunk.length;
+        to.enqueue(chunk);
       },
       cancel,
     },
@@ -111,7 +111,7 @@ test('a body that ends early is a 400, and a body in pieces is read completely',
   expect(await upload(broken, key)).toMatchObject({ status: 400 });
   expect(connected).not.toHaveBeenCalled();
   const pieces = ['{"pay', 'load": "', 'é"}', ''].map((text) => new TextEncoder().encode(text));
-  const byByte = pieces.flatMap((one) => [...one]).map((one) => Uint8Array.of(one));
+  const byByte = pieces.flatMap((piece) => [...piece]).map((byte) => Uint8Array.of(byte));
   for (const of of [pieces, [...byByte, new Uint8Array()]]) {
     expect((await upload(() => of.shift() as Uint8Array, key)).status).toBe(201);
   }

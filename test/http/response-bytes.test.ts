@@ -107,9 +107,9 @@ test('the answer to an enqueue of one, many or no tasks is the same as with an o
   const bodies = [...tasks, `{"tasks": [${tasks}]}`, '{"tasks": []}'];
   for (const [n, body] of bodies.entries()) {
     const id = `r${n}`;
-    const given = JSON.stringify({ ...JSON.parse(body), request_id: id });
-    const after = await now('POST /v1/queues/in/tasks', given);
-    expect(after).toEqual({ status: 201, text: await old('enqueue', 'in', given, id) });
+    const withRequestId = JSON.stringify({ ...JSON.parse(body), request_id: id });
+    const after = await now('POST /v1/queues/in/tasks', withRequestId);
+    expect(after).toEqual({ status: 201, text: await old('enqueue', 'in', withRequestId, id) });
   }
   // Without a request id each call adds tasks, so the answers may differ only in the ids.
   const form = (text = '') => text.replaceAll(/\d+/g, '0');

@@ -66,15 +66,15 @@ test("GET /v1/key shows the key's rights, and never the key or its hash", async 
 });
 
 test('a search continues at its cursor, and an invalid filter is refused by name', async () => {
-  const found: string[] = [];
+  const listedIds: string[] = [];
   let cursor: string | null = null;
   do {
     const at: string = cursor ? `&cursor=${cursor}` : '';
     const { body } = await get(`/v1/tasks?queue=q&limit=2${at}`);
-    found.push(...idsOf(body));
+    listedIds.push(...idsOf(body));
     cursor = body.cursor;
   } while (cursor);
-  expect(found).toEqual([...ids, ...theirs].reverse());
+  expect(listedIds).toEqual([...ids, ...theirs].reverse());
   expect(JSON.stringify(await get('/v1/tasks'))).not.toContain('secret');
   expect(idsOf((await get('/v1/tasks?state=running&worker=w')).body)).toHaveLength(2);
   for (const [query, field] of [
@@ -178,7 +178,7 @@ test('leases, maintenance jobs and reasons for late tasks are listed, without to
     rows.map(({ name }) => name),
   );
   expect(
-    holders.maintenance_jobs.every((one: { late_seconds: unknown }) => one.late_seconds === null),
+    holders.maintenance_jobs.every((job: { late_seconds: unknown }) => job.late_seconds === null),
   ).toBe(true);
   expect(holders.jobs).toEqual([]);
   expect(holders.segments.map(({ state }: { state: string }) => state).at(-1)).toBe('in use');

@@ -51,8 +51,8 @@ export async function service(bindings: Bindings = {}): Promise<Service> {
     open({ DATABASE_URL: database.poolUrl ?? database.edgeUrl }, (query) =>
       use(async (text, values) => {
         statements.push({ text });
-        const found = await query(text, values);
-        if (lost === null || !text.includes(lost)) return found;
+        const result = await query(text, values);
+        if (lost === null || !text.includes(lost)) return result;
         lost = null;
         throw Object.assign(new Error('the connection broke'), { code: 'ECONNRESET' });
       }),

@@ -62,7 +62,7 @@ const large = async (key: string) => {
 };
 /** The different statuses, without 503 for a full limit and without lost answers. */
 const seen = (statuses: (number | null)[]) =>
-  new Set(statuses.filter((one) => one !== null && one !== 503));
+  new Set(statuses.filter((status) => status !== null && status !== 503));
 
 const each = Object.keys(forms) as (keyof typeof forms)[];
 

@@ -94,8 +94,8 @@ test('an enqueue repeated by its request id, in body or header, gives the same i
   expect(second.body).toEqual(first.body);
   expect(third.body).toEqual(first.body);
   const single = { body: { payload: 1 }, headers: { 'Idempotency-Key': 'single' } };
-  const one = await tock.send('POST /v1/queues/again/tasks', single);
-  expect((await tock.send('POST /v1/queues/again/tasks', single)).body).toEqual(one.body);
+  const answer = await tock.send('POST /v1/queues/again/tasks', single);
+  expect((await tock.send('POST /v1/queues/again/tasks', single)).body).toEqual(answer.body);
 });
 
 test('an unknown task is a 404', async () => {

@@ -63,8 +63,8 @@ test('a key for one tenant may enqueue only for that tenant', async () => {
   const batch = await put(acme, { tasks: [{}, { tenant: 'evil' }] });
   expect(batch).toMatchObject({ status: 403, body: { field: 'tasks[1].tenant' } });
   expect(await put(both, {})).toMatchObject({ status: 403, body: { field: 'tenant' } });
-  const one = idOf(await put(both, { tenant: 'umbrella' }));
-  expect(await task(one)).toMatchObject({ tenant: 'umbrella' });
+  const id = idOf(await put(both, { tenant: 'umbrella' }));
+  expect(await task(id)).toMatchObject({ tenant: 'umbrella' });
 });
 
 test("for every call another tenant's task looks like an unknown task", async () => {
@@ -146,7 +146,10 @@ test("a child of two tenants' parents lists only its own tenant's parents, and r
 test("lists and changes by filter concern only the key's tenant", async () => {
   for (const key of [acme, acme, evil]) await put(key, {}, 'list');
   const { body } = await as(acme, 'GET /v1/tasks?queue=list');
-  expect(body.tasks.map((one: { tenant: string }) => one.tenant)).toEqual(['acme', 'acme']);
+  expect(body.tasks.map((listedTask: { tenant: string }) => listedTask.tenant)).toEqual([
+    'acme',
+    'acme',
+  ]);
   expect(body.scanned).toBe(2);
   const named = await as(acme, 'GET /v1/tasks?queue=list&tenant=evil');
   expect(named).toMatchObject({ status: 403, body: { field: 'tenant' } });
@@ -204,9 +207,9 @@ test('tenants do not share request ids, unique keys and concurrency keys', async
 
 test("a tenant's name cannot be chosen so that its keys collide with another tenant's", async () => {
   const [odd, plain] = [await makeKey(['a/b']), await makeKey(['a'])];
-  const one = idOf(await put(odd, { unique_key: 'c' }));
-  expect(idOf(await put(plain, { unique_key: 'b/c' }))).not.toBe(one);
-  expect(idOf(await put(plain, { unique_key: 'tenant:a~1b/c' }))).not.toBe(one);
+  const id = idOf(await put(odd, { unique_key: 'c' }));
+  expect(idOf(await put(plain, { unique_key: 'b/c' }))).not.toBe(id);
+  expect(idOf(await put(plain, { unique_key: 'tenant:a~1b/c' }))).not.toBe(id);
 });
 
 test('tenants do not share the request ids of reruns', async () => {
@@ -264,11 +267,11 @@ test('a key for some tenants is refused by every route that concerns all tenants
   const routes = Object.entries(body.paths).flatMap(([path, methods]) =>
     Object.keys(methods as object).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  for (const route of routes.filter((one) => ![...own, ...open].includes(one))) {
+  for (const route of routes.filter((candidate) => ![...own, ...open].includes(candidate))) {
     const query = route === 'GET /v1/next-fires' ? '?cron=* * * * *' : '';
     const path = route.replace(/{\w+}/g, (name) => values[name] ?? 'q') + query;
-    const given = route.startsWith('GET') || route.startsWith('DELETE') ? undefined : {};
-    const refused = await as(acme, path, bodies[route] ?? given);
+    const defaultBody = route.startsWith('GET') || route.startsWith('DELETE') ? undefined : {};
+    const refused = await as(acme, path, bodies[route] ?? defaultBody);
     const why = refused.text;
     // A Worker without a secret for pushes refuses these routes first.
     if (/TOCK_PUSH_SECRET/.test(why)) continue;

@@ -23,11 +23,11 @@ async function kept(body: object, headers: Record<string, string> = all, env: Bi
   const init = { method: 'POST', headers: { ...own, ...headers }, body: JSON.stringify(body) };
   const answer = await app.request('/v1/queues/t/tasks', init, env);
   expect(answer.status).toBe(201);
-  const found: (object | null)[] = [];
+  const taskHeaders: (object | null)[] = [];
   for (;;) {
     const claimed = await tock.send('POST /v1/queues/t/claim', { body: { limit: 100 } });
-    if (!claimed.body.lease) return found;
-    found.push(...claimed.body.tasks.map((task: { headers: object | null }) => task.headers));
+    if (!claimed.body.lease) return taskHeaders;
+    taskHeaders.push(...claimed.body.tasks.map((task: { headers: object | null }) => task.headers));
     await tock.send(`POST /v1/leases/${claimed.body.lease}/complete`, { body: {} });
   }
 }
@@ -86,14 +86,16 @@ test("later attempts keep a task's trace, and spawned tasks begin without one", 
   const first = { authorization: own.authorization, ...later };
   const body = { pipeline: ['one', 'two'] };
   const sent = await tock.send('POST /v1/queues/one/tasks', { body, headers: first });
-  const one = await claim('one');
-  expect(one).toMatchObject({ id: sent.body.ids[0], headers: later });
+  const firstTask = await claim('one');
+  expect(firstTask).toMatchObject({ id: sent.body.ids[0], headers: later });
   const spawn = { queue: 'child', tasks: [{ payload: 1 }] };
-  await traced(`POST /v1/leases/${one.lease}/complete`, { results: [{ id: one.id, spawn }] });
+  await traced(`POST /v1/leases/${firstTask.lease}/complete`, {
+    results: [{ id: firstTask.id, spawn }],
+  });
   expect((await claim('child')).headers).toBeNull();
-  const two = await claim('two');
-  expect(two.headers).toEqual(later);
-  await traced(`POST /v1/leases/${two.lease}/fail`, { fatal: true, error: 'x' });
+  const secondTask = await claim('two');
+  expect(secondTask.headers).toEqual(later);
+  await traced(`POST /v1/leases/${secondTask.lease}/fail`, { fatal: true, error: 'x' });
   await traced('POST /v1/queues/two/redrive', {});
   const again = await claim('two');
   expect(again.headers).toEqual(later);
@@ -142,8 +144,8 @@ test.each([
   [`${traceparent}-more`, 'more than version 00 has'],
   [`01${traceparent.slice(2)}-${'x'.repeat(300)}`, 'without end'],
   [` ${traceparent}`, 'a space'],
-])('the traceparent "%s" is ignored: %s', (given) => {
-  expect(traceOf((name) => (name === 'traceparent' ? given : undefined), {})).toBeNull();
+])('the traceparent "%s" is ignored: %s', (header) => {
+  expect(traceOf((name) => (name === 'traceparent' ? header : undefined), {})).toBeNull();
 });
 
 test('a traceparent of a later version is kept unchanged', () => {
@@ -174,9 +176,9 @@ test.each([
   ['baggage', `a=${'x'.repeat(4095)}`, false],
   ['baggage', '', false],
 ])('%s %s is kept: %s', (name, value, good) => {
-  const given: Record<string, string> = { traceparent, [name]: value };
-  const trace = traceOf((one) => given[one], {});
-  expect(trace).toEqual(good ? given : { traceparent });
+  const headers: Record<string, string> = { traceparent, [name]: value };
+  const trace = traceOf((header) => headers[header], {});
+  expect(trace).toEqual(good ? headers : { traceparent });
 });
 
 test.each([
@@ -186,7 +188,7 @@ test.each([
   ['baggage', `a=${' '.repeat(4000)}"`],
   ['baggage', `a=1${',b = 1 ; c = 2 '.repeat(20_000)}"`],
 ])('a malicious %s is checked in linear time', (name, value) => {
-  const given: Record<string, string> = { traceparent, [name]: value };
-  const read = () => traceOf((one) => given[one], {});
+  const headers: Record<string, string> = { traceparent, [name]: value };
+  const read = () => traceOf((header) => headers[header], {});
   expect(runInNewContext('read()', { read }, { timeout: 10_000 })).toEqual({ traceparent });
 });

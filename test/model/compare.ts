@@ -110,7 +110,7 @@ export async function expectConsistent({ client }: ModelDatabase): Promise<void>
 export async function settings({ client }: ModelDatabase, queues: string[]): Promise<void> {
   const backoff = { backoff_kind: 'fixed', backoff_base_seconds: 3600, backoff_jitter: 0 };
   for (const queue of queues) {
-    const given = { ...policyOf(queue), ...backoff, lease_seconds: 3600 };
-    await value(client, 'select tock.put_queue($1, $2)', [queue, JSON.stringify(given)]);
+    const policy = { ...policyOf(queue), ...backoff, lease_seconds: 3600 };
+    await value(client, 'select tock.put_queue($1, $2)', [queue, JSON.stringify(policy)]);
   }
 }

@@ -122,8 +122,8 @@ async function together(acts: Act[]): Promise<void> {
 }
 
 const runs = Number(process.env.TOCK_BESIDE_RUNS ?? 4);
-const given = process.env.TOCK_MODEL_SEED;
-const seeds = given ? [Number(given)] : [1, Date.now() % 1_000_000];
+const seedText = process.env.TOCK_MODEL_SEED;
+const seeds = seedText ? [Number(seedText)] : [1, Date.now() % 1_000_000];
 
 test.each(seeds)(
   'with random steps of three sessions no task is lost or ends twice (seed %i)',

@@ -48,7 +48,7 @@ type Given = ReturnType<typeof sqlOptions>;
 export function newTask(model: Model, id: string, queue: string, task: Given): Task {
   expect(model.tasks.has(id), `${id} is new`).toBe(false);
   const after = (task.depends_on ?? []) as string[];
-  const one: Task = {
+  const added: Task = {
     ...fresh(id, queue),
     payload: task.payload,
     priority: (task.priority ?? 5) as number,
@@ -60,11 +60,11 @@ export function newTask(model: Model, id: string, queue: string, task: Given): T
     upto: after.length,
     onFailure: (task.on_parent_failure ?? 'cancel') as Task['onFailure'],
   };
-  one.maxAttempts = (task.max_attempts ?? one.maxAttempts) as number;
-  model.tasks.set(id, one);
-  if (after.length > 0) one.waits = 'parents';
-  else come(model, one);
-  return one;
+  added.maxAttempts = (task.max_attempts ?? added.maxAttempts) as number;
+  model.tasks.set(id, added);
+  if (after.length > 0) added.waits = 'parents';
+  else come(model, added);
+  return added;
 }
 
 const counts = (policy: unknown, { state }: Task) =>

@@ -25,7 +25,7 @@ export async function doClaim(
   { client }: ModelDatabase,
   step: Of<'claim'>,
 ): Promise<void> {
-  const full = model.queues.filter((one) => readyIn(model, one).length > 0);
+  const full = model.queues.filter((candidate) => readyIn(model, candidate).length > 0);
   const [queue = ''] =
     full.length > 0 && step.queue % 4 > 0 ? full : [model.queues[step.queue % 2]];
   const runs = await sql.claim(client, queue, { limit: step.limit, worker: 'w' });

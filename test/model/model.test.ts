@@ -115,8 +115,8 @@ async function follow(commands: Iterable<fc.AsyncCommand<Model, ModelDatabase>>)
 }
 
 const runs = Number(process.env.TOCK_MODEL_RUNS ?? 5);
-const given = process.env.TOCK_MODEL_SEED;
-const seeds = given ? [Number(given)] : [1, 2, Date.now() % 1_000_000];
+const seedText = process.env.TOCK_MODEL_SEED;
+const seeds = seedText ? [Number(seedText)] : [1, 2, Date.now() % 1_000_000];
 const path = process.env.TOCK_MODEL_PATH;
 const replayPath = process.env.TOCK_MODEL_REPLAY;
 

@@ -34,12 +34,12 @@ function read({ path, text }: Source) {
   const tokens: Token[] = [];
   const comment = path.endsWith('.sql') ? '--[^\\n]*' : '(?<!:)//[^\\n]*';
   const all = new RegExp(`(?:${comment}|/\\*[^]*?\\*/|\\s)+|(${word}|'+|[^])`, 'g');
-  for (const { 1: found, index: from } of text.matchAll(all)) {
-    if (found === undefined) continue;
-    const ours = !keywords.has(found) && !found.startsWith('pg_');
-    const isName = /^[a-z_%{]/i.test(found) && ours && tokens.at(-2)?.text !== 'pg_catalog';
-    const token = found.startsWith("'") ? "'" : found;
-    tokens.push({ text: token, from, to: from + found.length, isName });
+  for (const { 1: tokenText, index: from } of text.matchAll(all)) {
+    if (tokenText === undefined) continue;
+    const ours = !keywords.has(tokenText) && !tokenText.startsWith('pg_');
+    const isName = /^[a-z_%{]/i.test(tokenText) && ours && tokens.at(-2)?.text !== 'pg_catalog';
+    const token = tokenText.startsWith("'") ? "'" : tokenText;
+    tokens.push({ text: token, from, to: from + tokenText.length, isName });
   }
   const once = { tokens, words: new Set(tokens.map((token) => token.text)) };
   cache.set(text, once);
@@ -64,12 +64,12 @@ function match(
       }
       return null;
     }
-    const found = code[here++];
+    const actual = code[here++];
     const bound = names.get(wanted.text);
     if (bound === undefined && free.has(wanted.text)) {
-      if (!found?.isName || [...names.values()].includes(found.text)) return null;
-    } else if (found?.text !== (bound ?? wanted.text)) return null;
-    if (wanted.isName) names.set(wanted.text, found.text);
+      if (!actual?.isName || [...names.values()].includes(actual.text)) return null;
+    } else if (actual?.text !== (bound ?? wanted.text)) return null;
+    if (wanted.isName) names.set(wanted.text, actual.text);
   }
   return { end: here, names, gap: [0, 0] };
 }
@@ -77,9 +77,9 @@ function match(
 /** The parts of the sources that define a function or table, or its template. */
 function definitions(sources: Source[], name: string): Part[] {
   const start = `^create\\b[^;(]*\\b${name.replace('.', '\\.')}(?:_\\{(?:suffix|segment)\\})?(?!\\w)`;
-  const one = new RegExp(`${start}[^]*?(?=^create\\b|^comment\\b|(?![^]))`, 'gm');
+  const definition = new RegExp(`${start}[^]*?(?=^create\\b|^comment\\b|(?![^]))`, 'gm');
   return sources.flatMap(({ path, text }) =>
-    [...text.matchAll(one)].map(({ 0: found, index: at }) => ({ path, text: found, at })),
+    [...text.matchAll(definition)].map(({ 0: body, index: at }) => ({ path, text: body, at })),
   );
 }
 
@@ -92,16 +92,16 @@ function search(parts: Part[], { find, replace }: Pattern, free: Set<string>): E
     const [first] = pattern;
     for (let at = 0; at < code.length; at++) {
       if (!first || (code[at]?.text !== first.text && !free.has(first.text))) continue;
-      const found = match(code, at, pattern, free);
-      if (!found) continue;
+      const matched = match(code, at, pattern, free);
+      if (!matched) continue;
       const textOf = (from: number, to: number) =>
         part.text.slice(code[from]?.from, code[to - 1]?.to);
       const text = replace
-        .replace(new RegExp(word, 'g'), (name) => found.names.get(name) ?? name)
-        .replace('…', () => textOf(...found.gap));
+        .replace(new RegExp(word, 'g'), (name) => matched.names.get(name) ?? name)
+        .replace('…', () => textOf(...matched.gap));
       const from = part.at + (code[at]?.from ?? 0);
-      edits.push({ path: part.path, from, to: from + textOf(at, found.end).length, text });
-      at = found.end - 1;
+      edits.push({ path: part.path, from, to: from + textOf(at, matched.end).length, text });
+      at = matched.end - 1;
     }
   }
   return edits;
@@ -132,5 +132,5 @@ export function placesOf(sources: Source[], pattern: Pattern): Edit[] {
 /** The text of the file with these edits made. */
 export function edited({ path, text }: Source, edits: Edit[]): string {
   const own = edits.filter((edit) => edit.path === path).toSorted((a, b) => b.from - a.from);
-  return own.reduce((all, one) => all.slice(0, one.from) + one.text + all.slice(one.to), text);
+  return own.reduce((all, edit) => all.slice(0, edit.from) + edit.text + all.slice(edit.to), text);
 }

@@ -52,7 +52,8 @@ const changes: [string, (text: string) => string][] = [
   ['all local variables', (text) => text.replace(/\bv_(\w+)/g, 'v_its_$1')],
   [
     'what each mutant is in',
-    (text) => ofSql.reduce((all, one) => all.replaceAll(`${one.in}(`, `${one.in}_now(`), text),
+    (text) =>
+      ofSql.reduce((all, mutant) => all.replaceAll(`${mutant.in}(`, `${mutant.in}_now(`), text),
   ],
   ['the layout', (text) => text.replace(/ (and|where) /g, '\n  -- so\n  $1 /* as before */ ')],
 ];

@@ -25,6 +25,6 @@ export function plant(mutant: Mutant, to: string): Record<string, string> {
   const filter = (path: string) => !path.includes('node_modules');
   cpSync(join(checkout, folder), join(to, folder), { recursive: true, filter });
   for (const source of sources) writeFileSync(join(to, source.path), edited(source, edits));
-  for (const one of beside[folder] ?? []) symlinkSync(join(checkout, one), join(to, one));
+  for (const name of beside[folder] ?? []) symlinkSync(join(checkout, name), join(to, name));
   return { [`TOCK_${folder.toUpperCase()}_DIRECTORY`]: join(to, folder) };
 }

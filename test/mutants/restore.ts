@@ -55,7 +55,7 @@ export const restore: Mutant[] = [
   {
     name: 'an erased task stays in its file',
     in: 'functions',
-    find: 'for (const column of emptied) one[resolveCursor(column)] = null;',
+    find: 'for (const column of erasedColumns) erasedRow[indexOf(column)] = null;',
     replace: '',
     caught: ['archive/archive.test.ts', 'no file has it after a step'],
   },

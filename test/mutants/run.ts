@@ -33,11 +33,11 @@ async function failure(mutant: Mutant, folder: string, place: object): Promise<s
   });
   await ended(child);
   const { testResults } = JSON.parse(readFileSync(report, 'utf8')) as Report;
-  const results = testResults.flatMap((one) => one.assertionResults);
-  const ran = results.filter((one) => one.status === 'passed' || one.status === 'failed');
+  const results = testResults.flatMap((testResult) => testResult.assertionResults);
+  const ran = results.filter((result) => result.status === 'passed' || result.status === 'failed');
   if (ran.length === 0)
     throw new Error(`${file} ran no test named ${name}. ${errors.slice(0, 500)}`);
-  const failed = ran.find((one) => one.status === 'failed');
+  const failed = ran.find((result) => result.status === 'failed');
   if (!failed) return null;
   const [message = ''] = failed.failureMessages;
   // With such an error the mutant itself is wrong: any test would have failed.

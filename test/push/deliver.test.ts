@@ -169,9 +169,9 @@ test.each([
   const url = there.on('/later', (response) =>
     response.writeHead(429, { 'retry-after': value }).end(),
   );
-  const found = kind(await failed(push(url)));
-  if (wanted !== 30) expect(found).toBe(wanted);
-  else expect(Math.abs((found as number) - 30)).toBeLessThanOrEqual(1);
+  const actual = kind(await failed(push(url)));
+  if (wanted !== 30) expect(actual).toBe(wanted);
+  else expect(Math.abs((actual as number) - 30)).toBeLessThanOrEqual(1);
 });
 
 test('an error has a part of the answer, and the URL without its query string', async () => {

@@ -107,7 +107,9 @@ test('a failed task is pushed again with the same webhook-id, after Retry-After'
   await promote(tock.owner);
   expect(await drained()).toMatchObject({ done: 1 });
   const sent = there.at('/again').map(({ headers }) => headers);
-  expect(sent.map((one) => [one['webhook-id'], one['tock-attempt']])).toEqual([
+  expect(
+    sent.map((sentHeaders) => [sentHeaders['webhook-id'], sentHeaders['tock-attempt']]),
+  ).toEqual([
     [id, '1'],
     [id, '2'],
   ]);
@@ -164,7 +166,7 @@ function fiveOf(all: number) {
     // A request leaves the list before its answer is sent, so the next push does not count as a sixth. The pause leaves
     // time for a real sixth request; a shorter one could miss it.
     const answer = () => {
-      for (const one of open.splice(0)) one.end();
+      for (const openResponse of open.splice(0)) openResponse.end();
     };
     if (open.length === 5 || come === all) void sleep(50).then(answer);
   };
@@ -179,14 +181,14 @@ test('at most five pushes run at once, over all queues', async () => {
   }
   expect(await drained()).toMatchObject({ done: 14 });
   expect(many.most()).toBe(5);
-  const one = fiveOf(12);
-  there.on('/many-a', one.answering);
+  const single = fiveOf(12);
+  there.on('/many-a', single.answering);
   await pushed(
     'many-a',
     Array.from({ length: 12 }, (_, n) => ({ payload: n })),
   );
   expect(await drained()).toMatchObject({ done: 12 });
-  expect(one.most()).toBe(5);
+  expect(single.most()).toBe(5);
 });
 
 test('a drain pushes more queues than one lookup returns', async () => {
@@ -265,7 +267,9 @@ test('a push URL set in SQL to a private address makes the task dead, and why() 
   await drained({}, { TOCK_PUSH_SECRET: env.TOCK_PUSH_SECRET });
   expect(there.at('/private')).toEqual([]);
   expect(await findingsOf("select * from tock.why('private')")).toEqual([
-    `tasks die: 2 tasks have died, the last 0 s ago, of: push refused: it is not https: ${there.url}/private`,
+    expect.stringMatching(
+      /^tasks die: 2 tasks have died, the last \d+ s ago, of: push refused: it/,
+    ),
   ]);
   expect(await findingsOf("select * from tock.why('private-own')")).toEqual([
     expect.stringMatching(/1 task .*: push refused: ::ffff:a00:1 is not a public address: https:/),
@@ -273,7 +277,7 @@ test('a push URL set in SQL to a private address makes the task dead, and why() 
   const [refused, ...more] = await findingsOf('select * from tock.doctor()');
   expect(more).toEqual([]);
   expect(refused).toMatch(
-    /^pushes are refused: private \(2 tasks, the newest \d+: it is not https: http:.*\), private-own \(1 task, .* not a public address: [^)]*\)/,
+    /^pushes are refused: private \(2 tasks, the newest \d+: it is not https: http:.*\/private\), private-own \(1 task, .* not a public address: [^)]*\)/,
   );
   const id = /newest (\d+)/.exec(refused ?? '')?.[1];
   expect(await taskOf(id)).toMatchObject({ state: 'dead', error: { name: 'NotAllowed' } });

@@ -82,7 +82,7 @@ test('with TOCK_PUSH_PRIVATE private addresses and http are allowed, and nothing
 
 test('only a public unicast address counts as public', () => {
   expect(isPublic('8.8.8.8')).toBe(true);
-  for (const one of ['', 'example.com', '::ffff:10.0.0.1', 'fe80::1%eth0', '4000::1']) {
-    expect(isPublic(one)).toBe(false);
+  for (const address of ['', 'example.com', '::ffff:10.0.0.1', 'fe80::1%eth0', '4000::1']) {
+    expect(isPublic(address)).toBe(false);
   }
 });

@@ -31,8 +31,8 @@ test("the guide's receiver accepts only requests that its secret has signed", as
     secretsOf(env, { queue: 'mail', generation, previous_until: null });
   const good = await secrets(1);
   const port = await anyPort();
-  const given = { ...process.env, PORT: String(port), PUSH_SECRET: good.current[0] };
-  child = spawn(process.execPath, [file], { env: given, stdio: 'inherit' });
+  const childEnv = { ...process.env, PORT: String(port), PUSH_SECRET: good.current[0] };
+  child = spawn(process.execPath, [file], { env: childEnv, stdio: 'inherit' });
   const url = `http://127.0.0.1:${port}/`;
   await vi.waitUntil(() => fetch(url).catch(() => null), { timeout: conditionTimeout });
   const push = async (generation: number) => {

@@ -30,11 +30,11 @@ export async function receiver(): Promise<Receiver> {
     for await (const chunk of request) chunks.push(chunk);
     const path = (request.url ?? '').replace(/\?.*/, '');
     const body = Buffer.concat(chunks).toString();
-    const one = { path, headers: request.headers, body };
-    got.push(one);
+    const delivery = { path, headers: request.headers, body };
+    got.push(delivery);
     const count = got.filter((other) => other.path === path).length;
     const answering = answers.get(path);
-    if (answering) return answering(response, one, count);
+    if (answering) return answering(response, delivery, count);
     response.setHeader('content-type', 'application/json').end('{"ok":true}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -48,7 +48,7 @@ export async function receiver(): Promise<Receiver> {
       answers.set(path, typeof answering === 'number' ? plain : answering);
       return `${url}${path}`;
     },
-    at: (path) => got.filter((one) => one.path === path),
+    at: (path) => got.filter((delivery) => delivery.path === path),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

@@ -27,7 +27,7 @@ test('each queue, generation and master secret gives another secret, the same ea
   ]);
   const first = all.map(({ current }) => current[0]);
   expect(new Set(first).size).toBe(4);
-  for (const one of first) expect(one).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+  for (const secret of first) expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   expect(await secrets(master('a'), of(1))).toEqual(all[0]);
 });
 
@@ -47,7 +47,7 @@ test("during a rotation's overlap both secrets are valid, then only the new one"
   const [old] = (await secrets(master('a'), of(1))).current as [string];
   const [fresh] = (await secrets(master('a'), of(2))).current as [string];
   const during = sent(signatureHeaders(await secrets(master('a'), of(2, soon())), '1', '{"a":1}'));
-  for (const one of [old, fresh]) expect(verify(one, during)).toEqual({ a: 1 });
+  for (const secret of [old, fresh]) expect(verify(secret, during)).toEqual({ a: 1 });
   const past = new Date(Date.now() - 1).toISOString();
   const after = sent(signatureHeaders(await secrets(master('a'), of(2, past)), '1', '{"a":1}'));
   expect(verify(fresh, after)).toEqual({ a: 1 });
@@ -59,7 +59,8 @@ test('with two master secrets the secrets of both are valid', async () => {
   const both = await secrets(`${master('b')} ${master('a')}`, of(1));
   expect(both.current[0]).toBe((await secrets(master('b'), of(1))).current[0]);
   const got = sent(signatureHeaders(both, '1', '{"a":1}'));
-  for (const one of [old, both.current[0] as string]) expect(verify(one, got)).toEqual({ a: 1 });
+  for (const secret of [old, both.current[0] as string])
+    expect(verify(secret, got)).toEqual({ a: 1 });
 });
 
 test('a short master secret is refused', async () => {

@@ -100,8 +100,8 @@ test('a Worker that dies between push and completion pushes again, under the sam
   const leases = `select l.token from tock.leases l join tock.streams s on s.number = l.stream
     where l.closed_at is null and s.queue = 'killed'`;
   const [open] = await vi.waitUntil(async () => {
-    const found = await rows<{ token: string }>(owner, leases);
-    return found.length > 0 && found;
+    const openLeases = await rows<{ token: string }>(owner, leases);
+    return openLeases.length > 0 && openLeases;
   }, conditionTimeout);
   await expire(owner, open?.token as string);
   await reap(owner);

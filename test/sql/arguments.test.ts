@@ -118,11 +118,13 @@ const keys = fc.constantFrom(
  */
 const json = () => {
   const leaf = fc.oneof(
-    text.map((one) => JSON.stringify(one.toWellFormed())),
-    id().map((one) => JSON.stringify(one)),
+    text.map((item) => JSON.stringify(item.toWellFormed())),
+    id().map((item) => JSON.stringify(item)),
     fc.constantFrom(
       ...numbers,
-      ...invalidValues.filter((one) => !/u0000|\\u[dD]|400$/.test(one) && one.length < 2000),
+      ...invalidValues.filter(
+        (invalidValue) => !/u0000|\\u[dD]|400$/.test(invalidValue) && invalidValue.length < 2000,
+      ),
     ),
   );
   const object = (value: fc.Arbitrary<string>) =>
@@ -138,7 +140,7 @@ const json = () => {
 };
 
 const listed = (all: (string | null)[]) =>
-  `{${all.map((one) => (one === null ? 'NULL' : JSON.stringify(one)))}}`;
+  `{${all.map((item) => (item === null ? 'NULL' : JSON.stringify(item)))}}`;
 
 function someOf(type: string): fc.Arbitrary<string | null> {
   if (type.endsWith('[]')) {

@@ -130,14 +130,14 @@ test('jsonb_agg never aggregates tasks with their payloads', async () => {
   const functions = 'own_tasks with_trace without_trace append_unique spawn_parts fire_all'.split(
     ' ',
   );
-  const found = await rows<{ name: string }>(
+  const offenders = await rows<{ name: string }>(
     client,
     `select p.proname as name from pg_proc p
      where p.pronamespace = ${schema} and p.proname = any ($1)
        and p.prosrc ~ 'jsonb_agg\\((case|r\\.task|p\\.task|v_tasks|tock\\.task)'`,
     [functions],
   );
-  expect(found).toEqual([]);
+  expect(offenders).toEqual([]);
 });
 
 // A lease begins one position before its first run, so the partitions of leases begin one position lower.

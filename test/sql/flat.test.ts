@@ -21,7 +21,7 @@ beforeEach(async () => {
   await holder.query('select count(*) from tock.waiting');
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 type Plan = { 'Shared Hit Blocks': number; 'Shared Read Blocks': number };
 
@@ -178,8 +178,8 @@ test("late commits are swept: a delayed task and a lease below the reader's posi
     "update tock.maintenance_jobs set swept_at = now() - interval '2 minutes' where name = 'reap'",
   );
   expect(await value(client, "select tock.run_maintenance('reap')")).toBe(1);
-  expect((await claim(client, 'late')).map((one) => one.id)).toEqual([id]);
-  const again = (await claim(client, 'q', { limit: 3000 })).map((one) => one.id);
+  expect((await claim(client, 'late')).map((claimed) => claimed.id)).toEqual([id]);
+  const again = (await claim(client, 'q', { limit: 3000 })).map((claimed) => claimed.id);
   expect(again).toContain(run?.id);
   await expectInvariants(client);
 });

@@ -3,7 +3,7 @@ export function cycles(edges: Map<string, Set<string>>): string[][] {
   const index = new Map<string, number>();
   const low = new Map<string, number>();
   const stack: string[] = [];
-  const found: string[][] = [];
+  const groups: string[][] = [];
   function visit(node: string): void {
     index.set(node, index.size);
     low.set(node, index.size - 1);
@@ -16,10 +16,10 @@ export function cycles(edges: Map<string, Set<string>>): string[][] {
     }
     if (low.get(node) !== index.get(node)) return;
     const group = stack.splice(stack.indexOf(node));
-    if (group.length > 1) found.push(group.sort());
+    if (group.length > 1) groups.push(group.sort());
   }
   for (const node of edges.keys()) if (!index.has(node)) visit(node);
-  return found.sort((a, b) => b.length - a.length);
+  return groups.sort((a, b) => b.length - a.length);
 }
 
 /** The number of nodes that can be reached from one, itself included, without following the edges of `ends`. */

@@ -24,13 +24,13 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 const states = async () => {
-  const found = await rows<{ state: string; tasks: number }>(
+  const counts = await rows<{ state: string; tasks: number }>(
     client,
     `select w.state, count(*)::int as tasks
      from tock.resolve_tasks(array(select coalesce(task_id, position << 20 | stream) from tock.runs
        union select coalesce(task_id, position << 20) from tock.waiting)) w group by 1`,
   );
-  return Object.fromEntries(found.map((row) => [row.state, row.tasks]));
+  return Object.fromEntries(counts.map((row) => [row.state, row.tasks]));
 };
 
 const claimAll = () =>

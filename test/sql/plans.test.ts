@@ -45,7 +45,7 @@ beforeAll(async () => {
     await enqueue(
       owner,
       'hot',
-      numberedTasks(5000).map((one, n) => ({ ...one, ...spread(n) })),
+      numberedTasks(5000).map((numberedTask, n) => ({ ...numberedTask, ...spread(n) })),
     );
   }
   await enqueue(owner, 'hot', numberedTasks(10_000, 0, { delay_seconds: 5000 }));

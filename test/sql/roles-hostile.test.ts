@@ -33,7 +33,8 @@ afterAll(async () => {
   await dropMembers(superUrl, members);
 });
 
-const memberOf = (role: string) => members.find((one) => one.role === role)?.client as pg.Client;
+const memberOf = (role: string) =>
+  members.find((member) => member.role === role)?.client as pg.Client;
 
 /** A task's life by the verbs that the role may call; the owner calls the other verbs. */
 async function life(client: pg.Client, role: string, queue: string): Promise<void> {
@@ -46,12 +47,12 @@ async function life(client: pg.Client, role: string, queue: string): Promise<voi
   expect(await value(client, runAt, [ids[8]])).toBe('1896080400');
   const state = (sql: string, values: unknown[]) =>
     rows(source, `select state, changed from ${sql}`, values);
-  const found = { state: 'ready', changed: true };
+  const changedRow = { state: 'ready', changed: true };
   expect(await state('tock.reprioritize(p_ids => $1, p_priority => 9)', [[ids[7]]])).toEqual([
-    found,
+    changedRow,
   ]);
   expect(await state("tock.reschedule(p_ids => $1, p_run_at => '2030-01-31')", [[ids[7]]])).toEqual(
-    [found],
+    [changedRow],
   );
   const changed = 'tock.change(p_ids => $1, p_changes => \'{"payload": 7, "delay_seconds": 60}\')';
   expect(await state(changed, [[ids[8]]])).toEqual([{ state: 'waiting', changed: true }]);

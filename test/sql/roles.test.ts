@@ -37,7 +37,7 @@ const granted = (grantee: string) =>
     `select p.proname as name from pg_proc p
      where p.pronamespace = 'tock'::regnamespace and has_function_privilege($1, p.oid, 'execute')`,
     [grantee],
-  ).then((found) => found.map((row) => row.name));
+  ).then((verbs) => verbs.map((row) => row.name));
 
 test('each role may call its verbs and no other routine, by the catalog', async () => {
   for (const { role, name } of members) {
@@ -53,27 +53,27 @@ test('each role calls every routine: its verbs run, all others are refused', asy
   for (const { role, client } of members) {
     const codes = await outcomes(
       client,
-      all.map((one) => one.call),
+      all.map((verb) => verb.call),
     );
     // Another code of class 42 would mean that the call itself was wrong, so nothing was tested.
     expect(codes.filter((code) => code?.startsWith('42') && code !== '42501')).toEqual([]);
     expect(all.filter((_, n) => codes[n] === '57014')).toEqual([]);
-    const letIn = all.filter((_, n) => codes[n] !== '42501').map((one) => one.name);
+    const letIn = all.filter((_, n) => codes[n] !== '42501').map((verb) => verb.name);
     expect(byName(letIn), role).toEqual(byName(grantedVerbs[role] ?? []));
   }
 });
 
 test('no role can read, write or lock a table or sequence', async () => {
   await owner.query('select tock.create_segments(p_ahead => 4, p_width => 1000)');
-  const found = await rows<{ name: string; kind: string; column: string }>(
+  const columns = await rows<{ name: string; kind: string; column: string }>(
     owner,
     `select format('tock.%I', c.relname) as name, c.relkind as kind, quote_ident(a.attname) as column
      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum = 1
      where c.relnamespace = 'tock'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f', 'S')
        and c.relname <> 'findings'`, // doctor.test.ts
   );
-  expect(found.length).toBeGreaterThan(20);
-  const ways = found.flatMap(({ name, kind, column }) =>
+  expect(columns.length).toBeGreaterThan(20);
+  const ways = columns.flatMap(({ name, kind, column }) =>
     kind === 'S'
       ? [
           `select * from ${name}`,
@@ -141,7 +141,7 @@ test('no role makes, changes or drops anything in the schema', async () => {
 });
 
 test('a producer enqueues a task, a worker completes it and an admin reads it', async () => {
-  const [producer, worker, admin] = members.map((one) => one.client) as [
+  const [producer, worker, admin] = members.map((member) => member.client) as [
     pg.Client,
     pg.Client,
     pg.Client,
@@ -166,15 +166,17 @@ test('tock_edge alone can enqueue, claim and complete a task', async () => {
 test('a task can be enqueued, claimed and completed through a transaction pooler', async () => {
   if (!db.poolUrl) return;
   const pooled = await Promise.all(Array.from({ length: 6 }, () => db.connect(db.poolUrl)));
-  await Promise.all(pooled.map((one, n) => enqueue(one, 'pooled', numberedTasks(20, n * 20))));
+  await Promise.all(
+    pooled.map((connection, n) => enqueue(connection, 'pooled', numberedTasks(20, n * 20))),
+  );
   const seen = await Promise.all(
-    pooled.map(async (one) => {
+    pooled.map(async (connection) => {
       const ids: unknown[] = [];
       for (;;) {
-        const runs = await claim(one, 'pooled', { limit: 3 });
+        const runs = await claim(connection, 'pooled', { limit: 3 });
         if (runs.length === 0) return ids;
         ids.push(...runs.map((run) => run.payload));
-        await complete(one, leaseOf(runs));
+        await complete(connection, leaseOf(runs));
       }
     }),
   );

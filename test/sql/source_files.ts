@@ -28,16 +28,18 @@ function inFile(file: string, sql: string): SqlFunction[] {
 }
 
 export const functions = new Map(
-  files.flatMap(({ name, sql }) => inFile(name, sql)).map((one) => [one.name, one]),
+  files
+    .flatMap(({ name, sql }) => inFile(name, sql))
+    .map((sqlFunction) => [sqlFunction.name, sqlFunction]),
 );
 
 /** The functions that one calls. Functions of a segment are called by name_current(), or by name_%s() in a string. */
-export function dependencies(one: SqlFunction): SqlFunction[] {
-  const direct = one.code.matchAll(/tock\.(\w+?)(_current|_\{(?:suffix|segment)\})?\(/g);
-  const dynamic = one.text.matchAll(/tock\.(\w+)(_%s)\(/g);
+export function dependencies(sqlFunction: SqlFunction): SqlFunction[] {
+  const direct = sqlFunction.code.matchAll(/tock\.(\w+?)(_current|_\{(?:suffix|segment)\})?\(/g);
+  const dynamic = sqlFunction.text.matchAll(/tock\.(\w+)(_%s)\(/g);
   const called = [...direct, ...dynamic].map(([, name, segment]) => name + (segment ? '*' : ''));
   return [...new Set(called)]
-    .filter((name) => name !== one.name)
+    .filter((name) => name !== sqlFunction.name)
     .flatMap((name) => functions.get(name) ?? []);
 }
 

@@ -42,7 +42,10 @@ test('the SQL does not grow: lines, functions, and functions that a claim reache
   expect(lines).toBeLessThanOrEqual(19_800);
   expect(functions.size).toBeLessThanOrEqual(670);
   const uses = new Map(
-    [...functions.values()].map((one) => [one.name, dependencies(one).map((to) => to.name)]),
+    [...functions.values()].map((sqlFunction) => [
+      sqlFunction.name,
+      dependencies(sqlFunction).map((to) => to.name),
+    ]),
   );
   const maintenance = [
     'piggyback_maintenance',

@@ -14,7 +14,7 @@ async function open(): Promise<void> {
   client = await db.connect();
 }
 
-const drop = () => Promise.all(used.map((one) => one.drop()));
+const drop = () => Promise.all(used.map((database) => database.drop()));
 
 export function databasePerFile(): void {
   beforeAll(open);

@@ -234,8 +234,8 @@ type Found<T> = Exclude<T, false | null | undefined>;
 export async function waitUntil<T>(what: string, condition: () => Promise<T>) {
   const end = Date.now() + conditionTimeout;
   for (;;) {
-    const found = await condition();
-    if (found) return found as Found<T>;
+    const result = await condition();
+    if (result) return result as Found<T>;
     if (Date.now() > end)
       throw new Error(`Waited ${conditionTimeout / 1000} s in vain until ${what}.`);
     await sleep(20);

@@ -60,13 +60,13 @@ test('the report counts every test, skipped tests with reasons, and files that f
 });
 
 test('the files that other versions and --all run exist', () => {
-  const found = (path: string) => globSync(path, { cwd: checkout }).length > 0;
+  const exists = (path: string) => globSync(path, { cwd: checkout }).length > 0;
   const each = (text: string): string[] => {
     const [whole, names] = /\{([^}]*)\}/.exec(text) ?? [];
     if (!whole || !names) return [text];
     return names.split(',').flatMap((name) => each(text.replace(whole, name)));
   };
-  expect([...named, ...slow.flatMap(each)].filter((path) => !found(path))).toEqual([]);
+  expect([...named, ...slow.flatMap(each)].filter((path) => !exists(path))).toEqual([]);
 });
 
 test('an error outside the tests is a failure', async () => {

@@ -41,7 +41,7 @@ async function promotedWithinTheMinute(): Promise<void> {
     .poll(async () => {
       const at = (await client.query(looked)).rows[0].last_ok_at?.getTime();
       if (at && at !== seen.at(-1)) seen.push(at);
-      return seen.some((one, n) => one - (seen[n - 1] ?? 0) < 30_000);
+      return seen.some((instant, n) => instant - (seen[n - 1] ?? 0) < 30_000);
     })
     .toBe(true);
 }

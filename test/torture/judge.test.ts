@@ -12,7 +12,9 @@ import {
 
 // The journals and stored states here are made up, one for each kind of loss.
 
-const kinds = (found: { kind: string }[]) => [...new Set(found.map(({ kind }) => kind))];
+const kinds = (differences: { kind: string }[]) => [
+  ...new Set(differences.map(({ kind }) => kind)),
+];
 
 const run = (id: string, { name = id, attempt = 1, version = 0 } = {}) => ({
   id,
@@ -98,10 +100,10 @@ test('a task that is leased before its completion was answered is no difference'
 
 test('a lost task, one stored twice and one stored without a request are found', () => {
   const { journal, stored } = worked(3);
-  const [one, two] = stored as [Stored, Stored];
-  expect(judged(journal, [one, two])).toEqual(['lost']);
-  expect(judged(journal, [...stored, { ...one, id: '50' }])).toContain('stored twice');
-  expect(judged(journal, [...stored, { ...one, id: '50', n: 50 }])).toContain(
+  const [first, second] = stored as [Stored, Stored];
+  expect(judged(journal, [first, second])).toEqual(['lost']);
+  expect(judged(journal, [...stored, { ...first, id: '50' }])).toContain('stored twice');
+  expect(judged(journal, [...stored, { ...first, id: '50', n: 50 }])).toContain(
     'stored without a request',
   );
 });
@@ -301,17 +303,15 @@ test('a double fire, a missing fire and a fire without its task are found', () =
   });
   const fires = (list: ReturnType<typeof at>[], tasks: Stored[]) =>
     kinds(checkFires(list, tasks, { each: 1000 }));
-  const [one, two, three] = [1, 2, 3] as const;
-  const all = [one, two, three].map(task);
-  expect(fires([at(one), at(two), at(three)], all)).toEqual([]);
-  expect(fires([at(one), { ...at(two), outcome: 'run', fire_at: 1500 }, at(three)], all)).toEqual([
+  const [n1, n2, n3] = [1, 2, 3] as const;
+  const all = [n1, n2, n3].map(task);
+  expect(fires([at(n1), at(n2), at(n3)], all)).toEqual([]);
+  expect(fires([at(n1), { ...at(n2), outcome: 'run', fire_at: 1500 }, at(n3)], all)).toEqual([
     'a fire is missing',
   ]);
-  expect(fires([at(one), at(two), { ...at(three), fire_at: 2000 }], all)).toEqual([
-    'a fire came twice',
-  ]);
-  expect(fires([at(one), at(two), at(three)], all.slice(1))).toEqual(['a fire without its task']);
-  expect(fires([at(one), at(two)], all)).toEqual(["a schedule's task without its fire"]);
+  expect(fires([at(n1), at(n2), { ...at(n3), fire_at: 2000 }], all)).toEqual(['a fire came twice']);
+  expect(fires([at(n1), at(n2), at(n3)], all.slice(1))).toEqual(['a fire without its task']);
+  expect(fires([at(n1), at(n2)], all)).toEqual(["a schedule's task without its fire"]);
 });
 
 test('a resource that grows under the same load is found', () => {

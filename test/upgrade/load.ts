@@ -52,14 +52,14 @@ async function giving(on: pg.Client, load: Load, queue: string): Promise<void> {
   const { rows } = await on.query('select pg_backend_pid() as pid');
   for (let n = 0; load.going; n++) {
     const tasks = JSON.stringify([{ payload: n }, { payload: n, tenant: `t${n % 5}` }]);
-    const given = await call(load, 'enqueue', () =>
+    const answer = await call(load, 'enqueue', () =>
       on.query(
         `select t.ids::text[] as ids
          from tock.enqueue(p_queue => $1, p_tasks => $2, p_request_id => $3) as t (ids)`,
         [queue, tasks, `${rows[0].pid} ${n}`],
       ),
     );
-    for (const id of given.rows[0].ids) load.accepted.add(id);
+    for (const id of answer.rows[0].ids) load.accepted.add(id);
   }
 }
 

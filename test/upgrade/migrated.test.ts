@@ -82,9 +82,9 @@ async function both(now: Record<string, string>): Promise<[migrated: string, mad
   const other = await made.connect();
   await makeAhead(other);
   const all = [client, other].map(async (on) => inUse(await describeSchema(on, true)));
-  const [one = '', two = ''] = await Promise.all(all);
+  const [upgradedSchema = '', freshSchema = ''] = await Promise.all(all);
   await Promise.all([old.drop(), made.drop()]);
-  return [one, two];
+  return [upgradedSchema, freshSchema];
 }
 
 test('a database migrated to the next version equals a fresh one, also in its segments', async () => {

@@ -18,7 +18,7 @@ import { errorsByKind, type Load, newLoad, startLoad } from './load.ts';
 
 const used: Database[] = [];
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 // The migration locks all tables that running calls read, and changes some of them.
 const number = String((readSql(source).migrations.at(-1)?.number ?? 0) + 1).padStart(4, '0');

@@ -68,8 +68,8 @@ test("the archive in workerd's R2 returns tasks unchanged", async () => {
   };
   await expect.poll(dropped).not.toContain(2);
   for (const [id, text] of before) expect(await taskText(send, id)).toBe(text);
-  const found = await send('GET /v1/archive/tasks?queue=many&limit=1000');
-  expect(JSON.parse(found.text).tasks).toHaveLength(50);
+  const page = await send('GET /v1/archive/tasks?queue=many&limit=1000');
+  expect(JSON.parse(page.text).tasks).toHaveLength(50);
   expect((await send(`DELETE /v1/tasks/${ids.done}/payload`)).status).toBe(200);
   const archived = async () => {
     await archive();

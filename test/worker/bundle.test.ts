@@ -89,7 +89,9 @@ test('requests with one mistake are refused with the field in workerd too', asyn
         ),
       { timeout: conditionTimeout },
     );
-    const plans = fc.oneof(...at.operations.flatMap((one) => [invalidOf(one), garbageOf(one)]));
+    const plans = fc.oneof(
+      ...at.operations.flatMap((operation) => [invalidOf(operation), garbageOf(operation)]),
+    );
     const property = fc.asyncProperty(plans, async (plan) => void (await checkRequest(at, plan)));
     await fc.assert(property, { seed: seeds.at(-1) as number, numRuns: runs });
   } finally {

@@ -32,12 +32,12 @@ export async function startTappedProxy(to: string): Promise<TappedProxy> {
       if (firstLine !== null) made.hears.answered?.(firstLine);
       firstLine = null;
     });
-    for (const [one, other] of [
+    for (const [socket, other] of [
       [client, database],
       [database, client],
     ] as const) {
-      one.on('error', () => other.destroy());
-      one.on('close', () => other.destroy());
+      socket.on('error', () => other.destroy());
+      socket.on('close', () => other.destroy());
     }
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -93,9 +93,9 @@ export function testRawRequests(place: () => At): void {
 
   test('pipelined requests on one connection are answered in order, also after a refusal', async () => {
     const before = (await taken()) ?? 0;
-    const one = post(task.length) + task;
+    const request = post(task.length) + task;
     const refused = `${post(2)}[]`;
-    expect(await sent(one + refused + one, 3)).toEqual([201, 422, 201]);
+    expect(await sent(request + refused + request, 3)).toEqual([201, 422, 201]);
     expect(await sent(chunked(`d\r\n${task}\r\n0\r\n\r\n`))).toEqual([201]);
     expect(await taken()).toBe(before + 3);
   });

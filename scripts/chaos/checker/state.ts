@@ -39,7 +39,8 @@ export async function check({ journal, ledger }: Chaos, client: pg.Client): Prom
   }
   for (const [kind, text] of mustBeEmpty) {
     const { rows } = await client.query<{ found: unknown }>(text);
-    for (const { found } of rows.slice(0, 5)) ledger.differ(kind, 0, JSON.stringify(found));
+    for (const { found: difference } of rows.slice(0, 5))
+      ledger.differ(kind, 0, JSON.stringify(difference));
   }
   for (const [sentence, count] of Object.entries(await brokenSentences(client))) {
     ledger.differ('an invariant does not hold', 0, `${sentence}: ${count}`);

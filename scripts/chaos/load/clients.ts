@@ -15,7 +15,7 @@ type Step = (client: Client) => Promise<unknown>;
 /** Clients add no tasks if more than this many are unfinished. */
 const backlog = 1000;
 
-const equalIds = (one: string[], other: string[]) => one.join() === other.join();
+const equalIds = (ids: string[], other: string[]) => ids.join() === other.join();
 
 /** A transaction held open for a while; one in three is rolled back. */
 export function randomTransaction(random: Random, longest: number): Transaction {
@@ -93,7 +93,7 @@ function changer(chaos: Chaos, own: number, changers: number): Step {
     const sent = Date.now();
     if (kind === 4) return send('move', { ids, queue: 'moved' });
     if (kind === 0) {
-      for (const one of ids) journal.wantsCancel(one);
+      for (const cancelledId of ids) journal.wantsCancel(cancelledId);
       const answer = await send('cancel', { ids });
       if (answer?.status !== 200 || answer.undone) return;
       const acknowledged = Date.now();
@@ -141,12 +141,16 @@ function rerunner({ journal, ledger }: Chaos): Step {
       const answer = await call(client, verb, args, RETRY_SECONDS);
       if (!answer) ledger.differ('a call was never answered', 0, `${verb} ${request_id}`);
       if (answer?.status !== 200) return;
-      const { rerun_id, ids: given = rerun_id ? [rerun_id] : [] } = answer.body;
+      const { rerun_id, ids: returnedIds = rerun_id ? [rerun_id] : [] } = answer.body;
       // The answer of a call that found no tasks is not stored, so a repeat may find some.
-      if (ids.length > 0 && !equalIds(ids, given))
-        ledger.differ('a repeated call returned other ids', 0, `${verb}: ${ids} and ${given}`);
-      if (ids.length === 0) for (const id of given) journal.rerun({ of: run.id, id });
-      ids = given;
+      if (ids.length > 0 && !equalIds(ids, returnedIds))
+        ledger.differ(
+          'a repeated call returned other ids',
+          0,
+          `${verb}: ${ids} and ${returnedIds}`,
+        );
+      if (ids.length === 0) for (const id of returnedIds) journal.rerun({ of: run.id, id });
+      ids = returnedIds;
     }
   };
 }

@@ -13,7 +13,7 @@ set plan_cache_mode = auto as $$
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
   v_changes jsonb := pg_catalog.jsonb_build_object('queue', p_queue);
-  v_found tock.resolved_task[];
+  v_tasks tock.resolved_task[];
   v_keyed bigint[];
   v_attempts tock.resolved_task[];
   v_moved bigint[];
@@ -23,11 +23,11 @@ begin
   perform tock.check_not_webhooks(p_queue, 'queue');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := tock.resolve_each_task(v_ids);
-    v_keyed := tock.keyed(array(select f.current_id from unnest(v_found) f
+    v_tasks := tock.resolve_each_task(v_ids);
+    v_keyed := tock.keyed(array(select f.current_id from unnest(v_tasks) f
       where f.state in ('waiting', 'ready')));
     v_attempts := array(
-      select f from unnest(v_found) f
+      select f from unnest(v_tasks) f
       where f.state in ('waiting', 'ready') and f.queue <> p_queue and f.current_id <> all (v_keyed));
     if pg_catalog.cardinality(v_attempts) > 0 and (tock.policy(p_queue)).name = '*' then
       perform tock.make_queue(p_queue);
@@ -45,7 +45,7 @@ begin
     -- a task that was promoted, claimed or changed meanwhile is looked up again
     v_ids := array(select g.task_id from unnest(v_attempts) g where g.current_id <> all (v_moved));
     return query
-      select f.task_id, f.state, f.current_id = any (v_moved) from unnest(v_found) f
+      select f.task_id, f.state, f.current_id = any (v_moved) from unnest(v_tasks) f
       where f.task_id <> all (v_ids);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;

@@ -15,7 +15,7 @@ create or replace function tock.final_states_of(
   out state text, out sure boolean)
 returns setof record language plpgsql volatile rows 1000 as $$
 declare
-  v_found tock.resolved_task[] := array(
+  v_tasks tock.resolved_task[] := array(
     select w from tock.resolve_tasks(array(
       select coalesce(p_from[i.n], i.id) from unnest(p_ids) with ordinality i (id, n) order by i.n)) w);
   v_again tock.resolved_task[];
@@ -24,7 +24,7 @@ begin
   loop
     v_again := array(
       select row(f.n, r.id, null, null, null)::tock.resolved_task
-      from unnest(v_found) f
+      from unnest(v_tasks) f
       cross join lateral (
         select r.id from tock.reruns r where r.of_id = f.task_id
         order by r.of_id desc, r.number desc limit 1) r
@@ -35,14 +35,14 @@ begin
       from tock.resolve_tasks(array(select a.task_id
         from unnest(v_again) with ordinality a (n, task_id, c, s, q, k) order by a.k)) w
       join unnest(v_again) with ordinality a (n, task_id, c, s, q, k) on a.k = w.n);
-    v_found := array(select f from unnest(v_found) f
+    v_tasks := array(select f from unnest(v_tasks) f
       where f.n not in (select a.n from unnest(v_again) a)) || v_later;
   end loop;
   return query
     select p_ids[f.n], f.current_id, f.state, f.state not in ('cancelled', 'expired') or p_lock is null
       or coalesce((tock.run_at(f.current_id)).options ? 'cancelled_for', false)
       or tock.will_not_start(f.current_id, p_lock)
-    from unnest(v_found) f;
+    from unnest(v_tasks) f;
 end $$;
 
 comment on function tock.final_states_of is

@@ -26,7 +26,7 @@ declare
   v_lease uuid;
   v_got integer;
   v_bytes integer := 0;
-  v_found boolean := false;
+  v_claimed boolean := false;
   v_left integer := p_limit;
   v_durable boolean := false;
 begin
@@ -83,7 +83,7 @@ begin
       end loop;
       if v_got > 0 then
         v_left := v_left - v_got;
-        v_found := true;
+        v_claimed := true;
         if v_own_transaction and not v_durable then
           v_policy := tock.policy(v_queue);
           v_durable := tock.lease_has_options(v_lease) or v_policy.max_running is not null
@@ -96,7 +96,7 @@ begin
       end if;
       exit when v_left <= 0 or v_bytes >= 4194304;
     end loop;
-    exit when v_found or not v_late;
+    exit when v_claimed or not v_late;
     v_late := false;
     exit when not tock.run_late_maintenance();
   end loop;

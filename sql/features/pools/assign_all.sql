@@ -130,17 +130,17 @@ declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_free tock.pool_members[] := tock.free_workers(p_pool, pg_catalog.cardinality(p_tasks));
   v_count integer := pg_catalog.cardinality(v_free);
-  v_given tock.pool_members[];
+  v_assignable tock.pool_members[];
   v_numbers bigint[];
   v_workers text[];
 begin
   if v_count = 0 then
     return '{}';
   end if;
-  v_given := tock.assignable_tasks(p_tasks, v_count);
+  v_assignable := tock.assignable_tasks(p_tasks, v_count);
   delete from tock.pool_members p where p.number = any (array(
-    select f.number from unnest(v_free[:pg_catalog.cardinality(v_given)]) f
-    union all select g.number from unnest(v_given) g where g.number is not null));
+    select f.number from unnest(v_free[:pg_catalog.cardinality(v_assignable)]) f
+    union all select g.number from unnest(v_assignable) g where g.number is not null));
   with pairs as (
     insert into tock.pool_members (number, pool, worker, task, joined, offered, lease_seconds,
       leased_until, check_at)
@@ -149,7 +149,7 @@ begin
     from (
       select f.worker, g.task, g.offered, coalesce(p_lease_seconds, f.lease_seconds) as seconds
       from unnest(v_free) with ordinality f
-      join unnest(v_given) with ordinality g on g.ordinality = f.ordinality
+      join unnest(v_assignable) with ordinality g on g.ordinality = f.ordinality
       order by g.task collate "C") o
     on conflict do nothing
     returning number, worker)

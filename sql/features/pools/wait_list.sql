@@ -51,7 +51,7 @@ returns tock.pool_members[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_took interval;
-  v_found tock.pool_members[];
+  v_members tock.pool_members[];
 begin
   if p_start = 0 or (
     select max(m.rest_until) from (
@@ -60,12 +60,12 @@ begin
   then
     return '{}';
   end if;
-  v_found := tock.lock_waiting(p_pool, p_list, 0, p_start, p_limit);
+  v_members := tock.lock_waiting(p_pool, p_list, 0, p_start, p_limit);
   v_took := pg_catalog.clock_timestamp() - v_now;
-  if v_found = '{}' and v_took > interval '2 milliseconds' then
+  if v_members = '{}' and v_took > interval '2 milliseconds' then
     perform tock.save_wait_list_cursor(p_pool, p_list, p_start, 1, v_now + 20 * v_took);
   end if;
-  return v_found;
+  return v_members;
 end $$;
 
 comment on function tock.lock_waiting_below is
@@ -75,20 +75,20 @@ create or replace function tock.lock_first_waiting(p_pool text, p_list text)
 returns tock.pool_members language plpgsql volatile as $$
 declare
   v_start bigint := tock.wait_list_start(p_pool, p_list);
-  v_found tock.pool_members[] := tock.lock_waiting(p_pool, p_list, v_start, 9223372036854775807, 1);
+  v_members tock.pool_members[] := tock.lock_waiting(p_pool, p_list, v_start, 9223372036854775807, 1);
 begin
-  if v_found <> '{}' then
+  if v_members <> '{}' then
     if pg_catalog.random() < 0.0625 then
-      perform tock.save_wait_list_cursor(p_pool, p_list, v_found[1].turn, 1, null);
+      perform tock.save_wait_list_cursor(p_pool, p_list, v_members[1].turn, 1, null);
     end if;
   else
-    v_found := tock.lock_waiting_below(p_pool, p_list, v_start, 1);
-    if v_found <> '{}' then
+    v_members := tock.lock_waiting_below(p_pool, p_list, v_start, 1);
+    if v_members <> '{}' then
       -- more entries may lie there, so the start moves down
-      perform tock.save_wait_list_cursor(p_pool, p_list, v_found[1].turn, 4, null);
+      perform tock.save_wait_list_cursor(p_pool, p_list, v_members[1].turn, 4, null);
     end if;
   end if;
-  return v_found[1];
+  return v_members[1];
 end $$;
 
 comment on function tock.lock_first_waiting is

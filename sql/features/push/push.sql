@@ -9,7 +9,7 @@ set jit = off as $$
 #variable_conflict use_column
 declare
   v_queue record;
-  v_found integer := 0;
+  v_count integer := 0;
 begin
   for v_queue in
     select q.*, (
@@ -31,8 +31,8 @@ begin
     queue := v_queue.name; push := v_queue.push; generation := v_queue.push_generation;
     previous_until := v_queue.push_previous_until;
     return next;
-    v_found := v_found + 1;
-    exit when v_found = p_limit;
+    v_count := v_count + 1;
+    exit when v_count = p_limit;
   end loop;
 end $$;
 

@@ -19,7 +19,7 @@ declare
   v_queues text[];
   v_queue text;
   v_kept integer;
-  v_found tock.resolved_task[];
+  v_tasks tock.resolved_task[];
   v_ended tock.resolved_task[];
   v_left tock.resolved_task[];
   v_made tock.resolved_task[] := '{}';
@@ -27,9 +27,9 @@ declare
 begin
   perform tock.check_read_committed('rerun');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
-  v_found := tock.resolve_each_task(v_ids);
+  v_tasks := tock.resolve_each_task(v_ids);
   if p_request_id is not null then
-    v_queues := array(select distinct f.queue from unnest(v_found) f order by 1);
+    v_queues := array(select distinct f.queue from unnest(v_tasks) f order by 1);
     perform tock.request_seen('rerun', v_queues[1], p_request_id, v_digest);
     v_queue := (
       select r.queue from tock.requests r
@@ -44,7 +44,7 @@ begin
       where r.queue = any (v_queues) and r.verb = 'rerun' and r.request_id = p_request_id);
   end if;
   if v_answer is null then
-    v_ended := array(select f from unnest(v_found) f
+    v_ended := array(select f from unnest(v_tasks) f
       where f.state in ('done', 'dead', 'cancelled', 'expired'));
     v_left := v_ended;
     for v_try in 1 .. 10 loop
@@ -62,7 +62,7 @@ begin
         case when m.current_id is not null then null
           when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
           else 'unfinished' end, f.queue) order by f.n), '[]')
-      from unnest(v_found) f left join unnest(v_made) m on m.task_id = f.task_id);
+      from unnest(v_tasks) f left join unnest(v_made) m on m.task_id = f.task_id);
     -- if all are refused, a repetition does no harm, and the stored answer would outlast its reason
     if p_request_id is not null and pg_catalog.cardinality(v_made) > 0 then
       insert into tock.requests (verb, queue, request_id, digest, ids, answer)

@@ -52,34 +52,38 @@ comment on function tock.schedule_settings is 'The settings of a schedule with t
 create or replace function tock.check_schedule_settings(p_settings jsonb)
 returns void language plpgsql immutable as $$
 declare
-  v_given record;
+  v_setting record;
 begin
   if pg_catalog.jsonb_typeof(p_settings) is distinct from 'object' then
     perform tock.refuse(422, 'the settings of a schedule must be an object', 'settings');
   end if;
-  for v_given in
+  for v_setting in
     select o.key, o.value, o.value #>> '{}' as text, pg_catalog.jsonb_typeof(o.value) as type, r.*
     from pg_catalog.jsonb_each(p_settings) o left join tock.schedule_settings() r on r.name = o.key
   loop
-    if v_given.name is null then
-      perform tock.refuse(422, 'a schedule has no setting ' || v_given.key, v_given.key,
+    if v_setting.name is null then
+      perform tock.refuse(422, 'a schedule has no setting ' || v_setting.key, v_setting.key,
         'settings: ' || (select pg_catalog.string_agg(r.name, ', ') from tock.schedule_settings() r));
-    elsif v_given.type <> 'null' and not (case v_given.kind
+    elsif v_setting.type <> 'null' and not (case v_setting.kind
       when 'any' then true
-      when 'object' then v_given.type = 'object'
-      when 'text' then v_given.type = 'string'
-        and pg_catalog.length(v_given.text) between v_given.low and v_given.high
-      when 'word' then v_given.type = 'string' and v_given.text = any (v_given.words)
-      when 'instant' then case when v_given.type = 'string' then tock.is_instant(v_given.text) else false end
-      else case when v_given.type = 'number' then v_given.text::numeric between v_given.low and v_given.high
-        and v_given.text::numeric % 1 = 0 else false end end)
+      when 'object' then v_setting.type = 'object'
+      when 'text' then v_setting.type = 'string'
+        and pg_catalog.length(v_setting.text) between v_setting.low and v_setting.high
+      when 'word' then v_setting.type = 'string' and v_setting.text = any (v_setting.words)
+      when 'instant' then case when v_setting.type = 'string' then tock.is_instant(v_setting.text)
+        else false end
+      else case when v_setting.type = 'number'
+        then v_setting.text::numeric between v_setting.low and v_setting.high
+          and v_setting.text::numeric % 1 = 0
+        else false end end)
     then
-      perform tock.refuse(422, v_given.key || ' must be ' || case v_given.kind
+      perform tock.refuse(422, v_setting.key || ' must be ' || case v_setting.kind
         when 'object' then 'an object'
-        when 'text' then pg_catalog.format('a string of %s to %s characters', v_given.low, v_given.high)
-        when 'word' then pg_catalog.array_to_string(v_given.words, ' or ')
+        when 'text' then pg_catalog.format('a string of %s to %s characters', v_setting.low, v_setting.high)
+        when 'word' then pg_catalog.array_to_string(v_setting.words, ' or ')
         when 'instant' then 'an ISO 8601 instant with its zone, like 2030-01-31T09:00:00Z'
-        else pg_catalog.format('a whole number from %s to %s', v_given.low, v_given.high) end, v_given.key);
+        else pg_catalog.format('a whole number from %s to %s', v_setting.low, v_setting.high) end,
+        v_setting.key);
     end if;
   end loop;
 end $$;

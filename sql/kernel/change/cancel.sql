@@ -15,7 +15,7 @@ set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
-  v_found tock.resolved_task[];
+  v_tasks tock.resolved_task[];
   v_waiting bigint[];
   v_stopped bigint[];
   v_marked bigint[] := '{}';
@@ -24,14 +24,14 @@ begin
   perform tock.check_read_committed('cancel');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := tock.resolve_each_task(v_ids);
+    v_tasks := tock.resolve_each_task(v_ids);
     return query
-      select f.task_id, f.state, false from unnest(v_found) f
+      select f.task_id, f.state, false from unnest(v_tasks) f
       where f.state not in ('waiting', 'ready', 'running');
-    v_found := array(select f from unnest(v_found) f where f.state in ('waiting', 'ready', 'running'));
+    v_tasks := array(select f from unnest(v_tasks) f where f.state in ('waiting', 'ready', 'running'));
     v_waiting := array(
       select w.position from tock.waiting w
-      where w.position = any (array(select tock.position_of(f.current_id) from unnest(v_found) f
+      where w.position = any (array(select tock.position_of(f.current_id) from unnest(v_tasks) f
         where f.state = 'waiting'))
       order by w.position for update);
     if pg_catalog.cardinality(v_waiting) > 0 then
@@ -40,18 +40,18 @@ begin
     with taken as (
       insert into tock.run_overrides (stream, position, kind, other_id)
       select tock.stream_of(f.current_id), tock.position_of(f.current_id), 'superseded', 0
-      from unnest(v_found) f
+      from unnest(v_tasks) f
       where f.state = 'ready'
       order by 2, 1
       on conflict do nothing
       returning tock.id_at(position, stream) as id)
     select array(select t.id from taken t
-      union all select f.current_id from unnest(v_found) f where f.state = 'running'
+      union all select f.current_id from unnest(v_tasks) f where f.state = 'running'
       union all select tock.id_at(p, 0) from unnest(v_waiting) p) into v_stopped;
     with marked as (
       insert into tock.run_overrides (stream, position, kind)
       select distinct tock.stream_of(m.id), tock.position_of(m.id), 'cancelled'
-      from unnest(v_found) f
+      from unnest(v_tasks) f
       cross join lateral (
         select f.current_id where f.state <> 'waiting' union all select f.task_id
         where f.task_id <> f.current_id) m (id)
@@ -64,15 +64,15 @@ begin
     select v_marked || array(select m.id from marked m) into v_marked;
     -- read again for the answer: a task may have started, ended or continued with another run meanwhile
     v_now := array(select w from tock.resolve_tasks(array(
-      select f.task_id from unnest(v_found) f where f.current_id = any (v_stopped))) w);
+      select f.task_id from unnest(v_tasks) f where f.current_id = any (v_stopped))) w);
     perform tock.on_runs_moved(array(select w.current_id from unnest(v_now) w));
     return query
       select f.task_id, w.state, w.state in ('cancelled', 'running')
         and (f.state = 'waiting' or f.current_id = any (v_marked))
-      from unnest(v_found) f join unnest(v_now) w using (task_id)
+      from unnest(v_tasks) f join unnest(v_now) w using (task_id)
       where f.state = 'waiting' or w.current_id = f.current_id;
     v_ids := array(
-      select f.task_id from unnest(v_found) f left join unnest(v_now) w using (task_id)
+      select f.task_id from unnest(v_tasks) f left join unnest(v_now) w using (task_id)
       where f.current_id <> all (v_stopped) or f.state <> 'waiting' and w.current_id <> f.current_id);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;

@@ -10,7 +10,7 @@ set plan_cache_mode = auto as $$
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
   v_changes jsonb := tock.check_changes(p_changes);
-  v_found tock.resolved_task[];
+  v_tasks tock.resolved_task[];
   v_changed bigint[];
   v_replaced tock.resolved_task[];
   v_now tock.resolved_task[];
@@ -18,31 +18,31 @@ begin
   perform tock.check_read_committed('change');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   for v_try in 1 .. 10 loop
-    v_found := tock.resolve_each_task(v_ids);
+    v_tasks := tock.resolve_each_task(v_ids);
     perform tock.check_payload_fits(v_changes, f.queue, pg_catalog.cardinality(v_ids))
-    from (select distinct u.queue from unnest(v_found) u) f;
-    v_changed := tock.change_waiting(array(select f from unnest(v_found) f
+    from (select distinct u.queue from unnest(v_tasks) u) f;
+    v_changed := tock.change_waiting(array(select f from unnest(v_tasks) f
       where f.state = 'waiting'), v_changes);
     v_replaced := tock.replace_runs_anywhere(array(
-      select f from unnest(v_found) f where f.state = 'ready'), v_changes);
+      select f from unnest(v_tasks) f where f.state = 'ready'), v_changes);
     v_changed := v_changed || array(select r.current_id from unnest(v_replaced) r);
     perform tock.add_pending_changes(array(
-      select f from unnest(v_found) f where f.state = 'running' or f.current_id = any (v_changed)),
+      select f from unnest(v_tasks) f where f.state = 'running' or f.current_id = any (v_changed)),
       v_changes);
     if v_changes ? 'run_at' and v_changed <> '{}' then
       perform tock.on_tasks_rescheduled(v_changed || array(select r.n from unnest(v_replaced) r));
     end if;
     -- a task that started, was promoted or continued with another run meanwhile is changed in the next round
     v_now := array(select w
-      from tock.resolve_tasks(array(select f.task_id from unnest(v_found) f where f.state = 'running')) w);
+      from tock.resolve_tasks(array(select f.task_id from unnest(v_tasks) f where f.state = 'running')) w);
     v_ids := array(
-      select f.task_id from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
+      select f.task_id from unnest(v_tasks) f left join unnest(v_now) w on w.task_id = f.task_id
       where case when f.state in ('waiting', 'ready') then f.current_id <> all (v_changed)
         when f.state = 'running' then w.current_id <> f.current_id else false end);
     return query
       select f.task_id, coalesce(w.state, f.state), case when f.state = 'running' then w.state = 'running'
         else f.current_id = any (v_changed) end
-      from unnest(v_found) f left join unnest(v_now) w on w.task_id = f.task_id
+      from unnest(v_tasks) f left join unnest(v_now) w on w.task_id = f.task_id
       where f.task_id <> all (v_ids);
     if pg_catalog.cardinality(v_ids) = 0 then
       return;

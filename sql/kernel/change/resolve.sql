@@ -9,12 +9,12 @@ declare
     select row(i.n, i.id, i.id, null, null)::tock.resolved_task from unnest(p_ids) with ordinality i (id, n));
   v_here tock.resolved_task[];
   v_segment tock.segments;
-  v_found integer;
+  v_existing_count integer;
   v_step tock.resolved_task[];
   v_next tock.resolved_task[];
 begin
   while pg_catalog.cardinality(v_open) > 0 loop
-    v_found := 0;
+    v_existing_count := 0;
     -- A promotion moves a row from tock.waiting to tock.promotions. One statement reads both, so that its
     -- snapshot shows the row in one of them.
     v_step := array(
@@ -40,13 +40,13 @@ begin
         where tock.position_of(o.current_id) >= v_segment.first_position
           and tock.position_of(o.current_id) < v_segment.end_position);
       continue when pg_catalog.cardinality(v_step) = 0;
-      v_found := v_found + pg_catalog.cardinality(v_step);
+      v_existing_count := v_existing_count + pg_catalog.cardinality(v_step);
       execute pg_catalog.format('select array(select w from tock.follow_runs_%s($1) w)', v_segment.number)
         into v_step using v_step;
       return query select s.* from unnest(v_step) s where s.state is not null;
       v_next := v_next || array(select s from unnest(v_step) s where s.state is null);
     end loop;
-    if v_found < pg_catalog.cardinality(v_here) then
+    if v_existing_count < pg_catalog.cardinality(v_here) then
       -- the segment of these runs was dropped; tock.promotions may say how their tasks continued
       v_next := v_next || array(
         select row(o.n, o.task_id, p.run_id, null, null)::tock.resolved_task

@@ -10,10 +10,10 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   v_segment integer := tock.token_segment(p_lease);
   v_all boolean := p_failures is null or pg_catalog.jsonb_typeof(p_failures) <> 'array';
-  v_given jsonb := case when v_all
+  v_failures jsonb := case when v_all
     then pg_catalog.jsonb_build_array(coalesce(nullif(p_failures, 'null'), '{}'))
     else p_failures end;
-  v_item jsonb := v_given -> 0;
+  v_item jsonb := v_failures -> 0;
   v_bytes bigint := pg_catalog.octet_length((v_item -> 'error')::text);
   v_ids bigint[];
   v_good bigint[];
@@ -25,9 +25,9 @@ declare
   v_ended tock.ending[];
   v_before tock.ending[] := '{}';
 begin
-  perform tock.check_failures(v_given, v_all);
+  perform tock.check_failures(v_failures, v_all);
   if not v_all then
-    v_ids := tock.parse_ids(v_given, 'failures');
+    v_ids := tock.parse_ids(v_failures, 'failures');
   end if;
   loop
     failed := 0;
@@ -40,7 +40,7 @@ begin
     end if;
     foreach v_run in array v_runs loop
       if not v_all then
-        v_item := v_given -> (v_run.n - 1)::integer;
+        v_item := v_failures -> (v_run.n - 1)::integer;
       end if;
       continue when v_run.state is not null and (v_run.state not in ('failed', 'cancelled')
         or v_run.error is distinct from nullif(v_item -> 'error', 'null'));

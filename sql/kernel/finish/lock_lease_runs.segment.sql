@@ -8,7 +8,7 @@ create or replace function tock.lock_lease_runs_{suffix}(p_lease uuid, p_segment
 returns tock.leased_run[] language plpgsql volatile as $$
 declare
   v_runs tock.leased_run[];
-  v_found bigint[];
+  v_matched bigint[];
 begin
   if p_segment <> {segment} then
     return null;
@@ -59,7 +59,7 @@ begin
         select e.state, e.result, e.error, e.next_id from tock.results_{segment} e
         where e.stream = r.stream and e.position = r.position offset 0) e on true));
   if pg_catalog.cardinality(v_runs) < pg_catalog.cardinality(p_ids) then
-    v_found := array(select r.n from unnest(v_runs) r);
+    v_matched := array(select r.n from unnest(v_runs) r);
     v_runs := v_runs || (
       with leased as materialized (select l.* from tock.lease_rows_{segment}(p_lease) l)
       select array(
@@ -72,7 +72,7 @@ begin
           where r.stream = l.stream and r.position > l.after_position and r.position <= l.last_position
             and r.task_id is not null and r.position <> all (coalesce(l.skips, '{}'))
           offset 0) r
-        join tock.unmatched_ids(p_ids, v_found) g on g.id = r.task_id
+        join tock.unmatched_ids(p_ids, v_matched) g on g.id = r.task_id
         left join lateral (
           select e.state, e.result, e.error, e.next_id from tock.results_{segment} e
           where e.stream = r.stream and e.position = r.position offset 0) e on true));

@@ -7,13 +7,13 @@ declare
   v_position bigint := 0;
   v_parent tock.found_run;
   v_children bigint[];
-  v_found integer := 0;
+  v_count integer := 0;
 begin
   for v_scan in 1 .. 100 loop
     select x.stream, x.position into v_stream, v_position from tock.dependency_waits x
     where x.blocked and (x.stream, x.position) > (v_stream, v_position)
     order by x.stream, x.position limit 1;
-    exit when not found or v_found = 5;
+    exit when not found or v_count = 5;
     v_children := array(
       select coalesce(w.task_id, tock.id_at(w.position, 0))
       from (
@@ -22,7 +22,7 @@ begin
       join tock.waiting w on w.position = x.child and w.due_after_parents is not null);
     v_parent := tock.run_at(tock.id_at(v_position, v_stream));
     continue when v_children = '{}' or v_parent.task_id is null;
-    v_found := v_found + 1;
+    v_count := v_count + 1;
     return query select 'tasks wait for a failed parent', 'warning',
       pg_catalog.format('%s until task %s of queue %s, which is %s, is rerun and done%s',
         case pg_catalog.cardinality(v_children) when 1 then pg_catalog.format('task %s waits', v_children[1])

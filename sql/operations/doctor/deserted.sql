@@ -4,7 +4,7 @@ set enable_hashjoin = off
 set enable_mergejoin = off as $$
 declare
   v_segment integer;
-  v_found boolean;
+  v_exists boolean;
 begin
   foreach v_segment in array tock.open_segments() loop
     execute pg_catalog.format('select exists (
@@ -13,8 +13,8 @@ begin
         where l.closed_at is null and l.leased_until > pg_catalog.clock_timestamp()
         order by l.leased_until limit 1000) l
       cross join lateral (select s.queue from tock.streams s where s.number = l.stream offset 0) s
-      where s.queue = $1)', v_segment) into v_found using p_queue;
-    if v_found then
+      where s.queue = $1)', v_segment) into v_exists using p_queue;
+    if v_exists then
       return true;
     end if;
   end loop;

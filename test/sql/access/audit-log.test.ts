@@ -127,10 +127,10 @@ test('the audit log records keys that are created, changed, rotated and revoked,
     'create_key',
   ]);
   const all = JSON.stringify(await rows(client, 'select * from tock.audit_log'));
-  for (const one of [key, next?.key as string]) {
-    expect(all).toContain(one.slice(0, 13));
-    expect(all).not.toContain(one.slice(14));
-    expect(all).not.toContain(one.slice(14, 30));
+  for (const keyText of [key, next?.key as string]) {
+    expect(all).toContain(keyText.slice(0, 13));
+    expect(all).not.toContain(keyText.slice(14));
+    expect(all).not.toContain(keyText.slice(14, 30));
   }
 });
 

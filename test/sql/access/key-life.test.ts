@@ -160,13 +160,13 @@ test('a key is replaced once; if the new key was never received, it is revoked a
 
 test('of two concurrent rotations of a key, one gets a new key', async () => {
   const old = await make();
-  const [one, two] = [await db.connect(), await db.connect()];
-  const pid = await pidOf(two);
-  await one.query('begin');
-  const first = (await rotate(old.prefix, 60, one)) as Key;
-  const second = refusal(rotate(old.prefix, 60, two));
+  const [holder, waiter] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(waiter);
+  await holder.query('begin');
+  const first = (await rotate(old.prefix, 60, holder)) as Key;
+  const second = refusal(rotate(old.prefix, 60, waiter));
   await waitUntilBlocked(client, pid);
-  await one.query('commit');
+  await holder.query('commit');
   expect(await second).toMatchObject({
     code: 'TK409',
     message: expect.stringContaining(first.prefix),
@@ -289,38 +289,38 @@ test('the maintenance job processes many keys in parts', async () => {
 });
 
 test('keys for tenants without a rate are a finding, until each has one', async () => {
-  const found = () =>
+  const findings = () =>
     rows<{ detail: string; hint: string }>(
       client,
       "select * from tock.doctor_of_keys() where finding = 'a key for tenants has no rate'",
     );
-  expect(await found()).toEqual([]);
+  expect(await findings()).toEqual([]);
   const prefix = await value<string>(
     client,
     "select prefix from tock.create_key('k', '{enqueue}', p_tenants => '{acme}')",
   );
-  expect(await found()).toMatchObject([
+  expect(await findings()).toMatchObject([
     { detail: expect.stringMatching(`^1 key is without a rate: ${prefix}`) },
   ]);
   await change(prefix, { rate_limit: 50 });
-  expect(await found()).toEqual([]);
+  expect(await findings()).toEqual([]);
 });
 
 test('a used key that expires within a week is a finding, until it is rotated', async () => {
   const doctor = async () =>
     (
       await rows<{ detail: string; hint: string }>(client, 'select * from tock.doctor_of_keys()')
-    ).map((one) => one.detail.slice(0, 13));
+    ).map((finding) => finding.detail.slice(0, 13));
   const soon = await make(', p_expires_in_seconds => 86400');
   const idle = await make(', p_expires_in_seconds => 86400');
   const later = await make(', p_expires_in_seconds => 2592000');
   await enqueue(soon.key);
   await enqueue(later.key);
   await note();
-  const found = await doctor();
-  expect(found).toContain(soon.prefix);
-  expect(found).not.toContain(idle.prefix);
-  expect(found).not.toContain(later.prefix);
+  const findings = await doctor();
+  expect(findings).toContain(soon.prefix);
+  expect(findings).not.toContain(idle.prefix);
+  expect(findings).not.toContain(later.prefix);
   expect(
     (await rows<{ finding: string }>(client, 'select * from tock.doctor()')).map((f) => f.finding),
   ).toContain('a key is about to expire');

@@ -42,9 +42,9 @@ async function passed(clients: pg.Client[], calls: number, key: string): Promise
   let through = 0;
   const codes = new Set<string>();
   await Promise.all(
-    clients.map(async (one) => {
+    clients.map(async (connection) => {
       for (let n = 0; n < calls; n++) {
-        await enqueue(key, one).then(
+        await enqueue(key, connection).then(
           () => through++,
           (error) => codes.add(error.code),
         );
@@ -83,7 +83,7 @@ test('fifty concurrent connections stay within the rate, also at the turn of a w
     await turn(key);
     expect(await passed(clients, 3, key.key)).toBe(60);
   }
-  await Promise.all(clients.map((one) => one.end()));
+  await Promise.all(clients.map((connection) => connection.end()));
 });
 
 test('a transaction that stays open after a call blocks neither its window nor the next', async () => {

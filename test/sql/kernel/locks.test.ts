@@ -29,7 +29,7 @@ beforeEach(async () => {
   await client.query('select tock.tick()');
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const streamOf = (id: string) => Number(BigInt(id) & 1048575n);
 const session = (on: pg.Client, key: number) =>
@@ -110,23 +110,23 @@ test('a foreign lock on a slot or a stream stops no writer, and deactivation pro
 });
 
 test('doctor() names the holder of a foreign lock, until that has ended', async () => {
-  const found = () =>
+  const findings = () =>
     rows<{ finding: string; detail: string; hint: string }>(
       client,
       "select * from tock.doctor() where finding = 'a foreign session holds a lock'",
     );
   const [id = ''] = await enqueue(client, 'q', numberedTasks(1));
-  expect(await found()).toEqual([]);
+  expect(await findings()).toEqual([]);
   await session(stranger, streamOf(id));
   await session(stranger, 1073741824 + 7);
   const pid = await pidOf(stranger);
-  const [finding, ...others] = await found();
+  const [finding, ...others] = await findings();
   expect(others).toEqual([]);
   expect(finding?.detail).toContain(String(pid));
   expect(finding?.detail).toContain('2 of');
   expect(finding?.hint).toContain(`pg_terminate_backend(${pid})`);
   await release(stranger);
-  expect(await found()).toEqual([]);
+  expect(await findings()).toEqual([]);
 });
 
 test('locks of claims and writers are no finding', async () => {
@@ -138,16 +138,16 @@ test('locks of claims and writers are no finding', async () => {
       for (const run of await claim(on, 'q')) await complete(on, run.lease);
     }
   });
-  const found = new Set<string>();
+  const findings = new Set<string>();
   for (let looks = 0; looks < 100; looks++) {
     for (const { finding } of await rows<{ finding: string }>(
       client,
       'select finding from tock.doctor()',
     )) {
-      found.add(finding);
+      findings.add(finding);
     }
   }
   going = false;
   await Promise.all(busy);
-  expect([...found]).toEqual([]);
+  expect([...findings]).toEqual([]);
 });

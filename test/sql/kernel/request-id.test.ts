@@ -46,18 +46,18 @@ test('two calls at once with one request id make their tasks once', async () => 
 
 test('two hundred calls on eight connections with twenty request ids make twenty tasks', async () => {
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
-  const given = await Promise.all(
-    clients.map(async (one, n) => {
+  const answers = await Promise.all(
+    clients.map(async (connection, n) => {
       const ids: [string, string][] = [];
       for (let call = 0; call < 25; call++) {
         const request = `r${(call + n * 3) % 20}`;
-        const [id] = await enqueue(one, 'many', [{ payload: request }], request);
+        const [id] = await enqueue(connection, 'many', [{ payload: request }], request);
         ids.push([request, id as string]);
       }
       return ids;
     }),
   );
-  expect(new Set(given.flat().map((pair) => pair.join(' '))).size).toBe(20);
+  expect(new Set(answers.flat().map((pair) => pair.join(' '))).size).toBe(20);
   expect(await claim(client, 'many', { limit: 1000 })).toHaveLength(20);
 });
 
@@ -71,12 +71,12 @@ test('a request id used for a different call is refused', async () => {
 test('a call is the same call from a session with another time zone and another precision', async () => {
   const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
   const call = async (settings: string[]) => {
-    const one = await db.connect();
-    for (const setting of settings) await one.query(`set ${setting}`);
+    const connection = await db.connect();
+    for (const setting of settings) await connection.query(`set ${setting}`);
     const later = "p_delay_seconds => 0.1::float8 + 0.2, p_request_id => 'later'";
     const at = `p_run_at => timestamptz '${tomorrow}', p_request_id => 'at'`;
     return rows(
-      one,
+      connection,
       `select tock.enqueue_task('set', ${later}), tock.enqueue_task('set', ${at}) as at`,
     );
   };
@@ -106,9 +106,9 @@ test('a request id that was rolled back may be used again', async () => {
 });
 
 test('a request id belongs to its queue and its verb', async () => {
-  const one = await enqueue(client, 'one', numberedTasks(1), 'shared');
+  const first = await enqueue(client, 'one', numberedTasks(1), 'shared');
   const other = await enqueue(client, 'other', numberedTasks(1), 'shared');
-  expect(one).not.toEqual(other);
+  expect(first).not.toEqual(other);
   expect(await claim(client, 'one', { request_id: 'shared' })).toHaveLength(1);
 });
 
@@ -130,8 +130,8 @@ test('a claim repeated with its request id gives the same runs while they are he
 });
 
 test('a repeated claim over several priorities gives the runs in the same order', async () => {
-  const tasks = numberedTasks(30).map((one, n) => ({
-    ...one,
+  const tasks = numberedTasks(30).map((task, n) => ({
+    ...task,
     priority: n % 3,
     tenant: `t${n % 7}`,
   }));

@@ -77,7 +77,7 @@ async function attempt(chain: Chain, how: string): Promise<void> {
     return;
   }
   const run = await next(chain);
-  const one: Attempt = {
+  const expectedRun: Attempt = {
     id: run.run_id,
     attempt: chain.attempt,
     state: how,
@@ -86,17 +86,20 @@ async function attempt(chain: Chain, how: string): Promise<void> {
   };
   expect(run.attempt).toBe(chain.attempt);
   if (attempts.length % 3 === 0) {
-    one.progress = attempts.length % 101;
-    one.note = `step ${attempts.length}`;
-    await extendWithProgress(client, run.lease, { progress: one.progress, note: one.note });
+    expectedRun.progress = attempts.length % 101;
+    expectedRun.note = `step ${attempts.length}`;
+    await extendWithProgress(client, run.lease, {
+      progress: expectedRun.progress,
+      note: expectedRun.note,
+    });
   }
   if (how === 'failed') {
-    one.error = { name: 'E', message: `no ${attempts.length}` };
+    expectedRun.error = { name: 'E', message: `no ${attempts.length}` };
     const delay = attempts.length % 2 ? { retry_in_seconds: 0 } : {};
-    await fail(client, run.lease, { error: one.error, ...delay });
+    await fail(client, run.lease, { error: expectedRun.error, ...delay });
     chain.attempt++;
   } else if (how === 'lost') {
-    one.error = { name: 'LeaseExpired' };
+    expectedRun.error = { name: 'LeaseExpired' };
     await expire(client, run.lease);
     expect(await reap(client)).toBe(1);
     chain.attempt++;
@@ -105,7 +108,7 @@ async function attempt(chain: Chain, how: string): Promise<void> {
   } else {
     await complete(client, run.lease);
   }
-  attempts.push(one);
+  attempts.push(expectedRun);
 }
 
 async function begin(options: object = {}): Promise<Chain> {
@@ -114,11 +117,11 @@ async function begin(options: object = {}): Promise<Chain> {
 }
 
 /** Expects the shown runs to be those that happened, in their order and with increasing times. */
-function expectAttempts(found: TaskRow, attempts: Attempt[]): void {
-  const { runs } = found;
+function expectAttempts(row: TaskRow, attempts: Attempt[]): void {
+  const { runs } = row;
   expect(runs).toHaveLength(attempts.length);
   expect(runs).toMatchObject(
-    attempts.map(({ error, ...one }) => (error ? { ...one, error } : one)),
+    attempts.map(({ error, ...rest }) => (error ? { ...rest, error } : rest)),
   );
   let before = '';
   for (const { started_at, ended_at, leased_until, worker } of runs) {
@@ -141,16 +144,17 @@ test('100 attempts over many segments are listed one by one, in order', async ()
     if (n % 9 === 8) await startNextSegment(client);
   }
   await attempt(chain, 'done');
-  const found = await look(chain.id);
-  expect(found).toMatchObject({ id: chain.id, state: 'done', attempt: chain.attempt });
-  expectAttempts(found, chain.attempts);
+  const row = await look(chain.id);
+  expect(row).toMatchObject({ id: chain.id, state: 'done', attempt: chain.attempt });
+  expectAttempts(row, chain.attempts);
   expect(chain.attempt).toBeGreaterThan(60);
-  const counted = (state: string) => chain.attempts.filter((one) => one.state === state).length;
-  expect(found.lost).toBe(counted('lost'));
+  const counted = (state: string) =>
+    chain.attempts.filter((expectedRun) => expectedRun.state === state).length;
+  expect(row.lost).toBe(counted('lost'));
   expect((await segmentNumbers(client)).length).toBeGreaterThan(10);
   // Each id of its runs shows the same task.
   for (const n of [0, 1, 28, 60, 99]) {
-    expect(await look(chain.attempts[n]?.id as string)).toEqual(found);
+    expect(await look(chain.attempts[n]?.id as string)).toEqual(row);
   }
   await expectInvariants(client);
 });
@@ -199,11 +203,11 @@ test('a task whose first segments are dropped lists its other attempts, by each 
     expect((await segmentNumbers(client))[0]).toBe(dropped + 1);
     const left = chain.attempts.slice(rest);
     for (const { id } of chain.attempts) {
-      const found = await look(id);
-      expect(found, id).toMatchObject({ id: chain.id, state: 'ready', attempt: chain.attempt });
-      const last = found.runs.pop();
+      const row = await look(id);
+      expect(row, id).toMatchObject({ id: chain.id, state: 'ready', attempt: chain.attempt });
+      const last = row.runs.pop();
       expect(last).toMatchObject({ state: 'ready', attempt: chain.attempt });
-      expectAttempts(found, left);
+      expectAttempts(row, left);
     }
   }
   await attempt(chain, 'done');

@@ -57,8 +57,8 @@ async function agree(when: string, on = client): Promise<void> {
   const stats = await rows<Stats>(on, 'select * from tock.queue_stats()');
   const counted = await rows<Stats>(on, plainly);
   expect(stats.map(numbersOf), when).toEqual(counted.map(numbersOf));
-  const [one] = await rows<Stats>(on, "select * from tock.queue_stats('a')");
-  if (one) expect(numbersOf(one), when).toEqual(numbersOf(stats[0] as Stats));
+  const [ownStats] = await rows<Stats>(on, "select * from tock.queue_stats('a')");
+  if (ownStats) expect(numbersOf(ownStats), when).toEqual(numbersOf(stats[0] as Stats));
 }
 
 /** Takes random steps, and compares the counts after each. */
@@ -93,16 +93,16 @@ async function walk(seed: number, steps: number): Promise<void> {
     [
       'complete some',
       async () => {
-        const [one] = open;
-        if (one) await complete(client, one.lease, [{ id: one.ids[0], result: 1 }]);
+        const [lease] = open;
+        if (lease) await complete(client, lease.lease, [{ id: lease.ids[0], result: 1 }]);
       },
     ],
     [
       'fail some',
       async () => {
-        const [one] = open;
+        const [lease] = open;
         const how = [{ fatal: true }, { retry_in_seconds: 0 }, { retry_in_seconds: 900 }][roll(3)];
-        if (one) await fail(client, one.lease, [{ id: one.ids.at(-1), ...how }]);
+        if (lease) await fail(client, lease.lease, [{ id: lease.ids.at(-1), ...how }]);
       },
     ],
     ['release', async () => open[0] && release(client, open[0].lease, [open[0].ids[1] as string])],

@@ -43,7 +43,7 @@ async function life(q: string, seed: number): Promise<string[]> {
   const ids = await enqueue(
     client,
     q,
-    numberedTasks(24).map((one, n) => ({ ...one, ...options(n + seed) })),
+    numberedTasks(24).map((numberedTask, n) => ({ ...numberedTask, ...options(n + seed) })),
   );
   ids.push(
     ...(await enqueue(client, q, numberedTasks(4, 50, { delay_seconds: 500, tenant: 't0' }))),
@@ -90,42 +90,42 @@ test('each task is found once over several segments, by its newest run, in the s
   all = [...new Set(all)];
   const known = await statesById(all);
   for (const limit of [3, 1000]) {
-    const found = await search(client, {}, limit);
-    expect(idsOf(found), `by ${limit}`).toHaveLength(new Set(idsOf(found)).size);
-    expect(new Map(found.map(({ id, state }) => [id, state]))).toEqual(known);
-    const positions = found.map(({ run_id }) => BigInt(run_id) >> 20n);
+    const listed = await search(client, {}, limit);
+    expect(idsOf(listed), `by ${limit}`).toHaveLength(new Set(idsOf(listed)).size);
+    expect(new Map(listed.map(({ id, state }) => [id, state]))).toEqual(known);
+    const positions = listed.map(({ run_id }) => BigInt(run_id) >> 20n);
     expect(positions).toEqual(positions.toSorted((x, y) => Number(y - x)));
   }
   for (const state of filters) {
-    const wanted = [...known].filter(([, one]) => one === state).map(([id]) => id);
+    const wanted = [...known].filter(([, taskState]) => taskState === state).map(([id]) => id);
     expect(wanted.length, state).toBeGreaterThan(0);
     expect(idsOf(await search(client, { state }, 5)).toSorted(), state).toEqual(wanted.toSorted());
   }
 });
 
 test('a filter returns only matching tasks, and combined filters tasks that match all', async () => {
-  const found = await search(client, {}, 1000);
-  const [some] = found.filter(({ error }) => error === 'no');
-  const middle = found[Math.floor(found.length / 2)]?.created_at as string;
-  const ways: [object, (one: ListedTask) => boolean][] = [
-    [{ queue: 'a' }, (one) => one.queue === 'a'],
+  const listed = await search(client, {}, 1000);
+  const [some] = listed.filter(({ error }) => error === 'no');
+  const middle = listed[Math.floor(listed.length / 2)]?.created_at as string;
+  const ways: [object, (row: ListedTask) => boolean][] = [
+    [{ queue: 'a' }, (row) => row.queue === 'a'],
     [{ queue: 'nothing' }, () => false],
-    [{ tenant: 't1' }, (one) => one.tenant === 't1'],
-    [{ worker: 'w1' }, (one) => one.worker === 'w1'],
-    [{ worker: 'still', queue: 'b' }, (one) => one.worker === 'still' && one.queue === 'b'],
-    [{ error: 'no' }, (one) => one.error === 'no'],
-    [{ from: middle }, (one) => one.created_at >= middle],
-    [{ to: middle }, (one) => one.created_at < middle],
+    [{ tenant: 't1' }, (row) => row.tenant === 't1'],
+    [{ worker: 'w1' }, (row) => row.worker === 'w1'],
+    [{ worker: 'still', queue: 'b' }, (row) => row.worker === 'still' && row.queue === 'b'],
+    [{ error: 'no' }, (row) => row.error === 'no'],
+    [{ from: middle }, (row) => row.created_at >= middle],
+    [{ to: middle }, (row) => row.created_at < middle],
     [{ from: some?.created_at, to: some?.created_at }, () => false],
     [
       { queue: 'a', state: 'dead', tenant: some?.tenant },
-      (one) => one.queue === 'a' && one.state === 'dead' && one.tenant === some?.tenant,
+      (row) => row.queue === 'a' && row.state === 'dead' && row.tenant === some?.tenant,
     ],
     [{ state: 'waiting', worker: 'w1' }, () => false],
   ];
   for (const [filter, lets] of ways) {
     const statesById = JSON.stringify(filter);
-    expect(idsOf(await search(client, filter, 7)), statesById).toEqual(idsOf(found.filter(lets)));
+    expect(idsOf(await search(client, filter, 7)), statesById).toEqual(idsOf(listed.filter(lets)));
   }
 });
 
@@ -221,7 +221,7 @@ test('nothing is listed twice or missing while tasks are enqueued and end', asyn
   stands.push(...(await enqueue(client, 'busy', numberedTasks(10, 0, { delay_seconds: 900 }))));
   const other = await db.connect();
   let n = 0;
-  const found = await search(client, { queue: 'busy' }, 3, async () => {
+  const listed = await search(client, { queue: 'busy' }, 3, async () => {
     await enqueue(
       other,
       'busy',
@@ -233,14 +233,14 @@ test('nothing is listed twice or missing while tasks are enqueued and end', asyn
     await makeDue(other, 'none');
   });
   expect(n).toBeGreaterThan(10);
-  expect(idsOf(found)).toHaveLength(new Set(idsOf(found)).size);
+  expect(idsOf(listed)).toHaveLength(new Set(idsOf(listed)).size);
   const standing: string[] = [];
   for (const id of stands) {
-    const one = await task(client, id);
-    if (one?.attempt === 1 && ['waiting', 'ready'].includes(one.state)) standing.push(id);
+    const row = await task(client, id);
+    if (row?.attempt === 1 && ['waiting', 'ready'].includes(row.state)) standing.push(id);
   }
   expect(standing.length).toBeGreaterThan(10);
-  expect(standing.filter((id) => !idsOf(found).includes(id))).toEqual([]);
+  expect(standing.filter((id) => !idsOf(listed).includes(id))).toEqual([]);
 });
 
 test('a task that is promoted during a search is listed once', async () => {
@@ -271,8 +271,8 @@ test('a changed task is listed once, in its own place', async () => {
   ];
   await change(client, [first], { priority: 9 });
   await change(client, [put], { delay_seconds: 900 });
-  const found = await search(client, { queue: 'late' });
-  expect(found.map(({ id, state }) => [id, state])).toEqual([
+  const listed = await search(client, { queue: 'late' });
+  expect(listed.map(({ id, state }) => [id, state])).toEqual([
     [put, 'waiting'],
     [first, 'ready'],
     [last, 'ready'],

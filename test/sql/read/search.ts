@@ -50,7 +50,7 @@ export async function search(
   throw new Error('The search had more pages after 1,000 calls.');
 }
 
-export const idsOf = (found: { id: string }[]) => found.map(({ id }) => id);
+export const idsOf = (tasks: { id: string }[]) => tasks.map(({ id }) => id);
 
 export type Lease = {
   queue: string;

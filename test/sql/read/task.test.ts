@@ -68,21 +68,21 @@ test("a task is found by each of its runs' ids, and always shows its own", async
     expect(run?.id).toBe(id);
     await step(run?.lease as string);
     if (run?.run_id !== id) ids.push(run?.run_id as string);
-    for (const one of ids) expect(await look(one)).toMatchObject({ id });
+    for (const anyId of ids) expect(await look(anyId)).toMatchObject({ id });
   }
   // The task waits for its next attempt. Each id of its runs still shows the same task.
-  for (const one of ids)
-    expect(await look(one)).toMatchObject({ id, state: 'waiting', attempt: 3 });
+  for (const anyId of ids)
+    expect(await look(anyId)).toMatchObject({ id, state: 'waiting', attempt: 3 });
   await makeDue(client, 'chain');
   await promote(client);
   const [last] = await claim(client, 'chain');
   await complete(client, last?.lease as string);
   ids.push(last?.run_id as string);
-  for (const one of ids) {
-    const found = await look(one);
-    expect(found).toMatchObject({ id, state: 'done', attempt: 3, payload: 'p', run_at: null });
-    expect(found.runs.map((run) => run.id)).toEqual(ids);
-    expect(found.runs.map((run) => run.state)).toEqual(['failed', 'superseded', 'failed', 'done']);
+  for (const anyId of ids) {
+    const row = await look(anyId);
+    expect(row).toMatchObject({ id, state: 'done', attempt: 3, payload: 'p', run_at: null });
+    expect(row.runs.map((run) => run.id)).toEqual(ids);
+    expect(row.runs.map((run) => run.state)).toEqual(['failed', 'superseded', 'failed', 'done']);
   }
 });
 
@@ -100,18 +100,18 @@ test('the state of a retried task is that of its last run', async () => {
 });
 
 test('a retried task is completed by its own id or by that of its run', async () => {
-  const [one, two] = await enqueue(client, 'names', [{}, {}]);
+  const [firstId, secondId] = await enqueue(client, 'names', [{}, {}]);
   const first = await claim(client, 'names', { limit: 2 });
   await fail(client, leaseOf(first), { retry_in_seconds: 0 });
   const runs = await claim(client, 'names', { limit: 2 });
   const lease = leaseOf(runs);
   expect(runs.every((run) => run.id !== run.run_id)).toBe(true);
   const by = [
-    { id: one, result: 'task' },
+    { id: firstId, result: 'task' },
     { id: runs[1]?.run_id, result: 'run' },
   ];
   expect(await complete(client, lease, by)).toEqual({ completed: 2, refused: [] });
-  expect([(await look(one)).result, (await look(two)).result]).toEqual(['task', 'run']);
+  expect([(await look(firstId)).result, (await look(secondId)).result]).toEqual(['task', 'run']);
 });
 
 test.each([

@@ -25,7 +25,7 @@ async function mixed(q: string): Promise<Map<string, string>> {
   const ids = await enqueue(
     client,
     q,
-    numberedTasks(40).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 4}` })),
+    numberedTasks(40).map((task, n) => ({ ...task, priority: n % 3, tenant: `t${n % 4}` })),
   );
   ids.push(
     ...(await enqueue(client, q, numberedTasks(12, 40, { delay_seconds: 500, tenant: 't0' }))),
@@ -56,11 +56,11 @@ test('each state is listed as task() tells it, page by page and none twice', asy
   await mixed(queue());
   const known = await mixed(q);
   for (const state of states) {
-    const ids = [...known].filter(([, one]) => one === state).map(([id]) => id);
+    const ids = [...known].filter(([, taskState]) => taskState === state).map(([id]) => id);
     for (const limit of [1, 3, 100]) {
-      const found = await listAll(client, { queue: q, state }, limit);
-      expect(found.map(({ id }) => id).toSorted(), `${state} by ${limit}`).toEqual(ids.toSorted());
-      expect(new Set(found.map((one) => one.state))).toEqual(new Set([state]));
+      const listed = await listAll(client, { queue: q, state }, limit);
+      expect(listed.map(({ id }) => id).toSorted(), `${state} by ${limit}`).toEqual(ids.toSorted());
+      expect(new Set(listed.map((row) => row.state))).toEqual(new Set([state]));
     }
   }
   const all = await listAll(client, { queue: q }, 7);
@@ -113,8 +113,8 @@ test('a list spans segments, the newest task first', async () => {
   await client.query('select tock.create_segments()');
   const young = await enqueue(client, q, numberedTasks(3));
   for (const state of ['ready', undefined]) {
-    const found = await listAll(client, { queue: q, state }, 2);
-    expect(found.map(({ id }) => id)).toEqual([...old, ...young].toReversed());
+    const listed = await listAll(client, { queue: q, state }, 2);
+    expect(listed.map(({ id }) => id)).toEqual([...old, ...young].toReversed());
   }
   const waits = await enqueue(client, q, numberedTasks(2, 0, { delay_seconds: 100 }));
   const page = await list(client, { queue: q }, null, 3);

@@ -144,8 +144,8 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
       const ids = await enqueue(
         on,
         q,
-        numberedTasks(1 + random(20)).map((one, n) => ({
-          ...one,
+        numberedTasks(1 + random(20)).map((task, n) => ({
+          ...task,
           priority: 4 + (n % 2),
           tenant: `t${n % 3}`,
           ...(n % 7 === 0 && { delay_seconds: random(3) / 20 }),
@@ -174,7 +174,7 @@ test('purges beside claims and enqueues lose no task and run none twice', async 
   const all = [a, b].map((on) => send(on as pg.Client));
   all.push(...[c, d, e].map((on) => work(on as pg.Client)));
   all.push(...[f, g].map((on) => clear(on as pg.Client)));
-  const done = () => [...seen.values()].filter((one) => one.done > 0).length;
+  const done = () => [...seen.values()].filter((task) => task.done > 0).length;
   await retryTransient(load, all, () => purged > 2000 && done() > 2000);
   await expectInvariants(client);
   while ((await purge(h as pg.Client, q)).more);
@@ -198,8 +198,8 @@ test('tasks that are moved back and forth while they are claimed run once, in on
   const ids = await enqueue(
     client,
     queues[0],
-    numberedTasks(1200).map((one, n) => ({
-      ...one,
+    numberedTasks(1200).map((task, n) => ({
+      ...task,
       tenant: `t${n % 4}`,
       ...(n % 9 === 0 && { delay_seconds: 0.2 }),
     })),

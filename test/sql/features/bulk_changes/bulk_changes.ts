@@ -37,8 +37,8 @@ type Redrive = {
   reason?: string;
 };
 
-export async function redrive(client: Client, queue: string, given: Redrive = {}) {
-  const { error, tenant } = given;
+export async function redrive(client: Client, queue: string, options: Redrive = {}) {
+  const { error, tenant } = options;
   const [row] = await rows<Redriven>(
     client,
     `select redriven, ids, cursor, scanned
@@ -47,12 +47,12 @@ export async function redrive(client: Client, queue: string, given: Redrive = {}
     [
       queue,
       JSON.stringify({ ...(error && { error }), ...(tenant && { tenant }) }),
-      given.limit ?? 1000,
-      given.cursor ?? null,
-      given.request_id ?? null,
-      given.to_queue ?? null,
-      given.again ?? false,
-      given.reason ?? null,
+      options.limit ?? 1000,
+      options.cursor ?? null,
+      options.request_id ?? null,
+      options.to_queue ?? null,
+      options.again ?? false,
+      options.reason ?? null,
     ],
   );
   return row as Redriven;

@@ -70,7 +70,7 @@ test("a tenant's tasks are cancelled in parts, and no other tenant's", async () 
   await enqueue(
     client,
     q,
-    numberedTasks(40).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 })),
+    numberedTasks(40).map((task, n) => ({ ...task, tenant: `t${n % 2}`, priority: n % 3 })),
   );
   await enqueue(client, q, numberedTasks(6, 40, { tenant: 't0', delay_seconds: 50 }));
   await enqueue(client, queue(), numberedTasks(3, 0, { tenant: 't0' }));
@@ -102,7 +102,7 @@ test('tasks get another priority in parts, each once', async () => {
   await enqueue(
     client,
     q,
-    numberedTasks(30).map((one, n) => ({ ...one, tenant: `t${n % 2}`, priority: n % 3 ? 7 : 1 })),
+    numberedTasks(30).map((task, n) => ({ ...task, tenant: `t${n % 2}`, priority: n % 3 ? 7 : 1 })),
   );
   await enqueue(client, q, numberedTasks(5, 30, { tenant: 't0', delay_seconds: 50 }));
   const [changed] = await through((at) => reprioritizeWhere(q, 1, { tenant: 't0' }, 4, at));

@@ -110,7 +110,7 @@ test("each id of a task's runs shows the task's current queue", async () => {
     ids.push(run?.run_id as string, await value(client, current, [id]));
   }
   expect(new Set(ids).size).toBe(7);
-  for (const one of ids) expect(await queueOf(one)).toBe(third);
+  for (const taskId of ids) expect(await queueOf(taskId)).toBe(third);
 });
 
 test('a task is moved onward, and back', async () => {

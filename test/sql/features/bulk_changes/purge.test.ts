@@ -29,7 +29,11 @@ test('a purge cancels ready and waiting tasks, and leaves running and ended ones
   const ids = await enqueue(
     client,
     q,
-    numberedTasks(30).map((one, n) => ({ ...one, priority: n % 3, tenant: `t${n % 5}` })),
+    numberedTasks(30).map((numberedTask, n) => ({
+      ...numberedTask,
+      priority: n % 3,
+      tenant: `t${n % 5}`,
+    })),
   );
   const later = await enqueue(client, q, numberedTasks(4, 30, { delay_seconds: 100 }));
   const runs = await claim(client, q, { limit: 6 });

@@ -116,7 +116,7 @@ test('with eight workers no more tasks of a key run than its limit, and all task
         await enqueue(
           on,
           'hammered',
-          tasks.map((one) => ({ ...one, payload: one.concurrency_key })),
+          tasks.map((task) => ({ ...task, payload: task.concurrency_key })),
         );
       }
       if (random(4) === 0) await sweep(on);

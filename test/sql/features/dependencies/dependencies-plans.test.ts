@@ -16,8 +16,8 @@ beforeAll(async () => {
   old = await db.connect(db.superUrl);
   for (let round = 0; round < 3; round++) await day(old);
   for (let call = 0; call < 2; call++) {
-    const parents = numberedTasks(5000).map((one, n) => ({ ...one, name: `p${n}` }));
-    const children = numberedTasks(5000).map((one, n) => ({ ...one, depends_on: [`p${n}`] }));
+    const parents = numberedTasks(5000).map((task, n) => ({ ...task, name: `p${n}` }));
+    const children = numberedTasks(5000).map((task, n) => ({ ...task, depends_on: [`p${n}`] }));
     await enqueue(owner, 'many', [...parents, ...children]);
   }
 });
@@ -44,8 +44,8 @@ async function day(on: pg.Client): Promise<void> {
   await complete(on, last?.lease as string, [{ id: last?.id, spawn }]);
   await complete(on, leaseOf(await claim(on, queue, { limit: 20 })));
   await complete(on, leaseOf(await claim(on, queue)));
-  const chain = numberedTasks(5).map((one, n) => ({
-    ...one,
+  const chain = numberedTasks(5).map((task, n) => ({
+    ...task,
     name: `c${n}`,
     depends_on: n ? [`c${n - 1}`] : [],
   }));

@@ -80,7 +80,7 @@ test('a task after * waits for a keyed task of its call, or the call is refused'
   if (enqueued === 'TK422') return;
   const runs = await claim(client, 'q', { limit: 1 });
   const more = await claim(client, 'q', { limit: 1 });
-  for (const run of [...runs, ...more].filter((one) => one.payload === 'plain'))
+  for (const run of [...runs, ...more].filter((claimed) => claimed.payload === 'plain'))
     await complete(client, run.lease);
   expect(await stateOf(enqueued[0] as string)).not.toBe('done');
   expect(await stateOf(enqueued[2] as string)).toBe('waiting');

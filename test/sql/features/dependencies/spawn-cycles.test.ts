@@ -55,12 +55,12 @@ describe('a completion is refused whose task would wait', () => {
   });
 
   test('for a task that waits for it, named by its unique key', async () => {
-    const [two = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
+    const [idB = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
     const key = { unique_key: 'a' };
-    const { id: one } = await spawnAndWait('a', { queue: 'b', tasks: [{ unique_key: 'b' }] }, key);
-    const [, field, message] = await refused('b', two, 'a', [{ unique_key: 'a' }]);
+    const { id: idA } = await spawnAndWait('a', { queue: 'b', tasks: [{ unique_key: 'b' }] }, key);
+    const [, field, message] = await refused('b', idB, 'a', [{ unique_key: 'a' }]);
     expect([field, message]).toEqual(['results[0].spawn.tasks[0]', waitsForIt]);
-    expect(await stateOf(one)).toBe('ready');
+    expect(await stateOf(idA)).toBe('ready');
   });
 
   test.each([1, 2])(
@@ -127,28 +127,28 @@ test('a completion is accepted if its child is a newer task than the one that ho
 
 /** Two tasks that wait for each other. Their transactions were open at once, so neither call could see the cycle. */
 async function unseen() {
-  const [one = ''] = await enqueue(client, 'a', [{ unique_key: 'a' }]);
-  const [two = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
+  const [idA = ''] = await enqueue(client, 'a', [{ unique_key: 'a' }]);
+  const [idB = ''] = await enqueue(client, 'b', [{ unique_key: 'b' }]);
   const [first, second] = [leaseOf(await claim(client, 'a')), leaseOf(await claim(client, 'b'))];
   const spawnOf = (queue: string) => ({ queue, tasks: [{ unique_key: queue }], wait: true });
   const other = await db.connect();
   await other.query('begin');
-  await complete(other, first, [{ id: one, spawn: spawnOf('b') }]);
-  await complete(client, second, [{ id: two, spawn: spawnOf('a') }]);
+  await complete(other, first, [{ id: idA, spawn: spawnOf('b') }]);
+  await complete(client, second, [{ id: idB, spawn: spawnOf('a') }]);
   await other.query('commit');
   await other.end();
-  return [one, two] as const;
+  return [idA, idB] as const;
 }
 
 test('of two tasks in an undetected cycle one is cancelled and the other continues', async () => {
-  const [one, two] = await unseen();
+  const [idA, idB] = await unseen();
   await makeRechecksDue();
   await makeRechecksDue();
   await makeRechecksDue();
-  const states = [await stateOf(one), await stateOf(two)];
+  const states = [await stateOf(idA), await stateOf(idB)];
   expect(states.sort()).toEqual(['cancelled', 'ready']);
-  const found = [await task(client, one), await task(client, two)];
-  const [over, on] = found[0]?.state === 'cancelled' ? found : found.reverse();
+  const tasks = [await task(client, idA), await task(client, idB)];
+  const [over, on] = tasks[0]?.state === 'cancelled' ? tasks : tasks.reverse();
   expect(over?.error).toEqual({
     name: 'WaitsForItself',
     message: `task ${on?.id}, which this task depends on, is waiting for it`,
@@ -156,10 +156,10 @@ test('of two tasks in an undetected cycle one is cancelled and the other continu
 });
 
 test('promotion finds a cycle without a notification', async () => {
-  const [one, two] = await unseen();
+  const [idA, idB] = await unseen();
   const states = async () => {
     await promote(client);
-    return [await stateOf(one), await stateOf(two)].sort();
+    return [await stateOf(idA), await stateOf(idB)].sort();
   };
   await expect.poll(states).toEqual(['cancelled', 'ready']);
 });
@@ -176,5 +176,5 @@ test('a long chain of waiting tasks is not taken for a cycle', async () => {
   await complete(client, lease, [{ id, spawn: { queue: 'c', tasks: [{}, {}], wait: true } }]);
   await makeRechecksDue();
   await makeRechecksDue();
-  for (const one of [id, ...chain]) expect(await stateOf(one)).toBe('waiting');
+  for (const taskId of [id, ...chain]) expect(await stateOf(taskId)).toBe('waiting');
 });

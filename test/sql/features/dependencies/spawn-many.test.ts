@@ -7,7 +7,10 @@ databasePerFile();
 
 /** Returns the milliseconds that include_results() takes for each spawned task, when a task waits for n of them. */
 async function perChild(n: number): Promise<number> {
-  const tasks = numberedTasks(n).map((one, k) => ({ ...one, name: `the child with number ${k}` }));
+  const tasks = numberedTasks(n).map((task, k) => ({
+    ...task,
+    name: `the child with number ${k}`,
+  }));
   const { id } = await spawnAndWait(newQueue(), { queue: newQueue(), tasks });
   const find = 'select position from tock.waiting where task_id = $1';
   const position = await value<string>(client, find, [id]);

@@ -88,8 +88,8 @@ describe('a waiting task with any payload in its row continues after its childre
     await makeDue(client, others);
     await promote(client);
     expect([await stateOf(id), await stateOf(other)]).toEqual(['ready', 'ready']);
-    const { payload, children: given } = await payloadOf(queue);
-    expect([payload, given[0]?.result]).toEqual([JSON.parse(text ?? 'null'), 'c']);
+    const { payload, children: childList } = await payloadOf(queue);
+    expect([payload, childList[0]?.result]).toEqual([JSON.parse(text ?? 'null'), 'c']);
   });
 });
 
@@ -138,7 +138,7 @@ describe('sizes', () => {
     const result = Array(30).fill(1);
     await completeAll(children, result);
     const whole = await payloadOf(queue);
-    expect(whole.children.map((one) => one.result)).toEqual(Array(100).fill(result));
+    expect(whole.children.map((child) => child.result)).toEqual(Array(100).fill(result));
   });
 
   test('a payload and a result that are too large together are refused', async () => {
@@ -175,9 +175,9 @@ describe('sizes', () => {
     const [run] = await claim(client, queue);
     await change(id, { payload: 'and again' });
     await fail(client, run?.lease as string, { retry_in_seconds: 0 });
-    const found = await bytesOf('runs', id);
-    expect(found.length).toBe(3);
-    for (const row of found) expect(row.bytes).toBe(row.real);
+    const sizes = await bytesOf('runs', id);
+    expect(sizes.length).toBe(3);
+    for (const row of sizes) expect(row.bytes).toBe(row.real);
     expect((await task(client, id))?.payload).toMatchObject({ payload: 'and again' });
   });
 
@@ -202,7 +202,7 @@ test('children have their names', async () => {
   await completeAll(children);
   await completeAll(children);
   const whole = await payloadOf(queue);
-  expect(whole.children.map((one) => one.name)).toEqual(['left', 'right', undefined]);
+  expect(whole.children.map((child) => child.name)).toEqual(['left', 'right', undefined]);
 });
 
 test('two spawned tasks with one unique key are one child', async () => {
@@ -219,6 +219,8 @@ test('a child’s parent is the spawning task, under any of its ids, or the pare
   const [run] = await claim(client, queue);
   const spawn = { queue: children, tasks: [{}, { parent: '77' }] };
   await complete(client, run?.lease as string, [{ id: run?.run_id, spawn }]);
-  const found = await Promise.all((await completeAll(children)).map((one) => task(client, one.id)));
-  expect(found.map((one) => one?.options?.parent)).toEqual([id, '77']);
+  const childTasks = await Promise.all(
+    (await completeAll(children)).map((child) => task(client, child.id)),
+  );
+  expect(childTasks.map((childTask) => childTask?.options?.parent)).toEqual([id, '77']);
 });

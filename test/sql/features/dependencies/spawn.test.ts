@@ -70,15 +70,17 @@ test('a task may spawn several times, and its payload is not nested', async () =
   const queue = newQueue();
   const [id = ''] = await enqueue(client, queue, [{ payload: 0 }]);
   for (let round = 1; round <= 3; round++) {
-    const [run] = (await claim(client, queue, { limit: 10 })).filter((one) => one.id === id);
+    const [run] = (await claim(client, queue, { limit: 10 })).filter(
+      (claimed) => claimed.id === id,
+    );
     const spawn = { tasks: [{ payload: round }], wait: true };
     await complete(client, run?.lease as string, [{ id, result: round, spawn }]);
     const [child] = await claim(client, queue);
     expect(child?.payload).toBe(round);
     await complete(client, child?.lease as string);
-    const found = await task(client, id);
-    expect(found?.state).toBe('ready');
-    expect(found?.payload).toEqual({
+    const resumed = await task(client, id);
+    expect(resumed?.state).toBe('ready');
+    expect(resumed?.payload).toEqual({
       payload: 0,
       result: round,
       children: [{ id: child?.id, state: 'done', result: null }],
@@ -148,10 +150,10 @@ test('a completion of a run that another call has ended meanwhile spawns nothing
   const other = await db.connect();
   await other.query('begin');
   await complete(other, lease, [{ id, result: 1 }]);
-  const both = [id, second].map((one) => ({
-    id: one,
+  const both = [id, second].map((taskId) => ({
+    id: taskId,
     result: 1,
-    spawn: { queue: children, tasks: [{ payload: one }] },
+    spawn: { queue: children, tasks: [{ payload: taskId }] },
   }));
   const pid = await pidOf(client);
   const answer = complete(client, lease, both);
@@ -202,7 +204,9 @@ test('a stage of a pipeline may wait for its children, and then the task continu
   const [run] = await claim(client, a);
   expect(run?.id).toBe(id);
   await complete(client, run?.lease as string, [{ id, result: 'on' }]);
-  expect((await claim(client, b)).map((one) => [one.id, one.payload])).toEqual([[id, 'on']]);
+  expect((await claim(client, b)).map((claimed) => [claimed.id, claimed.payload])).toEqual([
+    [id, 'on'],
+  ]);
 });
 
 describe('refused', () => {

@@ -43,16 +43,16 @@ test('a task passes through its stages, each result the next payload, under one 
     expect(await completeRun(run, { result: { of: n } })).toEqual({ completed: 1, refused: [] });
     expect(await taskById(id)).toMatchObject({ queue: stages[Math.min(n + 1, 2)] });
   }
-  const found = await taskById(id);
-  expect(found).toMatchObject({
+  const row = await taskById(id);
+  expect(row).toMatchObject({
     id,
     queue: 'index',
     state: 'done',
     result: { of: 2 },
     options: { pipeline: stages },
   });
-  expect(Object.keys(found.options ?? {})).toEqual(['pipeline']);
-  expect(found.runs).toMatchObject(
+  expect(Object.keys(row.options ?? {})).toEqual(['pipeline']);
+  expect(row.runs).toMatchObject(
     stages.map((queue, n) => ({
       queue,
       state: 'done',
@@ -61,7 +61,7 @@ test('a task passes through its stages, each result the next payload, under one 
       attempt: 1,
     })),
   );
-  for (const { id: run } of found.runs) expect(await taskById(run)).toEqual(found);
+  for (const { id: run } of row.runs) expect(await taskById(run)).toEqual(row);
   await expectInvariants(client);
 });
 
@@ -163,7 +163,7 @@ test('a repeated completion answers the same, and moves the task once', async ()
   expect(await completeRun(run, { result: 'x', stage: null }), 'none').toBeUndefined();
   expect(await completeRun(run, { ...outcome, result: 'y' })).toBeUndefined();
   const runs = await claim(client, 'index', { limit: 10 });
-  expect(runs.map((one) => one.id)).toEqual([id]);
+  expect(runs.map((claimed) => claimed.id)).toEqual([id]);
   expect(await claim(client, 'parse', { limit: 10 })).toEqual([]);
   expect(await completeRun(run, outcome), 'as the next stage runs').toEqual({
     completed: 1,
@@ -215,15 +215,9 @@ test('a result may name any stage as the next one, or end the task', async () =>
   await completeRun(await claimNext('fetch'), { stage: 'fetch', result: 3 });
   await completeRun(await claimNext('fetch'), { result: 4 });
   await completeRun(await claimNext('parse'), { stage: null, result: 5 });
-  const found = await taskById(id);
-  expect(found).toMatchObject({ state: 'done', queue: 'parse', result: 5 });
-  expect(found.runs.map(({ queue }) => queue)).toEqual([
-    'fetch',
-    'index',
-    'fetch',
-    'fetch',
-    'parse',
-  ]);
+  const row = await taskById(id);
+  expect(row).toMatchObject({ state: 'done', queue: 'parse', result: 5 });
+  expect(row.runs.map(({ queue }) => queue)).toEqual(['fetch', 'index', 'fetch', 'fetch', 'parse']);
 });
 
 test('a task begins in the stage where it is enqueued', async () => {

@@ -21,6 +21,6 @@ export async function claimNext(queue: string): Promise<Run> {
   return run as Run;
 }
 
-/** Completes one run. `said` may have a result and a stage. */
-export const completeRun = (run: Run, expected: object = {}, on: pg.Client = client) =>
-  complete(on, run.lease, [{ id: run.id, ...expected }]);
+/** Completes one run. `outcome` may have a result and a stage. */
+export const completeRun = (run: Run, outcome: object = {}, on: pg.Client = client) =>
+  complete(on, run.lease, [{ id: run.id, ...outcome }]);

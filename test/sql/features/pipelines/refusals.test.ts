@@ -108,10 +108,10 @@ for (const [what, pipeline, field] of [
   ['of other queues', ['parse', 'index'], 'pipeline'],
 ] as const) {
   test(`a pipeline that is ${what} is refused`, async () => {
-    const given = (more = {}) => enqueue(client, 'fetch', [{}, { pipeline, ...more }]);
+    const enqueueWith = (more = {}) => enqueue(client, 'fetch', [{}, { pipeline, ...more }]);
     const refused = { code: 'TK422', detail: `tasks[1].${field}` };
-    expect(await refusal(given())).toMatchObject(refused);
-    expect(await refusal(given({ unique_key: 'k' }))).toMatchObject(refused);
+    expect(await refusal(enqueueWith())).toMatchObject(refused);
+    expect(await refusal(enqueueWith({ unique_key: 'k' }))).toMatchObject(refused);
     expect(await value(client, 'select count(*)::integer from tock.runs')).toBe(0);
   });
 }

@@ -131,7 +131,7 @@ test('a task with a pipeline is not moved to another queue', async () => {
       "select id, changed from tock.move(array[$1, $2]::bigint[], 'index') order by id",
       [id, waits],
     ),
-  ).toEqual([id, waits].sort().map((one) => ({ id: one, changed: false })));
+  ).toEqual([id, waits].sort().map((taskId) => ({ id: taskId, changed: false })));
   expect(await taskById(id)).toMatchObject({ queue: 'fetch' });
 });
 
@@ -195,7 +195,7 @@ test('a task that advanced is listed in its queue, and each stage counts its own
   await completeRun(await claimNext('fetch'));
   const listed = async (queue: string) =>
     value(client, 'select tasks from tock.tasks($1)', [JSON.stringify({ queue })]).then((tasks) =>
-      (tasks as { id: string; state: string }[]).map((one) => [one.id, one.state]),
+      (tasks as { id: string; state: string }[]).map((row) => [row.id, row.state]),
     );
   expect([await listed('fetch'), await listed('parse')]).toEqual([[], [[id, 'ready']]]);
   await completeRun(await claimNext('parse'), { stage: null });

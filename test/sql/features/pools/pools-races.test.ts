@@ -36,18 +36,18 @@ test('sixteen sessions assign, unassign, send heartbeats and leave: no worker ha
   const workers = new Map<string, string>();
   const tasks = new Map<string, string>();
   let assigned = 0;
-  const one = async (on: pg.Client, n: number) => {
+  const runSession = async (on: pg.Client, n: number) => {
     const random = seededRandom(n + 1);
     for (let call = 0; call < 150; call++) {
       const task = `t${random(100)}`;
-      const given = await assignTask(on, 'load', task);
-      if (given.state !== 'assigned') continue;
-      const worker = given.worker as string;
+      const answer = await assignTask(on, 'load', task);
+      if (answer.state !== 'assigned') continue;
+      const worker = answer.worker as string;
       expect([workers.get(worker), tasks.get(task)]).toEqual([undefined, undefined]);
       workers.set(worker, task);
       tasks.set(task, worker);
       assigned++;
-      const { fencing_token } = given;
+      const { fencing_token } = answer;
       expect(await joinPool(on, 'load', worker, { fencing_token, seconds: 600 })).toMatchObject({
         task,
         fencing_token,
@@ -60,7 +60,7 @@ test('sixteen sessions assign, unassign, send heartbeats and leave: no worker ha
       if (random(2) > 0) await joinPool(on, 'load', worker, { seconds: 600 });
     }
   };
-  await Promise.all((await connections(16)).map(one));
+  await Promise.all((await connections(16)).map(runSession));
   expect(assigned).toBeGreaterThan(200);
   const stand = await poolState(client, 'load');
   expect(stand.filter(([, , state]) => state !== 'free')).toEqual([]);
@@ -76,7 +76,7 @@ test('800 new workers that take concurrently from 300 tasks get each task once',
   let next = 0;
   const taken: [string, string][] = [];
   let empty = 0;
-  const one = async (on: pg.Client) => {
+  const runSession = async (on: pg.Client) => {
     while (next < 800) {
       const worker = `w${next++}`;
       const { state, task } = await takeTask(on, 'come', worker);
@@ -84,7 +84,7 @@ test('800 new workers that take concurrently from 300 tasks get each task once',
       else empty++;
     }
   };
-  await Promise.all((await connections(16)).map(one));
+  await Promise.all((await connections(16)).map(runSession));
   expect(empty).toBe(500);
   expect(taken).toHaveLength(300);
   expect(new Set(taken.map(([worker]) => worker)).size).toBe(300);
@@ -144,17 +144,17 @@ test('sixteen concurrent assigns of the same tasks give each task one worker', a
 
 test('concurrent assigns of named pairs: only the first for both its task and its worker is assigned', async () => {
   const pairs = new Map<string, string>();
-  const one = async (on: pg.Client, n: number) => {
+  const runSession = async (on: pg.Client, n: number) => {
     const random = seededRandom(n + 1);
     for (let call = 0; call < 60; call++) {
       const [task, worker] = [`t${random(40)}`, `w${random(40)}`];
-      const given = await assignTask(on, 'pairs', task, { worker });
-      if (given.state !== 'assigned') continue;
+      const answer = await assignTask(on, 'pairs', task, { worker });
+      if (answer.state !== 'assigned') continue;
       expect([pairs.has(task), [...pairs.values()].includes(worker)]).toEqual([false, false]);
       pairs.set(task, worker);
     }
   };
-  await Promise.all((await connections(16)).map(one));
+  await Promise.all((await connections(16)).map(runSession));
   expect(pairs.size).toBeGreaterThan(20);
   const held = (await poolState(client, 'pairs')).map(([worker, task]) => [task, worker]);
   expect(new Map(held as [string, string][])).toEqual(pairs);
@@ -283,10 +283,10 @@ test('a worker is free again after a task that was added during its assign', asy
   await joinPool(client, 'stays', 'w');
   await open.query('begin');
   await addTasks(open, 'stays', ['t']);
-  const given = assignTask(other, 'stays', 't', { worker: 'w' });
+  const assigned = assignTask(other, 'stays', 't', { worker: 'w' });
   await waitUntilBlocked(client, pid);
   await open.query('commit');
-  expect(await given).toMatchObject({ state: 'assigned', worker: 'w' });
+  expect(await assigned).toMatchObject({ state: 'assigned', worker: 'w' });
   await unassignTask(client, 'stays', 't');
   expect(await poolState(client, 'stays')).toEqual([['w', null, 'free']]);
 });

@@ -130,7 +130,7 @@ test("a heartbeat returns the worker's task, or that it has lost it", async () =
 });
 
 test('one of three candidates is elected leader, and another after its death', async () => {
-  for (const one of ['x', 'y', 'z']) await joinPool(client, 'shard-7', one);
+  for (const worker of ['x', 'y', 'z']) await joinPool(client, 'shard-7', worker);
   const answers = await Promise.all(
     ['x', 'y', 'z'].map(async () => assignTask(await db.connect(), 'shard-7', 'leader')),
   );
@@ -153,7 +153,7 @@ test('one of three candidates is elected leader, and another after its death', a
 test('take_task elects a leader too', async () => {
   await addTasks(client, 'lead', ['leader']);
   const answers = await Promise.all(
-    ['x', 'y', 'z'].map(async (one) => takeTask(await db.connect(), 'lead', one)),
+    ['x', 'y', 'z'].map(async (worker) => takeTask(await db.connect(), 'lead', worker)),
   );
   expect(answers.map(({ state }) => state).sort()).toEqual(['empty', 'empty', 'taken']);
   const leader = 'xyz'[answers.findIndex(({ state }) => state === 'taken')] as string;
@@ -194,8 +194,8 @@ test('one call assigns many tasks, each to its own worker', async () => {
   await assignTask(client, 'all', 'b');
   for (const worker of ['w1', 'w2']) await expireWorker(client, 'all', worker);
   await assignTask(client, 'all', 'z', { worker: 'elsewhere' });
-  const given = await assignAll(client, 'all', ['d', 'a', 'c', 'b', 'd', 'e', 'f']);
-  expect(given.map(({ task, state, worker }) => [task, state, worker])).toEqual([
+  const answers = await assignAll(client, 'all', ['d', 'a', 'c', 'b', 'd', 'e', 'f']);
+  expect(answers.map(({ task, state, worker }) => [task, state, worker])).toEqual([
     ['d', 'assigned', 'w3'],
     ['a', 'held', 'w0'],
     ['c', 'assigned', 'w4'],
@@ -204,7 +204,7 @@ test('one call assigns many tasks, each to its own worker', async () => {
     ['e', 'none', null],
     ['f', 'none', null],
   ]);
-  expect(given[1]?.fencing_token).toBe(first.fencing_token);
+  expect(answers[1]?.fencing_token).toBe(first.fencing_token);
   expect(await poolState(client, 'all')).toEqual([
     ['elsewhere', 'z', 'held'],
     ['w0', 'a', 'held'],

@@ -11,7 +11,7 @@ export type PoolAnswer = {
   leased_until: Date | null;
 };
 
-async function one(client: Client, sql: string, values: unknown[]): Promise<PoolAnswer> {
+async function fetchAnswer(client: Client, sql: string, values: unknown[]): Promise<PoolAnswer> {
   return (await rows<PoolAnswer>(client, sql, values))[0] as PoolAnswer;
 }
 
@@ -21,7 +21,7 @@ export const joinPool = (
   worker: string,
   { seconds = 60, fencing_token = null }: { seconds?: number; fencing_token?: string | null } = {},
 ) =>
-  one(
+  fetchAnswer(
     client,
     `select * from tock.join_pool(p_pool => $1, p_worker => $2, p_lease_seconds => $3, p_fencing_token => $4)`,
     [pool, worker, seconds, fencing_token],
@@ -37,7 +37,7 @@ export const assignTask = (
     wait = false,
   }: { worker?: string | null; seconds?: number | null; wait?: boolean } = {},
 ) =>
-  one(
+  fetchAnswer(
     client,
     `select * from tock.assign_task(p_pool => $1, p_task => $2, p_worker => $3, p_lease_seconds => $4, p_wait => $5)`,
     [pool, task, worker, seconds, wait],
@@ -49,11 +49,11 @@ export const takeTask = (
   worker: string,
   seconds: number | null = null,
 ) =>
-  one(client, 'select * from tock.take_task(p_pool => $1, p_worker => $2, p_lease_seconds => $3)', [
-    pool,
-    worker,
-    seconds,
-  ]);
+  fetchAnswer(
+    client,
+    'select * from tock.take_task(p_pool => $1, p_worker => $2, p_lease_seconds => $3)',
+    [pool, worker, seconds],
+  );
 
 export const leavePool = (client: Client, pool: string, worker: string) =>
   value<boolean>(client, 'select tock.leave_pool(p_pool => $1, p_worker => $2)', [pool, worker]);
@@ -75,13 +75,13 @@ export const unassignTask = (
 
 /** The members of a pool as worker, task and state; workers first. */
 export async function poolState(client: Client, pool: string): Promise<(string | null)[][]> {
-  const found = await rows<{ worker: string; task: string; state: string }>(
+  const members = await rows<{ worker: string; task: string; state: string }>(
     client,
     `select worker, task, state from tock.pool(p_pool => $1)
      union all select worker, task, state from tock.pool(p_pool => $1, p_waiting => true)`,
     [pool],
   );
-  return found.map(({ worker, task, state }) => [worker, task, state]);
+  return members.map(({ worker, task, state }) => [worker, task, state]);
 }
 
 /** Moves the end of the worker's lease to a second ago. */

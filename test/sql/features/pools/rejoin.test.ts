@@ -32,8 +32,8 @@ test('a new worker that joins, takes and is assigned concurrently has one row, a
         return assignTask(on, 'doors', `own${n}`, { worker: 'me' });
       }),
     );
-    const given = answers.filter(({ state }) => state === 'taken' || state === 'assigned');
-    expect(given).toHaveLength(1);
+    const successes = answers.filter(({ state }) => state === 'taken' || state === 'assigned');
+    expect(successes).toHaveLength(1);
     const mine = (await poolState(client, 'doors')).filter(([worker]) => worker === 'me');
     expect(mine).toHaveLength(1);
     await leavePool(client, 'doors', 'me');
@@ -52,10 +52,10 @@ test('a task that is added and assigned concurrently has one worker', async () =
   const pid = await pidOf(other);
   await open.query('begin');
   await addTasks(open, 'both', ['t']);
-  const given = assignTask(other, 'both', 't');
+  const assigned = assignTask(other, 'both', 't');
   await waitUntilBlocked(client, pid);
   await open.query('commit');
-  expect(await given).toMatchObject({ state: 'assigned', worker: 'w0' });
+  expect(await assigned).toMatchObject({ state: 'assigned', worker: 'w0' });
   expect(await poolState(client, 'both')).toEqual([
     ['w0', 't', 'held'],
     ['w1', null, 'free'],

@@ -36,8 +36,8 @@ test('assign_tasks answers busy for a task that an open transaction assigns, wit
   await open.query('begin');
   await assignTask(open, 'listed', 't1');
   for (const worker of names('x', 40)) await takeTask(open, 'listed', worker);
-  const given = await assignAll(list, 'listed', ['t1', ...names('m', 40), 't2', 't3']);
-  expect(given.map(({ state }) => state)).toEqual([
+  const answers = await assignAll(list, 'listed', ['t1', ...names('m', 40), 't2', 't3']);
+  expect(answers.map(({ state }) => state)).toEqual([
     'busy',
     ...Array(40).fill('waiting'),
     'assigned',
@@ -54,8 +54,8 @@ test('assign_tasks answers busy for tasks that an open transaction adds or assig
   await open.query('begin');
   await addTasks(open, 'offered', ['o3']);
   await assignAll(open, 'offered', ['o5']);
-  const given = await assignAll(list, 'offered', names('o', 8));
-  const states = given.map(({ state }) => state);
+  const answers = await assignAll(list, 'offered', names('o', 8));
+  const states = answers.map(({ state }) => state);
   expect(states.filter((state) => state === 'busy')).toHaveLength(2);
   expect([states[2], states[4]]).toEqual(['busy', 'busy']);
   expect(states.filter((state) => state === 'assigned')).toHaveLength(6);
@@ -67,17 +67,17 @@ test('assign_tasks answers busy for tasks that an open transaction adds or assig
 test('two assign_tasks calls do not deadlock over tasks that are waiting for one and new to the other', async () => {
   await addTasks(client, 'inverse', ['a', 'm', 'z']);
   await fill('inverse', 10);
-  const [one, other] = await two();
-  await one.query('begin');
-  await assignAll(one, 'inverse', ['a', 'm']);
+  const [holder, other] = await two();
+  await holder.query('begin');
+  await assignAll(holder, 'inverse', ['a', 'm']);
   await other.query('begin');
   await other.query("select tock.unassign_task('inverse', 'z')");
   const first = assignAll(other, 'inverse', ['z', 'a']);
-  const second = assignAll(one, 'inverse', ['a', 'm', 'z']);
+  const second = assignAll(holder, 'inverse', ['a', 'm', 'z']);
   expect((await first).map(({ state }) => state)).toEqual(['assigned', 'waiting']);
   await other.query('commit');
   expect((await second).map(({ state }) => state).slice(0, 2)).toEqual(['held', 'held']);
-  await one.query('commit');
+  await holder.query('commit');
 });
 
 test('assign_tasks of many waiting tasks holds few locks', async () => {
@@ -85,8 +85,8 @@ test('assign_tasks of many waiting tasks holds few locks', async () => {
   await fill('many', 2000);
   const open = await db.connect();
   await open.query('begin');
-  const given = await assignAll(open, 'many', [...names('t', 3000), ...names('new', 1000)]);
-  expect(given.filter(({ state }) => state === 'assigned')).toHaveLength(2000);
+  const answers = await assignAll(open, 'many', [...names('t', 3000), ...names('new', 1000)]);
+  expect(answers.filter(({ state }) => state === 'assigned')).toHaveLength(2000);
   const locks = 'select count(*)::int from pg_locks where pid = $1';
   const [{ pid }] = (await rows(open, 'select pg_backend_pid() as pid')) as [{ pid: number }];
   expect(await value(client, locks, [pid])).toBeLessThan(100);

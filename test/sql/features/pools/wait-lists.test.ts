@@ -48,9 +48,9 @@ test('assign_tasks finds all free workers, above and below the cursor of the wai
   await fill('partly', 20);
   await goneOn('partly', 'free');
   await client.query("select tock.join_pool('partly', 'x' || n) from generate_series(1, 10) n");
-  const given = await assignAll(client, 'partly', names('t', 31));
-  expect(given.filter(({ state }) => state === 'assigned')).toHaveLength(30);
-  expect(given[30]).toMatchObject({ state: 'none' });
+  const answers = await assignAll(client, 'partly', names('t', 31));
+  expect(answers.filter(({ state }) => state === 'assigned')).toHaveLength(30);
+  expect(answers[30]).toMatchObject({ state: 'none' });
 });
 
 test('members below the cursor of a wait list are found, in their order', async () => {

@@ -276,9 +276,9 @@ test('doctor() names webhooks that no pusher sends', async () => {
   const late = "set created_at = created_at - interval '10 minutes'";
   const of = "from tock.streams s where s.number = r.stream and s.queue = 'tock-webhooks'";
   await client.query(`update tock.runs r ${late} ${of}`);
-  const found = await rows(
+  const findings = await rows(
     client,
     "select detail from tock.doctor() where finding = 'tasks are not pushed'",
   );
-  expect(found).toMatchObject([{ detail: expect.stringMatching(/^tock-webhooks \(1 ready/) }]);
+  expect(findings).toMatchObject([{ detail: expect.stringMatching(/^tock-webhooks \(1 ready/) }]);
 });

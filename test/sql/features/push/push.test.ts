@@ -11,8 +11,8 @@ const put = (queue: string, push: unknown) =>
     JSON.stringify({ push }),
   ]);
 const names = async () => {
-  const found = await rows<{ queue: string }>(client, 'select queue from tock.push_queues()');
-  return found.map(({ queue }) => queue).sort();
+  const queues = await rows<{ queue: string }>(client, 'select queue from tock.push_queues()');
+  return queues.map(({ queue }) => queue).sort();
 };
 
 test('put_queue sets push on a queue, and null removes it', async () => {
@@ -95,9 +95,9 @@ test('push_queues lists queues with push that may have ready tasks and are not p
   // A stream without unclaimed runs may still be awake.
   await enqueue(client, 'idle', [{}]);
   await client.query(`select tock.complete(lease) from tock.claim('idle')`);
-  const found = await names();
-  expect(found).toContain('ready');
-  for (const queue of ['idle', 'later', 'paused']) expect(found).not.toContain(queue);
+  const queues = await names();
+  expect(queues).toContain('ready');
+  for (const queue of ['idle', 'later', 'paused']) expect(queues).not.toContain(queue);
   await client.query(
     `update tock.waiting set due_at = now() - interval '1 second' where queue = 'later'`,
   );

@@ -25,7 +25,7 @@ test('eight workers, some of them killed, never have more than three tasks at on
   const random = seededRandom(Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000));
   await putQueue(client, 'q', { max_running: 3, max_lost: 1000, max_attempts: 1000, lanes: 4 });
   await putQueue(client, 'q', { backoff_base_seconds: 0, backoff_jitter: 0 });
-  const tasks = numberedTasks(3000).map((one, n) => ({ ...one, tenant: `t${n % 9}` }));
+  const tasks = numberedTasks(3000).map((task, n) => ({ ...task, tenant: `t${n % 9}` }));
   await enqueue(client, 'q', tasks);
   let claims = 0;
   const pids = new Map<number, number>();
@@ -127,8 +127,10 @@ test('no window holds more starts than the burst and the rate allow, however man
   // A start lies between its call and the answer, so the real window may be shorter than this.
   for (const from of started) {
     for (const to of started) {
-      const holders = started.filter((one) => one.before >= from.before && one.after <= to.after);
-      const runs = holders.reduce((sum, one) => sum + one.runs, 0);
+      const holders = started.filter(
+        (start) => start.before >= from.before && start.after <= to.after,
+      );
+      const runs = holders.reduce((sum, start) => sum + start.runs, 0);
       const seconds = (to.after - from.before) / 1000;
       if (seconds > 0) expect(runs).toBeLessThanOrEqual(Math.ceil(burst + rate * seconds));
     }

@@ -143,7 +143,7 @@ describe.each([
     await enqueue(client, 'q', numberedTasks(9));
     const got: number[] = [];
     for (let n = 0; n < 4; n++) got.push((await claim(client, 'q', { limit: 9 })).length);
-    expect(got.reduce((sum, one) => sum + one)).toBe(2);
+    expect(got.reduce((sum, count) => sum + count)).toBe(2);
     expect(await countRunning(client, 'q')).toBe(3);
     const segments = 'select count(distinct tock.token_segment(token))::int from tock.leases';
     expect(await value(client, `${segments} where closed_at is null`)).toBe(2);

@@ -176,7 +176,9 @@ test("the counts of queues agree with a model of their tasks' states", async () 
     }
   }
   const counted = (queue: string, state: State) =>
-    String([...model.values()].filter((one) => one.queue === queue && one.state === state).length);
+    String(
+      [...model.values()].filter((task) => task.queue === queue && task.state === state).length,
+    );
   for (const queue of queues) {
     const [stats] = await rows(client, 'select * from tock.queue_stats($1)', [queue]);
     expect(stats).toMatchObject({

@@ -27,7 +27,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const mark = 'needle-in-the-hay';
 const secret = { text: mark };
@@ -39,12 +39,12 @@ async function holding(text: string): Promise<string[]> {
     `select c.relname as name from pg_class c
      where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r' order by 1`,
   );
-  const found: string[] = [];
+  const matchingTables: string[] = [];
   for (const { name } of tables) {
     const at = `select count(*)::int from tock.${name} t where strpos(t::text, $1) > 0`;
-    if (await value<number>(client, at, [text])) found.push(name);
+    if (await value<number>(client, at, [text])) matchingTables.push(name);
   }
-  return found;
+  return matchingTables;
 }
 
 const retry = (lease: string) => fail(client, lease, { error: secret, retry_in_seconds: 0 });

@@ -138,7 +138,7 @@ test('a rerun that was refused leaves its request id free for when the task has 
 test("a rerun's request id belongs to the queues of its tasks", async () => {
   const [q, other] = [queue(), queue()];
   const [a, b, c] = await Promise.all([q, q, other].map((at) => taskInState(client, at, 'done')));
-  const ids = [a, b, c].map((one) => one?.id as string) as [string, string, string];
+  const ids = [a, b, c].map((row) => row?.id as string) as [string, string, string];
   const first = await rerun(client, [ids[0], ids[2]], 'same');
   // This task is in another queue, so the same request id is a different one.
   const apart = await taskInState(client, queue(), 'done');
@@ -158,13 +158,13 @@ test('two concurrent reruns with one request id return the same ids', async () =
     await taskInState(client, q, 'done'),
     await taskInState(client, queue(), 'dead'),
   ].map(({ id }) => id);
-  const [one, two] = [await db.connect(), await db.connect()];
-  const pid = await pidOf(two);
-  await one.query('begin');
-  const first = await rerun(one, ids, 'twice');
-  const second = rerun(two, ids, 'twice');
+  const [holder, waiter] = [await db.connect(), await db.connect()];
+  const pid = await pidOf(waiter);
+  await holder.query('begin');
+  const first = await rerun(holder, ids, 'twice');
+  const second = rerun(waiter, ids, 'twice');
   await waitUntilBlocked(client, pid);
-  await one.query('commit');
+  await holder.query('commit');
   expect(await second).toEqual(first);
   expect((await drain(client, q)).flat()).toHaveLength(1);
 });

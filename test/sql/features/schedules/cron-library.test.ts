@@ -27,21 +27,21 @@ async function sameClocks(zone: string): Promise<boolean> {
     client,
     `select to_char(a at time zone $1, 'YYYY-MM-DD HH24:MI') as text
      from unnest($2::timestamptz[]) with ordinality u (a, n) order by n`,
-    [zone, at.map((one) => one.toISOString())],
+    [zone, at.map((instant) => instant.toISOString())],
   );
   const clock = new Intl.DateTimeFormat('sv-SE', {
     timeZone: zone,
     dateStyle: 'short',
     timeStyle: 'short',
   });
-  return at.every((one, n) => clock.format(one) === shown[n]?.text);
+  return at.every((instant, n) => clock.format(instant) === shown[n]?.text);
 }
 
 type Case = { cron: string; zone: string; after: string };
 
 /** For each case the next three fires, each computed from the one before. */
 async function ours(cases: Case[]): Promise<(string | null)[][]> {
-  const found = await rows<{ fires: (Date | null)[] }>(
+  const answers = await rows<{ fires: (Date | null)[] }>(
     client,
     `select array[a.at, b.at, c.at] as fires
      from unnest($1::text[], $2::text[], $3::timestamptz[]) with ordinality t (cron, zone, after, n)
@@ -52,7 +52,7 @@ async function ours(cases: Case[]): Promise<(string | null)[][]> {
      order by t.n`,
     [cases.map((c) => c.cron), cases.map((c) => c.zone), cases.map((c) => c.after)],
   );
-  return found.map(({ fires }) => fires.map((at) => at?.toISOString() ?? null));
+  return answers.map(({ fires }) => fires.map((at) => at?.toISOString() ?? null));
 }
 
 function theirs({ cron, zone, after }: Case): (string | null)[] {
@@ -73,10 +73,10 @@ function cases(count: number, instant: (zone: string) => number): Case[] {
 }
 
 async function agree(all: Case[]) {
-  const found = await ours(all);
+  const ownFires = await ours(all);
   const different = all
-    .map((one, n) => ({ ...one, ours: found[n], theirs: theirs(one) }))
-    .filter((one) => `${one.ours}` !== `${one.theirs}`);
+    .map((testCase, n) => ({ ...testCase, ours: ownFires[n], theirs: theirs(testCase) }))
+    .filter((testCase) => `${testCase.ours}` !== `${testCase.theirs}`);
   expect(different.slice(0, 5), `seed ${seed}, ${different.length} differ`).toEqual([]);
 }
 

@@ -8,8 +8,8 @@ export function seededPicker(seed: number) {
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
   };
   const whole = (low: number, high: number) => low + Math.floor(next() * (high - low + 1));
-  const one = <T>(of: readonly T[]): T => of[whole(0, of.length - 1)] as T;
-  return { next, whole, one };
+  const pick = <T>(of: readonly T[]): T => of[whole(0, of.length - 1)] as T;
+  return { next, whole, one: pick };
 }
 
 export type SeededPicker = ReturnType<typeof seededPicker>;
@@ -100,7 +100,7 @@ export const zones = [
 export function clockChanges(zone: string, from: number, to: number): number[] {
   const clock = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
   const offset = (at: number) => clock.format(at * 1000).split(', ')[1];
-  const found: number[] = [];
+  const changes: number[] = [];
   const day = 86_400;
   for (let at = Date.UTC(from, 0) / 1000; at < Date.UTC(to, 0) / 1000; at += day) {
     if (offset(at) === offset(at + day)) continue;
@@ -110,7 +110,7 @@ export function clockChanges(zone: string, from: number, to: number): number[] {
       if (offset(middle) === offset(at)) low = middle;
       else high = middle;
     }
-    found.push(high);
+    changes.push(high);
   }
-  return found;
+  return changes;
 }

@@ -15,7 +15,7 @@ import {
 databasePerFile();
 
 const nominal = (all: ScheduleFire[], outcome: string) =>
-  all.filter((one) => one.outcome === outcome).map(({ fire_at }) => Number(fire_at) / 1000);
+  all.filter((fire) => fire.outcome === outcome).map(({ fire_at }) => Number(fire_at) / 1000);
 
 const hour = 3600;
 

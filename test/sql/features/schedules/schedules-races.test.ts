@@ -57,8 +57,8 @@ test('eight sessions fire two hundred schedules at once, and each fire makes one
   const clients: pg.Client[] = [];
   for (let n = 0; n < 8; n++) clients.push(await db.connect());
   await Promise.all(
-    clients.map(async (one, n) => {
-      for (let k = 0; k < 12; k++) await one.query(drivers[(n + k) % drivers.length] ?? '');
+    clients.map(async (connection, n) => {
+      for (let k = 0; k < 12; k++) await connection.query(drivers[(n + k) % drivers.length] ?? '');
     }),
   );
   await fireSchedules(client);
@@ -72,8 +72,8 @@ test('fires of a killed session are rolled back, and others fire them', async ()
   await victim.query('begin');
   await victim.query('select tock.fire_schedules(100)');
   const others = [await db.connect(), await db.connect()];
-  const firing = others.map(async (one) => {
-    for (let k = 0; k < 10; k++) await one.query('select tock.fire_schedules(20)');
+  const firing = others.map(async (other) => {
+    for (let k = 0; k < 10; k++) await other.query('select tock.fire_schedules(20)');
   });
   await client.query('select pg_terminate_backend($1)', [pid]);
   await Promise.all(firing);
@@ -179,8 +179,9 @@ test('a schedule stays consistent while sessions put, pause, resume, run and dro
   const clients: pg.Client[] = [];
   for (let n = 0; n < 6; n++) clients.push(await db.connect());
   await Promise.all(
-    clients.map(async (one, n) => {
-      for (let k = 0; k < 60; k++) await one.query(calls[(n * 3 + k * 5) % calls.length] ?? '');
+    clients.map(async (connection, n) => {
+      for (let k = 0; k < 60; k++)
+        await connection.query(calls[(n * 3 + k * 5) % calls.length] ?? '');
     }),
   );
   await client.query(calls[0] ?? '');

@@ -55,12 +55,12 @@ export async function scheduleHistory(
   name: string,
   limit = 1000,
 ): Promise<ScheduleFire[]> {
-  const found = await rows<ScheduleFire>(
+  const fires = await rows<ScheduleFire>(
     client,
     'select * from tock.schedule_history(p_schedule => $1, p_limit => $2)',
     [name, limit],
   );
-  return found.reverse();
+  return fires.reverse();
 }
 
 export async function fireSchedules(client: Client, limit = 1000, sweep = true): Promise<number> {
@@ -88,11 +88,11 @@ export async function backdateSchedule(
 
 /** The payloads of a queue's runs, in their order. */
 export async function queuedTasks(client: Client, queue: string): Promise<unknown[]> {
-  const found = await rows<{ payload: unknown }>(
+  const tasks = await rows<{ payload: unknown }>(
     client,
     `select r.payload from tock.runs r join tock.streams s on s.number = r.stream
      where s.queue = $1 order by r.position`,
     [queue],
   );
-  return found.map(({ payload }) => payload);
+  return tasks.map(({ payload }) => payload);
 }

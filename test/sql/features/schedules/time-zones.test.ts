@@ -6,12 +6,12 @@ databasePerFile();
 
 /** The local times of the next fires. */
 async function local(cron: string, zone: string, after: string, count: number): Promise<string[]> {
-  const found = await rows<{ local_time: string }>(
+  const fires = await rows<{ local_time: string }>(
     client,
     'select local_time from tock.next_fires(p_cron => $1, p_time_zone => $2, p_after => $3, p_count => $4)',
     [cron, zone, after, count],
   );
-  return found.map(({ local_time }) => local_time);
+  return fires.map(({ local_time }) => local_time);
 }
 
 async function instants(
@@ -20,12 +20,12 @@ async function instants(
   after: string,
   count: number,
 ): Promise<string[]> {
-  const found = await rows<{ fire_at: Date }>(
+  const fires = await rows<{ fire_at: Date }>(
     client,
     'select fire_at from tock.next_fires(p_cron => $1, p_time_zone => $2, p_after => $3, p_count => $4)',
     [cron, zone, after, count],
   );
-  return found.map(({ fire_at }) => fire_at.toISOString().replace('.000Z', 'Z'));
+  return fires.map(({ fire_at }) => fire_at.toISOString().replace('.000Z', 'Z'));
 }
 
 test('a fixed time that the clocks skip fires once, right after the jump', async () => {

@@ -37,13 +37,13 @@ test.each([
   async (how, on_conflict, more, statement) => {
     const [other, keeper] = [await db.connect(), await db.connect()];
     const queue = how.replaceAll(' ', '-');
-    const one = keyed(1, { on_conflict, ...more });
-    const [id] = await enqueue(client, queue, [one]);
+    const keyedTask = keyed(1, { on_conflict, ...more });
+    const [id] = await enqueue(client, queue, [keyedTask]);
     if (how === 'promotes') await makeDue(client, queue);
     await other.query('begin');
     await other.query(statement, [[id]]);
     await keeper.query('begin');
-    const refused = await refusal(enqueue(keeper, queue, [{}, one, keyed(2, {}, 'another')]));
+    const refused = await refusal(enqueue(keeper, queue, [{}, keyedTask, keyed(2, {}, 'another')]));
     expect(refused).toMatchObject({
       code: 'TK503',
       detail: how.includes('ready') ? '' : 'unique_key',
@@ -53,7 +53,7 @@ test.each([
     await other.query('rollback');
     const kept = 'select count(*)::int from tock.unique_keys where queue = $1';
     expect(await value(client, kept, [queue])).toBe(1);
-    expect(await enqueue(client, queue, [one])).toHaveLength(1);
+    expect(await enqueue(client, queue, [keyedTask])).toHaveLength(1);
   },
 );
 
@@ -105,7 +105,7 @@ test('a task that is cancelled during an uncommitted claim may run beside the ne
   await claim(client, 'beside');
   const states = [await task(client, first as string), await task(client, second as string)];
   // The cancel ended the task for its key. It could not see the uncommitted claim, which came first.
-  expect(states.map((one) => one?.state)).toEqual(['running', 'running']);
+  expect(states.map((row) => row?.state)).toEqual(['running', 'running']);
   expect(states[0]?.runs).toMatchObject([{ cancel_requested: true }]);
 });
 
@@ -113,11 +113,11 @@ test.each(['replace', 'merge', 'debounce'])(
   'within its period %s drops tasks that come after the end of the first',
   async (on_conflict) => {
     const queue = `period-${on_conflict}`;
-    const one = (payload: unknown[]) =>
+    const keyedTask = (payload: unknown[]) =>
       keyed(payload, { unique_policy: 'period', unique_seconds: 3600, on_conflict });
-    const [id] = await enqueue(client, queue, [one([1])]);
+    const [id] = await enqueue(client, queue, [keyedTask([1])]);
     await complete(client, leaseOf(await claim(client, queue)));
-    expect(await enqueue(client, queue, [one([2])])).toEqual([id]);
+    expect(await enqueue(client, queue, [keyedTask([2])])).toEqual([id]);
     expect(await task(client, id as string)).toMatchObject({ state: 'done', payload: [1] });
     expect(await claim(client, queue)).toEqual([]);
   },

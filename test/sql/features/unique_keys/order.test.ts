@@ -30,7 +30,7 @@ const keyed = (payload: unknown, options: object, key = 'k') => ({
   ...options,
 });
 
-async function one(queue: string, payload: unknown, options: object) {
+async function enqueueKeyed(queue: string, payload: unknown, options: object) {
   const [id] = await enqueue(client, queue, [keyed(payload, options)]);
   return id as string;
 }
@@ -50,10 +50,11 @@ async function statesOf(...ids: string[]) {
 
 test('payloads merged while a task runs are all in its next attempt, and in the one after', async () => {
   const merge = { on_conflict: 'merge', unique_policy: 'unfinished' };
-  const id = await one('merged', [1], merge);
+  const id = await enqueueKeyed('merged', [1], merge);
   for (const attempt of [1, 2]) {
     const runs = await take('merged');
-    for (const n of [2, 3]) expect(await one('merged', [10 * attempt + n], merge)).toBe(id);
+    for (const n of [2, 3])
+      expect(await enqueueKeyed('merged', [10 * attempt + n], merge)).toBe(id);
     await fail(client, leaseOf(runs), { retry_in_seconds: 0 });
   }
   expect(payloads(await take('merged'))).toEqual([[1, 12, 13, 22, 23]]);
@@ -112,10 +113,10 @@ describe('throttle delays the next task by its period after a first task', () =>
     ['that is for later', { run_at: new Date(Date.now() + 3_600_000).toISOString() }, 120],
   ])('%s', async (name, options, expected) => {
     const queue = name.replaceAll(' ', '-');
-    await one(queue, 1, { ...throttle, ...options });
+    await enqueueKeyed(queue, 1, { ...throttle, ...options });
     await makeDue(client, queue);
     expect(payloads(await take(queue))).toEqual([1]);
-    const second = await one(queue, 2, throttle);
+    const second = await enqueueKeyed(queue, 2, throttle);
     expect(await stateOf(second)).toBe('waiting');
     expect(await minutes(second)).toBe(expected);
   });
@@ -138,19 +139,19 @@ describe('a key that is enqueued again and again still runs, with', () => {
   ])('%s', async (on_conflict, more, seconds) => {
     const queue = `again-${on_conflict}`;
     const options = { on_conflict, ...more };
-    await one(queue, [1], options);
+    await enqueueKeyed(queue, [1], options);
     await promote(client);
-    const first = await one(queue, [2], options);
+    const first = await enqueueKeyed(queue, [2], options);
     await makeDue(client, queue);
     await promote(client);
     await age(queue, seconds);
-    await one(queue, [3], options);
+    await enqueueKeyed(queue, [3], options);
     await makeDue(client, queue);
     await promote(client);
     expect(await stateOf(first)).toBe('ready');
     // A key has at most two ready tasks.
     await age(queue, seconds);
-    await one(queue, [4], options);
+    await enqueueKeyed(queue, [4], options);
     expect(await stateOf(first)).toBe('ready');
     const seen = [];
     for (let round = 0; round < 3; round++) {
@@ -172,7 +173,7 @@ describe('a key that is enqueued again and again still runs, with', () => {
 
   test('replace: once an older ready task has started, another one may stay ready', async () => {
     const options = { on_conflict: 'replace' };
-    const add = (payload: number) => one('room', payload, options);
+    const add = (payload: number) => enqueueKeyed('room', payload, options);
     const left = await add(1);
     await age('room', 61);
     const replaced = await add(2);
@@ -188,9 +189,9 @@ describe('a key that is enqueued again and again still runs, with', () => {
 
 test('a ready task with the policy unfinished moves behind the others when it is changed', async () => {
   const options = { on_conflict: 'replace', unique_policy: 'unfinished' };
-  const id = await one('behind', 1, options);
+  const id = await enqueueKeyed('behind', 1, options);
   await enqueue(client, 'behind', [{ payload: 'other', timeout_seconds: 60 }]);
-  expect(await one('behind', 2, options)).toBe(id);
+  expect(await enqueueKeyed('behind', 2, options)).toBe(id);
   const seen = [];
   for (let runs = await take('behind', 1); runs.length > 0; runs = await take('behind', 1)) {
     seen.push(...payloads(runs));

@@ -69,7 +69,7 @@ test('eight callers that replace a ready task leave one task', async () => {
       ),
     );
     const states = await Promise.all([...new Set(ids)].map((id) => task(client, id)));
-    const open = states.filter((one) => one?.state !== 'cancelled');
+    const open = states.filter((row) => row?.state !== 'cancelled');
     expect(open, on_conflict).toHaveLength(1);
     const runs = await claimPayloads(queue);
     expect(runs.map((run) => run.id)).toEqual([open[0]?.id]);
@@ -87,7 +87,7 @@ test('calls with many keys each, in any order, do not deadlock', async () => {
     // Some keys occur twice in a call; of these the first task may add nothing.
     const tasks = [...half, ...half.slice(0, 4)]
       .map((key) => ({ key, at: random(1000) }))
-      .sort((one, other) => one.at - other.at)
+      .sort((first, other) => first.at - other.at)
       .map(({ key, at }) =>
         taskWithKey(at, { on_conflict: ['keep', 'replace', 'rerun'][random(3)] }, key),
       );

@@ -33,7 +33,7 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 const queue = () => `h${++count}`;
-const one = async (q: string, options: object = {}) =>
+const addTask = async (q: string, options: object = {}) =>
   (await enqueue(client, q, [{ payload: 'as sent', ...options }]))[0] as string;
 const soon = () => new Date(Date.now() + 3_600_000);
 
@@ -85,7 +85,7 @@ test('a ready task with another priority is claimed in its new order, once', asy
 
 test('a delayed ready task waits until its new time, keeps its options, and can be made ready again', async () => {
   const q = queue();
-  const id = await one(q, { tenant: 't', max_attempts: 3, priority: 4 });
+  const id = await addTask(q, { tenant: 't', max_attempts: 3, priority: 4 });
   const at = soon();
   expect(await change(client, [id], { run_at: at.toISOString() })).toEqual([
     { id, state: 'ready', changed: true },
@@ -103,7 +103,7 @@ test('a delayed ready task waits until its new time, keeps its options, and can 
 
 test('a waiting task is changed in its place: time, priority and payload', async () => {
   const q = queue();
-  const id = await one(q, { delay_seconds: 1000 });
+  const id = await addTask(q, { delay_seconds: 1000 });
   const at = soon();
   await change(client, [id], { run_at: at.toISOString(), priority: 0, payload: null });
   expect(await task(client, id)).toMatchObject({
@@ -123,7 +123,7 @@ test('a task that is made ready leaves the promotion of earlier due tasks unchan
   const q = queue();
   await enqueue(client, q, numberedTasks(3, 0, { delay_seconds: 900 }));
   await makeDue(client, q);
-  const id = await one(q, { delay_seconds: 1000 });
+  const id = await addTask(q, { delay_seconds: 1000 });
   await change(client, [id], { delay_seconds: 0 });
   expect(await value(client, 'select tock.promote(p_limit => 10)')).toBe(3);
   expect(await claim(client, q, { limit: 9 })).toHaveLength(4);
@@ -142,7 +142,7 @@ test.each(Object.keys(ends))(
   'a change of a running task that is %s holds for its next attempt, and that one only',
   async (how) => {
     const q = queue();
-    const id = await one(q);
+    const id = await addTask(q);
     const lease = leaseOf(await claim(client, q));
     await change(client, [id], { priority: 8 });
     await change(client, [id], { payload: 'new', run_at: '2001-01-01T00:00:00Z' });
@@ -191,7 +191,7 @@ test('a changed running task that is completed or dead is not tried again', asyn
 
 test("a task is changed by any of its runs' ids, replaced ones too, and listed once", async () => {
   const q = queue();
-  const id = await one(q);
+  const id = await addTask(q);
   await change(client, [id], { priority: 6 });
   await change(client, [id], { priority: 7 });
   const runs = (await task(client, id))?.runs.map((run) => run.id) as string[];
@@ -209,7 +209,7 @@ test("a task is changed by any of its runs' ids, replaced ones too, and listed o
 
 test('a payload changed to null is null, in the next attempt too', async () => {
   const q = queue();
-  const id = await one(q);
+  const id = await addTask(q);
   await change(client, [id], { payload: null });
   const lease = leaseOf(await claim(client, q));
   expect((await task(client, id))?.payload).toBeNull();
@@ -221,7 +221,7 @@ test('a payload changed to null is null, in the next attempt too', async () => {
 
 test('reprioritize and reschedule change with plain arguments', async () => {
   const q = queue();
-  const id = await one(q);
+  const id = await addTask(q);
   const at = soon();
   const call = (text: string, values: unknown[]) => rows(client, text, values);
   const answer = [{ id, state: 'ready', changed: true }];
@@ -236,7 +236,7 @@ test("a session's date settings do not affect a change", async () => {
   const q = queue();
   const on = await db.connect();
   await on.query(`set datestyle = 'SQL, DMY'; set timezone = 'Asia/Kathmandu'`);
-  const id = await one(q);
+  const id = await addTask(q);
   const lease = leaseOf(await claim(client, q));
   await change(on, [id], { run_at: '2031-02-03T04:05:06Z' });
   await fail(on, lease, { retry_in_seconds: 0 });

@@ -98,13 +98,13 @@ function checkRun(watch: LoadState, run: Run, time: number): void {
 }
 
 async function ended(known: Known[], call: () => Promise<unknown>): Promise<void> {
-  for (const one of known) {
-    one.live = null;
-    one.ending++;
-    one.ends++;
+  for (const task of known) {
+    task.live = null;
+    task.ending++;
+    task.ends++;
   }
   await call();
-  for (const one of known) one.ending--;
+  for (const task of known) task.ending--;
 }
 
 export async function workOnce(on: pg.Client, watch: LoadState, kind: number): Promise<number> {
@@ -116,15 +116,15 @@ export async function workOnce(on: pg.Client, watch: LoadState, kind: number): P
   const known = got.map((run) => watch.tasks.get(run.id) as Known);
   const retry_in_seconds = watch.random(3) / 20;
   if (kind < 14) {
-    for (const one of known) one.live = null;
-    if (await complete(on, first.lease)) for (const one of known) one.done++;
+    for (const task of known) task.live = null;
+    if (await complete(on, first.lease)) for (const task of known) task.done++;
   } else if (kind < 17) {
     await ended(known, () => fail(on, first.lease, { retry_in_seconds }));
   } else if (kind < 19) {
     await ended(known, () => release(on, first.lease));
   } else {
     // The reaper ends these runs at an unknown time, so it may end one during any later change.
-    for (const one of known) one.ending = Number.POSITIVE_INFINITY;
+    for (const task of known) task.ending = Number.POSITIVE_INFINITY;
     await ended(known, () => expire(on, first.lease));
   }
   note(watch, 'claims');
@@ -152,9 +152,9 @@ export async function changeOrCancel(
     const some = Array.from({ length: 1 + watch.random(5) }, () => mine[watch.random(mine.length)]);
     if (!some[0]) continue;
     const list = [...new Set(some)] as Known[];
-    const ids = list.map((one) => one.id);
-    const before = list.map((one) => one.ends);
-    const clear = list.map((one) => one.ending === 0);
+    const ids = list.map((task) => task.id);
+    const before = list.map((task) => task.ends);
+    const clear = list.map((task) => task.ending === 0);
     const kind = watch.random(10);
     let answer: ChangeOutcome[];
     const [head] = list as [Known];
@@ -169,31 +169,31 @@ export async function changeOrCancel(
     } else if (kind < 8) {
       priority = watch.random(10);
       // During the call a claim may return the old or the new priority.
-      for (const one of list) one.priority = null;
+      for (const task of list) task.priority = null;
       answer = await change(on, ids, { priority });
     } else {
       answer = await change(on, ids, { delay_seconds: watch.random(4) / 20 });
     }
     clock++;
-    for (const [n, one] of list.entries()) {
-      const answerRow = answer.find((row) => row.id === one.id);
-      if (!answerRow) watch.wrong.push(`unknown to a change: ${JSON.stringify(one)}`);
+    for (const [n, task] of list.entries()) {
+      const answerRow = answer.find((row) => row.id === task.id);
+      if (!answerRow) watch.wrong.push(`unknown to a change: ${JSON.stringify(task)}`);
       if (!answerRow?.changed) continue;
       note(
         watch,
         `${['cancel', ...Array(4).fill('edit'), ...Array(3).fill('prioritise'), 'put off', 'put off'][kind]} ${answerRow.state}`,
       );
       // An attempt that ended during the call may be retried without the change. The next attempt must have it.
-      const sure = clear[n] && one.ending === 0 && one.ends === before[n];
-      if (!sure) one.spare = 1;
+      const sure = clear[n] && task.ending === 0 && task.ends === before[n];
+      if (!sure) task.spare = 1;
       if (kind < 1) {
-        if (answerRow.state === 'cancelled') one.cancelledAt = clock;
-        one.askedToStop = true;
+        if (answerRow.state === 'cancelled') task.cancelledAt = clock;
+        task.askedToStop = true;
         continue;
       }
-      if (kind < 5) one.version++;
-      if (priority !== null) one.priority = priority;
-      one.promisedAt = clock;
+      if (kind < 5) task.version++;
+      if (priority !== null) task.priority = priority;
+      task.promisedAt = clock;
     }
   }
 }

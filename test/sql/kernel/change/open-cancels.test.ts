@@ -16,7 +16,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const begin = async () => {
   const other = await db.connect();
@@ -30,8 +30,8 @@ type Open = { on: pg.Client; ids: string[] };
 async function cancels(count: number): Promise<{ all: string[]; open: Open[] }> {
   const all: string[] = [];
   for (let call = 0; call < 4; call++) {
-    const tasks = numberedTasks(count / 4, 0).map((one, n) => ({
-      ...one,
+    const tasks = numberedTasks(count / 4, 0).map((numberedTask, n) => ({
+      ...numberedTask,
       tenant: `t${n % 7}`,
       priority: 4 + (n % 3),
     }));

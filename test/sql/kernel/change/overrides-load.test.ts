@@ -34,7 +34,7 @@ async function finish(watch: LoadState): Promise<void> {
       "update tock.leases set leased_until = now() - interval '1 s' where closed_at is null",
     );
     while ((await reap(client)) > 0);
-    for (const one of watch.tasks.values()) one.live = null;
+    for (const task of watch.tasks.values()) task.live = null;
     await makeDue(client, watch.queue);
     while ((await promote(client)) > 0);
     let left = 0;
@@ -79,15 +79,15 @@ test.each([
     const states = await rows<{ id: string; state: string }>(
       client,
       'select task_id::text as id, state from tock.resolve_tasks($1)',
-      [all.map((one) => one.id)],
+      [all.map((task) => task.id)],
     );
     const state = new Map(states.map((row) => [row.id, row.state]));
-    const odd = all.filter((one) =>
-      one.done
-        ? one.done > 1 || state.get(one.id) !== 'done'
-        : state.get(one.id) !== 'cancelled' || !one.askedToStop,
+    const odd = all.filter((task) =>
+      task.done
+        ? task.done > 1 || state.get(task.id) !== 'done'
+        : state.get(task.id) !== 'cancelled' || !task.askedToStop,
     );
-    expect(odd.slice(0, 3).map((one) => ({ ...one, state: state.get(one.id) }))).toEqual([]);
+    expect(odd.slice(0, 3).map((task) => ({ ...task, state: state.get(task.id) }))).toEqual([]);
     await expectInvariants(client);
     const seen = JSON.stringify(Object.fromEntries([...watch.seen].toSorted()));
     console.log(`seed ${seed}, ${all.length} tasks: ${seen}`);

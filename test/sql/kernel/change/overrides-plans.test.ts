@@ -68,7 +68,10 @@ beforeAll(async () => {
   await day(old);
   const ids: string[] = [];
   for (let call = 0; call < 8; call++) {
-    const some = numberedTasks(5000).map((one, n) => ({ ...one, priority: 4 + (n % 2) }));
+    const some = numberedTasks(5000).map((numberedTask, n) => ({
+      ...numberedTask,
+      priority: 4 + (n % 2),
+    }));
     ids.push(...(await enqueue(owner, 'hot', some)));
   }
   for (let n = 0; n < 20_000; n += 5000) {

@@ -31,7 +31,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const begin = async () => {
   const other = await db.connect();
@@ -39,7 +39,7 @@ const begin = async () => {
   return other;
 };
 
-const one = async (options: object = {}) =>
+const addTask = async (options: object = {}) =>
   (await enqueue(client, 'q', [{ payload: 'sent', ...options }]))[0] as string;
 
 /** Makes the second call while the first one's transaction is open, and commits when the second one waits. */
@@ -47,17 +47,17 @@ async function overlapping<A, B>(
   first: (on: pg.Client) => Promise<A>,
   second: (on: pg.Client) => Promise<B>,
 ): Promise<[A, B]> {
-  const [one, two] = [await begin(), await db.connect()];
-  const answer = await first(one);
-  const pid = await pidOf(two);
-  const other = second(two);
+  const [holder, waiter] = [await begin(), await db.connect()];
+  const answer = await first(holder);
+  const pid = await pidOf(waiter);
+  const other = second(waiter);
   await waitUntilBlocked(client, pid);
-  await one.query('commit');
+  await holder.query('commit');
   return [answer, await other];
 }
 
 test('a cancel waits for a concurrent change, and cancels the changed task', async () => {
-  const id = await one();
+  const id = await addTask();
   const [, answer] = await overlapping(
     (on) => change(on, [id], { priority: 3 }),
     (on) => cancel(on, [id]),
@@ -69,7 +69,7 @@ test('a cancel waits for a concurrent change, and cancels the changed task', asy
 });
 
 test('a change waits for a concurrent cancel, and finds the task cancelled', async () => {
-  const id = await one();
+  const id = await addTask();
   const [, answer] = await overlapping(
     (on) => cancel(on, [id]),
     (on) => change(on, [id], { priority: 3 }),
@@ -83,7 +83,7 @@ test.each([
   ['ready', {}],
   ['waiting', { delay_seconds: 1000 }],
 ])('two concurrent changes of a %s task both hold, the later one last', async (_, options) => {
-  const id = await one(options);
+  const id = await addTask(options);
   const [, answer] = await overlapping(
     (on) => change(on, [id], { priority: 3, payload: 'one' }),
     (on) => change(on, [id], { payload: 'two' }),
@@ -98,7 +98,7 @@ test.each([
 });
 
 test('two concurrent changes of a running task both hold for its next attempt', async () => {
-  const id = await one();
+  const id = await addTask();
   const lease = leaseOf(await claim(client, 'q'));
   await overlapping(
     (on) => change(on, [id], { priority: 3, payload: 'one' }),
@@ -133,7 +133,7 @@ test.each(Object.keys(ends))(
   'a task cancelled in an open transaction, and meanwhile %s, is retried at most once',
   async (how) => {
     for (const state of ['ready', 'running']) {
-      const id = await one();
+      const id = await addTask();
       const open = await begin();
       const claimed = state === 'running' ? await claim(client, 'q') : undefined;
       expect(await cancel(open, [id])).toMatchObject([{ changed: true }]);
@@ -156,7 +156,7 @@ test.each(Object.keys(ends))(
 );
 
 test('a running task changed in an open transaction, and meanwhile failed, is changed from its third attempt on', async () => {
-  const id = await one();
+  const id = await addTask();
   const open = await begin();
   const claimed = await claim(client, 'q');
   await change(open, [id], { payload: 'new', priority: 1 });
@@ -172,7 +172,7 @@ test('a running task changed in an open transaction, and meanwhile failed, is ch
 });
 
 test('an earlier change between two attempts does not override a later one', async () => {
-  const id = await one();
+  const id = await addTask();
   const open = await begin();
   await claim(client, 'q').then(async (got) => {
     await change(open, [id], { payload: 'first', priority: 1 });
@@ -191,7 +191,7 @@ test('an earlier change between two attempts does not override a later one', asy
 });
 
 test('a cancel of a task that is being claimed stops the leased run', async () => {
-  const id = await one();
+  const id = await addTask();
   const worker = await begin();
   const lease = leaseOf(await claim(worker, 'q'));
   expect(await cancel(client, [id])).toMatchObject([{ state: 'cancelled', changed: true }]);

@@ -16,7 +16,8 @@ beforeAll(async () => {
 afterAll(() => db.drop());
 
 const queue = () => `r${++count}`;
-const one = async (q: string) => (await enqueue(client, q, [{ payload: 'as sent' }]))[0] as string;
+const addTask = async (q: string) =>
+  (await enqueue(client, q, [{ payload: 'as sent' }]))[0] as string;
 
 test.each<[changes: unknown, field: string]>([
   [null, 'changes'],
@@ -41,7 +42,7 @@ test.each<[changes: unknown, field: string]>([
   [{ bytes: 1 }, 'bytes'],
   [{ payload: 'x'.repeat(300_000) }, 'payload'],
 ])('changes like %j are refused, and the field is named', async (changes, field) => {
-  const id = await one(queue());
+  const id = await addTask(queue());
   const refused = await refusal(change(client, [id], changes));
   expect(refused).toMatchObject({ code: 'TK422', detail: field });
   expect(await task(client, id)).toMatchObject({ state: 'ready', payload: 'as sent', priority: 5 });
@@ -50,7 +51,7 @@ test.each<[changes: unknown, field: string]>([
 test('a payload too large for one of the queues leaves the tasks of all queues unchanged', async () => {
   const [wide, narrow] = [queue(), queue()];
   await client.query(`select tock.put_queue($1, '{"max_payload_bytes": 1024}')`, [narrow]);
-  const ids = [await one(wide), await one(narrow)];
+  const ids = [await addTask(wide), await addTask(narrow)];
   const refused = await refusal(change(client, ids, { payload: 'x'.repeat(2000) }));
   expect(refused).toMatchObject({ code: 'TK422', detail: 'payload' });
   for (const id of ids) expect((await task(client, id))?.payload).toBe('as sent');
@@ -62,7 +63,7 @@ test.each([
   ['reschedule', 'p_ids => $1, p_run_at => $2', null, 'run_at'],
   ['reschedule', 'p_ids => $1, p_run_at => $2', 'infinity', 'run_at'],
 ])('%s (%s) is refused with %s, and names the field', async (verb, named, value, field) => {
-  const id = await one(queue());
+  const id = await addTask(queue());
   const refused = await refusal(
     rows(client, `select * from tock.${verb}(${named})`, [[id], value]),
   );
@@ -71,7 +72,7 @@ test.each([
 
 test('numbers are accepted in every JSON notation, and stay exact in a payload', async () => {
   const q = queue();
-  const id = await one(q);
+  const id = await addTask(q);
   const raw =
     '{"priority": 3.0, "payload": 123456789012345678901234567890.5, "delay_seconds": 0e3}';
   await client.query('select tock.change(p_ids => $1, p_changes => $2)', [[id], raw]);

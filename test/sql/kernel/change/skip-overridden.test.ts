@@ -17,7 +17,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 /** Enqueues tasks that follow each other in one stream: up to 5,000 tasks of a call share a stream. */
 async function inARow(count: number): Promise<string[]> {

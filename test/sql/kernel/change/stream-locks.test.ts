@@ -27,7 +27,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const begin = async () => {
   const other = await db.connect();
@@ -35,7 +35,7 @@ const begin = async () => {
   return other;
 };
 
-const one = async (priority = 5) =>
+const addTask = async (priority = 5) =>
   (await enqueue(client, 'q', [{ payload: 'sent', priority }]))[0] as string;
 const ids = (runs: { id: string }[]) => runs.map((run) => run.id);
 
@@ -44,7 +44,7 @@ test.each(['commit', 'rollback'])(
   async (end) => {
     const [first, second] = (await enqueue(client, 'q', numberedTasks(2))) as [string, string];
     const [waits] = (await enqueue(client, 'q', [{ delay_seconds: 500 }])) as [string];
-    const elsewhere = await one(1);
+    const elsewhere = await addTask(1);
     const worker = await begin();
     expect(await cancel(client, [elsewhere])).toMatchObject([{ changed: true }]);
     const lease = leaseOf(await claim(worker, 'q'));
@@ -70,8 +70,8 @@ test.each(['commit', 'rollback'])(
 test.each(['commit', 'rollback'])(
   'beside an open change, claims lease from other streams or answer busy, until its %s',
   async (end) => {
-    const id = await one();
-    const other = await one(7);
+    const id = await addTask();
+    const other = await addTask(7);
     const changer = await begin();
     expect(await change(changer, [id], { payload: 'new' })).toMatchObject([{ changed: true }]);
     expect(ids(await claim(client, 'q', { limit: 9 }))).toEqual([other]);
@@ -86,7 +86,7 @@ test.each(['commit', 'rollback'])(
 );
 
 test('a claim returns the last change that was committed before it', async () => {
-  const id = await one();
+  const id = await addTask();
   await client.query(
     `do $$ begin
        for n in 1 .. 250 loop
@@ -102,7 +102,7 @@ test('a claim returns the last change that was committed before it', async () =>
 });
 
 test("a change waits for a claim that continues beside another session's lock", async () => {
-  const id = await one();
+  const id = await addTask();
   const stranger = await db.connect();
   const stream = Number(BigInt(id) & 1048575n);
   await stranger.query('select pg_advisory_lock(tock.lock_space(), $1)', [stream]);

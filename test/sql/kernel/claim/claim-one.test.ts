@@ -31,13 +31,13 @@ beforeEach(async () => {
   expect(await claim(client, 'q')).toMatchObject([{ id: first[0] }]);
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
-const one = async (on: pg.Client, payload: unknown = 1) =>
+const addTask = async (on: pg.Client, payload: unknown = 1) =>
   (await enqueue(on, 'q', [{ payload }]))[0] as string;
 
 test('a claim of one skips a cancelled task', async () => {
-  const [cancelled, other] = [await one(client), await one(client)];
+  const [cancelled, other] = [await addTask(client), await addTask(client)];
   await client.query('select tock.cancel(array[$1]::bigint[])', [cancelled]);
   expect(await claim(client, 'q')).toMatchObject([{ id: other }]);
   expect(await claim(client, 'q')).toEqual([]);
@@ -45,7 +45,7 @@ test('a claim of one skips a cancelled task', async () => {
 });
 
 test('a claim of one does not lease a task that was cancelled since it read', async () => {
-  const [cancelled, other] = [await one(client), await one(client)];
+  const [cancelled, other] = [await addTask(client), await addTask(client)];
   const [leases, claimer] = [await db.connect(), await db.connect()];
   const pid = await pidOf(claimer);
   await leases.query('begin');
@@ -61,7 +61,7 @@ test('a claim of one does not lease a task that was cancelled since it read', as
 test('claims of one in their own transactions promote due tasks', async () => {
   // One claim in sixteen promotes anyway, so the test makes four rounds.
   for (let round = 0; round < 4; round++) {
-    await one(client);
+    await addTask(client);
     const [due] = await enqueue(client, 'q', [
       { payload: 'due', priority: 1, delay_seconds: 0.001 },
     ]);
@@ -79,11 +79,11 @@ test('claims of one in their own transactions promote due tasks', async () => {
 test('claims of one continue in the next segment', async () => {
   const ids: string[] = [];
   await client.query('select tock.run_maintenance($1)', ['create_segments']);
-  for (let task = 0; task < 3; task++) ids.push(await one(client));
+  for (let task = 0; task < 3; task++) ids.push(await addTask(client));
   await client.query(
     "select setval('tock.positions', (select max(first_position) from tock.segments))",
   );
-  for (let task = 0; task < 3; task++) ids.push(await one(client));
+  for (let task = 0; task < 3; task++) ids.push(await addTask(client));
   const claimed: (string | undefined)[] = [];
   for (const _ of ids) claimed.push((await claim(client, 'q'))[0]?.id);
   expect(claimed).toEqual(ids);
@@ -116,7 +116,7 @@ test('a claim of one past its segment locks only the stream that it leases from'
 test('tokens of neighbouring leases lie together, and tell which lease has one run', async () => {
   const tokens: string[] = [];
   for (let task = 0; task < 40; task++) {
-    await one(client);
+    await addTask(client);
     const [run] = await claim(client, 'q');
     if (run) tokens.push(run.lease);
   }
@@ -132,7 +132,7 @@ test("a lease of one run that fails under another session's lock is closed", asy
   const [holder, failing] = [await db.connect(), await db.connect()];
   const pid = await pidOf(failing);
   for (let round = 0; round < 4; round++) {
-    await one(client);
+    await addTask(client);
     const lease = leaseOf(await claim(client, 'q'));
     await holder.query('begin');
     expect(await release(holder, lease, ['1'])).toEqual({ released: 0, refused: ['1'] });
@@ -148,8 +148,8 @@ test("a lease of one run that fails under another session's lock is closed", asy
 test('single tasks of concurrent transactions lie in streams of their own', async () => {
   const open = await db.connect();
   await open.query('begin');
-  const held = await one(open);
-  const id = await one(client);
+  const held = await addTask(open);
+  const id = await addTask(client);
   expect(BigInt(id) & 0xfffffn).not.toBe(BigInt(held) & 0xfffffn);
   expect(await claim(client, 'q')).toMatchObject([{ id }]);
   await open.query('commit');
@@ -160,16 +160,16 @@ test('single tasks of concurrent transactions lie in streams of their own', asyn
 test('a single task activates its stream', async () => {
   await client.query('select tock.deactivate_streams()');
   expect(await value(client, 'select count(*)::integer from tock.streams where awake')).toBe(0);
-  const id = await one(client);
+  const id = await addTask(client);
   expect(await claim(client, 'q')).toMatchObject([{ id }]);
 });
 
 test('a single task is refused below the newest run', async () => {
-  const ids = [await one(client), await one(client), await one(client)];
+  const ids = [await addTask(client), await addTask(client), await addTask(client)];
   const [from] = ids;
   // This position is above the stream's start and below its newest run.
   await client.query("select setval('tock.positions', $1::bigint >> 20)", [from]);
-  await one(client).then(
+  await addTask(client).then(
     (id) => expect(BigInt(id) > BigInt(ids[2] as string)).toBe(true),
     (error) => expect(error.code).toBe('TK503'),
   );
@@ -177,15 +177,15 @@ test('a single task is refused below the newest run', async () => {
 });
 
 test('a single task with too large a payload is refused', async () => {
-  await expect(one(client, 'x'.repeat(1023))).rejects.toMatchObject({
+  await expect(addTask(client, 'x'.repeat(1023))).rejects.toMatchObject({
     code: 'TK422',
     detail: 'tasks[0].payload',
   });
-  await one(client, 'x'.repeat(1022));
+  await addTask(client, 'x'.repeat(1022));
 });
 
 test('a whole completion counts the runs that did not fail before', async () => {
-  const ids = [await one(client), await one(client), await one(client)];
+  const ids = [await addTask(client), await addTask(client), await addTask(client)];
   const lease = leaseOf(await claim(client, 'q', { limit: 3 }));
   await fail(client, lease, [{ id: ids[1] as string, retry_in_seconds: 100 }]);
   expect(await complete(client, lease)).toEqual({ completed: 2, refused: [] });

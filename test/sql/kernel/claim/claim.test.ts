@@ -107,8 +107,8 @@ test('a claim that is rolled back leaves its runs ready', async () => {
 });
 
 test('a claim leases exactly the runs that it returns', async () => {
-  const tasks = numberedTasks(60).map((one, n) => ({
-    ...one,
+  const tasks = numberedTasks(60).map((task, n) => ({
+    ...task,
     tenant: `t${n % 9}`,
     priority: n % 4,
   }));

@@ -25,7 +25,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 
@@ -50,7 +50,7 @@ test('a claim that reads a later segment sees runs that were added to its own se
   await holder.query('commit');
   const seen = payloads(await claimed);
   seen.push(...payloads((await drain(client, 'q')).flat()));
-  expect(seen).toEqual(numberedTasks(9).map((one) => one.payload));
+  expect(seen).toEqual(numberedTasks(9).map((task) => task.payload));
   await expectInvariants(client);
 });
 

@@ -25,7 +25,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 /** Promotes upwards from the newest due time that was promoted, as claims do. */
 const ahead = (limit = 1000) =>

@@ -28,7 +28,9 @@ test('tasks get ids in the order of the call', async () => {
   expect(ids.map(BigInt)).toEqual(ids.map(BigInt).sort((a, b) => (a < b ? -1 : 1)));
   const runs = await claim(client, 'order', { limit: 200 });
   expect(runs.map((run) => run.id)).toEqual(ids);
-  expect(runs.map((run) => run.payload)).toEqual(numberedTasks(200).map((one) => one.payload));
+  expect(runs.map((run) => run.payload)).toEqual(
+    numberedTasks(200).map((numberedTask) => numberedTask.payload),
+  );
 });
 
 test('a task keeps its payload, priority, tenant and attempts', async () => {
@@ -55,9 +57,9 @@ test('an empty call creates no task', async () => {
 test('a task with a delay waits until the delay is over', async () => {
   const [id] = await enqueue(client, 'later', [{ payload: 1, delay_seconds: 3600 }]);
   const before = await value<Date>(client, 'select now()');
-  const found = (await task(client, id as string)) as TaskRow;
-  expect(found.state).toBe('waiting');
-  const seconds = ((found.run_at as Date).getTime() - before.getTime()) / 1000;
+  const row = (await task(client, id as string)) as TaskRow;
+  expect(row.state).toBe('waiting');
+  const seconds = ((row.run_at as Date).getTime() - before.getTime()) / 1000;
   expect(seconds).toBeGreaterThan(3590);
   expect(seconds).toBeLessThanOrEqual(3600);
   expect(await claim(client, 'later')).toEqual([]);
@@ -84,19 +86,19 @@ test('a delay of zero is no delay', async () => {
 
 test("a tenant's tasks all lie in one bucket, below the queue's number of buckets", async () => {
   await client.query(`select tock.put_queue('lanes', '{"lanes": 4}')`);
-  const tenants = numberedTasks(40).map((one) => ({
-    tenant: `tenant-${Number(one.payload) % 20}`,
+  const tenants = numberedTasks(40).map((numberedTask) => ({
+    tenant: `tenant-${Number(numberedTask.payload) % 20}`,
   }));
   await enqueue(client, 'lanes', tenants);
-  const found = await rows<{ lanes: number; lane: number }>(
+  const streams = await rows<{ lanes: number; lane: number }>(
     client,
     `select count(distinct s.lane)::int as lanes, max(s.lane) as lane
      from tock.runs r join tock.streams s on s.number = r.stream
      where s.queue = 'lanes' group by r.tenant`,
   );
-  expect(found).toHaveLength(20);
-  expect(found.every((row) => row.lanes === 1 && row.lane < 4)).toBe(true);
-  expect(new Set(found.map((row) => row.lane)).size).toBeGreaterThan(1);
+  expect(streams).toHaveLength(20);
+  expect(streams.every((row) => row.lanes === 1 && row.lane < 4)).toBe(true);
+  expect(new Set(streams.map((row) => row.lane)).size).toBeGreaterThan(1);
 });
 
 test('an unknown queue is created with the default policy', async () => {

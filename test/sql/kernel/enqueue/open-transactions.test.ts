@@ -14,7 +14,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 async function drained(queue: string): Promise<string[]> {
   return (await drain(client, queue)).flat().map((run) => run.id);
@@ -159,7 +159,7 @@ test('serializable transactions that enqueue concurrently all commit or get 4000
   }
   for (const writer of writers) {
     const code = await enqueue(writer, 'side', numberedTasks(2)).then(
-      (given) => ids.push(...given),
+      (added) => ids.push(...added),
       (error) => error.code,
     );
     if (typeof code === 'string') expect(code).toBe('40001');

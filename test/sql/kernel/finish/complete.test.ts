@@ -33,7 +33,10 @@ afterAll(async () => {
 /** Claims tasks in one lease, over one or several streams. */
 async function leased(count: number, streams = 2): Promise<[lease: string, runs: Run[]]> {
   const queue = `q${++queues}`;
-  const tasks = numberedTasks(count).map((one, n) => ({ ...one, priority: n % streams }));
+  const tasks = numberedTasks(count).map((numberedTask, n) => ({
+    ...numberedTask,
+    priority: n % streams,
+  }));
   // A call of more than 5,000 tasks would take several slots, and so several streams.
   for (let n = 0; n < count; n += 5000) await enqueue(client, queue, tasks.slice(n, n + 5000));
   const runs = await claim(client, queue, { limit: count, worker: 'w' });

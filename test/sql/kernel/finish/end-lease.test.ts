@@ -30,14 +30,14 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const segmentOf = (id: string) =>
   value<number>(client, 'select tock.segment_of($1::bigint >> 20)', [id]);
 
 const again = { error: { name: 'Boom' }, retry_in_seconds: 0 };
 
-async function one(queue: string, on = client) {
+async function claimOne(queue: string, on = client) {
   const [run] = await claim(on, queue);
   if (!run) throw new Error(`Nothing was ready in ${queue}.`);
   return run;
@@ -82,7 +82,7 @@ async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   const held: { id: string; lease: string }[] = [];
   for (const { queue } of ends) {
     await enqueue(client, queue, numberedTasks(1));
-    held.push(await one(queue));
+    held.push(await claimOne(queue));
   }
   await meanwhile();
   for (const [n, { end, answer, state }] of ends.entries()) {
@@ -96,7 +96,7 @@ async function endAfter(meanwhile: () => Promise<unknown>): Promise<void> {
   );
   await expectInvariants(client);
   for (const queue of ['failed', 'released']) {
-    const run = await one(queue);
+    const run = await claimOne(queue);
     expect(await segmentOf(run.run_id)).toBe(2);
     expect(await complete(client, run.lease)).toMatchObject({ completed: 1 });
   }
@@ -159,7 +159,7 @@ test('retries proceed while the next segment is compiled', async () => {
   expect(await value(client, 'select outcome from tock.leases where token = $1', [lease])).toBe(
     'done',
   );
-  expect(await one('q')).toMatchObject({ id: first, attempt: 2 });
+  expect(await claimOne('q')).toMatchObject({ id: first, attempt: 2 });
   await expectInvariants(client);
 });
 
@@ -216,16 +216,16 @@ test('each of many leases that are completed and failed concurrently ends in one
 
 test('a pending change holds for a task whose first run lies in a closed segment', async () => {
   const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
-  const first = await one('q');
+  const first = await claimOne('q');
   await startNextSegment(client);
   await fail(client, first.lease, { retry_in_seconds: 0 });
-  const second = await one('q');
+  const second = await claimOne('q');
   const open = await db.connect();
   await open.query('begin');
   await open.query('select tock.cancel(array[$1]::bigint[])', [id]);
   await fail(client, second.lease, { retry_in_seconds: 0 });
   await open.query('commit');
-  const third = await one('q');
+  const third = await claimOne('q');
   expect([await segmentOf(second.run_id), await segmentOf(third.run_id)]).toEqual([2, 2]);
   // The third run sees only the pending change at the first run.
   await fail(client, third.lease, { retry_in_seconds: 0 });
@@ -235,8 +235,8 @@ test('a pending change holds for a task whose first run lies in a closed segment
 
 test("a retried run that is named by its task's id and its own is retried once", async () => {
   const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
-  await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
-  const { lease, run_id } = await one('q');
+  await fail(client, (await claimOne('q')).lease, { retry_in_seconds: 0 });
+  const { lease, run_id } = await claimOne('q');
   const named = [id, run_id].map((name) => ({ id: name, ...again }));
   expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
   expect(await fail(client, lease, named)).toEqual({ failed: 2, dead: 0, refused: [] });
@@ -246,8 +246,8 @@ test("a retried run that is named by its task's id and its own is retried once",
 
 test('of two outcomes for one run, the one by its own id counts', async () => {
   const [id] = (await enqueue(client, 'q', numberedTasks(1))) as [string];
-  await fail(client, (await one('q')).lease, { retry_in_seconds: 0 });
-  const { lease, run_id } = await one('q');
+  await fail(client, (await claimOne('q')).lease, { retry_in_seconds: 0 });
+  const { lease, run_id } = await claimOne('q');
   const named = [
     { id, fatal: true },
     { id: run_id, ...again },

@@ -119,13 +119,13 @@ test("a failed task waits as long as its queue's policy says, each time longer",
 
 test('a worker may say when to try again, also at once', async () => {
   const queue = await queueOf({}, [{ payload: 1 }, { payload: 2 }]);
-  const [one, two] = await claim(client, queue, { limit: 2 });
-  await fail(client, one?.lease as string, [
-    { id: one?.id, retry_in_seconds: 0 },
-    { id: two?.id, retry_in_seconds: 1000 },
+  const [first, second] = await claim(client, queue, { limit: 2 });
+  await fail(client, first?.lease as string, [
+    { id: first?.id, retry_in_seconds: 0 },
+    { id: second?.id, retry_in_seconds: 1000 },
   ]);
   expect((await claim(client, queue, { limit: 5 })).map((run) => run.payload)).toEqual([1]);
-  expect((await task(client, two?.id as string))?.state).toBe('waiting');
+  expect((await task(client, second?.id as string))?.state).toBe('waiting');
 });
 
 test('a fatal failure is the end of a task', async () => {
@@ -149,20 +149,20 @@ test('a task that fails max_attempts times is dead, and shows all errors in orde
   for (const n of [1, 2, 3]) {
     const run = await again(queue);
     id = run.id;
-    const given = [{ id: run.run_id, error: { name: `E${n}`, message: 'x'.repeat(n) } }];
-    expect(await fail(client, run.lease, given)).toMatchObject({
+    const failures = [{ id: run.run_id, error: { name: `E${n}`, message: 'x'.repeat(n) } }];
+    expect(await fail(client, run.lease, failures)).toMatchObject({
       failed: 1,
       dead: n === 3 ? 1 : 0,
     });
   }
-  const found = await task(client, id);
-  expect(found).toMatchObject({
+  const row = await task(client, id);
+  expect(row).toMatchObject({
     state: 'dead',
     attempt: 3,
     max_attempts: 3,
     error: { name: 'E3' },
   });
-  expect(found?.runs.map((run) => [run.attempt, run.state, run.error])).toEqual([
+  expect(row?.runs.map((run) => [run.attempt, run.state, run.error])).toEqual([
     [1, 'failed', { name: 'E1', message: 'x' }],
     [2, 'failed', { name: 'E2', message: 'xx' }],
     [3, 'failed', { name: 'E3', message: 'xxx' }],

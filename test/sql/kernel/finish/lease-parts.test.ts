@@ -27,7 +27,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const outcomes = (lease: string) =>
   rows<{ outcome: string | null }>(
@@ -106,13 +106,13 @@ test('workers and the reaper at an expired lease: each task is done or lost, nev
 test('two concurrent last completions that do not see each other: the reaper closes the lease, nothing runs again', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(2));
   const lease = leaseOf(await claim(client, 'q', { limit: 2 }));
-  const [one, two] = [await db.connect(), await db.connect()];
-  await one.query('begin');
-  await two.query('begin');
-  expect(await complete(one, lease, [{ id: ids[0] }])).toMatchObject({ completed: 1 });
-  expect(await complete(two, lease, [{ id: ids[1] }])).toMatchObject({ completed: 1 });
-  await one.query('commit');
-  await two.query('commit');
+  const [holder, waiter] = [await db.connect(), await db.connect()];
+  await holder.query('begin');
+  await waiter.query('begin');
+  expect(await complete(holder, lease, [{ id: ids[0] }])).toMatchObject({ completed: 1 });
+  expect(await complete(waiter, lease, [{ id: ids[1] }])).toMatchObject({ completed: 1 });
+  await holder.query('commit');
+  await waiter.query('commit');
   expect(await outcomes(lease)).toEqual([{ outcome: null }]);
   await expire(client, lease);
   expect(await reap(client)).toBe(0);

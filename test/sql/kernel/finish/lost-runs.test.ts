@@ -37,9 +37,9 @@ test.each([
     await pass();
   };
   await check('promoted');
-  const given = await claimNext(queue);
+  const claimed = await claimNext(queue);
   await pass();
-  await release(client, given.lease);
+  await release(client, claimed.lease);
   await pass();
   await check('given back');
   const lost = await claimNext(queue);
@@ -65,10 +65,10 @@ test.each([
   await check('rescheduled while it was ready');
   await client.query(`select tock.change(array[$1::bigint], '{"payload": "new"}')`, [id]);
   await check('changed while it waited');
-  const found = await taskById(id);
-  expect(found).toMatchObject({ state: 'waiting', payload: 'new', lost: 1, attempt: 8 });
-  expect(found.options).toEqual({ backoff: taskBackoff });
-  expect(found.runs.map(({ state }) => state)).toEqual([
+  const row = await taskById(id);
+  expect(row).toMatchObject({ state: 'waiting', payload: 'new', lost: 1, attempt: 8 });
+  expect(row.options).toEqual({ backoff: taskBackoff });
+  expect(row.runs.map(({ state }) => state)).toEqual([
     'failed',
     'superseded',
     'failed',

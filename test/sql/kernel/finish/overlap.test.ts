@@ -27,7 +27,7 @@ beforeEach(async () => {
   second = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 async function leased(count: number): Promise<{ lease: string; ids: string[] }> {
   const ids = await enqueue(first, 'q', numberedTasks(count));
@@ -35,11 +35,14 @@ async function leased(count: number): Promise<{ lease: string; ids: string[] }> 
 }
 
 /** Makes the second call while the first one's transaction is open, and commits when the second one waits. */
-async function overlapping<A, B>(one: () => Promise<A>, two: () => Promise<B>): Promise<[A, B]> {
+async function overlapping<A, B>(
+  firstCall: () => Promise<A>,
+  secondCall: () => Promise<B>,
+): Promise<[A, B]> {
   await first.query('begin');
-  const answer = await one();
+  const answer = await firstCall();
   const pid = await pidOf(second);
-  const other = two();
+  const other = secondCall();
   await waitUntilBlocked(await db.connect(), pid);
   await first.query('commit');
   return [answer, await other];

@@ -40,10 +40,12 @@ test('eight sessions report progress of one lease at once, and none is refused',
   const { lease, ids } = await enqueueAndClaim(20);
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   await Promise.all(
-    clients.map(async (one, n) => {
+    clients.map(async (connection, n) => {
       for (let round = 0; round < 10; round++) {
         const some = ids.toSorted(() => Math.random() - 0.5).map((id) => ({ id, progress: n }));
-        expect(await extendWithProgress(one, lease, n % 4 ? some : { progress: n })).toMatchObject({
+        expect(
+          await extendWithProgress(connection, lease, n % 4 ? some : { progress: n }),
+        ).toMatchObject({
           refused: [],
         });
       }

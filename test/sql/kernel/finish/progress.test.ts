@@ -88,8 +88,8 @@ test('progress for all runs is one row for each stream, for any number of runs',
 
 test('progress for a lease over many streams holds for all its runs, and for no run of another lease', async () => {
   const queue = newQueue();
-  const tasks = numberedTasks(60).map((one, n) => ({
-    ...one,
+  const tasks = numberedTasks(60).map((task, n) => ({
+    ...task,
     priority: n % 4,
     tenant: `t${n % 10}`,
   }));
@@ -164,10 +164,10 @@ test("progress of ended runs and of other leases' runs is refused, the rest is s
   // The part of the lease in the completed task's stream is closed. The other part stays open.
   const queue = newQueue();
   await enqueue(client, queue, [{ priority: 1 }, { priority: 2 }]);
-  const [one, two] = await claim(client, queue, { limit: 2 });
-  expect(one?.lease).toBe(two?.lease);
-  await complete(client, one?.lease as string, [{ id: one?.id }]);
-  await extendWithProgress(client, one?.lease as string, { progress: 9 });
-  expect((await taskById(one?.id)).runs).toMatchObject([{ state: 'done', progress: null }]);
-  expect(await shownProgress(two?.id)).toEqual([9, null]);
+  const [first, second] = await claim(client, queue, { limit: 2 });
+  expect(first?.lease).toBe(second?.lease);
+  await complete(client, first?.lease as string, [{ id: first?.id }]);
+  await extendWithProgress(client, first?.lease as string, { progress: 9 });
+  expect((await taskById(first?.id)).runs).toMatchObject([{ state: 'done', progress: null }]);
+  expect(await shownProgress(second?.id)).toEqual([9, null]);
 });

@@ -32,7 +32,7 @@ beforeEach(async () => {
   await client.query(`set statement_timeout = ${conditionTimeout}`);
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 test('a task is taken back when its lease has ended, and not before', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(3));
@@ -194,7 +194,7 @@ test('lost runs are counted apart, and a task is dead after max_lost of them', a
   expect(await fail(client, leaseOf(run), { retry_in_seconds: 0 })).toMatchObject({ dead: 0 });
   await lose();
   expect(await task(client, id as string)).toMatchObject({ state: 'dead', lost: 3 });
-  expect((await task(client, id as string))?.runs.map((one) => one.state)).toEqual([
+  expect((await task(client, id as string))?.runs.map((shownRun) => shownRun.state)).toEqual([
     'lost',
     'lost',
     'failed',
@@ -216,8 +216,8 @@ test('leases of thousands are reaped in bounded calls, the earliest first', asyn
 });
 
 test('a lease over several streams is reaped whole', async () => {
-  const tasks = numberedTasks(40).map((one, n) => ({
-    ...one,
+  const tasks = numberedTasks(40).map((numberedTask, n) => ({
+    ...numberedTask,
     priority: n % 4,
     tenant: `t${n % 10}`,
   }));

@@ -86,7 +86,7 @@ test('a lease is extended from now, and never shortened', async () => {
   await enqueue(
     client,
     'longer',
-    numberedTasks(3).map((one, n) => ({ ...one, priority: n })),
+    numberedTasks(3).map((numberedTask, n) => ({ ...numberedTask, priority: n })),
   );
   const [run] = await claim(client, 'longer', { limit: 3, lease_seconds: 50 });
   const lease = run?.lease as string;

@@ -81,10 +81,10 @@ test('jitter shortens a wait by at most its share, and never lengthens one', asy
       [JSON.stringify({ backoff_kind: 'fixed', backoff_base_seconds: 100, ...policy })],
     );
   for (const jitter of [0, 0.25, 1]) {
-    const found = await waits({ backoff_jitter: jitter });
-    expect(Math.max(...found)).toBeLessThanOrEqual(100);
-    expect(Math.min(...found)).toBeGreaterThanOrEqual(100 - 100 * jitter);
-    expect(new Set(found).size).toBeGreaterThan(jitter === 0 ? 0 : 250);
+    const seconds = await waits({ backoff_jitter: jitter });
+    expect(Math.max(...seconds)).toBeLessThanOrEqual(100);
+    expect(Math.min(...seconds)).toBeGreaterThanOrEqual(100 - 100 * jitter);
+    expect(new Set(seconds).size).toBeGreaterThan(jitter === 0 ? 0 : 250);
   }
   // Jitter shortens capped waits too. Otherwise tasks that fail for long would all be retried at once.
   const capped = await waits({

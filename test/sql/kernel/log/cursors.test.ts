@@ -35,7 +35,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const payloads = (runs: Run[]) => runs.map((run) => run.payload);
 const startOf = (queue: string) =>
@@ -77,12 +77,12 @@ test.each([
   ['alone', alone],
   ['in a transaction', (on: pg.Client, queue: string) => claim(on, queue, { limit: 9 })],
 ])('a paused queue is claimed from its oldest run on, ten segments later, %s', async (_, draw) => {
-  const given: unknown[] = [];
+  const enqueued: unknown[] = [];
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
   for (let segment = 0; segment < 10; segment++) {
     if (segment % 4 < 2) {
       await enqueue(client, 'paused', numberedTasks(12, 100 * segment));
-      given.push(...numberedTasks(12, 100 * segment).map((one) => one.payload));
+      enqueued.push(...numberedTasks(12, 100 * segment).map((task) => task.payload));
     }
     await enqueueAndComplete(client, 'busy', 2);
     await startNextSegment(client);
@@ -97,7 +97,7 @@ test.each([
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
     if (seen.length === 18) await client.query('select tock.create_segments()');
   }
-  expect(seen).toEqual(given);
+  expect(seen).toEqual(enqueued);
   await expectInvariants(client);
 });
 

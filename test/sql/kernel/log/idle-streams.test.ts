@@ -24,7 +24,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const rest = (on: pg.Client = client) => value<number>(on, 'select tock.deactivate_streams()');
 const awake = () => value<number>(client, 'select count(*)::int from tock.streams where awake');

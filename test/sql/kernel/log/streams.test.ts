@@ -20,9 +20,9 @@ const hot =
 async function read(on: pg.Client, work: () => Promise<unknown>): Promise<number> {
   const plans = await watchPlans(on);
   await work();
-  const found = plans.scans().filter(({ table }) => hot.test(table));
+  const scans = plans.scans().filter(({ table }) => hot.test(table));
   await plans.stop();
-  return found.reduce((sum, scan) => sum + scan.rows, 0);
+  return scans.reduce((sum, scan) => sum + scan.rows, 0);
 }
 
 const spread = (count: number) =>
@@ -57,11 +57,11 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
 
   test('an empty claim and a claim of one read only the streams of their own queue, awake or at rest', async () => {
     const empty = () => read(on, () => claim(on, 'used1'));
-    const one = () => read(on, async () => expect(await claim(on, 'used0')).toHaveLength(1));
+    const claimOne = () => read(on, async () => expect(await claim(on, 'used0')).toHaveLength(1));
     await empty();
     // 24 streams, with a read of the newest lease and of the first run for each.
     expect(await empty()).toBeLessThan(80);
-    expect(await one()).toBeLessThan(80);
+    expect(await claimOne()).toBeLessThan(80);
 
     const slept: number[] = [];
     for (let done = -1; done !== 0; slept.push(done)) {
@@ -75,7 +75,7 @@ describe('with 2,000 queues of 3 priorities and 8 lanes, 48,000 streams', () => 
     expect(Math.max(...slept)).toBe(20_000);
 
     expect(await empty()).toBeLessThan(10);
-    expect(await one()).toBeLessThan(80);
+    expect(await claimOne()).toBeLessThan(80);
     await on.query('analyze tock.streams');
     expect(await read(on, () => on.query('select tock.deactivate_streams()'))).toBeLessThan(300);
     expect(await read(on, () => on.query('select tock.isolate_tenants()'))).toBeLessThan(3000);
@@ -95,8 +95,8 @@ describe('the largest calls', () => {
   afterAll(() => db.drop());
 
   // One tenant for each task, ten priorities and 64 lanes: 640 streams for each slot.
-  const tasks = numberedTasks(10_000).map((one, n) => ({
-    ...one,
+  const tasks = numberedTasks(10_000).map((task, n) => ({
+    ...task,
     tenant: `tenant-${n}`,
     priority: n % 10,
   }));

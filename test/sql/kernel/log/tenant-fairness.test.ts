@@ -24,7 +24,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const of = (tenant: string, count: number, options: object = {}) =>
   Array.from({ length: count }, () => ({ payload: tenant, tenant, ...options }));
@@ -34,15 +34,15 @@ const kept = () =>
 
 /** Light tenants of a queue of 8 lanes. `beside` are those that share a lane with the tenant "heavy". */
 async function lights(): Promise<{ all: string[]; beside: string[] }> {
-  const found = await rows<{ tenant: string; beside: boolean }>(
+  const claimedRows = await rows<{ tenant: string; beside: boolean }>(
     client,
     `select t as tenant, lane = (hashtext('heavy') & 2147483647) % 8 as beside
      from (select 'light-' || n as t, (hashtext('light-' || n) & 2147483647) % 8 as lane
            from generate_series(1, 40) n) l`,
   );
-  const beside = found.filter((one) => one.beside).map((one) => one.tenant);
+  const beside = claimedRows.filter((row) => row.beside).map((row) => row.tenant);
   expect(beside.length).toBeGreaterThan(1);
-  return { all: found.map((one) => one.tenant), beside };
+  return { all: claimedRows.map((row) => row.tenant), beside };
 }
 
 /** Claims one by one until each tenant has had a run. Returns how many runs of heavy tenants came before each. */

@@ -20,7 +20,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 test('each task ends exactly once while segments are dropped under load', async () => {
   await client.query('select tock.create_segments(p_ahead => 20, p_width => 1500)');
@@ -30,47 +30,49 @@ test('each task ends exactly once while segments are dropped under load', async 
   await client.query('select tock.create_segments()');
   const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
   let writing = true;
-  const given: string[] = [];
+  const enqueued: string[] = [];
   const done: string[] = [];
-  const writers = clients.slice(0, 2).map(async (one) => {
+  const writers = clients.slice(0, 2).map(async (connection) => {
     for (let call = 0; call < 120; call++) {
-      given.push(...(await enqueue(one, 'q', numberedTasks(1 + (call % 30)))));
+      enqueued.push(...(await enqueue(connection, 'q', numberedTasks(1 + (call % 30)))));
     }
   });
-  const claimers = clients.slice(2, 5).map(async (one, n) => {
+  const claimers = clients.slice(2, 5).map(async (connection, n) => {
     for (;;) {
       const last = !writing;
-      const runs = await claim(one, 'q', { limit: [1, 8, 60][n] as number });
+      const runs = await claim(connection, 'q', { limit: [1, 8, 60][n] as number });
       if (runs.length === 0 && last) return;
       if (runs.length === 0) continue;
       const again = runs.filter((run) => run.attempt === 1 && Number(run.payload) % 7 === 0);
       if (again.length > 0) {
         const failures = again.map(({ id }) => ({ id, retry_in_seconds: 0 }));
-        expect(await fail(one, leaseOf(runs), failures)).toMatchObject({ failed: again.length });
+        expect(await fail(connection, leaseOf(runs), failures)).toMatchObject({
+          failed: again.length,
+        });
       }
       const rest = runs.filter((run) => !again.includes(run));
       if (rest.length > 0) {
-        expect(await complete(one, leaseOf(runs))).toMatchObject({ completed: rest.length });
+        expect(await complete(connection, leaseOf(runs))).toMatchObject({ completed: rest.length });
       }
       done.push(...rest.map((run) => run.id));
     }
   });
   const maintenance_jobs = (async () => {
-    const one = clients[5] as pg.Client;
+    const connection = clients[5] as pg.Client;
     while (writing) {
-      await one.query('select tock.deactivate_streams()');
-      await one.query('select tock.create_segments(p_ahead => 12, p_width => 1500)');
-      await one.query('select tock.verify_segments()');
-      await ageClosedSegments(one, '1 year');
-      await one.query('select tock.drop_expired_segments()');
+      await connection.query('select tock.deactivate_streams()');
+      await connection.query('select tock.create_segments(p_ahead => 12, p_width => 1500)');
+      await connection.query('select tock.verify_segments()');
+      await ageClosedSegments(connection, '1 year');
+      await connection.query('select tock.drop_expired_segments()');
     }
   })();
   await Promise.all(writers);
   writing = false;
   await Promise.all([...claimers, maintenance_jobs]);
   await claim(client, 'q');
-  expect(done).toHaveLength(given.length);
-  expect(new Set(done)).toEqual(new Set(given));
+  expect(done).toHaveLength(enqueued.length);
+  expect(new Set(done)).toEqual(new Set(enqueued));
   await expectInvariants(client);
   await closeSegments(client);
   await ageClosedSegments(client, '1 year');

@@ -39,7 +39,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 /** Ages and drops the segments that can be dropped, and expects those named to be gone. */
 async function dropped(...numbers: number[]): Promise<void> {
@@ -75,11 +75,11 @@ test('a segment is dropped with all its rows, and its tasks are no longer found'
     expect(await value(client, 'select tock.erase($1)', [id])).toBeNull();
   }
   expect(await value(client, 'select count(*)::int from tock.promotions')).toBe(0);
-  for (const one of [lease, promoted.lease]) {
-    expect(await complete(client, one)).toBeUndefined();
-    expect(await complete(client, one, [{ id: ids[0] }])).toBeUndefined();
-    expect(await extend(client, one)).toBeUndefined();
-    expect(await fail(client, one, { error: 'late' })).toBeUndefined();
+  for (const token of [lease, promoted.lease]) {
+    expect(await complete(client, token)).toBeUndefined();
+    expect(await complete(client, token, [{ id: ids[0] }])).toBeUndefined();
+    expect(await extend(client, token)).toBeUndefined();
+    expect(await fail(client, token, { error: 'late' })).toBeUndefined();
   }
   for (const id of kept) expect((await task(client, id))?.state).toBe('done');
   await enqueueAndComplete(client, 'q', 3);

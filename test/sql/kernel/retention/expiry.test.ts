@@ -34,7 +34,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const keep = (queue: string, seconds: number) =>
   client.query('select tock.put_queue($1, $2)', [queue, { retention_seconds: seconds }]);
@@ -193,19 +193,19 @@ describe('a segment that has been in use for long', () => {
   test('is ended under load without a position going back or a task being lost', async () => {
     const clients = await Promise.all(Array.from({ length: 5 }, () => db.connect()));
     let writing = true;
-    const given: string[] = [];
+    const enqueued: string[] = [];
     const seen: string[] = [];
-    const writers = clients.slice(0, 3).map(async (one) => {
+    const writers = clients.slice(0, 3).map(async (connection) => {
       for (let call = 0; call < 60 || writing; call++)
-        given.push(...(await enqueue(one, 'q', numberedTasks(20))));
+        enqueued.push(...(await enqueue(connection, 'q', numberedTasks(20))));
     });
     let written = false;
-    const claimers = clients.slice(3).map(async (one) => {
+    const claimers = clients.slice(3).map(async (connection) => {
       for (;;) {
         const last = written;
-        const runs = await claim(one, 'q', { limit: 40 });
+        const runs = await claim(connection, 'q', { limit: 40 });
         seen.push(...runs.map((run) => run.id));
-        if (runs.length > 0) await complete(one, leaseOf(runs));
+        if (runs.length > 0) await complete(connection, leaseOf(runs));
         else if (last) return;
       }
     });
@@ -226,8 +226,8 @@ describe('a segment that has been in use for long', () => {
     await end;
     await Promise.all(claimers);
     seen.push(...(await drain(client, 'q')).flat().map((run) => run.id));
-    expect(new Set(seen)).toEqual(new Set(given));
-    expect(seen).toHaveLength(given.length);
+    expect(new Set(seen)).toEqual(new Set(enqueued));
+    expect(seen).toHaveLength(enqueued.length);
     expect(await segment()).toBeGreaterThan(3);
     await expectInvariants(client);
   });

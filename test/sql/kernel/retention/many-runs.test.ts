@@ -30,7 +30,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const reprioritize = (on: pg.Client, id: string, priority: number) =>
   rows(on, 'select id, state, changed from tock.reprioritize($1, $2)', [[id], priority]);

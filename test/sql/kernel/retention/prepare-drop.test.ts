@@ -37,7 +37,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 /** Ages and drops the segments that can be dropped, and expects those named to be gone. */
 async function dropped(...numbers: number[]): Promise<void> {

@@ -36,7 +36,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 /** A new position without a run. */
 const drawn = () => value<string>(client, "select nextval('tock.positions')");
@@ -65,11 +65,11 @@ async function overAndAudited(): Promise<Record<string, unknown>[]> {
   await closeSegments(client);
   expect(await closedSegmentNumbers(client)).toContain(1);
   await verifySegments(client);
-  const found = await rows<{ detail: Record<string, unknown> }>(
+  const reports = await rows<{ detail: Record<string, unknown> }>(
     client,
     "select detail from tock.reports where kind = 'verify_segments' order by number",
   );
-  return found.map((one) => one.detail);
+  return reports.map((report) => report.detail);
 }
 
 const payloads = async (queue = 'q') =>

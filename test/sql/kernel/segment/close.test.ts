@@ -18,7 +18,7 @@ beforeEach(async () => {
   await rest();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 async function work(): Promise<string[]> {
   const claims = await drain(client, 'q');

@@ -93,7 +93,7 @@ async function locked(call: (on: pg.Client) => Promise<unknown>) {
     await call(on);
     await on.query(round < 7 ? 'commit' : 'select 1');
   }
-  const found = await rows<{ leaf: string; back: number }>(
+  const leaves = await rows<{ leaf: string; back: number }>(
     on,
     `select c.relname as leaf,
        tock.newest_segment() - substring(c.relname from '_([0-9]+)$')::int as back
@@ -103,7 +103,7 @@ async function locked(call: (on: pg.Client) => Promise<unknown>) {
   );
   await on.query('commit');
   await on.end();
-  return found.map((one) => `${one.leaf.replace(/_\d+$/, '')} ${one.back}`).sort();
+  return leaves.map((row) => `${row.leaf.replace(/_\d+$/, '')} ${row.back}`).sort();
 }
 
 test('a call locks the partitions of the current segment and no others, whether there are 4, 24 or 300', async () => {

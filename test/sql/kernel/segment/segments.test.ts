@@ -32,7 +32,7 @@ beforeEach(async () => {
   client = await db.connect();
 });
 
-afterAll(() => Promise.all(used.map((one) => one.drop())));
+afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 const nearTheEnd = (left: number) => runOut(client, left);
 
@@ -46,7 +46,7 @@ test('claims continue over the boundary of a segment, and skip nothing', async (
   const claims = await drain(client, 'edge', { limit: 7 });
   expect(claims.flat().map((run) => run.id)).toEqual(ids);
   expect(claims.flat().map((run) => run.payload)).toEqual(
-    numberedTasks(30).map((one) => one.payload),
+    numberedTasks(30).map((numberedTask) => numberedTask.payload),
   );
   for (const runs of claims) {
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
@@ -93,7 +93,7 @@ test('streams whose cursors lie in different segments are all leased from', asyn
   }
   const runs = claims.flat();
   expect(runs.map((run) => run.payload).sort((a, b) => Number(a) - Number(b))).toEqual(
-    numberedTasks(40).map((one) => one.payload),
+    numberedTasks(40).map((numberedTask) => numberedTask.payload),
   );
   await expectInvariants(client);
 });
@@ -217,11 +217,15 @@ test('segments that several sessions create concurrently exist once, and a calle
   for (let round = 1; round <= 4; round++) {
     await nearTheLastEnd(40);
     const answers = await Promise.allSettled(
-      clients.map((one, n) =>
-        n % 2 ? enqueue(one, 'late', numberedTasks(4)) : one.query('select tock.create_segments()'),
+      clients.map((connection, n) =>
+        n % 2
+          ? enqueue(connection, 'late', numberedTasks(4))
+          : connection.query('select tock.create_segments()'),
       ),
     );
-    const refused = answers.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []));
+    const refused = answers.flatMap((answer) =>
+      answer.status === 'rejected' ? [answer.reason.code] : [],
+    );
     expect(refused.filter((code) => code !== 'TK503')).toEqual([]);
     await client.query('select tock.create_segments()');
   }
@@ -240,23 +244,25 @@ test('every position in use has a segment while many small segments pass under l
   const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
   let writing = true;
   const seen: string[] = [];
-  const claimers = clients.slice(3).map(async (one, n) => {
+  const claimers = clients.slice(3).map(async (connection, n) => {
     for (;;) {
       const last = !writing;
-      const runs = await claim(one, 'tiny', { limit: [1, 7, 50][n] as number });
+      const runs = await claim(connection, 'tiny', { limit: [1, 7, 50][n] as number });
       seen.push(...runs.map((run) => run.id));
-      if (runs.length > 0) await complete(one, leaseOf(runs));
+      if (runs.length > 0) await complete(connection, leaseOf(runs));
       else if (last) return;
     }
   });
   const ids = await Promise.all(
-    clients.slice(0, 3).map(async (one, n) => {
-      const given: string[] = [];
+    clients.slice(0, 3).map(async (connection, n) => {
+      const enqueued: string[] = [];
       for (let call = 0; call < 130; call++) {
-        given.push(...(await enqueue(one, 'tiny', numberedTasks(call % 40, 0, { priority: n }))));
-        if (call % 20 === 0) await one.query('select tock.deactivate_streams()');
+        enqueued.push(
+          ...(await enqueue(connection, 'tiny', numberedTasks(call % 40, 0, { priority: n }))),
+        );
+        if (call % 20 === 0) await connection.query('select tock.deactivate_streams()');
       }
-      return given;
+      return enqueued;
     }),
   );
   writing = false;

@@ -72,33 +72,33 @@ export async function dropExpiredSegments(client: Client): Promise<void> {
 
 /** The numbers of the segments. Fails if one lacks a partition. */
 export async function segmentNumbers(client: Client): Promise<number[]> {
-  const found = await rows<{ number: number; leaves: number }>(
+  const segments = await rows<{ number: number; leaves: number }>(
     client,
     `select n.number, count(*)::int as leaves from (
        select substring(c.relname from '^(?:runs|leases|results|run_overrides)_([0-9]+)$')::int as number
        from pg_class c where c.relnamespace = 'tock'::regnamespace and c.relkind = 'r') n
      where n.number is not null group by n.number order by n.number`,
   );
-  const torn = found.filter((one) => one.leaves !== 4);
+  const torn = segments.filter((segment) => segment.leaves !== 4);
   if (torn.length > 0)
     throw new Error(`Segments without all their partitions: ${JSON.stringify(torn)}`);
   const known = await rows<{ number: number }>(
     client,
     'select number from tock.segments order by number',
   );
-  const numbers = found.map((one) => one.number);
-  if (numbers.join() !== known.map((one) => one.number).join()) {
+  const numbers = segments.map((segment) => segment.number);
+  if (numbers.join() !== known.map((segment) => segment.number).join()) {
     throw new Error(
-      `Partitions of segments ${numbers}, but segments ${known.map((one) => one.number)}`,
+      `Partitions of segments ${numbers}, but segments ${known.map((segment) => segment.number)}`,
     );
   }
   return numbers;
 }
 
 export async function closedSegmentNumbers(client: Client): Promise<number[]> {
-  const found = await rows<{ number: number }>(
+  const segments = await rows<{ number: number }>(
     client,
     'select number from tock.segments where closed_at is not null order by number',
   );
-  return found.map((one) => one.number);
+  return segments.map((segment) => segment.number);
 }

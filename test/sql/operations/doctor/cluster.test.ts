@@ -25,8 +25,9 @@ beforeAll(async () => {
 afterAll(() => cluster?.drop());
 
 /** The findings without notes: an old pg_cron always causes a note. */
-const found = () => rows<Finding>(client, "select * from tock.doctor() where severity <> 'note'");
-const named = async () => (await found()).map(({ finding }) => finding);
+const findings = () =>
+  rows<Finding>(client, "select * from tock.doctor() where severity <> 'note'");
+const named = async () => (await findings()).map(({ finding }) => finding);
 const part = (call: string) => rows<Finding>(client, `select * from tock.doctor_of_${call}`);
 
 async function restart(settings: Record<string, string | null>): Promise<void> {
@@ -54,7 +55,7 @@ test('a healthy cluster has no finding', async () => {
 
 test('an unused replication slot is found, and one whose WAL is lost', async () => {
   await superuser.query("select pg_create_physical_replication_slot('left', true)");
-  expect(await found()).toMatchObject([
+  expect(await findings()).toMatchObject([
     {
       finding: 'a replication slot has no reader',
       detail: expect.stringMatching(/^left \(physical\) keeps \d+ \w+ of the log$/),
@@ -139,7 +140,7 @@ test('pg_cron jobs that are missing, inactive, changed or surplus are found, and
   await client.query("select cron.schedule('mine', '0 0 1 1 *', 'select tock.tick();')");
   await client.query("select cron.schedule('tock:old', '0 0 1 1 *', 'select 1')");
   await superuser.query("update cron.job set schedule = '@hourly' where jobname = 'tock:tick'");
-  const [jobs, extra, ...others] = await found();
+  const [jobs, extra, ...others] = await findings();
   expect(others).toEqual([]);
   expect(jobs).toMatchObject({
     finding: 'a job of pg_cron is wrong',
@@ -208,7 +209,7 @@ test('a failed pg_cron job is found, and pg_cron records that are never deleted'
       [status, message],
     );
   await note('failed', 'connection failed');
-  expect(await found()).toMatchObject([
+  expect(await findings()).toMatchObject([
     {
       finding: 'pg_cron cannot run its jobs',
       detail: 'tock:prune: connection failed',
@@ -233,7 +234,7 @@ test('a missing pg_cron launcher is found, until the server has started again', 
     "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'pg_cron scheduler'",
   );
   await waitUntil('it is missed', async () => (await named()).includes('pg_cron does not run'));
-  expect((await found())[0]).toMatchObject({
+  expect((await findings())[0]).toMatchObject({
     severity: 'critical',
     detail: 'its launcher has ended',
     hint: expect.stringContaining('restart'),
@@ -285,8 +286,8 @@ test('settings that lose tasks, stop vacuum or leave too little room are found u
   await superuser.query("alter role tock_edge set lock_timeout = '0.5s'");
   await client.query('alter table tock.maintenance_jobs set (autovacuum_enabled = false)');
   for (let n = 0; n < 5; n++) await cluster.connect();
-  const wrong = await found();
-  const of = (finding: string) => wrong.find((one) => one.finding === finding);
+  const wrong = await findings();
+  const of = (finding: string) => wrong.find((row) => row.finding === finding);
   expect(of('a setting loses tasks in a crash')).toMatchObject({
     severity: 'critical',
     detail: 'fsync is off, full_page_writes is off',

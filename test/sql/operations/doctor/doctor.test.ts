@@ -26,8 +26,8 @@ test('a sequence that is behind or cached is found, and the guard repairs both',
   await enqueue(client, 'q', [{}, {}, {}]);
   await client.query("select setval('tock.positions', 1)");
   await client.query('alter sequence tock.positions cache 50');
-  const found = await doctor();
-  expect(found).toMatchObject([
+  const findings = await doctor();
+  expect(findings).toMatchObject([
     {
       finding: 'the sequence is behind',
       severity: 'critical',
@@ -51,11 +51,11 @@ test('a task enqueued during doctor() does not make the sequence look behind', a
   const writer = await db.connect();
   await writer.query('begin; lock table tock.waiting in access exclusive mode');
   const pid = await pidOf(client);
-  const found = doctor();
+  const findings = doctor();
   await waitUntilBlocked(writer, pid);
   await enqueue(writer, 'q', numberedTasks(3, 0, { delay_seconds: 60 }));
   await writer.query('commit');
-  expect(await found).toEqual([]);
+  expect(await findings).toEqual([]);
 });
 
 test("the locks of writers' transactions are no finding, even while they end", async () => {
@@ -126,7 +126,7 @@ test("a lock of Tock's that another session holds is found, in a transaction too
   const stranger = await db.connect();
   await stranger.query("set application_name = 'lab'");
   const pid = await pidOf(stranger);
-  const found = (severity: string, detail: RegExp) => [
+  const expected = (severity: string, detail: RegExp) => [
     {
       finding: 'a foreign session holds a lock',
       severity,
@@ -148,7 +148,7 @@ test("a lock of Tock's that another session holds is found, in a transaction too
   expect(await doctor()).toEqual([]);
   await stranger.query("select pg_advisory_lock('tock'::regnamespace::oid::integer, 1)");
   const who = new RegExp(`^1 of Tock's .* outside of any.* process ${pid} \\(\\w+ as lab`);
-  expect(await doctor()).toEqual(found('warning', who));
+  expect(await doctor()).toEqual(expected('warning', who));
 
   // A role that may only connect can still take these locks, and they block every writer.
   await stranger.query('select pg_advisory_unlock_all(); begin');
@@ -160,14 +160,16 @@ test("a lock of Tock's that another session holds is found, in a transaction too
     hint: expect.stringContaining('tock doctor'),
   });
   const all = new RegExp(`^4096 of Tock's .* in a transaction for \\d+ s.* process ${pid} `);
-  expect(await doctor()).toEqual(found('critical', all));
+  expect(await doctor()).toEqual(expected('critical', all));
   await stranger.query('rollback');
   expect(await doctor()).toEqual([]);
 });
 
 test("the guard's repair after a restore is a note, unless the sequence was behind too", async () => {
-  const report = (found: string) =>
-    client.query("insert into tock.reports (kind, detail) values ('guard', $1)", [{ found }]);
+  const report = (problem: string) =>
+    client.query("insert into tock.reports (kind, detail) values ('guard', $1)", [
+      { found: problem },
+    ]);
   await report('restored');
   expect(await doctor()).toMatchObject([{ finding: 'the guard had to act', severity: 'note' }]);
   await report('behind');
@@ -194,13 +196,13 @@ test('a check that doctor() cannot run is a finding, and the others run', async 
   const owner = await db.connect();
   await owner.query('begin; lock table tock.maintenance_jobs in access exclusive mode');
   await client.query('alter sequence tock.positions cache 50');
-  const found = await doctor();
-  expect(found.map(({ finding }) => finding)).toEqual([
+  const findings = await doctor();
+  expect(findings.map(({ finding }) => finding)).toEqual([
     'the sequence is cached',
     'a check of the doctor failed',
   ]);
-  expect(found[1]?.detail).toMatch(/^maintenance: 55P03 /);
-  const [lock] = await rows(client, found[1]?.hint.match(/select .*/)?.[0] as string);
+  expect(findings[1]?.detail).toMatch(/^maintenance: 55P03 /);
+  const [lock] = await rows(client, findings[1]?.hint.match(/select .*/)?.[0] as string);
   expect(lock).toEqual({
     pid: await pidOf(owner),
     relation: expect.stringContaining('maintenance_jobs'),

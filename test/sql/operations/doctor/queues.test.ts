@@ -24,9 +24,9 @@ type Finding = { finding: string; severity: string; detail: string; hint: string
  * The findings without late maintenance jobs: without ticks these are late two minutes after the template was
  * made.
  */
-const found = () =>
+const findings = () =>
   rows<Finding>(client, "select * from tock.doctor() where finding <> 'maintenance jobs are late'");
-const named = async () => (await found()).map(({ finding }) => finding);
+const named = async () => (await findings()).map(({ finding }) => finding);
 const old = (interval: string) =>
   client.query('update tock.runs set created_at = now() - $1::interval', [interval]);
 const pause = (paused: boolean) => client.query("select tock.put_queue('q', $1)", [{ paused }]);
@@ -35,7 +35,7 @@ test('a queue without claims for ten minutes is found, and not once it is claime
   await enqueue(client, 'q', numberedTasks(3));
   expect(await named()).toEqual([]);
   await old('11 minutes');
-  expect(await found()).toMatchObject([
+  expect(await findings()).toMatchObject([
     {
       finding: 'no worker claims from a queue',
       detail: expect.stringMatching(
@@ -111,7 +111,7 @@ test('a task that is retried at once is ready since its last run ended', async (
     client,
     `update tock.results set ended_at = ${ended} returning tock.utc(ended_at)`,
   );
-  expect(await found()).toMatchObject([
+  expect(await findings()).toMatchObject([
     { detail: expect.stringContaining(`has been ready since ${at?.utc}, and none`) },
   ]);
 });
@@ -130,7 +130,7 @@ test('a paused queue is found when a task in it has waited for a day', async () 
   await old('23 hours');
   expect(await named()).toEqual([]);
   await old('25 hours');
-  const [finding] = await found();
+  const [finding] = await findings();
   expect(finding?.finding).toBe('a paused queue has ready tasks');
   await client.query((finding as Finding).hint.split(', or')[0] as string);
   await claim(client, 'q');
@@ -149,9 +149,9 @@ test('a task that lost three workers is found, ready or running, until it is don
     detail: `task ${id} of queue q: 3 runs whose worker vanished`,
     hint: expect.stringContaining(`tock cancel ${id}`),
   };
-  expect(await found()).toMatchObject([finding]);
+  expect(await findings()).toMatchObject([finding]);
   const lease = leaseOf(await claim(client, 'q'));
-  expect(await found()).toMatchObject([finding]);
+  expect(await findings()).toMatchObject([finding]);
   await complete(client, lease);
   expect(await named()).toEqual([]);
 });
@@ -171,7 +171,7 @@ test('ten tasks that died of one error within an hour are found, with the newest
   await die(3, 'another');
   expect(await named()).toEqual([]);
   const [newest] = await die(1, 'no such table');
-  expect(await found()).toMatchObject([
+  expect(await findings()).toMatchObject([
     {
       finding: 'tasks die of the same error',
       detail: `10 of queue q, the newest ${newest}: no such table`,
@@ -191,10 +191,10 @@ test('a tenant bucket that several tenants fill is found, with a higher number o
   for (let n = 0; shared.length < 2 || others.length < 1; n++) {
     ((await lane(`t${n}`)) === 0 ? shared : others).push(`t${n}`);
   }
-  const [one, two] = shared;
-  await enqueue(client, 'q', numberedTasks(10, 0, { tenant: one }));
-  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: two }));
-  const [finding] = await found();
+  const [first, second] = shared;
+  await enqueue(client, 'q', numberedTasks(10, 0, { tenant: first }));
+  for (let n = 0; n < 6; n++) await enqueue(client, 'q', numberedTasks(40, 0, { tenant: second }));
+  const [finding] = await findings();
   expect(finding).toMatchObject({
     finding: 'a lane has nearly all tasks of a queue',
     detail: expect.stringMatching(/^lane 0 of queue q has at least 200 .* together 0$/),
@@ -219,7 +219,7 @@ test('a segment that is not closed within a day is found, with its cause', async
   await client.query(
     "update tock.segments set started_at = now() - interval '25 hours' where number = 2",
   );
-  const why = async () => (await found()).map(({ finding, detail }) => [finding, detail]);
+  const why = async () => (await findings()).map(({ finding, detail }) => [finding, detail]);
   const unsettled = (text: string) => [['a segment does not close', expect.stringContaining(text)]];
   expect(await why()).toEqual(unsettled('idle in transaction since'));
   await writer.query('commit');
@@ -253,7 +253,7 @@ test('a segment whose drop is blocked is found after eight attempts', async () =
     await client.query('update tock.segments set drop_after = null');
     await client.query('select tock.drop_expired_segments()');
   }
-  expect(await found()).toMatchObject([
+  expect(await findings()).toMatchObject([
     {
       finding: 'history is not dropped',
       detail: expect.stringMatching(/^segment 1 .* tried 8 times$/),

@@ -51,18 +51,22 @@ const blocked = () =>
 
 test('a task that waits for a dead one is found, with the task to rerun, until that is done', async () => {
   const [parent, child] = await deadParent(1);
-  const found = {
+  const finding = {
     finding: 'tasks wait for a failed parent',
     severity: 'warning',
     detail: `task ${child} waits until task ${parent} of queue q, which is dead, is rerun and done`,
     hint: expect.stringMatching(`^tock rerun ${parent},.*tock cancel ${child}$`),
   };
-  expect(await doctor()).toEqual([found]);
+  expect(await doctor()).toEqual([finding]);
   const again = await value<string>(client, `select rerun_id from tock.rerun(array[${parent}])`);
   expect(await doctor()).toEqual([]);
   await fail(client, leaseOf(await claim(client, 'q')), { fatal: true });
   expect(await doctor()).toEqual([
-    { ...found, detail: found.detail.replace(parent, again), hint: expect.stringContaining(again) },
+    {
+      ...finding,
+      detail: finding.detail.replace(parent, again),
+      hint: expect.stringContaining(again),
+    },
   ]);
   await client.query(`select tock.rerun(array[${again}])`);
   await complete(client, leaseOf(await claim(client, 'q')));
@@ -131,7 +135,7 @@ test('a pool task without a worker is found after ten minutes, where no worker h
   await addTasks(client, 'shards', ['s1', 's2']);
   expect(await doctor()).toEqual([]);
   await waited('shards');
-  const found = [
+  const findings = [
     {
       finding: 'no worker takes from a pool',
       severity: 'warning',
@@ -141,9 +145,9 @@ test('a pool task without a worker is found after ten minutes, where no worker h
       hint: expect.stringContaining("tock.unassign_task('shards', 's1')"),
     },
   ];
-  expect(await doctor()).toEqual(found);
+  expect(await doctor()).toEqual(findings);
   await joinPool(client, 'shards', 'joined');
-  expect(await doctor()).toEqual(found);
+  expect(await doctor()).toEqual(findings);
   expect(await takeTask(client, 'shards', 'comes')).toMatchObject({ state: 'taken', task: 's1' });
   expect(await doctor()).toEqual([]);
 });

@@ -80,11 +80,12 @@ test('a queue without claims is named until a worker claims from it', async () =
   await client.query(
     "update tock.leases set claimed_at = now() - interval '2 minutes', closed_at = now() - interval '2 minutes'",
   );
-  expect(await why()).toMatchObject(
-    [
-      { finding: 'no worker claims from this queue', detail: expect.stringContaining('for 120 s') },
-    ].map((one) => ({ ...one, detail: expect.stringMatching(/was claimed for (12\d s|2 min)$/) })),
-  );
+  expect(await why()).toMatchObject([
+    {
+      finding: 'no worker claims from this queue',
+      detail: expect.stringMatching(/was claimed for (1\d\d s|\d min)$/),
+    },
+  ]);
   await complete(client, leaseOf(await claim(client, 'q', { limit: 9 })));
   expect(await why()).toEqual([]);
 });
@@ -219,10 +220,10 @@ test('the best reason comes first: no worker before an open transaction and conc
   const other = await db.connect(db.edgeUrl);
   await other.query('begin');
   await enqueue(other, 'other', numberedTasks(1));
-  const found = (await why('q', false)).filter(
+  const reasons = (await why('q', false)).filter(
     ({ finding }) => finding !== 'maintenance jobs are late',
   );
-  expect(found).toMatchObject([
+  expect(reasons).toMatchObject([
     { finding: 'no worker claims from this queue', severity: 'warning' },
     { finding: 'an open transaction holds tasks back', severity: 'note' },
     { finding: 'concurrency keys hold tasks back', severity: 'warning' },
@@ -470,10 +471,10 @@ test('of equally good reasons the worst comes first', async () => {
   await enqueue(client, 'q', numberedTasks(1, 0, { delay_seconds: 60 }));
   await client.query("update tock.waiting set due_at = now() - interval '5 minutes'");
   // No tick has come since the template was made, so maintenance jobs may be late.
-  const found = (await why('q', false)).filter(
+  const reasons = (await why('q', false)).filter(
     ({ finding }) => finding !== 'maintenance jobs are late',
   );
-  expect(found.map(({ finding }) => finding)).toEqual([
+  expect(reasons.map(({ finding }) => finding)).toEqual([
     'workers do not keep up',
     'due tasks are not made ready',
     'tasks die',
