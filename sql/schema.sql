@@ -1255,7 +1255,7 @@ function tock.claim_one(p_queue text, p_seed integer, p_worker text, p_seconds i
 
 function tock.claim_state(p_queues text[], OUT state text, OUT retry_after_seconds integer)
   returns record
-  -- Says why a claim from these queues returns nothing now. The state "empty" means no ready task, and "paused" a paused queue. With "limited" the limits of the queue allow no more runs or starts. With "busy" other claims hold the tasks, or they have just come. With "passing" the queue has more than the 10,000 cancelled runs that one claim skips: claim again at once. retry_after_seconds says when to claim again: 0 if passing, 1 if busy, at the next start that a rate allows if limited, otherwise at the next waiting task, 1 to 30. For several queues, the best state and the soonest time.
+  -- Says why a claim from these queues returns nothing now. The state "empty" means no ready task, and "paused" a paused queue. With "limited" the limits of the queue allow no more runs or starts. With "busy" other claims hold the tasks, or they have just come. With "passing" the queue has more than the 10,000 cancelled runs that one claim skips: claim again at once. The column retry_after_seconds says when to claim again: 0 if passing, 1 if busy, at the next start that a rate allows if limited, otherwise at the next waiting task, 1 to 30. For several queues, the best state and the soonest time.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.claim_streams(p_queue text, p_seed integer, p_worker text, p_request_id text, p_own_transaction boolean, p_claim claiming)

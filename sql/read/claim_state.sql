@@ -22,9 +22,9 @@ comment on function tock.claim_state is
   'Says why a claim from these queues returns nothing now. The state "empty" means no ready task, and '
   '"paused" a paused queue. With "limited" the limits of the queue allow no more runs or starts. With '
   '"busy" other claims hold the tasks, or they have just come. With "passing" the queue has more than the '
-  '10,000 cancelled runs that one claim skips: claim again at once. retry_after_seconds says when to '
-  'claim again: 0 if passing, 1 if busy, at the next start that a rate allows if limited, otherwise at '
-  'the next waiting task, 1 to 30. For several queues, the best state and the soonest time.';
+  '10,000 cancelled runs that one claim skips: claim again at once. The column retry_after_seconds says '
+  'when to claim again: 0 if passing, 1 if busy, at the next start that a rate allows if limited, '
+  'otherwise at the next waiting task, 1 to 30. For several queues, the best state and the soonest time.';
 
 create or replace function tock.queue_claim_state(
   p_queue text, out state text, out retry_after_seconds integer)
