@@ -124,7 +124,6 @@ test('the TypeScript of the pages has no type errors', () => {
     for (const { name, text } of scripts) writeFileSync(join(source, name), text);
     const config = {
       extends: join(checkout, 'tsconfig.json'),
-      compilerOptions: { baseUrl: checkout },
       include: ['*.ts'],
       exclude: [],
     };

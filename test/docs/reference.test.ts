@@ -7,8 +7,13 @@ import { checkout } from '../../scripts/stack/paths.ts';
 test('the reference is as `npm run reference` writes it', async () => {
   const pages = await referencePages();
   expect(Object.keys(pages)).toHaveLength(4);
-  for (const [path, page] of Object.entries(pages))
-    expect(readFileSync(join(checkout, path), 'utf8') === page, `${path}: npm run reference`).toBe(
-      true,
+  for (const [path, page] of Object.entries(pages)) {
+    const lines = readFileSync(join(checkout, path), 'utf8').split('\n');
+    const written = page.split('\n');
+    const differing = written.findIndex((line, n) => line !== lines[n]);
+    expect(lines[differing], `${path}:${differing + 1}: npm run reference`).toBe(
+      written[differing],
     );
+    expect(lines).toHaveLength(written.length);
+  }
 });
