@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { referencePages } from '../../scripts/docs/reference.ts';
 import { checkout } from '../../scripts/stack/paths.ts';
+
+// The pages have the Worker's own limits, not those of test/patient_connections.ts.
+vi.unmock('../../functions/timeouts.ts');
 
 test('the reference is as `npm run reference` writes it', async () => {
   const pages = await referencePages();
