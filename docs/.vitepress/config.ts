@@ -49,5 +49,16 @@ export default defineConfig({
       { text: 'Decisions', items: pagesOf('decisions'), collapsed: true },
     ],
   },
+  // The anchors of GitHub, which the links of the pages name.
+  markdown: {
+    anchor: {
+      slugify: (title: string) =>
+        title
+          .trim()
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+          .replaceAll(' ', '-'),
+    },
+  },
   vite: { plugins: [llmstxt()] },
 });

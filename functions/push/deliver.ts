@@ -49,7 +49,8 @@ function truncateBody(body: unknown): unknown {
   return text.length <= MAX_BODY ? body : text.slice(0, MAX_BODY).toWellFormed();
 }
 
-const isTransient = (status: number) => status >= 500 || [408, 425, 429].includes(status);
+// 401: the endpoint has another secret, which an operator corrects.
+const isTransient = (status: number) => status >= 500 || [401, 408, 425, 429].includes(status);
 
 const isNonRetryable = ({ headers }: Response) =>
   (headers.get('nonretryable-error') ?? 'false').toLowerCase() !== 'false';

@@ -89,14 +89,18 @@ function operation(
     (one) =>
       `| \`${one.name}\` (${one.in}) | ${cell(typeOf(one.schema))} | ${one.required ? 'yes' : ''} | ${cell(one.description)} |`,
   );
-  const body = requestBody ? rowsOf(schemaOf(requestBody)) : [];
+  const schema = requestBody ? schemaOf(requestBody) : {};
+  const forms = schema.anyOf ?? [schema];
   const [status = '200', answer = {}] =
     Object.entries(responses).find(([code]) => /^2/.test(code)) ?? [];
   return [
     `#### ${title}`,
     `${summary}.${description ? ` ${description}` : ''}`,
     ...tableOf(inputs, 'parameter'),
-    ...tableOf(body, 'field of the body'),
+    ...forms.flatMap((form, n) => [
+      ...(forms.length > 1 ? [n === 0 ? 'The body has one of these forms.' : 'Or:'] : []),
+      ...tableOf(rowsOf(form), 'field of the body'),
+    ]),
     `Answer ${status}: ${answer.description ?? ''}`,
     ...tableOf(rowsOf(schemaOf(answer)), 'field of the answer'),
   ].join('\n\n');

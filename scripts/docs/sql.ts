@@ -34,7 +34,7 @@ export function sqlReference(): string {
   );
   const index = verbs.map(
     ({ name, comment }) =>
-      `| [\`${name}\`](#${name}) | ${comment.split(/(?<=[.;]) /)[0]?.replace(/;$/, '.')} |`,
+      `| [\`${name}\`](#${name}) | ${comment.split(/(?<=\.) /)[0]?.replaceAll('|', '\\|')} |`,
   );
   const details = verbs.map(
     ({ name, parameters, returns, comment, may }) => `### ${name}

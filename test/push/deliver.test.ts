@@ -118,6 +118,7 @@ test('of a huge answer only the beginning is read and kept', async () => {
 });
 
 test.each([
+  [401, 'again', 'Unavailable'],
   [408, 'again', 'Unavailable'],
   [425, 'again', 'Unavailable'],
   [429, 'again', 'TooManyRequests'],
@@ -125,7 +126,7 @@ test.each([
   [503, 'again', 'Unavailable'],
   [599, 'again', 'Unavailable'],
   [400, 'fatal', 'Refused'],
-  [401, 'fatal', 'Refused'],
+  [403, 'fatal', 'Refused'],
   [404, 'fatal', 'Refused'],
   [409, 'fatal', 'Refused'],
   [422, 'fatal', 'Refused'],
