@@ -1670,7 +1670,7 @@ function tock.enforce_key_rate(p_key keys)
 
 function tock.enqueue(p_queue text, p_tasks jsonb, p_request_id text DEFAULT NULL::text)
   returns bigint[]
-  -- Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) in the caller's transaction and returns their ids in order. A repeated call with the same request_id returns the same ids for 24 hours.
+  -- Adds tasks in the caller's transaction and returns their ids in order. A task is {payload, delay_seconds | run_at, priority, tenant, max_attempts} with any of the further options of docs/guides/task-options.md; each field may be left out. A repeated call with the same request_id returns the same ids for 24 hours.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)

@@ -19,9 +19,10 @@ begin
 end $$;
 
 comment on function tock.enqueue is
-  'Adds tasks ({payload, delay_seconds | run_at, priority, tenant, max_attempts}) in the caller''s '
-  'transaction and returns their ids in order. A repeated call with the same request_id returns the same '
-  'ids for 24 hours.';
+  'Adds tasks in the caller''s transaction and returns their ids in order. A task is {payload, '
+  'delay_seconds | run_at, priority, tenant, max_attempts} with any of the further options of '
+  'docs/guides/task-options.md; each field may be left out. A repeated call with the same request_id '
+  'returns the same ids for 24 hours.';
 
 -- The planner settings are here and not on enqueue(), where they would cost the most frequent call some
 -- microseconds.
