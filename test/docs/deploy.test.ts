@@ -92,7 +92,7 @@ test('wrangler.toml has the lines of docs/deploy.md as comments', () => {
     .split('\n')
     .map((line) => line.replace(/^# /, ''));
   const blocks = all(deploy, /^```toml\n([\s\S]*?)^```/gm);
-  expect(blocks).toHaveLength(2);
+  expect(blocks).toHaveLength(3);
   for (const line of blocks.join('').trim().split('\n')) expect(lines).toContain(line);
 });
 
