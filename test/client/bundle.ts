@@ -28,7 +28,7 @@ export async function clientBundle(script: string): Promise<ClientBundle> {
     },
     absWorkingDir: checkout,
     bundle: true,
-    external: ['file:*'],
+    external: ['file:*', 'node:*'],
     format: 'esm',
     minify: true,
     metafile: true,
