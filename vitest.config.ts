@@ -15,7 +15,8 @@ const copied = ['client', 'functions'].flatMap((part) => {
 const shared = globSync(
   'test/{archive,cli,client,consumers,docs,http,model,push,sql,upgrade}/**/*.test.ts',
 );
-const sets = /\bvi\.(mock|unmock|hoisted|spyOn|stub|useFake)|process\.(on|chdir)\(|process\.env\.\w+ = /;
+const sets =
+  /\bvi\.(mock|unmock|hoisted|spyOn|stub|useFake)|process\.(on|chdir)\(|process\.env\.\w+ = /;
 const alike = shared.filter((file) => !sets.test(readFileSync(file, 'utf8')));
 const left = process.env.TOCK_TEST_QUICK ? slow : [];
 const each = {
