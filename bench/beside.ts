@@ -26,7 +26,7 @@ const tasks = (count: number) =>
   `'[${Array(count).fill('{"payload": {"user": 12345, "template": "welcome"}}').join(', ')}]'::jsonb`;
 const enqueue = (count: number) => `select cardinality(tock.enqueue('q', ${tasks(count)}));\n`;
 const cycle = (count: number) =>
-  `select lease, id from tock.claim(p_queue => 'q', p_limit => ${count}, p_own_transaction => true) \\aset\n` +
+  `select lease, id from tock.claim('q', null, ${count}, null, null, true) \\aset\n` +
   'select * from tock.complete(:lease::uuid);\n';
 
 const cases = [
@@ -37,7 +37,7 @@ const cases = [
   {
     name: 'empty claim',
     batch: 1,
-    script: "select * from tock.claim('none', p_own_transaction => true);\n",
+    script: "select * from tock.claim('none', null, 1, null, null, true);\n",
   },
 ];
 const median = (all: number[]) =>
