@@ -176,3 +176,22 @@ describe('a task that is retried after the segment of its first run was dropped'
     expect(await claim(client, 'q')).toMatchObject([{ id, attempt: 3 }]);
   });
 });
+
+test('a segment that is dropped after later ones leaves no promotion to their runs', async () => {
+  await enqueue(client, 'kept', [{}]);
+  await enqueue(client, 'q', [{}]);
+  await startNextSegment(client);
+  await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 0 });
+  await complete(client, (await claimRuns(client, 'q')).lease);
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await dropped(2);
+  expect(await segmentNumbers(client)).toContain(1);
+  await complete(client, (await claimRuns(client, 'kept')).lease);
+  await closeSegments(client);
+  await verifySegments(client);
+  await dropped(1);
+  expect(await rows(client, 'select * from tock.promotions')).toEqual([]);
+  await expectInvariants(client);
+});
