@@ -104,7 +104,7 @@ export function serve<T = unknown>(handler: PushHandler<T>, options: ServeOption
 
 /** The receiver as a listener of node:http, for createServer() and frameworks on it. */
 export function nodeListener(receive: Receive) {
-  return async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Uint8Array);
     const hangUp = new AbortController();
@@ -123,6 +123,9 @@ export function nodeListener(receive: Receive) {
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
     outgoing.end(new Uint8Array(await response.arrayBuffer()));
   };
+  // A sender that hangs up in the middle of its body must not end the process.
+  return (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> =>
+    answer(incoming, outgoing).catch(() => void outgoing.destroy());
 }
 
 /** The part of an event of a function URL or an HTTP API (payload format 2.0) that the receiver reads. */

@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import { lambdaHandler, nodeListener, type PushedTask, serve } from '../../client/receiver.ts';
@@ -88,6 +88,17 @@ test('a request with another signature, another body, an old time or no signatur
   expect((await fetch(url, { method: 'POST', body: '{}' })).status).toBe(401);
   expect((await fetch(url)).status).toBe(405);
   expect(handled).toHaveLength(before + 1);
+});
+
+test('a sender that hangs up in the middle of its body does not end the process', async () => {
+  const { hostname, port } = new URL(url);
+  const socket = connect(Number(port), hostname);
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{', () =>
+    socket.destroy(),
+  );
+  await closed;
+  expect(await push({ payload: { to: 'ann' } })).toMatchObject({ status: 200 });
 });
 
 test('a Lambda function receives a task, also one whose body is in Base64', async () => {
