@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
 import { Fatal, RetryIn } from './errors.ts';
 
@@ -102,11 +101,26 @@ export function serve<T = unknown>(handler: PushHandler<T>, options: ServeOption
   };
 }
 
+/** The part of node:http's IncomingMessage that the receiver reads. */
+export type NodeRequest = AsyncIterable<Uint8Array> & {
+  method?: string | undefined;
+  url?: string | undefined;
+  headers: Record<string, string | string[] | undefined>;
+};
+
+/** The part of node:http's ServerResponse that the receiver uses. */
+export type NodeResponse = {
+  on(event: 'close', listener: () => void): unknown;
+  writeHead(status: number, headers: Record<string, string>): unknown;
+  end(body: Uint8Array): unknown;
+  destroy(): unknown;
+};
+
 /** The receiver as a listener of node:http, for createServer() and frameworks on it. */
 export function nodeListener(receive: Receive) {
-  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+  const answer = async (incoming: NodeRequest, outgoing: NodeResponse): Promise<void> => {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of incoming) chunks.push(chunk as Uint8Array);
+    for await (const chunk of incoming) chunks.push(chunk);
     const hangUp = new AbortController();
     outgoing.on('close', () => hangUp.abort());
     const { method = 'GET', headers } = incoming;
@@ -124,7 +138,7 @@ export function nodeListener(receive: Receive) {
     outgoing.end(new Uint8Array(await response.arrayBuffer()));
   };
   // A sender that hangs up in the middle of its body must not end the process.
-  return (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> =>
+  return (incoming: NodeRequest, outgoing: NodeResponse): Promise<void> =>
     answer(incoming, outgoing).catch(() => void outgoing.destroy());
 }
 
