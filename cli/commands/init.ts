@@ -19,14 +19,14 @@ function checkedName(name: string): string {
   return name;
 }
 
-/** What to do if the Node that runs this is too old for the project's packages; else an empty text. */
-function nodeAdvice(): string {
+/** What to do if this Node is too old for the project's packages; else an empty text. */
+export function nodeAdvice(node: string): string {
   const { engines, devDependencies } = templatePackage();
   const needed = engines.node.replace('>=', '');
-  const { node } = process.versions;
   if (node.localeCompare(needed, 'en', { numeric: true }) >= 0) return '';
   return `
-The project needs Node ${needed} or newer, which wrangler ${devDependencies.wrangler} needs too. This is Node ${node}.
+The project needs Node ${needed} or newer, and this is Node ${node}: Node runs its scripts in TypeScript, and
+wrangler ${devDependencies.wrangler} needs Node 22.
 Install a newer Node, or give this project one of its own: npm install --save-dev node@24
 `;
 }
@@ -53,6 +53,10 @@ export function addInit(program: Command): void {
       const folder = resolve(argument);
       const name = checkedName(basename(folder));
       const files = writeProject(folder, name);
-      print(optionsOf(command), { name, folder, files }, () => next(argument) + nodeAdvice());
+      print(
+        optionsOf(command),
+        { name, folder, files },
+        () => next(argument) + nodeAdvice(process.versions.node),
+      );
     });
 }
