@@ -17,6 +17,8 @@ export const npmSettings = {
   npm_config_audit: 'false',
   npm_config_fund: 'false',
   npm_config_prefer_offline: 'true',
+  NO_COLOR: '1',
+  FORCE_COLOR: undefined,
 };
 
 /** Runs a user's command, which must succeed. Returns what it prints. */
