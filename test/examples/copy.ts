@@ -65,7 +65,7 @@ const { dependencies, exports: entries } = createRequire(import.meta.url)('../..
 
 /** Bundles the package's entries into a folder. The real build is tested by test/cli/package.test.ts. */
 async function install(folder: string): Promise<void> {
-  const all = Object.values<string>(entries).filter((entry) => entry.endsWith('.js'));
+  const all = Object.values<{ default?: string }>(entries).flatMap((entry) => entry.default ?? []);
   await esbuild.build({
     entryPoints: all.map((entry) => entry.replace('./dist/', '').replace(/js$/, 'ts')),
     outdir: join(folder, 'dist'),
