@@ -312,6 +312,7 @@ table tock.promotions
   constraint promotions_pkey PRIMARY KEY ("position")
   CREATE INDEX promotions_by_due ON tock.promotions USING btree (due_at)
   CREATE INDEX promotions_by_run ON tock.promotions USING brin (run_id)
+  CREATE INDEX promotions_to_waiting ON tock.promotions USING btree (run_id) WHERE ((run_id & (1048575)::bigint) = 0)
 
 table tock.queue_limiter_state
   number bigint not null
