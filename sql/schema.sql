@@ -3351,9 +3351,9 @@ function tock.streams_in_any_segment(p_queue text, p_seed integer, p_seen intege
   returns candidate[]
   -- Streams of a queue with unclaimed runs, in any segment.
 
-function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_late boolean)
+function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_most integer, p_late boolean)
   returns stream_scan
-  -- The next streams of a queue with runs to claim, without those seen; the first call also runs late maintenance.
+  -- Up to p_most streams of a queue with runs to claim, without those seen; the first call also runs late maintenance.
 
 function tock.sum_counts(p_counts bigint[])
   returns bigint[]
