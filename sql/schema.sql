@@ -701,8 +701,6 @@ sequence tock.dead_task_event_numbers 1 to 9223372036854775807 cache 1
 
 sequence tock.dependency_rechecks_number_seq 1 to 9223372036854775807 cache 1
 
-sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
-
 sequence tock.pool_member_numbers 1 to 9223372036854775807 cache 1
 
 sequence tock.positions 1 to 8796093022207 cache 1
@@ -712,6 +710,8 @@ sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
 sequence tock.schedule_history_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.stream_numbers 1 to 1048575 cache 1
+
+sequence tock.system_identity -9223372036854775808 to 9223372036854775807 cache 1
 
 type tock.archive_rows (count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamp with time zone, last_created_at timestamp with time zone, queues text[], begun bigint[])
 
