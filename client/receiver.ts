@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { Fatal, RetryIn } from './errors.ts';
 
@@ -120,9 +119,26 @@ export function serve<T = unknown>(handler: PushHandler<T>, options: ServeOption
   };
 }
 
+/** The part of node:http's IncomingMessage that the receiver reads. */
+export type NodeRequest = AsyncIterable<Uint8Array> & {
+  method?: string | undefined;
+  url?: string | undefined;
+  headers: Record<string, string | string[] | undefined>;
+  /** True once the body has been received to its end. */
+  complete: boolean;
+};
+
+/** The part of node:http's ServerResponse that the receiver uses. */
+export type NodeResponse = {
+  on(event: 'close', listener: () => void): unknown;
+  writeHead(status: number, headers: Record<string, string>): unknown;
+  end(body: Uint8Array): unknown;
+  destroy(): unknown;
+};
+
 /** A body that is left unread stays open, because a closed one would close the connection before the answer. */
-function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
-  const chunks: AsyncIterator<Uint8Array> = incoming[Symbol.asyncIterator]();
+function streamOf(incoming: NodeRequest): ReadableStream<Uint8Array> {
+  const chunks = incoming[Symbol.asyncIterator]();
   return new ReadableStream({
     async pull(controller) {
       const { done, value } = await chunks.next();
@@ -134,7 +150,7 @@ function streamOf(incoming: IncomingMessage): ReadableStream<Uint8Array> {
 
 /** The receiver as a listener of node:http, for createServer() and frameworks on it. */
 export function nodeListener(receive: Receive) {
-  const answer = async (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> => {
+  const answer = async (incoming: NodeRequest, outgoing: NodeResponse): Promise<void> => {
     const hangUp = new AbortController();
     outgoing.on('close', () => hangUp.abort());
     const { method = 'GET', headers } = incoming;
@@ -148,13 +164,15 @@ export function nodeListener(receive: Receive) {
       ...(method !== 'GET' && method !== 'HEAD' && { body: streamOf(incoming) }),
     };
     const response = await receive(new Request(`http://receiver${incoming.url ?? '/'}`, init));
-    // After a body that was not read to its end, the connection cannot carry another request.
-    if (!incoming.complete) outgoing.setHeader('connection', 'close');
-    outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+    outgoing.writeHead(response.status, {
+      ...Object.fromEntries(response.headers),
+      // After a body that was not read to its end, the connection cannot carry another request.
+      ...(!incoming.complete && { connection: 'close' }),
+    });
     outgoing.end(new Uint8Array(await response.arrayBuffer()));
   };
   // A sender that hangs up in the middle of its body must not end the process.
-  return (incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> =>
+  return (incoming: NodeRequest, outgoing: NodeResponse): Promise<void> =>
     answer(incoming, outgoing).catch(() => void outgoing.destroy());
 }
 

@@ -92,6 +92,17 @@ test('wrangler.toml has the lines of docs/deploy.md as comments', () => {
   for (const line of blocks.join('').trim().split('\n')) expect(lines).toContain(line);
 });
 
+test('the Worker of npm start is built like the one that is deployed', () => {
+  const first = (file: string) =>
+    read(file)
+      .split('\n')
+      .filter((line) => /^(main|compatibility_\w+|minify|command|watch_dir) = /.test(line));
+  expect(first('wrangler.local.toml')).toEqual(first('wrangler.toml'));
+  expect(first('wrangler.toml')).toHaveLength(6);
+  // With an environment, wrangler warns at each deploy that none was named.
+  expect(read('wrangler.toml')).not.toMatch(/^\[+env\b/m);
+});
+
 test("the figures about sizing are those of the benchmark's results", () => {
   const sizing = deploy.split('\n## Sizing\n')[1]?.split('\n## ')[0] as string;
   const shown = (text: string) => all(text, /(?<![\d.,])(\d[\d,.]*\d|\d)(?![\d,]*\d)/g);
