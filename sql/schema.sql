@@ -2149,7 +2149,7 @@ function tock.known_key(p_key text)
 
 function tock.label(p_value text)
   returns text
-  -- The value of a label in OpenMetrics text.
+  -- The value of a label in the text format of Prometheus.
 
 function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
   returns smallint
@@ -2389,11 +2389,11 @@ function tock.member_of_worker(p_pool text, p_worker text)
 
 function tock.metric(p_name text, p_type text, p_help text, p_samples text)
   returns text
-  -- A family of metrics: its description, type and unit, then its samples.
+  -- A family of metrics: its description and type, then its samples.
 
 function tock.metrics()
   returns text
-  -- The metrics for Prometheus, in OpenMetrics text: every queue as of the last round of the maintenance job collect_metrics, and maintenance jobs as they are.
+  -- The metrics for Prometheus, in its text format: every queue as of the last round of the maintenance job collect_metrics, and maintenance jobs as they are.
   -- for tock_admin, tock_edge
 
 function tock.micros(p_at timestamp with time zone)

@@ -249,11 +249,11 @@ export function wholeText(min: number, max: number) {
   const error = `a whole number from ${min} to ${max}`;
   return matching(numeral, error)
     .refine((value) => Number(value) >= min && Number(value) <= max, { error })
-    .openapi({ example: String(max) });
+    .openapi({ type: 'integer', minimum: min, maximum: max });
 }
 
 /** A boolean in a query string. */
-export const flagText = word('true', 'false');
+export const flagText = word('true', 'false').openapi({ type: 'boolean' });
 
 /** The position after the previous page. */
 export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous answer')

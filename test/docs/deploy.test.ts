@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createApp } from '../../functions/http/app.ts';
+import { openApiDocument, operationsOf } from '../../scripts/docs/openapi.ts';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
@@ -61,12 +61,8 @@ test('each npm script, route, variable, verb and file in docs/deploy.md exists',
   const { scripts } = JSON.parse(read('package.json'));
   for (const name of all(both, /npm run ([a-z:]+)/g)) expect(Object.keys(scripts)).toContain(name);
 
-  const app = createApp(() => Promise.reject(new Error('no database')));
-  const { paths } = await (await app.request('/openapi.json')).json();
-  const routes = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.keys(methods as object).map(
-      (method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
-    ),
+  const routes = operationsOf(await openApiDocument()).map(
+    ({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
   );
   const routesNamed = all(both, /`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]+)`/g);
   expect(routesNamed.length).toBeGreaterThan(3);
@@ -94,6 +90,17 @@ test('wrangler.toml has the lines of docs/deploy.md as comments', () => {
   const blocks = all(deploy, /^```toml\n([\s\S]*?)^```/gm);
   expect(blocks).toHaveLength(3);
   for (const line of blocks.join('').trim().split('\n')) expect(lines).toContain(line);
+});
+
+test('the Worker of npm start is built like the one that is deployed', () => {
+  const first = (file: string) =>
+    read(file)
+      .split('\n')
+      .filter((line) => /^(main|compatibility_\w+|minify|command|watch_dir) = /.test(line));
+  expect(first('wrangler.local.toml')).toEqual(first('wrangler.toml'));
+  expect(first('wrangler.toml')).toHaveLength(6);
+  // With an environment, wrangler warns at each deploy that none was named.
+  expect(read('wrangler.toml')).not.toMatch(/^\[+env\b/m);
 });
 
 test("the figures about sizing are those of the benchmark's results", () => {
