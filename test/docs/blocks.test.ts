@@ -18,6 +18,7 @@ const folders = [
   'docs/concepts.md',
   'docs/guides',
   'docs/recipes',
+  'docs/errors',
 ];
 const pages = execFileSync('git', ['ls-files', ...folders], { cwd: checkout, encoding: 'utf8' })
   .trim()
