@@ -17,6 +17,7 @@ const folders = [
   'docs/getting-started.md',
   'docs/concepts.md',
   'docs/guides',
+  'docs/quickstarts',
   'docs/recipes',
   'docs/errors',
   'docs/moving-in',
@@ -27,7 +28,10 @@ const pages = execFileSync('git', ['ls-files', ...folders], { cwd: checkout, enc
 
 const read = (page: string) => blocksOf(readFileSync(join(checkout, page), 'utf8'));
 
-/** Scripts that run until a signal, or in a Worker: test/client/guide, test/consumers/guide and test/push/serve run them. */
+/**
+ * Scripts that run until a signal, or in a Worker. test/client/guide, test/consumers/guide, test/push/serve and
+ * test/docs/quickstarts run them.
+ */
 const elsewhere = /'tock\/(client\/node|receiver|worker)'/;
 
 /** SQL of other products: test/docs/moving-in.test.ts runs the statements that move their tasks. */

@@ -38,7 +38,8 @@ test('each command of tock in docs/deploy.md exists, with its options', async ()
 
 test('each npm script, route, variable, verb and file in docs/deploy.md exists', async () => {
   const { scripts } = JSON.parse(read('package.json'));
-  for (const name of all(deploy, /npm run ([a-z:]+)/g)) expect(Object.keys(scripts)).toContain(name);
+  for (const name of all(deploy, /npm run ([a-z:]+)/g))
+    expect(Object.keys(scripts)).toContain(name);
 
   const app = createApp(() => Promise.reject(new Error('no database')));
   const { paths } = await (await app.request('/openapi.json')).json();
@@ -50,7 +51,8 @@ test('each npm script, route, variable, verb and file in docs/deploy.md exists',
   const routesNamed = all(deploy, /`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]+)`/g);
   expect(routesNamed.length).toBeGreaterThan(3);
   for (const route of routesNamed) expect(routes).toContain(route);
-  for (const path of all(deploy, /\$TOCK_URL(\/v1[^\s`]*)/g)) expect(routes).toContain(`GET ${path}`);
+  for (const path of all(deploy, /\$TOCK_URL(\/v1[^\s`]*)/g))
+    expect(routes).toContain(`GET ${path}`);
 
   const bindings = read('functions/env.ts') + read('wrangler.toml') + read('cli/settings.ts');
   const named = all(deploy, /\b((?:TOCK|DATABASE|HYPERDRIVE)(?:_[A-Z]+)+)\b/g);
