@@ -116,7 +116,7 @@ test('the routes of the page about Next.js enqueue a task, do it and show its re
   const result = { status: response.status, body: await response.json() };
   await lease?.complete([{ id: task?.id ?? '', result }]);
   const shown = /^(\{"id":.*)$/m.exec(page('nextjs-vercel.md'))?.[1] ?? '';
-  expect(await (await sent).text()).toBe(shown.replace('1048577', task?.id ?? ''));
+  expect(await (await sent).text()).toBe(shown.replace('2097153', task?.id ?? ''));
 });
 
 test('wrangler.toml has the lines of the page about Hyperdrive as comments', () => {
