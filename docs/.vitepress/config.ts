@@ -42,7 +42,7 @@ export default defineConfig({
     ],
     sidebar: [
       { text: 'Start', items: ['getting-started.md', 'concepts.md', 'glossary.md'].map(linkTo) },
-      { text: 'Quickstarts', items: pagesOf('quickstarts') },
+      { text: 'Quickstarts', link: '/quickstarts/', items: pagesOf('quickstarts') },
       { text: 'Guides', items: pagesOf('guides') },
       { text: 'Recipes', items: pagesOf('recipes'), collapsed: true },
       { text: 'Operating', items: [linkTo('deploy.md'), ...pagesOf('operating')], collapsed: true },
