@@ -272,7 +272,9 @@ export const nextCursor = z
 
 export const problemSchema = z
   .strictObject({
-    type: z.string().describe('The kind of problem, a URN such as urn:tock:problem:not-found.'),
+    type: z
+      .string()
+      .describe('The kind of problem: the path of its page on this server, such as /errors/TK404.'),
     title: z.string().describe('The kind of problem in words. It depends only on `type`.'),
     status: z.int().describe('The HTTP status.'),
     detail: z.string().describe('What is wrong with this call.'),

@@ -13,7 +13,7 @@ export const slow = [
   'test/client/{bundle,guide,kills,leases}.test.ts',
   'test/consumers/{alarm,alarm-cycle,drain,guide,worker}.test.ts',
   'test/push/{drain,guide,workerd}.test.ts',
-  'test/docs/{blocks,deploy,seeds,supply}.test.ts',
+  'test/docs/{blocks,deploy,quickstarts,seeds,supply}.test.ts',
   'test/openapi/openapi.test.ts',
   'test/cli/{export,migrate,migrate-refusals,migrate-together,package,tls,work}.test.ts',
   'test/http/{claim-state,promtool}.test.ts',
