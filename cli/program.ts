@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { Failure } from '../migrate/failure.ts';
 import { addArchive } from './commands/archive.ts';
@@ -16,6 +15,7 @@ import { addErase } from './commands/erase.ts';
 import { addErrors } from './commands/errors.ts';
 import { addWhy } from './commands/explain.ts';
 import { addExport } from './commands/export.ts';
+import { addInit } from './commands/init.ts';
 import { addKey } from './commands/key.ts';
 import { addLease } from './commands/lease.ts';
 import { addLimits } from './commands/limits.ts';
@@ -43,21 +43,11 @@ import { addCompletion, complete, isCompleting } from './completion.ts';
 import { visible } from './escape_control.ts';
 import { optionsOf } from './output.ts';
 import { refuseTwoTargets } from './settings.ts';
-
-/** The version in package.json, beside cli/ in the source tree and beside dist/ in the package. */
-function version(): string {
-  const [beside, inDist] = ['../package.json', '../../package.json'].map((path) => {
-    try {
-      return JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8')).version as string;
-    } catch {
-      return null;
-    }
-  });
-  return beside ?? inDist ?? 'unknown';
-}
+import { version } from './version.ts';
 
 const help = `
-Options take precedence over the environment, and the environment over .tock/dev.env.
+Options take precedence over the environment, and the environment over .tock/dev.env and .dev.vars
+in the current folder.
 
 Exit codes:
   0  done
@@ -73,9 +63,12 @@ export function program(): Command {
     .description('A task queue in PostgreSQL')
     .version(version())
     .option('--json', 'print JSON')
-    .option('--database-url <url>', 'PostgreSQL; default: DATABASE_URL, then .tock/dev.env')
-    .option('--url <url>', 'Tock over HTTP; default: TOCK_URL, then .tock/dev.env')
-    .option('--key <key>', 'API key for --url; default: TOCK_KEY, then .tock/dev.env')
+    .option(
+      '--database-url <url>',
+      'PostgreSQL; default: DATABASE_URL, then .tock/dev.env, .dev.vars',
+    )
+    .option('--url <url>', 'Tock over HTTP; default: TOCK_URL, then .tock/dev.env, .dev.vars')
+    .option('--key <key>', 'API key for --url; default: TOCK_KEY, then .tock/dev.env, .dev.vars')
     .configureHelp({ showGlobalOptions: true })
     .addHelpText('afterAll', help)
     .showHelpAfterError('Use --help to list the options.')
@@ -109,6 +102,7 @@ export function program(): Command {
     addTick,
   ];
   for (const add of [
+    addInit,
     addUp,
     addMigrate,
     addUninstall,

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseEnv } from 'node:util';
 import { Failure } from '../migrate/failure.ts';
 
 export type GlobalOptions = { json?: boolean; databaseUrl?: string; url?: string; key?: string };
@@ -12,7 +13,7 @@ export type Target =
 
 type Variables = Partial<Record<string, string>>;
 
-/** The values from one origin: the options, the environment, or .tock/dev.env. */
+/** The values from one origin: the options, the environment, or a file of the current directory. */
 type Origin = {
   url?: string | undefined;
   key?: string | undefined;
@@ -20,12 +21,9 @@ type Origin = {
   pooled?: string | undefined;
 };
 
-/** The file that `npm start` wrote in the current directory: lines of NAME='value', exported or not. */
-function devEnv(): Variables {
-  const path = join(process.env.TOCK_HOME ?? '.tock', 'dev.env');
-  if (!existsSync(path)) return {};
-  const lines = readFileSync(path, 'utf8').matchAll(/^(?:export )?([A-Z_]+)=(['"]?)(.*)\2$/gm);
-  return Object.fromEntries([...lines].map(([, name, , value]) => [name, value]));
+/** The variables in a file of the current directory: lines of NAME='value', exported or not. */
+function fileVariables(path: string): Variables {
+  return existsSync(path) ? parseEnv(readFileSync(path, 'utf8')) : {};
 }
 
 const fromVariables = (variables: Variables): Origin => ({
@@ -36,14 +34,15 @@ const fromVariables = (variables: Variables): Origin => ({
 });
 
 /**
- * Takes the target from the first origin that has one: the options, the environment, or .tock/dev.env. The key comes
- * from the first origin that has a key.
+ * Takes the target from the first origin that has one: the options, the environment, .tock/dev.env, which `npm start`
+ * writes, or .dev.vars, which `wrangler dev` reads too. The key comes from the first origin that has a key.
  */
 function nearest({ url, key, databaseUrl: database }: GlobalOptions) {
   const origins: Origin[] = [
     { url, key, database },
     fromVariables(process.env),
-    fromVariables(devEnv()),
+    fromVariables(fileVariables(join(process.env.TOCK_HOME ?? '.tock', 'dev.env'))),
+    fromVariables(fileVariables('.dev.vars')),
   ];
   const origin = origins.find((candidate) => (candidate.url ?? candidate.database) !== undefined);
   const keyed = origins.find((candidate) => candidate.key !== undefined);
@@ -70,7 +69,9 @@ export function databaseUrl(options: GlobalOptions): string {
   }
   throw new Failure(
     'No database is configured.',
-    'Set DATABASE_URL or give --database-url; "npm start" writes one to .tock/dev.env.',
+    existsSync('.dev.vars.example')
+      ? 'Type: cp .dev.vars.example .dev.vars\nThen set DATABASE_URL in .dev.vars. README.md says how to start a PostgreSQL.'
+      : 'Set DATABASE_URL or give --database-url; "npm start" writes one to .tock/dev.env.',
     2,
   );
 }

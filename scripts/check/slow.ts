@@ -15,7 +15,7 @@ export const slow = [
   'test/push/{drain,guide,workerd}.test.ts',
   'test/docs/{blocks,deploy,quickstarts,seeds,supply}.test.ts',
   'test/openapi/openapi.test.ts',
-  'test/cli/{export,migrate,migrate-refusals,migrate-together,package,tls,work}.test.ts',
+  'test/cli/{export,migrate,migrate-refusals,migrate-together,package,package-client,project,tls,work}.test.ts',
   'test/http/{claim-state,promtool}.test.ts',
   'test/archive/{archive,faults,gaps,s3,task-histories}.test.ts',
   'test/sql/features/dependencies/{notified,open-completions}.test.ts',

@@ -66,6 +66,28 @@ test('a database URL from an option is used instead of the server of dev.env', a
   expect(keyed.err).toMatch(/^--key is for HTTP, and this command goes to the database\.\n/);
 });
 
+test('.dev.vars in the current folder names the target after the environment and dev.env', async () => {
+  const cwd = home();
+  const values = (database: string) => `# of this machine\nDATABASE_URL=${database}\nTOCK_KEY=\n`;
+  writeFileSync(join(cwd, '.dev.vars'), values(db.url));
+  const enqueue = ['enqueue', 'vars', '1'];
+  expect(await tock(enqueue, { cwd })).toMatchObject({ code: 0, err: '' });
+  writeFileSync(join(cwd, '.dev.vars'), values(awayDatabase));
+  expect(await tock(enqueue, { cwd })).toMatchObject({ code: 4 });
+  for (const env of [{ DATABASE_URL: db.url }, { TOCK_HOME: cwd }])
+    expect(await tock(enqueue, { cwd, env })).toMatchObject({ code: 0, err: '' });
+});
+
+test('in a project of tock init, the error about a missing database says what to type', async () => {
+  const cwd = home();
+  writeFileSync(join(cwd, '.dev.vars.example'), '');
+  const missing = await tock(['migrate'], { cwd });
+  expect(missing).toMatchObject({ code: 2, out: '' });
+  expect(missing.err).toMatch(
+    /^No database is configured\.\nType: cp \.dev\.vars\.example \.dev\.vars\n/,
+  );
+});
+
 test('a server without a key is refused, even if dev.env has a database', async () => {
   const TOCK_HOME = home({ DATABASE_URL: db.url });
   const lone = await tock(['enqueue', 'lone', '1'], { env: { TOCK_HOME, TOCK_URL: away } });

@@ -15,7 +15,7 @@ export function importsIn(file: string, text: string): string[] {
 export function importsOf(checkout: string, folders: string[]): Imports {
   const files = folders.flatMap((folder) =>
     readdirSync(join(checkout, folder), { recursive: true, encoding: 'utf8' })
-      .filter((file) => /\.(tsx?|mjs)$/.test(file) && !file.includes('node_modules'))
+      .filter((file) => /\.(tsx?|mjs)$/.test(file) && !/\b(node_modules|dist)\//.test(file))
       .map((file) => join(folder, file)),
   );
   return new Map(

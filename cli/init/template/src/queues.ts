@@ -1,0 +1,4 @@
+/** The queues, each with the payload of its tasks. */
+export type Queues = {
+  greetings: { name: string };
+};
