@@ -6,7 +6,7 @@ export type KeyInfo = Answer<'GET /v1/key'>;
 export type Finding = Answer<'GET /v1/doctor'>['findings'][number];
 type StoredTask = Answer<'GET /v1/tasks'>['tasks'][number];
 /** A task in a list. The archive has neither its start nor a preview. */
-export type Listed = Answer<'GET /v1/archive/tasks'>['tasks'][number] &
+export type Listed = Omit<StoredTask, 'started_at' | 'preview'> &
   Partial<Pick<StoredTask, 'started_at' | 'preview'>>;
 export type Lease = Answer<'GET /v1/leases'>['leases'][number];
 export type ConcurrencyKey =
