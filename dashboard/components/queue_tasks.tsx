@@ -2,7 +2,7 @@ import { count } from '../format.ts';
 import { usePolling } from '../polling.ts';
 import { type Address, href } from '../route.ts';
 import { Panel, PolledContent } from './panel.tsx';
-import { TaskTable } from './tables.tsx';
+import { SelectableTasks } from './selection.tsx';
 import { Since, Updated } from './times.tsx';
 
 /** The counts of a queue. Ended tasks other than dead ones are not counted. */
@@ -61,9 +61,11 @@ export function QueueTasks({
       <PolledContent polled={polled}>
         {({ tasks, cursor }) => (
           <>
-            <TaskTable
+            <SelectableTasks
+              key={state}
               rows={tasks}
               ofOneQueue
+              onChange={polled.refresh}
               emptyText={hints[state] ?? `No ${state} task is stored.`}
             />
             {(cursor || tasks.length === SHOWN) && (

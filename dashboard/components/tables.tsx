@@ -61,13 +61,17 @@ export function TaskTable({
   rows,
   emptyText,
   ofOneQueue,
+  box,
 }: {
   rows: Listed[];
   emptyText: string;
   ofOneQueue?: boolean;
+  /** A column to select tasks. */
+  box?: Column<Listed>;
 }) {
   const columns: (Column<Listed> | false)[] = [
     { name: 'Task', show: ({ id }) => <TaskLink id={id} /> },
+    box ?? false,
     !ofOneQueue && { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
     !ofOneQueue && { name: 'State', show: ({ state }) => <State state={state} /> },
     {
