@@ -409,6 +409,10 @@ export type Routes = {
       limit?: number;
       /** The last `n` of the previous page. Default: the first page. */
       after?: number;
+      /** Only parents in this state. Default: all. */
+      state?: 'ready' | 'running' | 'waiting' | 'done' | 'dead' | 'cancelled' | 'expired' | 'gone';
+      /** Whether to include the results. Default: true. */
+      results?: boolean;
     };
     body: undefined;
     answer: {
@@ -423,6 +427,8 @@ export type Routes = {
         /** The result of the parent. */
         result: unknown;
       }[];
+      /** How many parents are in each state; only on the first page. */
+      counts: Record<string, number> | null;
     };
   };
   /** Cancel a task */
@@ -686,11 +692,15 @@ export type Routes = {
         created_at: string;
         /** When a waiting task is due. */
         run_at: string | null;
+        /** When the newest run was claimed. */
+        started_at: string | null;
         ended_at: string | null;
         /** The worker of the newest run. */
         worker: string | null;
         /** The first 200 characters of the error of a dead task. */
         error: string | null;
+        /** The first 200 characters of the payload as JSON; null for one over 16 KiB. */
+        preview: string | null;
         /** Whether the task has a rerun. */
         rerun: boolean;
       }[];
