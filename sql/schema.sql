@@ -2634,9 +2634,9 @@ function tock.pairing_key(p_pool text, p_side text, p_name text)
   returns bigint
   -- The key of the advisory lock of a task or a worker in a pool.
 
-function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
+function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0, p_state text DEFAULT NULL::text, p_results boolean DEFAULT true)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
-  -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again); the state is gone if its history was dropped.
+  -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again); the state is gone if its history was dropped. p_state: only those in this state. p_results false leaves out the results.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.parse_cron(p_cron text)
@@ -2745,6 +2745,10 @@ function tock.postpone_drop(p_segment segments)
 function tock.prepare_segment_drop(p_segment integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.
+
+function tock.preview(p_payload jsonb, p_bytes integer)
+  returns text
+  -- The first 200 characters of a payload of up to 16 KiB, for lists; null for a larger one.
 
 function tock.process_rechecks(p_sweep boolean)
   returns void
