@@ -33,9 +33,9 @@ async function bundled(entry: string): Promise<string> {
   }
 }
 
-async function workerd(code: string, bindings: Record<string, string>) {
+async function workerd(code: string, bindings: Record<string, string>, storage?: string) {
   const before = new Set(childrenOf(process.pid).map(({ pid }) => pid));
-  const served = await serveBundle(code, bindings);
+  const served = await serveBundle(code, bindings, storage);
   const started = childrenOf(process.pid).find(
     ({ pid }) =>
       !before.has(pid) && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('workerd'),
@@ -56,12 +56,16 @@ async function answers(url: string): Promise<void> {
   }
 }
 
-/** The Worker in workerd, over the cluster's PgBouncer in transaction mode, with Tock's database. */
+/**
+ * The Worker in workerd, over the cluster's PgBouncer in transaction mode, with Tock's database. With a folder for the
+ * storage of Durable Objects it has the alarm.
+ */
 export async function serve(
   { stack }: Run,
   database: TestDatabase,
   entry = 'bench/worker.ts',
   bindings: Record<string, string> = {},
+  storage?: string,
 ): Promise<Served> {
   const { passwords } = stack;
   await enableEdgeLogin(database.url, passwords.edge);
@@ -70,7 +74,8 @@ export async function serve(
     const { port } = pooler;
     const edge = { port: String(port), username: 'tock_edge', password: passwords.edge };
     const url = Object.assign(new URL(database.url), edge).href;
-    const worker = await workerd(await bundled(entry), { ...bindings, DATABASE_URL: url });
+    const own = { ...bindings, DATABASE_URL: url };
+    const worker = await workerd(await bundled(entry), own, storage);
     const stop = async () => {
       await worker.stop();
       await pooler.stop();

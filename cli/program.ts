@@ -12,6 +12,7 @@ import { addDead } from './commands/dead.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
+import { addErrors } from './commands/errors.ts';
 import { addWhy } from './commands/explain.ts';
 import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
@@ -108,6 +109,7 @@ export function program(): Command {
     addArchive,
     addBench,
     addCompletion,
+    addErrors,
     addKey,
     addAuditLog,
     addPush,

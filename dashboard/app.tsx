@@ -29,7 +29,7 @@ const pages = [
 
 function Page({ address }: { address: Address }) {
   const [first = '', second] = address.path;
-  if (first === '') return <Overview />;
+  if (first === '') return <Overview address={address} />;
   if (first === 'queues' && second) return <Queue key={second} queue={second} address={address} />;
   if (first === 'tasks' && second) return <Task key={second} id={second} />;
   if (first === 'tasks') return <Tasks address={address} />;

@@ -4,7 +4,10 @@ import type { Answer } from '../client/wire.ts';
 
 export type KeyInfo = Answer<'GET /v1/key'>;
 export type Finding = Answer<'GET /v1/doctor'>['findings'][number];
-export type Listed = Answer<'GET /v1/tasks' | 'GET /v1/archive/tasks'>['tasks'][number];
+type StoredTask = Answer<'GET /v1/tasks'>['tasks'][number];
+/** A task in a list. The archive has neither its start nor a preview. */
+export type Listed = Omit<StoredTask, 'started_at' | 'preview' | 'rerun'> &
+  Partial<Pick<StoredTask, 'started_at' | 'preview' | 'rerun'>>;
 export type Lease = Answer<'GET /v1/leases'>['leases'][number];
 export type ConcurrencyKey =
   Answer<'GET /v1/queues/{queue}/concurrency-keys'>['concurrency_keys'][number];

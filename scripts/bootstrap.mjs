@@ -164,10 +164,10 @@ if (failed) process.exit(failed);
 const program = await node();
 const path = [binaries(root), dirname(program), process.env.PATH].join(delimiter);
 const options = { stdio: 'inherit', env: { ...process.env, PATH: path, TOCK_PARENT: process.pid } };
-// The Worker imports the built dashboard, which is not in the repository.
-const dashboard = join(root, 'scripts', 'dashboard.ts');
-if (!existsSync(join(root, 'functions', 'dashboard', 'built.ts'))) {
-  const { code } = await run(program, [dashboard], options);
+// The Worker imports built modules, which are not in the repository.
+const built = ['dashboard', 'errors'].map((folder) => join(root, 'functions', folder, 'built.ts'));
+if (!built.every((path) => existsSync(path))) {
+  const { code } = await run(program, [join(root, 'scripts/modules/build.ts')], options);
   if (code !== 0) process.exit(code);
 }
 const { code } = await run(program, [resolve(root, file), ...args], options);

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import { buildDashboard } from './dashboard.ts';
+import { buildModules } from './modules/build.ts';
 import { checkout } from './stack/paths.ts';
 import { run } from './stack/run.ts';
 
@@ -15,7 +15,7 @@ export type Bundle = { code: string; bytes: number; compressed: number };
  * if the bundle is too large.
  */
 export async function bundle(entry = 'functions/index.ts'): Promise<Bundle> {
-  await buildDashboard();
+  await buildModules();
   const folder = mkdtempSync(join(tmpdir(), 'tock-bundle-'));
   try {
     const wrangler = join(checkout, 'node_modules', '.bin', 'wrangler');

@@ -3,7 +3,7 @@ import { command } from './check/command.ts';
 import { type Outcome, suite } from './check/suite.ts';
 import { summary } from './check/summary.ts';
 import { onOthers, onVersion, type Version } from './check/versions.ts';
-import { buildDashboard } from './dashboard.ts';
+import { buildModules } from './modules/build.ts';
 import { installBrowser } from './stack/browser.ts';
 import { aloud } from './stack/step_reporter.ts';
 
@@ -54,8 +54,8 @@ async function advisories(): Promise<string> {
   return `advisories: ${problems.length > 0 ? `FAILED: ${problems.join('; ')}` : 'none'}\n`;
 }
 
-// The type check, tests and the Worker import the built dashboard.
-await buildDashboard();
+// The type check, tests and the Worker import the built modules.
+await buildModules();
 if (args.length === 0 && !requestedMajor) await installBrowser(aloud);
 for (const { name, argv } of args.length > 0 ? [] : checks) {
   process.stdout.write(`- ${name}: ${argv.join(' ')}\n`);

@@ -1,6 +1,6 @@
 import { join, relative } from 'node:path';
 import { migrate } from '../migrate/migrate.ts';
-import { buildDashboard } from './dashboard.ts';
+import { buildModules } from './modules/build.ts';
 import { externalDatabase, externalUrl } from './stack/external_database.ts';
 import { readDevEnv, writeDevEnv } from './stack/files.ts';
 import { guide } from './stack/guide.ts';
@@ -40,7 +40,7 @@ async function up(scope: Scope, reset: boolean): Promise<void> {
   const url = `http://127.0.0.1:${port}`;
   await reporter.step(`Starting the Worker on ${url}`, async () => {
     scope.signal.throwIfAborted();
-    await buildDashboard();
+    await buildModules();
     const vars: Record<string, string> = urls.ends ? { DATABASE_URL_ENDS: urls.ends } : {};
     const worker = startWorker(port, urls.pooled, { vars });
     scope.onStop('the Worker', worker.stop);

@@ -312,6 +312,7 @@ table tock.promotions
   constraint promotions_pkey PRIMARY KEY ("position")
   CREATE INDEX promotions_by_due ON tock.promotions USING btree (due_at)
   CREATE INDEX promotions_by_run ON tock.promotions USING brin (run_id)
+  CREATE INDEX promotions_to_waiting ON tock.promotions USING btree (run_id) WHERE ((run_id & (1048575)::bigint) = 0)
 
 table tock.queue_limiter_state
   number bigint not null
@@ -700,8 +701,6 @@ sequence tock.dead_task_event_numbers 1 to 9223372036854775807 cache 1
 
 sequence tock.dependency_rechecks_number_seq 1 to 9223372036854775807 cache 1
 
-sequence tock.identity -9223372036854775808 to 9223372036854775807 cache 1
-
 sequence tock.pool_member_numbers 1 to 9223372036854775807 cache 1
 
 sequence tock.positions 1 to 8796093022207 cache 1
@@ -711,6 +710,8 @@ sequence tock.reports_number_seq 1 to 9223372036854775807 cache 1
 sequence tock.schedule_history_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.stream_numbers 1 to 1048575 cache 1
+
+sequence tock.system_identity -9223372036854775808 to 9223372036854775807 cache 1
 
 type tock.archive_rows (count integer, digest text, texts text, last_stream integer, last_position bigint, first_created_at timestamp with time zone, last_created_at timestamp with time zone, queues text[], begun bigint[])
 
@@ -2148,7 +2149,7 @@ function tock.known_key(p_key text)
 
 function tock.label(p_value text)
   returns text
-  -- The value of a label in OpenMetrics text.
+  -- The value of a label in the text format of Prometheus.
 
 function tock.lane_in(p_queue text, p_tenant text, p_options jsonb)
   returns smallint
@@ -2388,11 +2389,11 @@ function tock.member_of_worker(p_pool text, p_worker text)
 
 function tock.metric(p_name text, p_type text, p_help text, p_samples text)
   returns text
-  -- A family of metrics: its description, type and unit, then its samples.
+  -- A family of metrics: its description and type, then its samples.
 
 function tock.metrics()
   returns text
-  -- The metrics for Prometheus, in OpenMetrics text: every queue as of the last round of the maintenance job collect_metrics, and maintenance jobs as they are.
+  -- The metrics for Prometheus, in its text format: every queue as of the last round of the maintenance job collect_metrics, and maintenance jobs as they are.
   -- for tock_admin, tock_edge
 
 function tock.micros(p_at timestamp with time zone)
@@ -2633,9 +2634,9 @@ function tock.pairing_key(p_pool text, p_side text, p_name text)
   returns bigint
   -- The key of the advisory lock of a task or a worker in a pool.
 
-function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0)
+function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0, p_state text DEFAULT NULL::text, p_results boolean DEFAULT true)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
-  -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again); the state is gone if its history was dropped.
+  -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again); the state is gone if its history was dropped. p_state: only those in this state. p_results false leaves out the results.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.parse_cron(p_cron text)
@@ -2744,6 +2745,10 @@ function tock.postpone_drop(p_segment segments)
 function tock.prepare_segment_drop(p_segment integer, p_limit integer DEFAULT 100000)
   returns integer
   -- Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.
+
+function tock.preview(p_payload jsonb, p_bytes integer)
+  returns text
+  -- The first 200 characters of a payload of up to 16 KiB, for lists; null for a larger one.
 
 function tock.process_rechecks(p_sweep boolean)
   returns void
@@ -3350,9 +3355,9 @@ function tock.streams_in_any_segment(p_queue text, p_seed integer, p_seen intege
   returns candidate[]
   -- Streams of a queue with unclaimed runs, in any segment.
 
-function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_late boolean)
+function tock.streams_to_claim(p_queue text, p_seed integer, p_seen integer[], p_most integer, p_late boolean)
   returns stream_scan
-  -- The next streams of a queue with runs to claim, without those seen; the first call also runs late maintenance.
+  -- Up to p_most streams of a queue with runs to claim, without those seen; the first call also runs late maintenance.
 
 function tock.sum_counts(p_counts bigint[])
   returns bigint[]

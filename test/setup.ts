@@ -1,4 +1,4 @@
-import { buildDashboard } from '../scripts/dashboard.ts';
+import { buildModules } from '../scripts/modules/build.ts';
 import { askVersions, describeServer } from '../scripts/stack/describe_server.ts';
 import { makeCron, makeDatabase, makeOwner, withClient } from '../scripts/stack/roles.ts';
 import { aloud, type StepReporter } from '../scripts/stack/step_reporter.ts';
@@ -75,7 +75,7 @@ export async function setup(): Promise<void> {
   const url = process.env.TOCK_TEST_DATABASE_URL;
   const name = url ? 'Preparing TOCK_TEST_DATABASE_URL' : 'Starting a test cluster';
   try {
-    await buildDashboard();
+    await buildModules();
     const stack = await aloud.step(name, () => (url ? givenStack(url) : ownStack(aloud)));
     process.env.TOCK_TEST_STACK = JSON.stringify(stack);
     aloud.note(`The tests run on ${stack.name}.`);

@@ -67,10 +67,10 @@ export function addSeries(program: Command): void {
     );
   program
     .command('metrics')
-    .description('print the metrics of all queues in OpenMetrics text, for Prometheus')
+    .description('print the metrics of all queues in the text format of Prometheus')
     .action(async (_options, command: Command) => {
       const options = optionsOf(command);
-      const parse = (text: string) => (text.endsWith('# EOF\n') ? { text } : null);
+      const parse = (text: string) => (text.startsWith('# HELP tock_') ? { text } : null);
       const { text: metrics } = (await withApi(options, (api) =>
         api.call('GET /metrics', { parse }),
       )) as unknown as { text: string };

@@ -1,7 +1,11 @@
 import { href } from '../route.ts';
 import type { Finding } from '../types.ts';
 
-const words: Record<string, string> = { critical: 'Critical', warning: 'Warning', note: 'Note' };
+export const severities: Record<string, string> = {
+  critical: 'Critical',
+  warning: 'Warning',
+  note: 'Note',
+};
 const order = ['critical', 'warning', 'note'];
 
 /** Text with links for the tasks and queues that it names. */
@@ -35,7 +39,7 @@ export function Findings({ findings }: { findings: readonly Finding[] }) {
       {findings.map(({ finding, severity, detail, hint }) => (
         <li key={`${finding} ${detail}`} class={severity}>
           <p>
-            <strong class="severity">{words[severity] ?? severity}</strong>{' '}
+            <strong class="severity">{severities[severity] ?? severity}</strong>{' '}
             <strong>{finding}</strong>
           </p>
           {detail && (

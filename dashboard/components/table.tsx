@@ -16,7 +16,7 @@ type Props<Row> = {
   columns: readonly Column<Row>[];
   id(row: Row): string;
   /** Text for an empty table. */
-  emptyText: string;
+  emptyText: ComponentChildren;
   /** The initial sort column. */
   sorted?: string;
   /** True if each row is a block on phones, so that no column is cut off. */

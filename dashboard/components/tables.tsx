@@ -1,7 +1,8 @@
-import { count } from '../format.ts';
+import { count, duration } from '../format.ts';
 import { useAction } from '../notifications.tsx';
 import { useMay } from '../session.tsx';
 import type { ConcurrencyKey, Lease, Listed } from '../types.ts';
+import { Bar } from './bar.tsx';
 import { QueueLink, State, TaskLink } from './state.tsx';
 import { type Column, Table } from './table.tsx';
 import { Ago } from './times.tsx';
@@ -52,27 +53,59 @@ export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }
   );
 }
 
-export function TaskTable({ rows, emptyText }: { rows: Listed[]; emptyText: string }) {
+/** How long the newest run of a task took, or has taken so far; a waiting or ready task has none. */
+const ran = ({ started_at, ended_at }: Listed) =>
+  started_at ? (ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at) : null;
+
+export function TaskTable({
+  rows,
+  emptyText,
+  ofOneQueue,
+  box,
+}: {
+  rows: Listed[];
+  emptyText: string;
+  ofOneQueue?: boolean;
+  /** A column to select tasks. */
+  box?: Column<Listed>;
+}) {
+  const columns: (Column<Listed> | false)[] = [
+    { name: 'Task', show: ({ id }) => <TaskLink id={id} /> },
+    box ?? false,
+    !ofOneQueue && { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
+    !ofOneQueue && { name: 'State', show: ({ state }) => <State state={state} /> },
+    {
+      name: 'Payload',
+      show: ({ preview }) => <code class="preview">{preview ?? '–'}</code>,
+    },
+    { name: 'Created', show: ({ created_at }) => <Ago at={created_at} /> },
+    {
+      name: 'Due or ended',
+      show: ({ run_at, ended_at }) => <Ago at={ended_at ?? run_at} />,
+    },
+    {
+      name: 'Ran for',
+      number: true,
+      show: (task) => {
+        const ms = ran(task);
+        return duration(ms === null ? null : ms / 1000);
+      },
+    },
+    { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
+    rows.some(({ tenant }) => tenant) && { name: 'Tenant', show: ({ tenant }) => tenant ?? '–' },
+    { name: 'Worker', show: ({ worker }) => worker ?? '–' },
+    rows.some(({ error }) => error) && {
+      name: 'Error',
+      show: ({ error }) => <span class="error">{error ?? ''}</span>,
+    },
+  ];
   return (
     <Table
       label="Tasks"
       rows={rows}
       id={({ id }) => id}
       emptyText={emptyText}
-      columns={[
-        { name: 'Task', show: ({ id }) => <TaskLink id={id} /> },
-        { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
-        { name: 'State', show: ({ state }) => <State state={state} /> },
-        { name: 'Created', show: ({ created_at }) => <Ago at={created_at} /> },
-        {
-          name: 'Due or ended',
-          show: ({ run_at, ended_at }) => <Ago at={ended_at ?? run_at} />,
-        },
-        { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
-        { name: 'Tenant', show: ({ tenant }) => tenant ?? '–' },
-        { name: 'Worker', show: ({ worker }) => worker ?? '–' },
-        { name: 'Error', show: ({ error }) => <span class="error">{error ?? ''}</span> },
-      ]}
+      columns={columns.filter((column) => column !== false)}
     />
   );
 }
@@ -114,7 +147,11 @@ export function ConcurrencyKeyTable({
           name: 'Holders',
           show: ({ holders, concurrency_limit }) => (
             <>
-              {holders.length} of {concurrency_limit}{' '}
+              <Bar
+                part={holders.length}
+                whole={concurrency_limit ?? holders.length}
+                text={`${count(holders.length)} of ${count(concurrency_limit)} inside`}
+              />
               {holders.slice(0, 3).map((id) => (
                 <span key={id}>
                   <TaskLink id={id} />{' '}

@@ -1,14 +1,15 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { Findings, worstFirst } from '../components/findings.tsx';
+import { Activity } from '../components/activity.tsx';
+import { Findings, severities, worstFirst } from '../components/findings.tsx';
 import { PolledContent, Problem } from '../components/panel.tsx';
 import { Spark } from '../components/spark.tsx';
 import { QueueLink, State } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Since, Updated } from '../components/times.tsx';
-import { count, duration, rate, shortNumber } from '../format.ts';
+import { count, duration, plural, rate, shortNumber } from '../format.ts';
 import { type Polled, usePolling } from '../polling.ts';
-import { href } from '../route.ts';
+import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
 import type { Finding } from '../types.ts';
 
@@ -18,6 +19,7 @@ type Depth = Answer<'GET /v1/queues'>['queues'][number];
 /** The page marks a queue as late if its oldest ready task has waited longer. */
 const LATE_SECONDS = 60;
 const MOST_ROWS = 100;
+const firstTask = `tock enqueue hello '{"hello": "world"}'`;
 
 const age = ({ oldest_ready_at }: Row) =>
   oldest_ready_at ? (Date.now() - Date.parse(oldest_ready_at)) / 1000 : 0;
@@ -127,18 +129,34 @@ function Totals({ rows }: { rows: Row[] }) {
   );
 }
 
+/** The doctor's findings in one line, which opens. */
 function Health({ polled }: { polled: Polled<{ findings: Finding[] }> }) {
   if (polled.error?.status === 403) return null;
   if (polled.error && !polled.data) return <Problem error={polled.error} />;
   if (!polled.data) return null;
-  const { findings } = polled.data;
+  const findings = worstFirst(polled.data.findings);
+  const [worst] = findings;
+  if (!worst) {
+    return (
+      <section class="strip good" aria-label="Health">
+        <span>✓ The doctor finds no problem</span> <Updated at={polled.at} />
+      </section>
+    );
+  }
+  const others = findings.length - 1;
   return (
-    <section class="panel" aria-label="Health">
-      <header>
-        <h2>{findings.length === 0 ? '✓ All is well' : 'Problems'}</h2>
-        <Updated at={polled.at} />
-      </header>
-      {findings.length > 0 && <Findings findings={worstFirst(findings)} />}
+    <section aria-label="Health">
+      <details class={`strip ${worst.severity}`}>
+        <summary>
+          <strong class="severity">{severities[worst.severity] ?? worst.severity}</strong>{' '}
+          <span>
+            {worst.finding}
+            {others > 0 && `, and ${plural(others, 'more finding')}`}
+          </span>{' '}
+          <Updated at={polled.at} />
+        </summary>
+        <Findings findings={findings} />
+      </details>
     </section>
   );
 }
@@ -163,7 +181,13 @@ function Queues({ rows }: { rows: Row[] }) {
         columns={columns}
         id={({ name }) => name}
         emptyText={
-          rows.length === 0 ? 'There are no queues: enqueue a task.' : 'No queue has this name.'
+          rows.length === 0 ? (
+            <>
+              There are no queues yet. The first task makes one: <code>{firstTask}</code>
+            </>
+          ) : (
+            'No queue has this name.'
+          )
         }
         sorted="Oldest"
         stacked
@@ -177,7 +201,7 @@ function Queues({ rows }: { rows: Row[] }) {
   );
 }
 
-export function Overview() {
+export function Overview({ address }: { address: Address }) {
   const { keyInfo } = useSession();
   const limited = keyInfo.queues !== null || keyInfo.tenants !== null;
   const overview = usePolling('GET /v1/overview', limited ? null : {}, 10_000);
@@ -209,6 +233,7 @@ export function Overview() {
         {({ queues }) => (
           <>
             <Totals rows={joinDepths(queues, depths.data?.queues)} />
+            {queues.length > 0 && <Activity address={address} />}
             <section class="panel">
               <header>
                 <h2>Queues</h2>

@@ -1,11 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { Answer, Changes } from '../../client/wire.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
+import { Json } from '../components/json_tree.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
+import { Parents } from '../components/parents.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
 import { Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
-import { duration, errorLine, exactTime, pretty } from '../format.ts';
+import { duration, errorLine, exactTime } from '../format.ts';
 import { useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
@@ -16,35 +18,19 @@ type Run = TaskAnswer['runs'][number];
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
-const MOST_TEXT = 20_000;
-
-/** JSON as text: the page never executes it. */
-function Json({ title, value }: { title: string; value: unknown }) {
-  const [all, setAll] = useState(false);
-  if (value === null || value === undefined) return null;
-  const text = pretty(value);
-  const visibleText = all ? text : text.slice(0, MOST_TEXT);
-  return (
-    <Panel title={title}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it by focus */}
-      <section class="scroll" aria-label={title} tabIndex={0}>
-        <pre>{visibleText}</pre>
-      </section>
-      {visibleText.length < text.length && (
-        <button type="button" onClick={() => setAll(true)}>
-          Show all of {text.length} characters
-        </button>
-      )}
-    </Panel>
-  );
-}
-
 const runDuration = ({ started_at, ended_at }: Run) =>
   started_at
     ? ((ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at)) / 1000
     : null;
 
-/** The time of each run, as bars over the task's life. */
+/** Seconds for which a run waited: from its task's creation, or from the end of the run before it. */
+function waited(task: TaskAnswer, n: number): number | null {
+  const run = task.runs[n];
+  const from = n === 0 ? task.created_at : task.runs[n - 1]?.ended_at;
+  return run?.started_at && from ? (Date.parse(run.started_at) - Date.parse(from)) / 1000 : null;
+}
+
+/** The task's life as a bar: its runs, and the waits between them. */
 function Timeline({ task }: { task: TaskAnswer }) {
   const start = Date.parse(task.created_at);
   const endTime = task.ended_at ? Date.parse(task.ended_at) : Date.now();
@@ -57,14 +43,9 @@ function Timeline({ task }: { task: TaskAnswer }) {
         const x = Math.max(0, ((Date.parse(run.started_at) - start) / all) * 1000);
         const width = Math.max(3, (((runDuration(run) ?? 0) * 1000) / all) * 1000);
         return (
-          <rect
-            key={run.id}
-            class={run.state}
-            x={Math.min(x, 997)}
-            y="2"
-            width={width}
-            height="18"
-          />
+          <rect key={run.id} class={run.state} x={Math.min(x, 997)} y="2" width={width} height="18">
+            <title>{`attempt ${run.attempt}: ${run.state}, ${duration(runDuration(run))}`}</title>
+          </rect>
         );
       })}
     </svg>
@@ -74,7 +55,7 @@ function Timeline({ task }: { task: TaskAnswer }) {
 function Runs({ task }: { task: TaskAnswer }) {
   if (task.runs.length === 0) return null;
   return (
-    <Panel title="Runs">
+    <Panel title="Timeline">
       <Timeline task={task} />
       <Table
         label="Runs"
@@ -86,6 +67,11 @@ function Runs({ task }: { task: TaskAnswer }) {
           { name: 'State', show: ({ state }) => <State state={state} /> },
           { name: 'Queue', show: ({ queue }) => queue },
           { name: 'Worker', show: ({ worker }) => worker ?? '–' },
+          {
+            name: 'Waited',
+            number: true,
+            show: (run) => duration(waited(task, task.runs.indexOf(run))),
+          },
           { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
           { name: 'Ran for', number: true, show: (run) => duration(runDuration(run)) },
           {
@@ -94,7 +80,7 @@ function Runs({ task }: { task: TaskAnswer }) {
               state === 'running' ? <Ago at={leased_until} /> : '–',
           },
           {
-            name: 'Said',
+            name: 'Report',
             show: (run) => (
               <>
                 {run.progress !== null && `${run.progress} % `}
@@ -110,6 +96,45 @@ function Runs({ task }: { task: TaskAnswer }) {
   );
 }
 
+/** The options that have no place of their own on the page; null if there are none. */
+function otherOptions({ options }: TaskAnswer) {
+  const { depends_on, names, concurrency_key, unique_key, pipeline, ...others } = options ?? {};
+  return Object.keys(others).length > 0 ? others : null;
+}
+
+/** The stages of a pipeline; the present one is marked. */
+function Stages({ stages, queue }: { stages: unknown[]; queue: string }) {
+  const names = stages.map((stage) =>
+    typeof stage === 'string' ? stage : String((stage as { queue?: unknown }).queue),
+  );
+  return (
+    <>
+      {names.map((name, n) => (
+        <span key={n}>
+          {n > 0 && ' → '}
+          {name === queue ? <strong aria-current="step">{name}</strong> : name}
+        </span>
+      ))}
+    </>
+  );
+}
+
+/** Links for what the options name. */
+function optionFacts({ options, queue }: TaskAnswer): [string, unknown][] {
+  const { concurrency_key, unique_key, pipeline } = (options ?? {}) as Record<string, unknown>;
+  const search = (name: 'concurrency_key' | 'unique_key', value: unknown) =>
+    typeof value === 'string' && (
+      <a key={name} href={href(['tasks'], { queue, [name]: value })}>
+        {value}
+      </a>
+    );
+  return [
+    ['concurrency key', search('concurrency_key', concurrency_key)],
+    ['unique key', search('unique_key', unique_key)],
+    ['pipeline', Array.isArray(pipeline) && <Stages key="p" stages={pipeline} queue={queue} />],
+  ];
+}
+
 function Facts({ task }: { task: TaskAnswer }) {
   const facts: [string, unknown][] = [
     ['queue', <QueueLink key="q" queue={task.queue} />],
@@ -122,6 +147,7 @@ function Facts({ task }: { task: TaskAnswer }) {
     ['due', task.run_at && <Ago key="d" at={task.run_at} />],
     ['ended', task.ended_at && <Ago key="e" at={task.ended_at} />],
     ['progress', task.progress === null ? null : `${task.progress} % ${task.note ?? ''}`],
+    ...optionFacts(task),
     ['rerun of', task.rerun_of && <TaskLink key="r" id={task.rerun_of} />],
     [
       'run again as',
@@ -250,27 +276,6 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   );
 }
 
-function Parents({ id }: { id: string }) {
-  const input = { path: { id }, query: { limit: 100 } };
-  const polled = usePolling('GET /v1/tasks/{id}/parents', input, 10_000);
-  if (!polled.data || polled.data.parents.length === 0) return null;
-  return (
-    <Panel title="Depends on">
-      <Table
-        label="Parents"
-        rows={polled.data.parents}
-        id={({ n }) => String(n)}
-        emptyText=""
-        columns={[
-          { name: 'Task', show: (parent) => <TaskLink id={parent.id} /> },
-          { name: 'Name', show: ({ name }) => name ?? '–' },
-          { name: 'State', show: ({ state }) => <State state={state} /> },
-        ]}
-      />
-    </Panel>
-  );
-}
-
 export function Task({ id }: { id: string }) {
   const polled = usePolling('GET /v1/tasks/{id}', { path: { id } });
   return (
@@ -287,14 +292,12 @@ export function Task({ id }: { id: string }) {
             <Panel title="Details">
               <Facts task={task} />
             </Panel>
+            {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
             <Json title="Error" value={task.error} />
             <Runs task={task} />
             <Json title="Payload" value={task.payload} />
             <Json title="Result" value={task.result} />
-            {task.options && Object.keys(task.options).length > 0 && (
-              <Json title="Options" value={task.options} />
-            )}
-            {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
+            <Json title="Options" value={otherOptions(task)} />
           </>
         )}
       </PolledContent>

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call, Refused } from '../api.ts';
 import { Problem } from '../components/panel.tsx';
-import { TaskTable } from '../components/tables.tsx';
+import { SelectableTasks } from '../components/selection.tsx';
 import { count } from '../format.ts';
 import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
@@ -89,7 +89,14 @@ function useSearch(form: SearchForm) {
     return () => control.abort();
   }, [formJson]);
 
-  return { rows, cursor, busy, error, more: () => search(cursor, rows) };
+  return {
+    rows,
+    cursor,
+    busy,
+    error,
+    more: () => search(cursor, rows),
+    again: () => search(null, []),
+  };
 }
 
 function Field({ name, label, value }: { name: Name; label: string; value: string }) {
@@ -168,7 +175,7 @@ export function Tasks({ address }: { address: Address }) {
     ...keyForm,
     ...Object.fromEntries([...address.query].filter(([, value]) => value)),
   };
-  const { rows, cursor, busy, error, more: loadMore } = useSearch(form);
+  const { rows, cursor, busy, error, more: loadMore, again } = useSearch(form);
   return (
     <>
       <h1 tabIndex={-1}>Tasks</h1>
@@ -183,8 +190,9 @@ export function Tasks({ address }: { address: Address }) {
           </span>
         </header>
         {!error && (!busy || rows.length > 0) && (
-          <TaskTable
+          <SelectableTasks
             rows={rows}
+            onChange={again}
             emptyText={cursor ? 'No match so far: continue.' : 'There are no such tasks.'}
           />
         )}

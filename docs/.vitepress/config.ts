@@ -22,7 +22,12 @@ export default defineConfig({
   title: 'Tock',
   description: 'A task queue and scheduler that lives in PostgreSQL',
   cleanUrls: true,
-  rewrites: { 'README.md': 'index.md', 'decisions/README.md': 'decisions/index.md' },
+  rewrites: Object.fromEntries(
+    ['', 'decisions/', 'moving-in/', 'quickstarts/'].map((folder) => [
+      `${folder}README.md`,
+      `${folder}index.md`,
+    ]),
+  ),
   // Links that leave this folder lead to files of the repository, which the site does not have.
   ignoreDeadLinks: [
     /^(\.\/)?(\.\.\/)+(README|CHANGELOG|CONTRIBUTING|ARCHITECTURE|sql|bench|examples|monitoring|test|scripts)/,
@@ -37,13 +42,21 @@ export default defineConfig({
     ],
     sidebar: [
       { text: 'Start', items: ['getting-started.md', 'concepts.md', 'glossary.md'].map(linkTo) },
+      { text: 'Quickstarts', link: '/quickstarts/', items: pagesOf('quickstarts') },
       { text: 'Guides', items: pagesOf('guides') },
       { text: 'Recipes', items: pagesOf('recipes'), collapsed: true },
       { text: 'Operating', items: [linkTo('deploy.md'), ...pagesOf('operating')], collapsed: true },
       { text: 'Reference', items: pagesOf('reference'), collapsed: true },
+      { text: 'Errors', items: pagesOf('errors'), collapsed: true },
       {
         text: 'Choosing',
-        items: ['comparison.md', 'moving-in.md', 'seeds.md', 'licences.md'].map(linkTo),
+        items: ['comparison.md', 'seeds.md', 'licences.md'].map(linkTo),
+        collapsed: true,
+      },
+      {
+        text: 'Moving in',
+        link: '/moving-in/',
+        items: pagesOf('moving-in'),
         collapsed: true,
       },
       { text: 'Decisions', items: pagesOf('decisions'), collapsed: true },

@@ -11,6 +11,7 @@ import { clearing } from '../routes/clearing.ts';
 import { concurrency_keys } from '../routes/concurrency_keys.ts';
 import { dashboard } from '../routes/dashboard.ts';
 import { doctor } from '../routes/doctor.ts';
+import { errors } from '../routes/errors.ts';
 import { explain } from '../routes/explain.ts';
 import { health } from '../routes/health.ts';
 import { keys } from '../routes/keys.ts';
@@ -73,6 +74,7 @@ const adminRoutes = [
   doctor,
   health,
   dashboard,
+  errors,
   openapi,
 ];
 

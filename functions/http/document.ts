@@ -44,6 +44,7 @@ const refusals = {
     description: 'The key lacks the scope, or does not allow this queue or this tenant.',
   },
   413: { name: 'TooLarge', description: 'The body is larger than 5 MiB.' },
+  414: { name: 'UrlTooLong', description: 'The URL is longer than 8,192 characters.' },
   415: { name: 'NotJson', description: 'The Content-Type of the body is not JSON.' },
   422: {
     name: 'Invalid',

@@ -15,22 +15,23 @@ type RefusalOptions = {
 
 type Refusal = RefusalOptions & { status: ContentfulStatusCode; detail: string };
 
-const kinds: Record<number, [slug: string, title: string]> = {
-  400: ['malformed', 'The request is malformed'],
-  401: ['unauthorized', 'A valid key is needed'],
-  403: ['forbidden', 'The key does not allow this'],
-  404: ['not-found', 'The resource does not exist'],
-  405: ['method-not-allowed', 'The method is not allowed here'],
-  408: ['too-slow', 'The request arrived too slowly'],
-  409: ['conflict', 'The current state does not allow this'],
-  413: ['too-large', 'The request is too large'],
-  414: ['too-long', 'The URL is too long'],
-  415: ['not-json', 'The body is not JSON'],
-  422: ['invalid', 'The request is invalid'],
-  429: ['too-many-requests', 'The key has reached its request limit'],
-  500: ['failed', 'Tock has failed internally'],
-  503: ['unavailable', 'The service is unavailable'],
-  507: ['answer-too-large', 'The answer is too large for this database driver'],
+/** The titles of problems. docs/errors has a page for each. */
+export const titles: Record<number, string> = {
+  400: 'The request is malformed',
+  401: 'A valid key is needed',
+  403: 'The key does not allow this',
+  404: 'The resource does not exist',
+  405: 'The method is not allowed here',
+  408: 'The request arrived too slowly',
+  409: 'The current state does not allow this',
+  413: 'The request is too large',
+  414: 'The URL is too long',
+  415: 'The body is not JSON',
+  422: 'The request is invalid',
+  429: 'The key has reached its request limit',
+  500: 'Tock has failed internally',
+  503: 'The service is unavailable',
+  507: 'The answer is too large for this database driver',
 };
 
 /** The hint for a status if the refusal has none. */
@@ -132,6 +133,13 @@ function headersOf({ status, headers, hint }: Refusal): Record<string, string> {
   };
 }
 
+/** A relative reference to the page of docs/errors, which this server has too. */
+function kindOf(status: number): { type: string; title: string } {
+  const title = titles[status];
+  if (title) return { type: `/errors/TK${status}`, title };
+  return { type: 'about:blank', title: 'The request was refused' };
+}
+
 /** Converts each error to its answer (RFC 9457), which never has a stack trace. */
 export function problem(error: Error, c: Context): Response {
   const refused = refusalOf(error, c.req.method);
@@ -140,7 +148,6 @@ export function problem(error: Error, c: Context): Response {
   const hint = text && text[0]?.toUpperCase() + text.slice(1);
   if (status >= 500 && !(error instanceof HTTPException))
     console.error(`${status} ${(error as DatabaseError).code ?? ''} ${error.message}`);
-  const [slug, title] = kinds[status] ?? ['refused', 'The request was refused'];
-  const body = { type: `urn:tock:problem:${slug}`, title, status, detail, field, hint, errors };
+  const body = { ...kindOf(status), status, detail, field, hint, errors };
   return c.body(JSON.stringify(body), status, headersOf(refused));
 }

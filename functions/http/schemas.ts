@@ -249,11 +249,11 @@ export function wholeText(min: number, max: number) {
   const error = `a whole number from ${min} to ${max}`;
   return matching(numeral, error)
     .refine((value) => Number(value) >= min && Number(value) <= max, { error })
-    .openapi({ example: String(max) });
+    .openapi({ type: 'integer', minimum: min, maximum: max });
 }
 
 /** A boolean in a query string. */
-export const flagText = word('true', 'false');
+export const flagText = word('true', 'false').openapi({ type: 'boolean' });
 
 /** The position after the previous page. */
 export const cursor = matching(/^[0-9a-f]{2,400}$/, 'the cursor of the previous answer')
@@ -272,7 +272,9 @@ export const nextCursor = z
 
 export const problemSchema = z
   .strictObject({
-    type: z.string().describe('The kind of problem, a URN such as urn:tock:problem:not-found.'),
+    type: z
+      .string()
+      .describe('The kind of problem: the path of its page on this server, such as /errors/TK404.'),
     title: z.string().describe('The kind of problem in words. It depends only on `type`.'),
     status: z.int().describe('The HTTP status.'),
     detail: z.string().describe('What is wrong with this call.'),

@@ -29,7 +29,7 @@ export function health(app: App, connect: Connect): void {
     security: [],
     responses: {
       200: { description: 'The database answers.', ...json(healthy) },
-      ...shared(503),
+      ...shared(414, 503),
     },
   });
   app.openAPIRegistry.registerPath(route);

@@ -16,9 +16,14 @@ const listed = z.strictObject({
   ),
   created_at: s.moment,
   run_at: s.moment.nullable().describe('When a waiting task is due.'),
+  started_at: s.moment.nullable().describe('When the newest run was claimed.'),
   ended_at: s.moment.nullable(),
   worker: z.string().nullable().describe('The worker of the newest run.'),
   error: z.string().nullable().describe('The first 200 characters of the error of a dead task.'),
+  preview: z
+    .string()
+    .nullable()
+    .describe('The first 200 characters of the payload as JSON; null for one over 16 KiB.'),
   rerun: s.flag.describe('Whether the task has a rerun.'),
 });
 
@@ -41,7 +46,7 @@ export function listing(app: App, connect: Connect): void {
     summary: 'List tasks of one or all queues, newest first, one page at a time',
     description:
       'The list shows each task by its newest run, or by its waiting entry. A call reads about 10,000 rows, so a page may be empty. Call again with `cursor` while the answer has one. Without `queue` the call reads the 2,000 streams that were used last. A key for some queues must name a queue.',
-    returns: 'Tasks without their payloads, and the cursor.',
+    returns: 'Tasks with a preview of their payloads, and the cursor.',
     params: s.noParams,
     query: s.options({
       queue: s.queueName.optional().describe('Only tasks of this queue. Default: all queues.'),

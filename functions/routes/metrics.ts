@@ -4,7 +4,8 @@ import { authorized, everyQueue } from '../http/authorize.ts';
 import { type App, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 
-const media = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+// OpenMetrics names a counter without its suffix in its TYPE line, which `promtool check metrics` refuses.
+const media = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** /metrics: for Prometheus. */
 export function metrics(app: App, connect: Connect): void {
@@ -16,7 +17,7 @@ export function metrics(app: App, connect: Connect): void {
     summary: 'Get the metrics of all queues for Prometheus',
     description:
       'The maintenance job collect_metrics counts the tasks about once a minute. The metrics of the maintenance jobs are current.',
-    returns: 'OpenMetrics text.',
+    returns: 'The metrics in the text format of Prometheus.',
     params: s.noParams,
     statement: authorized('read', everyQueue, 'm as text', 'tock.metrics() as m'),
     values: () => [],

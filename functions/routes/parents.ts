@@ -14,12 +14,33 @@ const parent = z.strictObject({
   result: s.anything.describe('The result of the parent.'),
 });
 
-const listed = `(with p as materialized (
+const states = [
+  'ready',
+  'running',
+  'waiting',
+  'done',
+  'dead',
+  'cancelled',
+  'expired',
+  'gone',
+] as const;
+
+/** The rows of a list of parents that the key may read. */
+const readable = (list: string) =>
+  `${list} as p join unnest(tock.readable(p_key => $1, p_ids => array(select i.id from ${list} as i))) as r (id) on r.id = p.id`;
+
+const listed = `(with page as materialized (
     select l.n, l.id, l.name, l.state, l.result
-    from tock.parents(p_id => ${ownTask}, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0)) as l)
+    from tock.parents(p_id => ${ownTask}, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0),
+      p_state => $5, p_results => coalesce($6::boolean, true)) as l),
+  every as materialized (
+    select l.id, l.state from tock.parents(p_id => ${ownTask}, p_limit => 10000, p_results => false) as l
+    where $4::integer is null),
+  counts as (select p.state, count(*) as parents from ${readable('every')} group by p.state)
   select coalesce(json_agg(json_build_object('n', p.n, 'id', p.id::text, 'name', p.name, 'state', p.state,
-    'result', p.result) order by p.n), '[]') as parents
-  from p join unnest(tock.readable(p_key => $1, p_ids => array(select i.id from p as i))) as r (id) on r.id = p.id)`;
+    'result', p.result) order by p.n), '[]') as parents,
+    (select json_object_agg(c.state, c.parents) from counts as c) as counts
+  from ${readable('page')})`;
 
 /** GET /v1/tasks/:id/parents */
 export function parents(app: App, connect: Connect): void {
@@ -39,16 +60,30 @@ export function parents(app: App, connect: Connect): void {
         .wholeText(0, 10_000)
         .optional()
         .describe('The last `n` of the previous page. Default: the first page.'),
+      state: z.enum(states).optional().describe('Only parents in this state. Default: all.'),
+      results: s.flagText.optional().describe('Whether to include the results. Default: true.'),
     }),
     statement: authorized(
       'read',
       queueOfTask,
-      'p.parents',
+      'p.parents, p.counts',
       `${listed} as p cross join lateral (select where tock.queue_of_task(p_id => ${ownTask}) is not null) as known`,
       'own tasks',
     ),
-    values: ({ params, query }) => [params.id, query.limit, query.after],
-    answer: z.strictObject({ parents: z.array(parent) }),
+    values: ({ params, query }) => [
+      params.id,
+      query.limit,
+      query.after,
+      query.state,
+      query.results,
+    ],
+    answer: z.strictObject({
+      parents: z.array(parent),
+      counts: z
+        .record(z.string(), s.count)
+        .nullable()
+        .describe('How many parents are in each state; only on the first page.'),
+    }),
     none: {
       status: 404,
       detail: 'There is no task with this id.',

@@ -1,39 +1,10 @@
-import { createApp } from '../../functions/http/app.ts';
-
-/** The part of JSON Schema that the OpenAPI document uses. */
-type Schema = {
-  $ref?: string;
-  type?: string | string[];
-  enum?: unknown[];
-  const?: unknown;
-  anyOf?: Schema[];
-  allOf?: Schema[];
-  items?: Schema;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  additionalProperties?: Schema | boolean;
-  description?: string;
-};
-type Content = { content?: Record<string, { schema: Schema }> };
-type Operation = {
-  tags: string[];
-  summary: string;
-  description?: string;
-  parameters?: {
-    in: string;
-    name: string;
-    required?: boolean;
-    description?: string;
-    schema: Schema;
-  }[];
-  requestBody?: Content;
-  responses: Record<string, Content & { description?: string }>;
-};
-type Document = {
-  tags: { name: string; description: string }[];
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
-};
+import {
+  type Content,
+  type Operation,
+  openApiDocument,
+  operationsOf,
+  type Schema,
+} from './openapi.ts';
 
 const cell = (text = '') => text.replaceAll('|', '\\|').replaceAll(/\s+/g, ' ');
 const refOf = ({ $ref = '' }: Schema) => $ref.split('/').at(-1) ?? '';
@@ -73,8 +44,7 @@ const tableOf = (rows: string[], kind: string) =>
       ];
 
 const schemaOf = ({ content }: Content) => Object.values(content ?? {})[0]?.schema ?? {};
-const route = (method: string, path: string) =>
-  `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
+const route = (method: string, path: string) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`;
 const anchor = (title: string) =>
   title
     .toLowerCase()
@@ -108,13 +78,11 @@ function operation(
 
 /** The routes by tag, from the OpenAPI document. */
 export async function httpReference(): Promise<string> {
-  const app = createApp(() => {
-    throw new Error('The document needs no database.');
-  });
-  const document = (await (await app.request('/openapi.json')).json()) as Document;
-  const all = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, one]) => ({ title: route(method, path), one })),
-  );
+  const document = await openApiDocument();
+  const all = operationsOf(document).map(({ method, path, operation: one }) => ({
+    title: route(method, path),
+    one,
+  }));
   const chapters = document.tags.map(({ name, description }) => {
     const own = all.filter(({ one }) => one.tags.includes(name));
     const index = own.map(

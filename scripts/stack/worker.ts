@@ -32,7 +32,8 @@ export function startWorker(
   const ownVars = { TOCK_PUSH_SECRET: secrets().push, TOCK_PUSH_PRIVATE: 'allow' };
   const all = Object.entries({ DATABASE_URL: databaseUrl, ...ownVars, ...extraVars });
   const vars = writeSecret(`${name}.env`, all.map(([key, text]) => `${key}='${text}'\n`).join(''));
-  const argv = [process.execPath, wrangler, 'dev', ...(entry ? [entry] : ['--env', 'local'])];
+  const local = join(checkout, 'wrangler.local.toml');
+  const argv = [process.execPath, wrangler, 'dev', ...(entry ? [entry] : ['--config', local])];
   argv.push('--local', '--ip', '127.0.0.1');
   argv.push('--port', String(port), '--inspector-port', '0', '--env-file', vars);
   argv.push('--persist-to', join(home(), name), '--log-level', 'warn');

@@ -69,7 +69,7 @@ comment on function tock.lane_of is
 create or replace function tock.is_paused(p_policy tock.queues)
 returns boolean language sql volatile as $$
   select p_policy.paused or (p_policy.pause_after_restore
-    and p_policy.home is distinct from (select i.last_value from tock.identity i))
+    and p_policy.home is distinct from (select i.last_value from tock.system_identity i))
 $$;
 
 comment on function tock.is_paused is

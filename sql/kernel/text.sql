@@ -30,6 +30,14 @@ as $$ select p_count || ' ' || case when p_count = 1 then p_one else coalesce(p_
 
 comment on function tock.some is 'A number with the matching noun: 1 task, 2 tasks.';
 
+create or replace function tock.preview(p_payload jsonb, p_bytes integer)
+returns text language sql immutable as $$
+  select case when p_bytes <= 16384 then pg_catalog.left(p_payload::text, 200) end
+$$;
+
+comment on function tock.preview is
+  'The first 200 characters of a payload of up to 16 KiB, for lists; null for a larger one.';
+
 create or replace function tock.error_text(p_error jsonb)
 returns text language sql immutable as $$
   select pg_catalog.left(coalesce(

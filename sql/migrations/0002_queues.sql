@@ -17,7 +17,7 @@ create table tock.queues (
   retention_seconds integer not null default 604800,
 
   -- After a restore such a queue stays paused until its policy is resumed. home is the server where it was
-  -- last resumed, as in the sequence tock.identity.
+  -- last resumed, as in the sequence tock.system_identity.
   pause_after_restore boolean not null default false,
   home bigint,
   -- The tenants that have a lane to themselves, by lane.

@@ -49,3 +49,5 @@ create table tock.promotions (
 create index promotions_by_due on tock.promotions (due_at);
 -- Runs are appended nearly in the order of their ids, so this index is tiny. It finds those of a segment.
 create index promotions_by_run on tock.promotions using brin (run_id);
+-- The few that lead to a waiting task: the part of an id below 2^20 is its stream, which is 0 for them.
+create index promotions_to_waiting on tock.promotions (run_id) where run_id & 1048575 = 0;

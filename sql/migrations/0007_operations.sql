@@ -45,8 +45,10 @@ create table tock.requests (
 create index requests_by_age on tock.requests (created_at);
 
 -- This sequence is not a counter: its value identifies the server that the guard saw last (system identifier,
--- timeline). It is a sequence because a sequence keeps its value when the transaction rolls back.
-create sequence tock.identity minvalue -9223372036854775808 maxvalue 9223372036854775807 start 0;
+-- timeline). It is a sequence because a sequence keeps its value when the transaction rolls back. A restore
+-- sets sequences by name, and this name comes last: a maintenance job in between may find another server,
+-- and store it here. The restore then stores the old server, so that the next call jumps again.
+create sequence tock.system_identity minvalue -9223372036854775808 maxvalue 9223372036854775807 start 0;
 
 -- Findings of the verification, and what the guard found and did; doctor() shows the newest.
 create table tock.reports (

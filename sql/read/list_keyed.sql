@@ -21,8 +21,9 @@ begin
     select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_object('id', t.id::text,
       'run_id', coalesce(t.runs -> -1 ->> 'id', t.id::text),
       'queue', t.queue, 'state', t.state, 'priority', t.priority, 'tenant', t.tenant, 'attempt', t.attempt,
-      'created_at', t.created_at, 'run_at', t.run_at, 'ended_at', t.ended_at, 'worker',
-      t.runs -> -1 ->> 'worker', 'error', tock.error_text(t.error),
+      'created_at', t.created_at, 'run_at', t.run_at, 'started_at', t.runs -> -1 -> 'started_at',
+      'ended_at', t.ended_at, 'worker', t.runs -> -1 ->> 'worker', 'error', tock.error_text(t.error),
+      'preview', tock.preview(t.payload, pg_catalog.pg_column_size(t.payload)),
       'rerun', t.reruns <> '[]') order by u.n), '[]')
     from (select i, min(n) as n from unnest(v_ids) with ordinality v (i, n) group by i order by 2
       limit p_limit) u

@@ -41,8 +41,8 @@ begin
           'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
           'run_at', case when pg_catalog.isfinite(coalesce(f.due_after_parents, f.due_at))
             then coalesce(f.due_after_parents, f.due_at) end,
-          'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
-          'worker', null, 'error', null, 'rerun', false,
+          'started_at', null, 'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
+          'worker', null, 'error', null, 'preview', tock.preview(f.payload, f.bytes), 'rerun', false,
           'at', f.position) order by f.position desc) from found f), '[]'),
       (select count(*)::integer from seen),
       coalesce((select case when count(*) >= p_scan_limit then min(s.position) end from seen s), 0);

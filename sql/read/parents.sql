@@ -1,4 +1,6 @@
-create or replace function tock.parents(p_id bigint, p_limit integer default 1000, p_after integer default 0)
+create or replace function tock.parents(
+  p_id bigint, p_limit integer default 1000, p_after integer default 0, p_state text default null,
+  p_results boolean default true)
 returns table (n integer, id bigint, name text, state text, result jsonb) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
@@ -9,6 +11,8 @@ declare
   v_options jsonb;
   v_names jsonb;
   v_ids bigint[];
+  v_places integer[];  -- in depends_on
+  v_ends tock.resolved_task[];
 begin
   if p_limit is null or p_limit not between 1 and 10000 then
     perform tock.refuse(422, 'limit must be a whole number from 1 to 10000', 'limit');
@@ -18,16 +22,28 @@ begin
   end if;
   select t.options into v_options from tock.task(p_id) t;
   v_names := v_options -> 'names';
-  v_ids := array(
-    select a.id::bigint from pg_catalog.jsonb_array_elements_text(
-      v_options -> 'depends_on') with ordinality a (id, n)
-    where a.n > p_after and a.n <= p_after::bigint + p_limit order by a.n);
+  select pg_catalog.array_agg(a.id order by a.n), pg_catalog.array_agg(a.n order by a.n)
+  into v_ids, v_places
+  from (
+    select a.id::bigint as id, a.n::integer as n
+    from pg_catalog.jsonb_array_elements_text(v_options -> 'depends_on') with ordinality a (id, n)
+    where a.n > p_after order by a.n limit case when p_state is null then p_limit end) a;
+  v_ends := tock.final_states_in_order(v_ids);
+  if p_state is not null then
+    select pg_catalog.array_agg(i.id order by i.n), pg_catalog.array_agg(v_places[i.n] order by i.n)
+    into v_ids, v_places
+    from (
+      select i.id, i.n from unnest(v_ids) with ordinality i (id, n) left join unnest(v_ends) e on e.n = i.n
+      where coalesce(e.state, 'gone') = p_state order by i.n limit p_limit) i;
+    v_ends := tock.final_states_in_order(v_ids);
+  end if;
   return query
-    select (p_after + r.n)::integer, r.id, v_names ->> r.id::text, r.state, r.result
-    from tock.results_of(v_ids, tock.final_states_in_order(v_ids), true) r
+    select v_places[r.n], r.id, v_names ->> r.id::text, r.state, r.result
+    from tock.results_of(v_ids, v_ends, p_results) r
     order by r.n;
 end $$;
 
 comment on function tock.parents is
   'The parents of a task in order, after the p_after-th, each with its state and result (those of its last '
-  'rerun if it was run again); the state is gone if its history was dropped.';
+  'rerun if it was run again); the state is gone if its history was dropped. p_state: only those in this '
+  'state. p_results false leaves out the results.';

@@ -1,6 +1,16 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, numberedTasks, task, value } from '../sql/verbs.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  numberedTasks,
+  task,
+  value,
+} from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Dashboard, dashboard, goTo, signIn } from './browser.ts';
 
 let made: Dashboard;
@@ -15,7 +25,8 @@ beforeAll(async () => {
 
 afterAll(() => made?.close());
 
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
+const button = (page: Page, name: string | RegExp) =>
+  page.getByRole('button', { name, exact: true });
 /** Waits for the notification of an action, which a screen reader reads too. */
 const shows = (page: Page, text: string | RegExp) =>
   page.getByRole('status').filter({ hasText: text }).first().waitFor();
@@ -90,7 +101,7 @@ test('a queue is paused, resumed and purged, and other changes appear without a 
   await shows(page, 'shop is resumed');
   await enqueue(made.client, 'shop', numberedTasks(3));
   // The page shows the new tasks without a reload.
-  await page.locator('.tiles').getByText('10', { exact: true }).waitFor();
+  await page.locator('.tabs').getByText('10', { exact: true }).waitFor();
   await button(page, 'Purge').click();
   await confirm(page, 'Purge', 'shop');
   await shows(page, '10 tasks of shop are purged');
@@ -113,6 +124,61 @@ test('one dead task is rerun, and all dead tasks with one error', async () => {
   await confirm(page, 'Redrive');
   await shows(page, /\d dead tasks of bills are rerun/);
   expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(6);
+});
+
+test('selected tasks are moved, cancelled and rerun', async () => {
+  await enqueue(made.client, 'basket', numberedTasks(5));
+  const page = await made.open(all);
+  await goTo(page, 'queues/basket');
+  const boxes = page.getByRole('checkbox', { name: /^Select task/ });
+  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(5);
+  await boxes.first().check();
+  await button(page, 'Move 1').click();
+  await page.getByRole('dialog').getByLabel('Queue').fill('other-basket');
+  await confirm(page, 'Move');
+  await shows(page, '1 task is moved to other-basket');
+  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(4);
+  await page.getByLabel('Select all that are shown').check();
+  await button(page, 'Cancel 4').click();
+  await confirm(page, 'Cancel them');
+  await shows(page, '4 tasks are cancelled');
+  await page.getByRole('link', { name: 'cancelled' }).click();
+  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(4);
+  await page.getByLabel('Select all that are shown').check();
+  await button(page, 'Rerun 4').click();
+  await confirm(page, 'Rerun');
+  await shows(page, '4 tasks are rerun');
+  expect(await claim(made.client, 'basket', { limit: 10 })).toHaveLength(4);
+  expect(await claim(made.client, 'other-basket', { limit: 10 })).toHaveLength(1);
+});
+
+test('a setting is changed in place, and the message of the server is shown for an invalid one', async () => {
+  await made.client.query("select tock.put_queue('dials', '{}')");
+  const page = await made.open(all);
+  await goTo(page, 'queues/dials');
+  await button(page, 'Edit lease_seconds').click();
+  const field = page.getByRole('textbox', { name: 'lease_seconds', exact: true });
+  await field.fill('0');
+  await button(page, 'Save').click();
+  await page.getByRole('alert').getByText('1 to 86').waitFor();
+  await field.fill('90');
+  await button(page, 'Save').click();
+  await page.getByText('default: 60').waitFor();
+  expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
+});
+
+test('a task that waits for many others shows how many are done, and which failed', async () => {
+  const ids = await enqueue(made.client, 'parts', numberedTasks(40, 0, { max_attempts: 1 }));
+  const [child = ''] = await enqueue(made.client, 'whole', [
+    { payload: 'sum', depends_on: ids, on_parent_failure: 'run' },
+  ]);
+  await complete(made.client, leaseOf(await claim(made.client, 'parts', { limit: 30 })));
+  await fail(made.client, leaseOf(await claim(made.client, 'parts', { limit: 1 })));
+  const page = await made.open(all);
+  await goTo(page, `tasks/${child}`);
+  await page.getByText('30 of 40 done, 1 dead, 9 ready').waitFor();
+  const table = page.getByRole('table', { name: 'Parents: dead' });
+  await expect.poll(() => table.getByRole('row').count(), { timeout: conditionTimeout }).toBe(2);
 });
 
 test('a task is cancelled, made due, reprioritized and erased', async () => {
@@ -269,13 +335,13 @@ test('tasks are found by filters, one page after another', async () => {
 test('an unreachable server is reported, and the last data stays', async () => {
   const page = await made.open(read);
   await goTo(page, 'queues/found');
-  await page.locator('.tiles').getByText('121', { exact: true }).waitFor();
+  await page.locator('.tabs').getByText('121', { exact: true }).waitFor();
   await page.context().setOffline(true);
   await page
     .getByText(/cannot be reached|Offline/)
     .first()
     .waitFor();
-  await page.locator('.tiles').getByText('121', { exact: true }).waitFor();
+  await page.locator('.tabs').getByText('121', { exact: true }).waitFor();
   await page.context().setOffline(false);
   made.complaints();
 });

@@ -46,6 +46,13 @@ async function whyOf(page: Page, queue: string): Promise<Locator> {
   return reasons(page);
 }
 
+/** Opens the line with the doctor's findings. */
+async function openHealth(page: Page): Promise<Locator> {
+  const health = page.getByRole('region', { name: 'Health' });
+  await health.locator('summary').click();
+  return health.getByRole('listitem');
+}
+
 const reasons = (page: Page) =>
   page.getByRole('region', { name: 'Why tasks are late' }).getByRole('listitem');
 
@@ -133,7 +140,7 @@ test('the page of a late queue names a concurrency key that is stuck', async () 
      from tock.streams s where s.number = l.stream and s.queue = 'payments'`,
   );
   const page = await made.open(key);
-  const health = page.getByRole('region', { name: 'Health' }).getByRole('listitem');
+  const health = await openHealth(page);
 
   await expectReason(health, [/a concurrency key admits no task/, /acct-17/]);
   await health.getByRole('link', { name: 'queue payments' }).click();
@@ -167,7 +174,7 @@ test('the page of a late queue says that pg_cron does not run', async ({ skip })
   client = await own.connect();
   await client.query("update tock.waiting set due_at = now() - interval '10 minutes'");
   const page = await made.open(key);
-  const health = page.getByRole('region', { name: 'Health' }).getByRole('listitem');
+  const health = await openHealth(page);
   await expectReason(health, [/Critical/, /pg_cron does not run/, /restart|shared_preload/]);
   await page.getByRole('link', { name: 'reminders' }).click();
   await expectReason(reasons(page), [

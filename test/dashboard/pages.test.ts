@@ -86,12 +86,12 @@ test('the keyboard alone reaches all pages and controls dialogs', async () => {
   await page.keyboard.press('Enter');
   await expect.poll(focus).toBe('Overview');
   // Moves the focus to the first queue of the table.
-  for (let n = 0; n < 30 && (await focus()) !== 'emails'; n++) await page.keyboard.press('Tab');
+  for (let n = 0; n < 60 && (await focus()) !== 'emails'; n++) await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'emails' }).waitFor();
   await expect.poll(focus).toBe('emails');
-  await page.getByRole('button', { name: 'Pause' }).waitFor();
-  for (let n = 0; n < 30 && (await focus()) !== 'Pause'; n++) await page.keyboard.press('Tab');
+  await page.getByRole('button', { name: 'Pause', exact: true }).waitFor();
+  for (let n = 0; n < 60 && (await focus()) !== 'Pause'; n++) await page.keyboard.press('Tab');
   await page.keyboard.press('Enter');
   const dialog = page.getByRole('dialog', { name: 'Pause emails?' });
   await dialog.waitFor();
@@ -110,7 +110,7 @@ test('the keyboard alone reaches all pages and controls dialogs', async () => {
 test('a chart has a table for screen readers, and a time has its instant', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/emails');
-  const chart = page.getByRole('figure', { name: 'Per second' });
+  const chart = page.getByRole('figure', { name: 'Tasks per second' });
   await chart.getByText('As a table').click();
   const table = chart.getByRole('table');
   expect(await table.getByRole('columnheader').allInnerTexts()).toEqual([
@@ -119,6 +119,7 @@ test('a chart has a table for screen readers, and a time has its instant', async
     'done',
     'failed',
     'lost',
+    'dead',
   ]);
   expect(await table.getByRole('row').count()).toBeGreaterThan(10);
   expect(await page.locator('time').first().getAttribute('datetime')).toMatch(/^\d{4}-/);

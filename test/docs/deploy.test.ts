@@ -1,42 +1,21 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { createApp } from '../../functions/http/app.ts';
+import { openApiDocument, operationsOf } from '../../scripts/docs/openapi.ts';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { attempt } from '../../scripts/stack/run.ts';
 
 const read = (path: string) => readFileSync(join(checkout, path), 'utf8');
-const pages = ['docs/deploy.md', 'docs/moving-in.md'];
 const deploy = read('docs/deploy.md');
-const both = pages.map(read).join('\n');
 
 const all = (text: string, pattern: RegExp) => [
   ...new Set([...text.matchAll(pattern)].map(([, name]) => name as string)),
 ];
 
-/** The anchor that GitHub gives to a heading. */
-const anchor = (heading: string) =>
-  heading
-    .toLowerCase()
-    .replaceAll(/[^\w\- ]/g, '')
-    .replaceAll(' ', '-');
-const anchors = (page: string) => all(page, /^#+ (.*)$/gm).map(anchor);
-
-test.each(pages)('each link in %s has a target', (page) => {
-  const links = all(read(page), /\]\(([^)\s]+)\)/g).filter((to) => !to.startsWith('http'));
-  expect(links.length).toBeGreaterThan(5);
-  for (const link of links) {
-    const [path = '', part] = link.split('#');
-    const file = path ? join('docs', path) : page;
-    expect(existsSync(join(checkout, file)), link).toBe(true);
-    if (part) expect(anchors(read(file)), link).toContain(part);
-  }
-});
-
 test('each command of tock in docs/deploy.md exists, with its options', async () => {
-  const named = [...both.matchAll(/(?:npm run tock --|`tock) ([a-z][a-z-]*)((?: [^`\n#]*)?)/g)];
+  const named = [...deploy.matchAll(/(?:npm run tock --|`tock) ([a-z][a-z-]*)((?: [^`\n#]*)?)/g)];
   const commands = Map.groupBy(named, ([, name]) => name as string);
-  expect([...commands.keys()]).toEqual(expect.arrayContaining(['doctor', 'enqueue', 'redrive']));
+  expect([...commands.keys()]).toEqual(expect.arrayContaining(['doctor', 'enqueue', 'key']));
   const help = async (words: string[]) => {
     const argv = [process.execPath, join(checkout, 'cli/main.ts'), ...words, '--help'];
     const { code, output } = await attempt(argv);
@@ -59,30 +38,28 @@ test('each command of tock in docs/deploy.md exists, with its options', async ()
 
 test('each npm script, route, variable, verb and file in docs/deploy.md exists', async () => {
   const { scripts } = JSON.parse(read('package.json'));
-  for (const name of all(both, /npm run ([a-z:]+)/g)) expect(Object.keys(scripts)).toContain(name);
+  for (const name of all(deploy, /npm run ([a-z:]+)/g))
+    expect(Object.keys(scripts)).toContain(name);
 
-  const app = createApp(() => Promise.reject(new Error('no database')));
-  const { paths } = await (await app.request('/openapi.json')).json();
-  const routes = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.keys(methods as object).map(
-      (method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
-    ),
+  const routes = operationsOf(await openApiDocument()).map(
+    ({ method, path }) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`,
   );
-  const routesNamed = all(both, /`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]+)`/g);
+  const routesNamed = all(deploy, /`((?:GET|POST|PUT|PATCH|DELETE) \/[^`]+)`/g);
   expect(routesNamed.length).toBeGreaterThan(3);
   for (const route of routesNamed) expect(routes).toContain(route);
-  for (const path of all(both, /\$TOCK_URL(\/v1[^\s`]*)/g)) expect(routes).toContain(`GET ${path}`);
+  for (const path of all(deploy, /\$TOCK_URL(\/v1[^\s`]*)/g))
+    expect(routes).toContain(`GET ${path}`);
 
   const bindings = read('functions/env.ts') + read('wrangler.toml') + read('cli/settings.ts');
-  const named = all(both, /\b((?:TOCK|DATABASE|HYPERDRIVE)(?:_[A-Z]+)+)\b/g);
+  const named = all(deploy, /\b((?:TOCK|DATABASE|HYPERDRIVE)(?:_[A-Z]+)+)\b/g);
   expect(named).toEqual(expect.arrayContaining(['DATABASE_URL_ENDS', 'TOCK_MOST_AT_ONCE']));
   for (const name of named) expect(bindings, name).toMatch(new RegExp(`\\b${name}\\b`));
 
   const schema = read('sql/schema.sql');
-  for (const verb of all(both, /\btock\.([a-z_]+)\(/g)) {
+  for (const verb of all(deploy, /\btock\.([a-z_]+)\(/g)) {
     expect(schema.includes(`function tock.${verb}(`), verb).toBe(true);
   }
-  for (const path of all(both, /`((?:test|examples|functions|docs)\/[\w./-]+)`/g)) {
+  for (const path of all(deploy, /`((?:test|examples|functions|docs)\/[\w./-]+)`/g)) {
     expect(existsSync(join(checkout, path)), path).toBe(true);
   }
 });
@@ -94,6 +71,17 @@ test('wrangler.toml has the lines of docs/deploy.md as comments', () => {
   const blocks = all(deploy, /^```toml\n([\s\S]*?)^```/gm);
   expect(blocks).toHaveLength(3);
   for (const line of blocks.join('').trim().split('\n')) expect(lines).toContain(line);
+});
+
+test('the Worker of npm start is built like the one that is deployed', () => {
+  const first = (file: string) =>
+    read(file)
+      .split('\n')
+      .filter((line) => /^(main|compatibility_\w+|minify|command|watch_dir) = /.test(line));
+  expect(first('wrangler.local.toml')).toEqual(first('wrangler.toml'));
+  expect(first('wrangler.toml')).toHaveLength(6);
+  // With an environment, wrangler warns at each deploy that none was named.
+  expect(read('wrangler.toml')).not.toMatch(/^\[+env\b/m);
 });
 
 test("the figures about sizing are those of the benchmark's results", () => {

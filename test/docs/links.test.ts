@@ -44,7 +44,7 @@ test('the README has up to 200 lines, and the index of the docs names each guide
   const index = prose('docs/README.md');
   const unnamed = pages.filter(
     (page) =>
-      /^docs\/(guides|operating|reference)\//.test(page) &&
+      /^docs\/(guides|moving-in|operating|quickstarts|reference)\//.test(page) &&
       !index.includes(`(${page.replace('docs/', '')})`),
   );
   expect(unnamed).toEqual([]);

@@ -7,14 +7,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { type Database, freshDatabase } from '../database.ts';
 
-const page = readFileSync(join(checkout, 'docs', 'moving-in.md'), 'utf8');
 const bench = join(checkout, 'bench');
 const peers = ['pg-boss', 'graphile-worker'];
 
-/** The statement under `## From …`. */
+/** The statement under `## Move what waits`. */
 function statement(from: string): string {
-  const [, part = ''] = page.split(`## From ${from}\n`);
-  return /^```sql\n([\s\S]*?)^```/m.exec(part.split(/^## /m)[0] as string)?.[1] as string;
+  const page = readFileSync(join(checkout, 'docs', 'moving-in', `${from}.md`), 'utf8');
+  const [, part = ''] = page.split('## Move what waits\n');
+  return /^```sql\n([\s\S]*?)^```/m.exec(part)?.[1] as string;
 }
 
 let db: Database;

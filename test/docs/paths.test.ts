@@ -10,7 +10,7 @@ const pages = execFileSync('git', ['ls-files', '*.md'], { cwd: checkout, encodin
 
 /** Names that are no paths of the checkout: patterns, fields of cron, URLs, what a build or the archive writes. */
 const others =
-  /\*|^[\d/-]+$|^(https?:|\.tock\/|dist\/|src\/|tock\/(client|receiver|worker|segment=N)|tock-client\/(node|receiver|sql|testing)$|&sslrootcert=)/;
+  /\*|^[\d/-]+$|^(https?:|@|\.tock\/|dist\/|src\/|tock\/(client|receiver|worker|segment=N)|tock-client\/(node|receiver|sql|testing)$|&sslrootcert=)/;
 
 test('each path that a page names in backquotes is there, from the root or from sql/', () => {
   const missing = pages.flatMap((page) => {

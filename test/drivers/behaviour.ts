@@ -78,7 +78,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     expect(await send('POST /v1/queues/mail/tasks', { tasks: [{}, task] })).toMatchObject({
       status: 422,
       body: {
-        type: 'urn:tock:problem:invalid',
+        type: '/errors/TK422',
         field: 'tasks[1].payload',
         detail: expect.stringContaining('262144 bytes'),
         hint: expect.stringMatching(/^Store large data elsewhere/),
@@ -124,7 +124,7 @@ export function testDriverBehaviour(open: () => Promise<Subject>): void {
     expect(reply.status).toBe(503);
     expect(reply.headers.get('retry-after')).toBe('1');
     expect(JSON.parse(reply.text)).toMatchObject({
-      type: 'urn:tock:problem:unavailable',
+      type: '/errors/TK503',
       hint: expect.stringContaining('request_id'),
     });
     expect(reply.text).not.toMatch(/ECONN|127\.0\.0\.1|neon|tock_edge|password|\bat /);

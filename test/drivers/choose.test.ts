@@ -48,7 +48,7 @@ test.each<[Bindings, RegExp, RegExp]>([
   const reply = await createApp(connect).request('/v1/queues', { headers }, env);
   expect(reply.status).toBe(503);
   expect(await reply.json()).toMatchObject({
-    type: 'urn:tock:problem:unavailable',
+    type: '/errors/TK503',
     detail: expect.stringMatching(detail),
     hint: expect.stringMatching(hint),
   });

@@ -78,7 +78,7 @@ test('a body over 10 MiB after escaping gives a 413 with neon-http, and fits the
   expect(await send('neon-http', tasks, most)).toMatchObject({
     status: 413,
     body: {
-      type: 'urn:tock:problem:too-large',
+      type: '/errors/TK413',
       field: 'body',
       hint: expect.stringMatching(/^Split/),
     },
@@ -96,7 +96,7 @@ test('an answer over 10 MiB gives a 507 that says so', async () => {
   const reply = await createApp(large).request('/v1/queues', { headers });
   expect(reply.status).toBe(507);
   expect(await reply.json()).toMatchObject({
-    type: 'urn:tock:problem:answer-too-large',
+    type: '/errors/TK507',
     detail: expect.stringContaining('10 MiB'),
     hint: expect.stringMatching(/^Request less/),
   });

@@ -60,7 +60,7 @@ test.each(silent)(
     const reply = await app.request('/v1/queues', { headers }, env(hole.port));
     expect(reply.status).toBe(503);
     expect(reply.headers.get('retry-after')).toBe('1');
-    expect(await reply.json()).toMatchObject({ type: 'urn:tock:problem:unavailable' });
+    expect(await reply.json()).toMatchObject({ type: '/errors/TK503' });
     await expect.poll(hole.open).toBe(0);
   },
 );

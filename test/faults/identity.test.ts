@@ -19,7 +19,7 @@ afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 /** Records another server as the last one, as an administrator may do after a restore. */
 async function sayRestored(): Promise<void> {
-  await client.query("select setval('tock.identity', 1)");
+  await client.query("select setval('tock.system_identity', 1)");
   await client.query("select tock.run_maintenance('guard')");
 }
 

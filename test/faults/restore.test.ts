@@ -90,6 +90,30 @@ test('a dump taken under load and restored into another cluster continues above 
   await expectGoesOn(() => target.connect(), copyLedger(ledger), { ...kept, held: new Map() });
 });
 
+test('a restore beside which maintenance jobs run continues above all ids that were given out', async () => {
+  const { host } = all;
+  const file = `${host.folder}/busy.dump`;
+  const kept = await dumped(file, ['--schema=tock']);
+  await makeDatabase(target.superUrl('postgres'), 'busy');
+  const url = target.superUrl('busy');
+  const admin = await target.connect(url);
+  const entries = (await host.run([`${host.bin}/pg_restore`, '--list', file])).split('\n');
+  const part = async (lines: string[]) => {
+    const list = `${host.folder}/busy.list`;
+    await host.write(list, lines.join('\n'));
+    await restored(file, url, [`--use-list=${list}`]);
+  };
+  const setsSequence = (line: string) => line.includes(' SEQUENCE SET ');
+  await part(entries.filter((line) => !setsSequence(line)));
+  for (const line of entries.filter(setsSequence)) {
+    await part([line]);
+    // It fails if a sequence behind a table's keys is not restored yet. setval() is not rolled back.
+    await admin.query('select tock.guard()').catch(() => {});
+  }
+  const connect = () => target.connect(target.url('busy'));
+  await expectGoesOn(connect, copyLedger(ledger), { ...kept, held: new Map() });
+});
+
 test('a dump restored into another database of its own cluster is detected as another one too', async () => {
   const file = `${all.host.folder}/beside.dump`;
   const kept = await dumped(file, ['--schema=tock']);
@@ -101,7 +125,7 @@ test('a dump restored into another database of its own cluster is detected as an
 
 test('after a restore of rows without the sequence no new task lies below a cursor', async () => {
   const file = `${all.host.folder}/data.dump`;
-  const sequences = ['positions', 'identity', 'stream_numbers'];
+  const sequences = ['positions', 'system_identity', 'stream_numbers'];
   const without = sequences.flatMap((name) => ['--exclude-table', `tock.${name}`]);
   const kept = await dumped(file, ['--data-only', '--schema=tock', ...without]);
   await emptied('data_only');

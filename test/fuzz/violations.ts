@@ -10,7 +10,7 @@ function ofRefusal({ status, headers, answer, text, path }: Sent, key: string): 
   if (headers.get('content-type') !== 'application/problem+json') return 'no problem+json';
   const problem = JSON.parse(answer);
   if (problem.status !== status) return `it says ${problem.status}`;
-  if (!/^urn:tock:problem:[a-z-]+$/.test(problem.type)) return `type ${problem.type}`;
+  if (problem.type !== `/errors/TK${status}`) return `type ${problem.type}`;
   if (inputs.includes(status) && !problem.field) return 'no field named';
   if (answer.includes(key)) return 'the key in it';
   const [leak] = leaks.exec(answer) ?? [];

@@ -72,7 +72,7 @@ test('an ended task is neither cancelled nor changed, and the answer has its sta
       expect(refused).toMatchObject({
         status: 409,
         body: {
-          type: 'urn:tock:problem:conflict',
+          type: '/errors/TK409',
           detail: expect.stringContaining(state),
           field: 'id',
           hint: expect.stringContaining("while the queue's retention keeps it"),

@@ -1,20 +1,10 @@
 import { expect, test } from 'vitest';
 import { createApp } from '../../functions/http/app.ts';
+import { openApiDocument, operationsOf, type Schema } from '../../scripts/docs/openapi.ts';
 
 // No request of this file reaches the database.
 const app = createApp((_env, use) => use(async () => []));
 
-type Schema = {
-  $ref?: string;
-  anyOf?: Schema[];
-  items?: Schema;
-  properties?: Record<string, Schema>;
-};
-type Operation = { requestBody?: { content: { 'application/json': { schema: Schema } } } };
-type Document = {
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
-};
 type Refused = {
   detail: string;
   field: string;
@@ -22,7 +12,7 @@ type Refused = {
   errors?: { field: string; detail: string }[];
 };
 
-const document = (await (await app.request('/openapi.json')).json()) as Document;
+const document = await openApiDocument();
 
 const values: Record<string, string> = {
   queue: 'q',
@@ -34,13 +24,11 @@ const values: Record<string, string> = {
   prefix: 'tock_00000000',
 };
 
-const bodies = Object.entries(document.paths).flatMap(([path, methods]) =>
-  Object.entries(methods).flatMap(([method, { requestBody }]) => {
-    const schema = requestBody?.content['application/json'].schema;
-    const route = path.replace(/{(\w+)}/g, (_, name) => values[name] as string);
-    return schema ? [[`${method.toUpperCase()} ${route}`, schema] as const] : [];
-  }),
-);
+const bodies = operationsOf(document).flatMap(({ method, path, operation: { requestBody } }) => {
+  const schema = requestBody?.content?.['application/json']?.schema;
+  const route = path.replace(/{(\w+)}/g, (_, name) => values[name] as string);
+  return schema ? [[`${method} ${route}`, schema] as const] : [];
+});
 
 async function send(route: string, body?: string) {
   const [method = '', path = ''] = route.split(' ');

@@ -49,7 +49,7 @@ test('without a database the answer is a 503 with Retry-After and without intern
     expect(reply.status).toBe(503);
     expect(reply.headers.get('retry-after')).toBe('1');
     const text = await reply.text();
-    expect(JSON.parse(text)).toMatchObject({ type: 'urn:tock:problem:unavailable' });
+    expect(JSON.parse(text)).toMatchObject({ type: '/errors/TK503' });
     expect(text).not.toMatch(/ECONN|127\.0\.0\.1|tock_edge|password|\bat /);
   }
   expect(log).toHaveBeenCalledTimes(4);
@@ -67,7 +67,7 @@ test('an unexpected error is a 500 without its message', async () => {
 test('an unknown route is a 404, and an unknown method a 405 with the allowed ones', async () => {
   expect(await tock.send('GET /v1/nothing')).toMatchObject({
     status: 404,
-    body: { type: 'urn:tock:problem:not-found' },
+    body: { type: '/errors/TK404' },
   });
   const wrong = await tock.send('DELETE /v1/tasks/1');
   expect(wrong.status).toBe(405);

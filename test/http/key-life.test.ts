@@ -130,7 +130,7 @@ test('over its rate a key gets a 429 with Retry-After and its limit', async () =
   expect(refused).toMatchObject({
     status: 429,
     body: {
-      type: 'urn:tock:problem:too-many-requests',
+      type: '/errors/TK429',
       detail: 'this key has used up its rate of 2 requests in 86400 seconds',
     },
   });

@@ -64,7 +64,7 @@ test.each(scopes)('%s needs the scope %s', async (route, scope) => {
   expect(refused).toMatchObject({
     status: 403,
     body: {
-      type: 'urn:tock:problem:forbidden',
+      type: '/errors/TK403',
       detail: expect.stringContaining(scope),
       field: 'Authorization',
     },

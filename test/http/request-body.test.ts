@@ -89,7 +89,7 @@ test('a body that arrives too slowly is refused, and no database connection was 
   };
   const { status, answer, cancel } = await upload(slow, key);
   expect(status).toBe(408);
-  expect(answer).toMatchObject({ type: 'urn:tock:problem:too-slow', field: 'body' });
+  expect(answer).toMatchObject({ type: '/errors/TK408', field: 'body' });
   expect(answer.detail).toMatch(/^The body arrived too slowly/);
   expect(cancel).toHaveBeenCalled();
   expect(connected).not.toHaveBeenCalled();
@@ -122,5 +122,5 @@ test('a URL may have 8,192 characters', async () => {
   expect((await ask(8000)).status).toBe(401);
   const reply = await ask(8192);
   expect(reply.status).toBe(414);
-  expect(await reply.json()).toMatchObject({ type: 'urn:tock:problem:too-long' });
+  expect(await reply.json()).toMatchObject({ type: '/errors/TK414' });
 });

@@ -101,6 +101,6 @@ test('an enqueue repeated by its request id, in body or header, gives the same i
 test('an unknown task is a 404', async () => {
   expect(await tock.send('GET /v1/tasks/1048577')).toMatchObject({
     status: 404,
-    body: { type: 'urn:tock:problem:not-found', hint: expect.any(String) },
+    body: { type: '/errors/TK404', hint: expect.any(String) },
   });
 });

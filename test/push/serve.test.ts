@@ -1,6 +1,7 @@
-import { createServer } from 'node:http';
+import { createServer, type RequestListener } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { Fatal, RetryIn } from '../../client/errors.ts';
 import { lambdaHandler, nodeListener, type PushedTask, serve } from '../../client/receiver.ts';
 import type { Claimed } from '../../client/types.ts';
@@ -90,15 +91,88 @@ test('a request with another signature, another body, an old time or no signatur
   expect(handled).toHaveLength(before + 1);
 });
 
+/** A signed request to the receiver in this process. */
+const signed = async (body: string) =>
+  new Request(url, {
+    method: 'POST',
+    body,
+    headers: await signatureHeaders(await secrets(1), '7', body),
+  });
+
+test('a signed body that is no JSON, and any other error of the check, is a 401', async () => {
+  const call = serve(({ payload }) => payload, { secret });
+  expect((await call(await signed('{"to":'))).status).toBe(401);
+  const { verify } = Webhook.prototype;
+  onTestFinished(() => {
+    Webhook.prototype.verify = verify;
+  });
+  Webhook.prototype.verify = () => {
+    throw new TypeError('a fault of the library');
+  };
+  expect((await call(await signed('{"to":"ann"}'))).status).toBe(401);
+  // The library has parsed the body, and no second parser reads it.
+  Webhook.prototype.verify = () => ({ to: 'bob' });
+  expect(await (await call(await signed('{"to":"ann"}'))).json()).toEqual({ to: 'bob' });
+});
+
+test('the largest payload is received, and more than 5 MiB is refused with 413', async () => {
+  const call = await receive();
+  const MiB = 1024 * 1024;
+  const largest = JSON.stringify({ to: 'x'.repeat(4 * MiB) });
+  expect((await call(await signed(largest))).status).toBe(200);
+  let pulls = 0;
+  const body = new ReadableStream({
+    pull(controller) {
+      if (++pulls === 20) controller.close();
+      else controller.enqueue(new Uint8Array(MiB));
+    },
+  });
+  const { headers } = await signed('{}');
+  const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers, body, duplex: 'half' };
+  expect((await call(new Request(url, init))).status).toBe(413);
+  expect(pulls).toBeLessThan(8);
+});
+
+/** Starts a server that lasts as long as the test. */
+async function listen(listener: RequestListener): Promise<AddressInfo> {
+  const one = createServer(listener);
+  await new Promise<void>((resolve) => one.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void one.close());
+  return one.address() as AddressInfo;
+}
+
+/** The first bytes of the answer to these bytes on a connection of their own, which stays open. */
+function answerTo(to: AddressInfo, bytes: string): Promise<string> {
+  const socket = connect(to.port, to.address);
+  onTestFinished(() => void socket.destroy());
+  socket.write(bytes);
+  return new Promise((resolve, reject) => {
+    socket.on('data', (data) => resolve(data.toString()));
+    socket.on('error', reject);
+  });
+}
+
+test('a Node server answers 413 to a body over its limit while it is still being sent', async () => {
+  const small = serve(() => 'unexpected', { secret, max_body_bytes: 1000 });
+  const to = await listen(nodeListener(small));
+  const head = 'POST / HTTP/1.1\r\nhost: x\r\n';
+  const refused = /^HTTP\/1\.1 413 .*\r\nconnection: close\r\n.*larger than 1000 bytes/is;
+  const chunked = `transfer-encoding: chunked\r\n\r\n800\r\n${' '.repeat(0x800)}\r\n`;
+  expect(await answerTo(to, head + chunked)).toMatch(refused);
+  expect(await answerTo(to, `${head}content-length: 1001\r\n\r\n`)).toMatch(refused);
+  expect(await answerTo(to, `${head}content-length: 2\r\n\r\n{}`)).toMatch(/^HTTP\/1\.1 401 /);
+});
+
 test('a sender that hangs up in the middle of its body does not end the process', async () => {
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  const closed = new Promise((resolve) => socket.on('close', resolve));
+  const listener = nodeListener(await receive());
+  const { promise: answered, resolve: answering } = Promise.withResolvers<void>();
+  const to = await listen((incoming, outgoing) => answering(listener(incoming, outgoing)));
+  const socket = connect(to.port, to.address);
   socket.write('POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\n{', () =>
     socket.destroy(),
   );
-  await closed;
-  expect(await push({ payload: { to: 'ann' } })).toMatchObject({ status: 200 });
+  // A rejected promise of a listener would end the process.
+  await expect(answered).resolves.toBeUndefined();
 });
 
 test('a Lambda function receives a task, also one whose body is in Base64', async () => {

@@ -69,7 +69,14 @@ async function deadlock(chaos: Chaos): Promise<number> {
   return crosswise(chaos, [session, second], [second, session]);
 }
 
-const tables = ['streams', 'waiting', 'leases', 'turns', 'unique_keys', 'maintenance_jobs'];
+const tables = [
+  'streams',
+  'waiting',
+  'leases',
+  'concurrency_admissions',
+  'unique_keys',
+  'maintenance_jobs',
+];
 
 /**
  * Locks rows of two random tables in opposite orders for a while, as an owner might do in psql.

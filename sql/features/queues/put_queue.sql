@@ -16,7 +16,7 @@ begin
   perform tock.check_push_policy(p_queue, v_policy -> 'push');
   perform tock.check_dead_webhook(p_queue, v_policy -> 'dead_webhook');
   perform tock.guard_before_use();
-  v_identity := (select i.last_value from tock.identity i);
+  v_identity := (select i.last_value from tock.system_identity i);
   perform pg_catalog.pg_advisory_xact_lock(tock.lock_space(), tock.named_key('queue', p_queue));
   if p_queue <> '*' then
     perform tock.make_queue(p_queue);

@@ -13,6 +13,7 @@ returns setof tock.claimed language plpgsql volatile as $$
 declare
   v_first boolean := p_claim.bytes >= 4194304;
   v_scan tock.stream_scan;
+  v_most integer;  -- how many streams the scan could have found
   v_next tock.candidate;
   v_busy tock.candidate;
   v_held boolean;
@@ -31,7 +32,12 @@ begin
   v_range.max_attempts := p_claim.max_attempts;
   <<streams>>
   loop
-    v_scan := tock.streams_to_claim(p_queue, p_seed, v_seen, p_claim.late);
+    if pg_catalog.cardinality(v_scan.streams) < v_most then
+      v_scan.streams := '{}';  -- there are no more
+    else
+      v_most := 2 + pg_catalog.cardinality(v_seen);
+      v_scan := tock.streams_to_claim(p_queue, p_seed, v_seen, v_most, p_claim.late);
+    end if;
     v_held := pg_catalog.cardinality(v_scan.streams) = 0;
     if v_held then
       -- other claims hold all remaining streams: wait a moment for one of them
@@ -55,6 +61,9 @@ begin
         case v_streams when 0 then least(p_claim.bytes, 4194304) when 1 then 524288 else 6144 end;
       v_range.one := v_first and v_streams = 0;
       v_cursor := row(v_scan.segment, v_next.after_position);
+      if v_held then
+        v_cursor := null;  -- it has moved while this claim waited for the lock
+      end if;
       v_fresh := false;
       v_got := 0;
       -- repeat if another claim has leased since the cursor was read, or if all runs were skipped
@@ -116,30 +125,29 @@ comment on function tock.claim_streams is
   'lease.';
 
 create or replace function tock.streams_to_claim(
-  p_queue text, p_seed integer, p_seen integer[], p_late boolean)
+  p_queue text, p_seed integer, p_seen integer[], p_most integer, p_late boolean)
 returns tock.stream_scan language plpgsql volatile as $$
 declare
   v_first boolean := p_seen = '{}';
-  v_most integer := 2 + pg_catalog.cardinality(p_seen);
-  v_scan tock.stream_scan := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late and v_first);
+  v_scan tock.stream_scan := tock.find_streams(p_queue, p_seed, p_seen, p_most, p_late and v_first);
 begin
   if v_first and v_scan.segment is null then
     perform tock.guard_before_use();
-    v_scan := tock.find_streams(p_queue, p_seed, p_seen, v_most, p_late);
+    v_scan := tock.find_streams(p_queue, p_seed, p_seen, p_most, p_late);
   end if;
   if v_first and p_late and (v_scan.segment is null or v_scan.due or v_scan.streams = '{}')
     and tock.piggyback_maintenance()
   then
-    v_scan := tock.find_streams(p_queue, p_seed, p_seen, v_most, false);
+    v_scan := tock.find_streams(p_queue, p_seed, p_seen, p_most, false);
   end if;
   if v_scan.segment is null then
-    v_scan.streams := tock.streams_in_any_segment(p_queue, p_seed, p_seen, v_most);
+    v_scan.streams := tock.streams_in_any_segment(p_queue, p_seed, p_seen, p_most);
   end if;
   return v_scan;
 end $$;
 
 comment on function tock.streams_to_claim is
-  'The next streams of a queue with runs to claim, without those seen; the first call also runs late '
+  'Up to p_most streams of a queue with runs to claim, without those seen; the first call also runs late '
   'maintenance.';
 
 create or replace function tock.finish_claim(

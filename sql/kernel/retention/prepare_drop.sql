@@ -12,13 +12,14 @@ comment on function tock.prepare_segment_drop is
   'Prepares a segment for its drop, about p_limit rows a call; returns 0 when it is ready.';
 
 -- A promotion to a run of the segment is redirected to what that run became. It is deleted if the run has no
--- successor. A promotion to a task that still waits stays.
+-- successor, and so are those that lead to it: an earlier run of the task may lead to a waiting task that was
+-- promoted only after its own segment had been dropped. A promotion to a task that still waits stays.
 create or replace function tock.delete_promotions(p_segment integer, p_limit integer)
 returns integer language plpgsql volatile as $$
 declare
   v_done integer;
 begin
-  with pointing as materialized (
+  with recursive pointing as materialized (
     select p.position, n.run_id as next_id
     from tock.segments e
     join tock.promotions p on p.run_id >= tock.id_at(e.first_position, 0)
@@ -31,8 +32,14 @@ begin
   ), sent_on as (
     update tock.promotions p set run_id = f.next_id from pointing f
     where p.position = f.position and f.next_id is not null
+  ), ended as (
+    select f.position from pointing f where f.next_id is null
+    union
+    select p.position from ended d
+    -- as in the index promotions_to_waiting
+    join tock.promotions p on p.run_id = tock.id_at(d.position, 0) and p.run_id & 1048575 = 0
   ), forgotten as (
-    delete from tock.promotions p using pointing f where p.position = f.position and f.next_id is null
+    delete from tock.promotions p using ended d where p.position = d.position
   )
   select count(*) into v_done from pointing;
   return v_done;

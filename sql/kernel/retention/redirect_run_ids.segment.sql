@@ -22,14 +22,14 @@ begin
     order by s.stream, s.position fetch first (p_limit) rows with ties
   ), sent_on as (
     insert into tock.promotions (position, run_id, due_at)
-    select r.position, d.next_id, '-infinity'
+    select r.position, coalesce(n.run_id, d.next_id), '-infinity'
     from (select distinct s.stream, s.position from seen s where s.goes_on) s
     join tock.runs_{segment} r using (stream, position)
     cross join lateral tock.run_state_{segment}(r.stream, r.position, r.options) d
+    left join tock.promotions n on n.position = tock.position_of(d.next_id)
     -- a segment may be kept for long, and the successor lies in a later one that was dropped before it
-    where tock.segment_of(tock.position_of(d.next_id)) is not null
+    where n.position is not null or tock.segment_of(tock.position_of(d.next_id)) is not null
       or exists (select from tock.waiting w where w.position = tock.position_of(d.next_id))
-      or exists (select from tock.promotions p where p.position = tock.position_of(d.next_id))
     on conflict do nothing
   ), last as (
     select s.stream, s.position from seen s order by s.stream desc, s.position desc limit 1)

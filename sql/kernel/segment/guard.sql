@@ -18,7 +18,7 @@ comment on function tock.server_identity is
 create or replace function tock.guard_before_use()
 returns void language plpgsql volatile as $$
 begin
-  if tock.server_identity() = (select i.last_value from tock.identity i)
+  if tock.server_identity() = (select i.last_value from tock.system_identity i)
     and not exists (
       select from tock.segments e
       where (e.started_at is not null or e.closed_at is not null)
@@ -81,7 +81,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off as $$
 declare
-  v_seen bigint := (select i.last_value from tock.identity i);
+  v_seen bigint := (select i.last_value from tock.system_identity i);
   v_identity bigint := tock.server_identity();
   -- in this order: writers continue meanwhile, so a sequence read first would look behind
   v_highest bigint := tock.highest_position(v_seen <> v_identity);
@@ -112,7 +112,7 @@ begin
     v_jumped := 1;
   end if;
   if v_seen <> v_identity then
-    perform pg_catalog.setval('tock.identity', v_identity);
+    perform pg_catalog.setval('tock.system_identity', v_identity);
   end if;
   -- a rollback undoes the report but not setval(), so write the report if it is missing
   if v_highest > v_reached or v_seen <> v_identity or (

@@ -1,4 +1,4 @@
--- The tables that docs/moving-in.md takes jobs from, as pg_dump has them of graphile-worker 0.18.0; test/docs/moving-in.test.ts
+-- The tables that docs/moving-in/graphile-worker.md takes jobs from, as pg_dump has them of graphile-worker 0.18.0; test/docs/moving-in.test.ts
 -- compares them with the package where that is installed (npm run bench does so).
 create schema graphile_worker;
 CREATE TABLE graphile_worker._private_jobs (

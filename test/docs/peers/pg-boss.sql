@@ -1,4 +1,4 @@
--- The table that docs/moving-in.md takes jobs from, as pg_dump has it of pg-boss 12.38.0; test/docs/moving-in.test.ts
+-- The table that docs/moving-in/pg-boss.md takes jobs from, as pg_dump has it of pg-boss 12.38.0; test/docs/moving-in.test.ts
 -- compares it with the package where that is installed (npm run bench does so).
 create schema pgboss;
 create type pgboss.job_state as enum ('created', 'retry', 'active', 'completed', 'cancelled', 'failed');

@@ -267,7 +267,7 @@ test('the assignment of a worker that leaves ends, and an added task waits again
 test('after a restore fencing tokens continue far above all that were given out', async () => {
   await joinPool(client, 'restored', 'a');
   const { fencing_token } = await assignTask(client, 'restored', 't');
-  await client.query("select tock.guard(), setval('tock.identity', 7), tock.guard()");
+  await client.query("select tock.guard(), setval('tock.system_identity', 7), tock.guard()");
   await unassignTask(client, 'restored', 't');
   const later = (await assignTask(client, 'restored', 't')).fencing_token;
   expect(Number(later) - Number(fencing_token)).toBeGreaterThan(1_000_000);

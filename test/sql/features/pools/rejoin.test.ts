@@ -161,7 +161,7 @@ test.each([
     await addTasks(client, pool, ['t']);
     const before = await value<string>(client, 'select last_value from tock.pool_member_numbers');
     // Simulates another server: there current_segment() returns null until it is compiled again.
-    await client.query(`select tock.guard(), setval('tock.identity', 7);
+    await client.query(`select tock.guard(), setval('tock.system_identity', 7);
     create or replace function tock.current_segment() returns integer language plpgsql stable as 'begin return null; end'`);
     const { fencing_token } = await call(pool);
     await client.query('select tock.compile_current()');

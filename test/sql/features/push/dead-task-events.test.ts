@@ -259,7 +259,7 @@ test('event numbers that a restore set back are not assigned again', async () =>
   await data();
   await die('restored', 'before');
   await client.query(
-    "select setval('tock.dead_task_event_numbers', 1), setval('tock.identity', 1)",
+    "select setval('tock.dead_task_event_numbers', 1), setval('tock.system_identity', 1)",
   );
   await value(client, "select tock.run_maintenance('guard')");
   await die('restored', 'after');

@@ -177,6 +177,21 @@ describe('a task that is retried after the segment of its first run was dropped'
   });
 });
 
+test('no promotion is left of a task that was promoted after the segment of its waiting row was dropped', async () => {
+  await enqueue(client, 'q', [{}]);
+  await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 5000 });
+  await startNextSegment(client);
+  await dropped(1);
+  await makeDue(client, 'q');
+  await promote(client);
+  expect(await rows(client, 'select * from tock.promotions')).toHaveLength(2);
+  await complete(client, (await claimRuns(client, 'q')).lease);
+  await startNextSegment(client);
+  await dropped(2);
+  expect(await rows(client, 'select * from tock.promotions')).toEqual([]);
+  await expectInvariants(client);
+});
+
 test('a segment that is dropped after later ones leaves no promotion to their runs', async () => {
   await enqueue(client, 'kept', [{}]);
   await enqueue(client, 'q', [{}]);
@@ -192,6 +207,24 @@ test('a segment that is dropped after later ones leaves no promotion to their ru
   await closeSegments(client);
   await verifySegments(client);
   await dropped(1);
+  expect(await rows(client, 'select * from tock.promotions')).toEqual([]);
+  await expectInvariants(client);
+});
+
+test('a promotion from a segment that was kept for longer is dropped with the last run of its task', async () => {
+  await enqueue(client, 'kept', [{}]);
+  await enqueue(client, 'q', [{}]);
+  for (let attempt = 1; attempt < 3; attempt++) {
+    await startNextSegment(client);
+    await fail(client, (await claimRuns(client, 'q')).lease, { retry_in_seconds: 0 });
+  }
+  await dropped(2);
+  await complete(client, (await claimRuns(client, 'kept')).lease);
+  await dropped(1);
+  expect(await rows(client, 'select * from tock.promotions')).toHaveLength(2);
+  await complete(client, (await claimRuns(client, 'q')).lease);
+  await startNextSegment(client);
+  await dropped(3);
   expect(await rows(client, 'select * from tock.promotions')).toEqual([]);
   await expectInvariants(client);
 });

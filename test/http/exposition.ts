@@ -4,13 +4,12 @@ export type Family = {
   name: string;
   type: string;
   help: string;
-  unit: string | null;
   samples: Sample[];
 };
 
 const suffixes: Record<string, string[]> = {
   gauge: [''],
-  counter: ['_total'],
+  counter: [''],
   histogram: ['_bucket', '_count', '_sum'],
 };
 
@@ -46,7 +45,7 @@ function checkHistogram(family: Family): void {
     const named = (suffix: string) => samples.filter(({ name }) => name === family.name + suffix);
     const buckets = named('_bucket');
     const bounds = buckets.map(({ labels: { le = '' } }) => {
-      if (!/^(\d+\.\d+|\+Inf)$/.test(le)) refuse('a bound', le);
+      if (!/^(\d+(\.\d+)?|\+Inf)$/.test(le)) refuse('a bound', le);
       return le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le);
     });
     const rises = (of: number[], least: number) =>
@@ -70,11 +69,11 @@ function checkHistogram(family: Family): void {
 }
 
 function check(family: Family): Family {
-  const { name, type, unit, samples } = family;
+  const { name, type, samples } = family;
   if (!(type in suffixes)) refuse('an unknown type', name);
   if (!family.help) refuse('no help', name);
-  if (name.endsWith('_seconds') !== (unit === 'seconds')) refuse('its unit', name);
-  if (/_(total|count|sum|bucket|info|created)$/.test(name)) refuse('a reserved suffix', name);
+  if (name.endsWith('_total') !== (type === 'counter')) refuse('only counters end in _total', name);
+  if (/_(count|sum|bucket|info|created)$/.test(name)) refuse('a reserved suffix', name);
   const seen = samples.map((sample) => sample.name + key(sample.labels));
   if (new Set(seen).size !== seen.length) refuse('a sample twice', name);
   if (type !== 'gauge' && samples.some(({ value }) => value < 0)) refuse('below zero', name);
@@ -82,22 +81,22 @@ function check(family: Family): Family {
   return family;
 }
 
-/** Parses OpenMetrics text (1.0.0). Throws if the text breaks a rule of the specification. */
+/** Parses the text format of Prometheus (0.0.4). Throws if the text breaks a rule of it, or of the names of metrics. */
 export function parse(text: string): Map<string, Family> {
-  if (!text.endsWith('\n# EOF\n')) refuse('the end', text.slice(-20));
+  if (!text.endsWith('\n')) refuse('the end', text.slice(-20));
   const families = new Map<string, Family>();
   let current: Family | undefined;
-  for (const line of text.slice(0, -'# EOF\n'.length - 1).split('\n')) {
+  for (const line of text.slice(0, -1).split('\n')) {
     const [, word, name = '', rest = ''] =
-      /^# (HELP|TYPE|UNIT) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(line) ?? [];
+      /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(line) ?? [];
     if (word) {
       if (current?.name !== name) {
         if (families.has(name)) refuse('a family in two parts', line);
-        current = { name, type: '', help: '', unit: null, samples: [] };
+        current = { name, type: '', help: '', samples: [] };
         families.set(name, current);
       }
       if (current.samples.length > 0) refuse('after its samples', line);
-      const field = word.toLowerCase() as 'help' | 'type' | 'unit';
+      const field = word.toLowerCase() as 'help' | 'type';
       if (current[field]) refuse('twice', line);
       current[field] = rest;
       continue;

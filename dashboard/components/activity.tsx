@@ -27,12 +27,33 @@ const percentiles = (points: Point[], select: (point: Point) => Point['wait']) =
   { name: 'p99', colour: '--line-3', values: points.map((p) => select(p).p99), dash: [2, 3] },
 ];
 
-function Charts({ points, step }: { points: Point[]; step: number }) {
-  const times = points.map((point) => point.at);
+type Props = { points: Point[]; step: number };
+
+function Throughput({ points, step }: Props) {
   const perSecond = (select: (point: Point) => number) =>
     points.map((point) => select(point) / step);
   return (
+    <Chart
+      title="Tasks per second"
+      at={points.map((point) => point.at)}
+      show={rate}
+      least={0.1}
+      lines={[
+        { name: 'enqueued', colour: '--line-1', values: perSecond((p) => p.enqueued) },
+        { name: 'done', colour: '--line-4', values: perSecond((p) => p.done) },
+        { name: 'failed', colour: '--line-2', values: perSecond((p) => p.failed), dash: [6, 3] },
+        { name: 'lost', colour: '--line-3', values: perSecond((p) => p.lost), dash: [2, 3] },
+        { name: 'dead', colour: '--line-5', values: perSecond((p) => p.dead), dash: [4, 2] },
+      ]}
+    />
+  );
+}
+
+function Charts({ points, step }: Props) {
+  const times = points.map((point) => point.at);
+  return (
     <div class="charts">
+      <Throughput points={points} step={step} />
       <Chart
         title="Depth"
         at={times}
@@ -63,18 +84,6 @@ function Charts({ points, step }: { points: Point[]; step: number }) {
         ]}
       />
       <Chart
-        title="Per second"
-        at={times}
-        show={rate}
-        least={0.1}
-        lines={[
-          { name: 'enqueued', colour: '--line-1', values: perSecond((p) => p.enqueued) },
-          { name: 'done', colour: '--line-4', values: perSecond((p) => p.done) },
-          { name: 'failed', colour: '--line-5', values: perSecond((p) => p.failed), dash: [6, 3] },
-          { name: 'lost', colour: '--line-3', values: perSecond((p) => p.lost), dash: [2, 3] },
-        ]}
-      />
-      <Chart
         title="Wait before start"
         at={times}
         show={duration}
@@ -85,13 +94,48 @@ function Charts({ points, step }: { points: Point[]; step: number }) {
   );
 }
 
-/** Recent activity of a queue. */
-export function QueueCharts({ queue, address }: { queue: string; address: Address }) {
+/** The same for all queues: what came and went, and how long tasks waited. */
+function Summary({ points, step }: Props) {
+  const latency = (name: string, select: (point: Point) => Point['wait'], colours: string[]) => [
+    { name: `${name} p50`, colour: colours[0] ?? '', values: points.map((p) => select(p).p50) },
+    {
+      name: `${name} p95`,
+      colour: colours[1] ?? '',
+      values: points.map((p) => select(p).p95),
+      dash: [6, 3],
+    },
+  ];
+  return (
+    <div class="charts">
+      <Throughput points={points} step={step} />
+      <Chart
+        title="Wait before start, and run"
+        at={points.map((point) => point.at)}
+        show={duration}
+        lines={[
+          ...latency('wait', (p) => p.wait, ['--line-1', '--line-3']),
+          ...latency('run', (p) => p.run, ['--line-4', '--line-2']),
+        ]}
+      />
+    </div>
+  );
+}
+
+/** Recent activity of a queue, or of all queues. */
+export function Activity({ queue, address }: { queue?: string; address: Address }) {
   const wantedRange = address.query.get('range');
   const [range, seconds, step] = ranges.find(([name]) => name === wantedRange) ??
     ranges[0] ?? ['1h', 3600, 60];
   const query = { from: startTime(seconds), step_seconds: step };
-  const polled = usePolling('GET /v1/queues/{queue}/series', { path: { queue }, query }, 10_000);
+  const ofQueue = usePolling(
+    'GET /v1/queues/{queue}/series',
+    queue === undefined ? null : { path: { queue }, query },
+    10_000,
+  );
+  const ofAll = usePolling('GET /v1/series', queue === undefined ? { query } : null, 10_000);
+  const polled = queue === undefined ? ofAll : ofQueue;
+  const Shown = queue === undefined ? Summary : Charts;
+  const path = queue === undefined ? [] : ['queues', queue];
   return (
     <section class="panel">
       <header>
@@ -100,7 +144,7 @@ export function QueueCharts({ queue, address }: { queue: string; address: Addres
           {ranges.map(([name]) => (
             <a
               key={name}
-              href={href(['queues', queue], { range: name })}
+              href={href(path, { range: name })}
               aria-current={name === range ? 'true' : undefined}
             >
               {name}
@@ -112,7 +156,7 @@ export function QueueCharts({ queue, address }: { queue: string; address: Addres
       <PolledContent polled={polled}>
         {({ points, step_seconds }) =>
           points.length > 1 ? (
-            <Charts points={points} step={step_seconds} />
+            <Shown points={points} step={step_seconds} />
           ) : (
             <p class="none">There are no metrics yet: they are collected once a minute.</p>
           )

@@ -4,26 +4,22 @@ returns text language sql immutable as $$
     e'\n', '\n') || '"'
 $$;
 
-comment on function tock.label is 'The value of a label in OpenMetrics text.';
+comment on function tock.label is 'The value of a label in the text format of Prometheus.';
 
 create or replace function tock.metric(p_name text, p_type text, p_help text, p_samples text)
 returns text language sql immutable as $$
   select pg_catalog.format(e'# HELP %1$s %2$s\n# TYPE %1$s %3$s\n', p_name, p_help, p_type)
-    || case when p_name like '%\_seconds' then pg_catalog.format(e'# UNIT %s seconds\n', p_name) else '' end
     || coalesce(p_samples, '')
 $$;
 
-comment on function tock.metric is 'A family of metrics: its description, type and unit, then its samples.';
+comment on function tock.metric is 'A family of metrics: its description and type, then its samples.';
 
--- In OpenMetrics a bucket counts everything up to its bound, and bounds have a decimal point. One format()
--- makes a whole histogram: with one call for each of its 48 buckets, the metrics of 2,000 queues took 360 ms
--- instead of 240.
+-- A bucket counts everything up to its bound. One format() makes a whole histogram: with one call for each of
+-- its 48 buckets, the metrics of 2,000 queues took 360 ms instead of 240.
 create or replace function tock.histogram_form(p_name text)
 returns text language sql immutable as $$
   select pg_catalog.string_agg(pg_catalog.format(e'%s_bucket{queue=%%1$s,le="%s"} %%%s$s\n', p_name,
-      case when h.bound is null then '+Inf' when h.bound = pg_catalog.trunc(h.bound) then h.bound || '.0'
-        else h.bound::text end,
-      h.place + 1), '' order by h.place)
+      coalesce(h.bound::text, '+Inf'), h.place + 1), '' order by h.place)
     || pg_catalog.format(e'%1$s_count{queue=%%1$s} %%%2$s$s\n%1$s_sum{queue=%%1$s} %%%3$s$s\n', p_name,
       max(h.place) + 1, max(h.place) + 2)
   from unnest(tock.bounds() || null::float8) with ordinality h(bound, place)
@@ -122,28 +118,29 @@ set work_mem = '64MB' as $$
         order by t.queue))
     from totals t
     union all
-    select 8, tock.metric('tock_tasks_enqueued', 'counter', 'Tasks that became ready for the first time.',
+    select 8, tock.metric('tock_tasks_enqueued_total', 'counter',
+      'Tasks that became ready for the first time.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_enqueued_total{queue=%s} %s\n', t.queue,
         t.enqueued), '' order by t.queue))
     from totals t
     union all
-    select 9, tock.metric('tock_tasks_dead', 'counter', 'Tasks that died.',
+    select 9, tock.metric('tock_tasks_dead_total', 'counter', 'Tasks that died.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_dead_total{queue=%s} %s\n', t.queue, t.dead), ''
         order by t.queue))
     from totals t
     union all
-    select 10, tock.metric('tock_runs_started', 'counter', 'Runs that were claimed.',
+    select 10, tock.metric('tock_runs_started_total', 'counter', 'Runs that were claimed.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_started_total{queue=%s} %s\n', t.queue, t.started),
         '' order by t.queue))
     from totals t
     union all
-    select 11, tock.metric('tock_runs_passed', 'counter',
+    select 11, tock.metric('tock_runs_passed_total', 'counter',
       'Runs that no worker got: cancelled, replaced, expired or purged.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_passed_total{queue=%s} %s\n', t.queue, t.passed), ''
         order by t.queue))
     from totals t
     union all
-    select 12, tock.metric('tock_runs_finished', 'counter', 'Ended runs, by outcome.',
+    select 12, tock.metric('tock_runs_finished_total', 'counter', 'Ended runs, by outcome.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_finished_total{queue=%s,outcome=%s} %s\n',
         t.queue, tock.label(o.name), o.n), '' order by t.queue, o.name))
     from totals t
@@ -151,7 +148,7 @@ set work_mem = '64MB' as $$
       ('cancelled', t.cancelled),
       ('returned', t.returned)) o(name, n)
     union all
-    select 13, tock.metric('tock_runs_lost', 'counter', 'Runs whose lease expired.',
+    select 13, tock.metric('tock_runs_lost_total', 'counter', 'Runs whose lease expired.',
       pg_catalog.string_agg(pg_catalog.format(e'tock_runs_lost_total{queue=%s} %s\n', t.queue, t.lost), ''
         order by t.queue))
     from totals t
@@ -179,9 +176,9 @@ set work_mem = '64MB' as $$
         greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
       from tock.metrics_progress g where g.finished_at is not null))
   )
-  select pg_catalog.string_agg(f.text, '' order by f.n) || e'# EOF\n' from families f
+  select pg_catalog.string_agg(f.text, '' order by f.n) from families f
 $$;
 
 comment on function tock.metrics is
-  'The metrics for Prometheus, in OpenMetrics text: every queue as of the last round of the maintenance job '
+  'The metrics for Prometheus, in its text format: every queue as of the last round of the maintenance job '
   'collect_metrics, and maintenance jobs as they are.';

@@ -1,0 +1,114 @@
+import type { Answer } from '../../client/wire.ts';
+import { count, plural } from '../format.ts';
+import { useAction } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
+import { href } from '../route.ts';
+import { useMay } from '../session.tsx';
+import { ConfirmButton } from './confirm.tsx';
+import { Panel, PolledContent } from './panel.tsx';
+import { TaskLink } from './state.tsx';
+import { Table } from './table.tsx';
+import { Ago, Updated } from './times.tsx';
+
+type Group = Answer<'GET /v1/queues/{queue}/dead'>['groups'][number];
+
+/**
+ * Explains why the tile and the groups differ: the tile counts all stored dead tasks, the groups those that can be
+ * rerun.
+ */
+function UncountedDead({ dead, groups }: { dead: number | null | undefined; groups: Group[] }) {
+  const uncounted = (dead ?? 0) - groups.reduce((all, { tasks }) => all + tasks, 0);
+  if (uncounted <= 0) return null;
+  return (
+    <p class="hint">
+      {plural(dead, 'dead task is', 'dead tasks are')} stored.{' '}
+      {plural(uncounted, 'of them is', 'of them are')} not counted here: rerun since, or older than
+      this queue's retention.
+    </p>
+  );
+}
+
+const MOST_GROUPS = 20;
+
+export function DeadGroups({ queue, dead }: { queue: string; dead: number | null | undefined }) {
+  const path = { queue };
+  const query = { limit: MOST_GROUPS };
+  const polled = usePolling('GET /v1/queues/{queue}/dead', { path, query }, 10_000);
+  const may = useMay();
+  const action = useAction();
+  // The call must name the error, or it would rerun all dead tasks of the queue.
+  const redrive = async (error: string) => {
+    type ChangedPart = Answer<'POST /v1/queues/{queue}/redrive'>;
+    let cursor: string | null = null;
+    let redriven = 0;
+    do {
+      const request_id = crypto.randomUUID();
+      const result: ChangedPart | null = await action(
+        'POST /v1/queues/{queue}/redrive',
+        { path, body: { error, cursor, request_id, reason: 'from the dashboard' } },
+        (answer) =>
+          `${plural(redriven + answer.redriven, `dead task of ${queue} is`, `dead tasks of ${queue} are`)} rerun.`,
+      );
+      redriven += result?.redriven ?? 0;
+      cursor = result?.cursor ?? null;
+    } while (cursor);
+    polled.refresh();
+  };
+  return (
+    <Panel title="Dead tasks by error" side={<Updated at={polled.at} />}>
+      <PolledContent polled={polled}>
+        {({ groups, counted_all }) => (
+          <>
+            <Table
+              label="Dead tasks by error"
+              rows={groups}
+              id={({ newest_id }) => newest_id}
+              emptyText={dead ? 'No dead task is left to rerun.' : 'No task is dead.'}
+              columns={[
+                {
+                  name: 'Error',
+                  show: ({ error }) => <span class="error">{error ?? '(none)'}</span>,
+                },
+                {
+                  name: 'Tasks',
+                  number: true,
+                  sortKey: (g) => g.tasks,
+                  show: (g) => count(g.tasks),
+                },
+                { name: 'Newest', show: ({ newest_at }) => <Ago at={newest_at} /> },
+                { name: 'Example', show: ({ newest_id }) => <TaskLink id={newest_id} /> },
+                {
+                  name: 'Actions',
+                  show: ({ error, tasks }) => (
+                    <span class="buttons">
+                      <a
+                        href={href(['tasks'], { queue, state: 'dead', error: error ?? undefined })}
+                      >
+                        {error === null ? 'List all dead tasks' : 'List them'}
+                        <span class="hidden">: {error}</span>
+                      </a>
+                      {error !== null && may('enqueue', queue) && (
+                        <ConfirmButton
+                          label="Redrive"
+                          title={`Rerun ${plural(tasks, 'dead task')}?`}
+                          buttonLabel="Redrive"
+                          onConfirm={() => redrive(error)}
+                        >
+                          <p class="error">{error}</p>
+                        </ConfirmButton>
+                      )}
+                    </span>
+                  ),
+                },
+              ]}
+            />
+            {counted_all && groups.length < MOST_GROUPS && (
+              <UncountedDead dead={dead} groups={groups} />
+            )}
+            {!counted_all && <p class="hint">Only the newest 100,000 dead tasks were counted.</p>}
+          </>
+        )}
+      </PolledContent>
+    </Panel>
+  );
+}

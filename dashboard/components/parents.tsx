@@ -1,0 +1,86 @@
+import { count } from '../format.ts';
+import { usePolling } from '../polling.ts';
+import { Panel } from './panel.tsx';
+import { State, TaskLink } from './state.tsx';
+import { Table } from './table.tsx';
+import { Updated } from './times.tsx';
+
+type Counts = Record<string, number>;
+
+const ends = ['dead', 'cancelled', 'expired'] as const;
+const order = ['done', ...ends, 'running', 'ready', 'waiting', 'gone'];
+
+const sorted = (counts: Counts) =>
+  Object.entries(counts).sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
+
+function Progress({ counts }: { counts: Counts }) {
+  const all = Object.values(counts).reduce((sum, n) => sum + n, 0);
+  const done = counts.done ?? 0;
+  const rest = sorted(counts).filter(([state]) => state !== 'done');
+  const text = [
+    `${count(done)} of ${count(all)} done`,
+    ...rest.map(([state, n]) => `${count(n)} ${state}`),
+  ].join(', ');
+  return (
+    <>
+      <p class="progress-text">{text}</p>
+      <div class="progress" aria-hidden="true">
+        {sorted(counts).map(([state, n]) => (
+          <span key={state} class={state} style={{ width: `${(n / all) * 100}%` }} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+const SHOWN = 20;
+
+/** Parents in one state; of many, the first ones. */
+function List({ id, state, counts }: { id: string; state: string; counts: Counts }) {
+  const query = { limit: SHOWN, after: 0, results: false, state };
+  const polled = usePolling('GET /v1/tasks/{id}/parents', { path: { id }, query }, 10_000);
+  const rows = polled.data?.parents ?? [];
+  if (rows.length === 0) return null;
+  const more = (counts[state] ?? 0) - rows.length;
+  return (
+    <>
+      <Table
+        label={`Parents: ${state}`}
+        rows={rows}
+        id={({ n }) => String(n)}
+        emptyText=""
+        columns={[
+          { name: 'Task', show: (parent) => <TaskLink id={parent.id} /> },
+          { name: 'Name', show: ({ name }) => name ?? '–' },
+          { name: 'State', show: (parent) => <State state={parent.state} /> },
+        ]}
+      />
+      {more > 0 && (
+        <p class="hint">
+          {count(more)} more are {state}.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The tasks that a task depends on: how many are done, and those that need attention. */
+export function Parents({ id }: { id: string }) {
+  const query = { limit: 1, results: false };
+  const polled = usePolling('GET /v1/tasks/{id}/parents', { path: { id }, query }, 5000);
+  const counts = polled.data?.counts;
+  if (!counts || Object.keys(counts).length === 0) return null;
+  const failed = ends.filter((state) => counts[state]);
+  const few = Object.values(counts).reduce((sum, n) => sum + n, 0) <= SHOWN;
+  const shown = few ? sorted(counts).map(([state]) => state) : [...failed, 'running', 'gone'];
+  return (
+    <Panel title="Depends on" side={<Updated at={polled.at} />}>
+      <Progress counts={counts} />
+      {shown
+        .filter((state) => counts[state])
+        .map((state) => (
+          <List key={state} id={id} state={state} counts={counts} />
+        ))}
+    </Panel>
+  );
+}

@@ -1,0 +1,45 @@
+import type { Answer } from '../../client/wire.ts';
+import { count } from '../format.ts';
+import { usePolling } from '../polling.ts';
+import { Bar } from './bar.tsx';
+import { Panel, PolledContent } from './panel.tsx';
+import { Updated } from './times.tsx';
+
+type Limits = Answer<'GET /v1/queues/{queue}/limits'>;
+
+function Bars({ limits }: { limits: Limits }) {
+  const { max_running, running, rate_limit, rate_seconds, rate_burst, level } = limits;
+  const burst = rate_burst ?? rate_limit;
+  return (
+    <>
+      {max_running !== null && (
+        <Bar
+          part={running ?? 0}
+          whole={max_running}
+          text={
+            running === null
+              ? `at most ${count(max_running)} running`
+              : `${count(running)} of ${count(max_running)} running`
+          }
+        />
+      )}
+      {rate_limit !== null && burst !== null && level !== null && (
+        <Bar
+          part={burst - level}
+          whole={burst}
+          text={`${count(rate_limit)} starts in ${count(rate_seconds)} s; ${count(Math.floor(level))} may start now`}
+        />
+      )}
+    </>
+  );
+}
+
+/** How much of a queue's limits is used. */
+export function QueueLimits({ queue }: { queue: string }) {
+  const limits = usePolling('GET /v1/queues/{queue}/limits', { path: { queue } }, 5000);
+  return (
+    <Panel title="Limits" side={<Updated at={limits.at} />}>
+      <PolledContent polled={limits}>{(data) => <Bars limits={data} />}</PolledContent>
+    </Panel>
+  );
+}

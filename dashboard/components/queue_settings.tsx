@@ -1,0 +1,142 @@
+import { useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
+import { call, Refused } from '../api.ts';
+import { pretty } from '../format.ts';
+import { sentences } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
+import { useMay, useSession } from '../session.tsx';
+import { Panel } from './panel.tsx';
+
+type Policy = Answer<'GET /v1/queues/{queue}'>;
+
+/** Fields of a queue that are no settings, or have a button of their own. */
+const others = new Set(
+  'name queue ready running waiting dead paused created_at oldest_ready_at'.split(' '),
+);
+
+const shown = (value: unknown) =>
+  value === null ? 'not set' : typeof value === 'object' ? pretty(value) : String(value);
+
+/** A value as it is typed: words without quotes, everything else as JSON; nothing for null. */
+const toText = (value: unknown) =>
+  value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+
+function parse(text: string): unknown {
+  if (text.trim() === '') return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+type SettingProps = {
+  queue: string;
+  name: string;
+  value: unknown;
+  standard: unknown;
+  onDone(): void;
+};
+
+function Editor({ queue, name, value, onDone, close }: SettingProps & { close(): void }) {
+  const { key } = useSession();
+  const [text, setText] = useState(toText(value));
+  const [refused, setRefused] = useState<Refused | null>(null);
+  const save = async (event: Event) => {
+    event.preventDefault();
+    try {
+      const body = JSON.stringify({ [name]: parse(text) });
+      await call(key, 'PUT /v1/queues/{queue}', { path: { queue }, body });
+      close();
+      onDone();
+    } catch (error) {
+      setRefused(error instanceof Refused ? error : new Refused(0, { detail: String(error) }));
+    }
+  };
+  return (
+    <form class="setting" onSubmit={save}>
+      <input
+        aria-label={name}
+        value={text}
+        placeholder="not set"
+        spellcheck={false}
+        autofocus
+        aria-invalid={refused ? 'true' : undefined}
+        onInput={({ currentTarget }) => setText(currentTarget.value)}
+        onKeyDown={(event) => event.key === 'Escape' && close()}
+      />
+      <button type="submit" class="main">
+        Save
+      </button>
+      <button type="button" onClick={close}>
+        Cancel
+      </button>
+      {refused && (
+        <p class="problem" role="alert">
+          {sentences(refused)}
+        </p>
+      )}
+    </form>
+  );
+}
+
+function Setting(props: SettingProps) {
+  const { queue, name, value, standard } = props;
+  const may = useMay();
+  const [editing, setEditing] = useState(false);
+  const differs = standard !== undefined && JSON.stringify(standard) !== JSON.stringify(value);
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>
+        {editing ? (
+          <Editor {...props} close={() => setEditing(false)} />
+        ) : (
+          <>
+            <span class={differs ? 'changed' : ''}>{shown(value)}</span>{' '}
+            {may('admin', queue) && (
+              <button type="button" class="edit" onClick={() => setEditing(true)}>
+                Edit<span class="hidden"> {name}</span>
+              </button>
+            )}
+            {differs && <small class="hint">default: {shown(standard)}</small>}
+          </>
+        )}
+      </dd>
+    </div>
+  );
+}
+
+/** The settings of a queue. Those that differ from the default are marked; an administrator edits them in place. */
+export function QueueSettings({
+  queue,
+  policy,
+  onDone,
+}: {
+  queue: string;
+  policy: Policy;
+  onDone(): void;
+}) {
+  // A key for some queues may not read the default.
+  const standard = usePolling('GET /v1/queues/{queue}', { path: { queue: '*' } }, 60_000).data as
+    | Record<string, unknown>
+    | undefined;
+  return (
+    <Panel title="Settings">
+      <dl class="facts">
+        {Object.entries(policy)
+          .filter(([name]) => !others.has(name))
+          .map(([name, value]) => (
+            <Setting
+              key={name}
+              queue={queue}
+              name={name}
+              value={value}
+              standard={standard?.[name]}
+              onDone={onDone}
+            />
+          ))}
+      </dl>
+    </Panel>
+  );
+}
