@@ -18,20 +18,36 @@ const pagesOf = (folder: string) =>
     .map((file) => linkTo(`${folder}/${file}`))
     .toSorted((a, b) => a.text.localeCompare(b.text));
 
+/** The folders with a README, which is their first page. */
+const folders = ['decisions', 'moving-in', 'quickstarts'];
+const readme = new RegExp(`^((?:\\.\\./)?(?:${folders.join('|')})/)?README\\.md(?=#|$)`);
+/** Links that leave docs/ lead to files of the repository, which the site does not have. */
+const outside =
+  /^(\.\/)?(\.\.\/)+(README|CHANGELOG|CONTRIBUTING|ARCHITECTURE|sql|bench|examples|monitoring|test|scripts)/;
+
+/** Fits the links of the repository to the site: a README is an index, and a link that leaves docs/ becomes text. */
+function fitLinks(tokens: { type: string; content: string; attrs: [string, string][] | null }[]) {
+  let leaves = false;
+  for (const token of tokens) {
+    const href = token.type === 'link_open' && token.attrs?.find(([name]) => name === 'href');
+    if (href) {
+      leaves = outside.test(href[1]);
+      href[1] = href[1].replace(readme, '$1index.md');
+    }
+    if (leaves && /^link_/.test(token.type)) Object.assign(token, { type: 'text', content: '' });
+  }
+}
+
 export default defineConfig({
   title: 'Tock',
   description: 'A task queue and scheduler that lives in PostgreSQL',
   cleanUrls: true,
   rewrites: Object.fromEntries(
-    ['', 'decisions/', 'moving-in/', 'quickstarts/'].map((folder) => [
-      `${folder}README.md`,
-      `${folder}index.md`,
+    ['', ...folders.map((folder) => `${folder}/`)].map((path) => [
+      `${path}README.md`,
+      `${path}index.md`,
     ]),
   ),
-  // Links that leave this folder lead to files of the repository, which the site does not have.
-  ignoreDeadLinks: [
-    /^(\.\/)?(\.\.\/)+(README|CHANGELOG|CONTRIBUTING|ARCHITECTURE|sql|bench|examples|monitoring|test|scripts)/,
-  ],
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
@@ -62,8 +78,13 @@ export default defineConfig({
       { text: 'Decisions', items: pagesOf('decisions'), collapsed: true },
     ],
   },
-  // The anchors of GitHub, which the links of the pages name.
   markdown: {
+    config(md) {
+      md.core.ruler.push('links', ({ tokens }) =>
+        fitLinks(tokens.flatMap(({ children }) => children ?? [])),
+      );
+    },
+    // The anchors of GitHub, which the links of the pages name.
     anchor: {
       slugify: (title: string) =>
         title

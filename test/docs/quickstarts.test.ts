@@ -128,3 +128,14 @@ test('wrangler.toml has the lines of the page about Hyperdrive as comments', () 
   for (const line of blocks.flatMap(({ text }) => text.trim().split('\n')))
     expect(lines.map((commented) => commented.replace(/^# /, ''))).toContain(line);
 });
+
+test('the project of `tock init` has the scripts that the pages about Workers run', () => {
+  const template = readFileSync(join(checkout, 'cli/init/template/package.json'), 'utf8');
+  const { scripts } = JSON.parse(template);
+  for (const name of ['workers-neon.md', 'workers-hyperdrive.md']) {
+    const run = [...page(name).matchAll(/^npm (?:run )?([a-z]+)/gm)].map(([, word]) => word);
+    const used = run.filter((word) => word !== 'install');
+    expect(used.length).toBeGreaterThan(4);
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(used));
+  }
+});
