@@ -3621,10 +3621,6 @@ function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb DEFAULT
   returns void
   -- Adds an administrative action to the audit log: a verb, its object and its arguments; never a secret, a payload or the query of a URL.
 
-function tock.write_cursor(p_at jsonb)
-  returns text
-  -- A place in a listing as the cursor that callers get.
-
 function tock.write_results_1(p_segment integer, p_ended ending[], p_again next_attempt[], p_streams integer[])
   returns integer
   -- Writes the results of runs of one segment and the next runs and waiting tasks of p_again; null for another segment.

@@ -1,10 +1,3 @@
-create or replace function tock.write_cursor(p_at jsonb)
-returns text language sql immutable as $$
-  select pg_catalog.encode(pg_catalog.convert_to(p_at::text, 'UTF8'), 'hex')
-$$;
-
-comment on function tock.write_cursor is 'A place in a listing as the cursor that callers get.';
-
 create or replace function tock.list_below(p_cursor text)
 returns bigint language plpgsql stable as $$
 declare

@@ -64,8 +64,9 @@ begin
         <= ((v_horizon ->> 0)::timestamptz, (v_horizon ->> 1)::integer, (v_horizon ->> 2)::bigint)
     )
     select coalesce(pg_catalog.jsonb_agg(o.lease - 'at' order by o.n) filter (where o.n <= p_limit), '[]'),
-      tock.write_cursor(case when count(*) > p_limit
-        then (select z.lease -> 'at' from ordered z where z.n = p_limit) else v_horizon end),
+      pg_catalog.encode(pg_catalog.convert_to((
+        case when count(*) > p_limit then (select z.lease -> 'at' from ordered z where z.n = p_limit)
+          else v_horizon end)::text, 'UTF8'), 'hex'),
       v_scanned
     from ordered o;
 end $$;

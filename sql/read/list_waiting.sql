@@ -41,7 +41,8 @@ begin
           'priority', f.priority, 'tenant', f.tenant, 'attempt', f.attempt, 'created_at', f.created_at,
           'run_at', case when pg_catalog.isfinite(coalesce(f.due_after_parents, f.due_at))
             then coalesce(f.due_after_parents, f.due_at) end,
-          'started_at', null, 'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
+          'started_at', null,
+          'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
           'worker', null, 'error', null, 'preview', tock.preview(f.payload, f.bytes), 'rerun', false,
           'at', f.position) order by f.position desc) from found f), '[]'),
       (select count(*)::integer from seen),

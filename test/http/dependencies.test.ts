@@ -33,10 +33,31 @@ test('tasks of one call run after their parents, and the last one gets all resul
   const parents = `GET /v1/tasks/${ids[2]}/parents`;
   expect((await tock.send(parents)).body).toEqual({
     parents: all.map((parent, n) => ({ n: n + 1, ...parent })),
+    counts: { done: 2 },
   });
-  expect((await tock.send(`${parents}?after=1&limit=5`)).body.parents).toMatchObject([{ n: 2 }]);
-  expect((await tock.send(`GET /v1/tasks/${ids[0]}/parents`)).body).toEqual({ parents: [] });
+  const second = (await tock.send(`${parents}?after=1&limit=5`)).body;
+  expect(second).toMatchObject({ parents: [{ n: 2 }], counts: null });
+  expect((await tock.send(`GET /v1/tasks/${ids[0]}/parents`)).body).toMatchObject({ parents: [] });
   expect((await tock.send('GET /v1/tasks/999999999/parents')).status).toBe(404);
+});
+
+test('of many parents those in one state are listed, without their results', async () => {
+  const tasks = Array.from({ length: 6 }, (_, n) => ({ payload: n, max_attempts: 1 }));
+  const { ids } = (await post('queues/many/tasks', { tasks })).body;
+  const child = { depends_on: ids, on_parent_failure: 'wait' };
+  const [id] = (await post('queues/many/tasks', child)).body.ids;
+  const claimed = (await post('queues/many/claim', { limit: 4 })).body;
+  const [first, second] = claimed.tasks;
+  await post(`leases/${claimed.lease}/complete`, { results: [{ id: first.id, result: 'big' }] });
+  await post(`leases/${claimed.lease}/fail`, { failures: [{ id: second.id, error: 'no' }] });
+  const list = (query: string) => tock.send(`GET /v1/tasks/${id}/parents?${query}`);
+  expect((await list('state=dead&limit=1')).body).toEqual({
+    parents: [{ n: 2, id: ids[1], name: null, state: 'dead', result: null }],
+    counts: { done: 1, dead: 1, running: 2, ready: 2 },
+  });
+  expect((await list('state=ready&after=5')).body.parents).toMatchObject([{ n: 6, id: ids[5] }]);
+  expect((await list('results=false&limit=1')).body.parents).toMatchObject([{ result: null }]);
+  expect(await list('state=soon')).toMatchObject({ status: 422, body: { field: 'state' } });
 });
 
 for (const [task, field, detail] of [
