@@ -2636,7 +2636,7 @@ function tock.pairing_key(p_pool text, p_side text, p_name text)
 
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0, p_state text DEFAULT NULL::text, p_results boolean DEFAULT true)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
-  -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again); the state is gone if its history was dropped. p_state: only those in this state. p_results false leaves out the results.
+  -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again). The state is gone if its history was dropped. p_state: only those in this state. p_results false leaves out the results.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.parse_cron(p_cron text)

@@ -45,5 +45,5 @@ end $$;
 
 comment on function tock.parents is
   'The parents of a task in order, after the p_after-th, each with its state and result (those of its last '
-  'rerun if it was run again); the state is gone if its history was dropped. p_state: only those in this '
+  'rerun if it was run again). The state is gone if its history was dropped. p_state: only those in this '
   'state. p_results false leaves out the results.';
