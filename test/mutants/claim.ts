@@ -37,7 +37,7 @@ export const claim: Mutant[] = [
   {
     name: "a claim's answer is not bounded in bytes",
     in: 'tock.lease_range',
-    find: 'where n.upto <= p_range.bytes or (p_range.one and n.upto = n.cost) … leased_until) select',
+    find: 'where n.upto <= v_bytes or (v_one and n.upto = n.cost) … leased_until) select',
     replace: '… leased_until) select',
     caught: [
       'sql/kernel/claim/claim.test.ts',
