@@ -1,6 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
-import { Further, PolledContent } from '../components/panel.tsx';
+import { FireHistory } from '../components/fire_history.tsx';
+import { Further, Panel, PolledContent } from '../components/panel.tsx';
+import { ScheduleForm } from '../components/schedule_form.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
 import { Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
@@ -27,6 +29,8 @@ const MOST = 100;
 export function Schedules() {
   const [after, setAfter] = useState<string | undefined>();
   const polled = usePolling('GET /v1/schedules', { query: { after, limit: MOST } }, 5000);
+  const [form, setForm] = useState<{ name: string | null } | null>(null);
+  const [history, setHistory] = useState<string | null>(null);
   const may = useMay();
   const action = useAction();
   const run = async (schedule: string) => {
@@ -50,7 +54,15 @@ export function Schedules() {
       <div class="heading">
         <h1 tabIndex={-1}>Schedules</h1>
         <Updated at={polled.at} />
+        {may('admin') && (
+          <button type="button" class="main" onClick={() => setForm({ name: null })}>
+            New schedule
+          </button>
+        )}
       </div>
+      {form && (
+        <ScheduleForm name={form.name} onClose={() => setForm(null)} onDone={polled.refresh} />
+      )}
       <section class="panel" aria-label="Schedules">
         <PolledContent polled={polled}>
           {({ schedules }) => (
@@ -59,7 +71,7 @@ export function Schedules() {
                 label="Schedules"
                 rows={schedules}
                 id={({ name }) => name}
-                emptyText="There are no schedules: PUT /v1/schedules/:name, or tock schedule put, creates one."
+                emptyText="There are no schedules yet."
                 columns={[
                   {
                     name: 'Name',
@@ -89,9 +101,19 @@ export function Schedules() {
                   },
                   {
                     name: 'Actions',
-                    show: ({ name, queue, state }) =>
-                      may('admin', queue) ? (
+                    show: ({ name, queue, state }) => {
+                      const historyButton = (
+                        <button type="button" onClick={() => setHistory(name)}>
+                          History<span class="hidden"> of {name}</span>
+                        </button>
+                      );
+                      if (!may('admin', queue)) return historyButton;
+                      return (
                         <span class="buttons">
+                          {historyButton}
+                          <button type="button" onClick={() => setForm({ name })}>
+                            Edit<span class="hidden"> {name}</span>
+                          </button>
                           <button type="button" onClick={() => run(name)}>
                             Fire now<span class="hidden">: {name}</span>
                           </button>
@@ -105,9 +127,8 @@ export function Schedules() {
                             </button>
                           )}
                         </span>
-                      ) : (
-                        '–'
-                      ),
+                      );
+                    },
                   },
                 ]}
               />
@@ -120,6 +141,18 @@ export function Schedules() {
           )}
         </PolledContent>
       </section>
+      {history && (
+        <Panel
+          title={`Fires of ${history}`}
+          side={
+            <button type="button" class="quiet" onClick={() => setHistory(null)}>
+              Close
+            </button>
+          }
+        >
+          <FireHistory key={history} schedule={history} />
+        </Panel>
+      )}
     </>
   );
 }

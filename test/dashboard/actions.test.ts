@@ -202,6 +202,39 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   expect(await task(made.client, id)).toMatchObject({ payload: null });
 });
 
+test('a schedule is created with a preview of its fires, edited, and its fires are listed', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'schedules');
+  await button(page, 'New schedule').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('weekly');
+  await dialog.getByLabel('Queue').fill('reports');
+  await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('61 * * * *');
+  await dialog.locator('.problem').first().waitFor();
+  await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('0 8 * * 1');
+  await dialog.getByLabel('Time zone').fill('Europe/Vienna');
+  const fires = dialog.getByRole('listitem').filter({ hasText: '08:00' });
+  await expect.poll(() => fires.count(), { timeout: conditionTimeout }).toBe(10);
+  await dialog.getByLabel('Payload').fill('{"kind": "weekly"}');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await button(page, 'Edit weekly').click();
+  await page.getByRole('dialog').getByLabel('While the last task').selectOption('skip');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const { rows } = await made.client.query(
+    "select cron, time_zone, overlap, payload from tock.schedule('weekly')",
+  );
+  expect(rows).toEqual([
+    { cron: '0 8 * * 1', time_zone: 'Europe/Vienna', overlap: 'skip', payload: { kind: 'weekly' } },
+  ]);
+  await button(page, /Fire now.*weekly/).click();
+  await shows(page, 'weekly has fired');
+  await button(page, 'History of weekly').click();
+  const table = page.getByRole('table', { name: 'Fires of weekly' });
+  await table.getByText('run', { exact: true }).waitFor();
+});
+
 test('a schedule is run now, paused and resumed; a concurrency key too', async () => {
   await made.client.query(
     `select tock.put_schedule('nightly', '{"queue":"nights","cron":"0 3 * * *"}')`,

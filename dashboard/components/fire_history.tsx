@@ -1,0 +1,49 @@
+import type { Answer } from '../../client/wire.ts';
+import { exactTime } from '../format.ts';
+import { usePolling } from '../polling.ts';
+import { PolledContent } from './panel.tsx';
+import { TaskLink } from './state.tsx';
+import { Table } from './table.tsx';
+import { Ago } from './times.tsx';
+
+type Fire = Answer<'GET /v1/schedules/{schedule}/fires'>['fires'][number];
+
+const SHOWN = 30;
+
+/** The last fires as a strip of squares, the newest on the right; the table has the same in words. */
+function Strip({ fires }: { fires: Fire[] }) {
+  return (
+    <div class="fire-strip" aria-hidden="true">
+      {fires.toReversed().map(({ number, outcome, fire_at }) => (
+        <span key={number} class={outcome} title={`${outcome}, ${exactTime(fire_at)}`} />
+      ))}
+    </div>
+  );
+}
+
+/** What the last fires of a schedule did. */
+export function FireHistory({ schedule }: { schedule: string }) {
+  const input = { path: { schedule }, query: { limit: SHOWN } };
+  const polled = usePolling('GET /v1/schedules/{schedule}/fires', input, 10_000);
+  return (
+    <PolledContent polled={polled}>
+      {({ fires }) => (
+        <>
+          <Strip fires={fires} />
+          <Table
+            label={`Fires of ${schedule}`}
+            rows={fires}
+            id={({ number }) => number}
+            emptyText="It has not fired yet."
+            columns={[
+              { name: 'Fire', show: ({ fire_at }) => <Ago at={fire_at} /> },
+              { name: 'Outcome', show: ({ outcome }) => outcome },
+              { name: 'Task', show: ({ task_id }) => (task_id ? <TaskLink id={task_id} /> : '–') },
+              { name: 'Error', show: ({ error }) => <span class="error">{error ?? ''}</span> },
+            ]}
+          />
+        </>
+      )}
+    </PolledContent>
+  );
+}

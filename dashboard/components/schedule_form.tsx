@@ -1,0 +1,198 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
+import { call, Refused } from '../api.ts';
+import { exactTime, pretty } from '../format.ts';
+import { sentences } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
+import { useSession } from '../session.tsx';
+
+type Schedule = Answer<'GET /v1/schedules/{schedule}'>;
+type Fires = Answer<'GET /v1/next-fires'>['fires'];
+
+const PREVIEW = 10;
+/** After the last key the preview waits so long, so that not each key is a request. */
+const TYPING_MS = 400;
+
+/** The next fires of an expression, as the server computes them, or why it refuses the expression. */
+function NextFires({ cron, zone }: { cron: string; zone: string }) {
+  const { key } = useSession();
+  const [fires, setFires] = useState<Fires | null>(null);
+  const [refused, setRefused] = useState<Refused | null>(null);
+  useEffect(() => {
+    const control = new AbortController();
+    const query = { cron, time_zone: zone || undefined, count: PREVIEW };
+    const timer = setTimeout(async () => {
+      try {
+        const answer = await call(key, 'GET /v1/next-fires', { query }, { signal: control.signal });
+        setFires(answer.fires);
+        setRefused(null);
+      } catch (error) {
+        if (!control.signal.aborted && error instanceof Refused) setRefused(error);
+      }
+    }, TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      control.abort();
+    };
+  }, [cron, zone, key]);
+  if (refused) return <p class="problem">{sentences(refused)}</p>;
+  if (!fires) return null;
+  return (
+    <div>
+      <p class="hint">The next fires, in the schedule's time zone:</p>
+      <ol class="fires">
+        {fires.map(({ fire_at, local_time }) => (
+          <li key={fire_at}>
+            <time dateTime={fire_at} title={`${exactTime(fire_at)} here`}>
+              {local_time}
+            </time>
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+const whenOf = (schedule: Schedule | null) =>
+  schedule?.every_seconds ? 'every' : schedule?.run_at ? 'once' : 'cron';
+
+type FormProps = { onClose(): void; onDone(): void };
+
+/** Creates a schedule, or edits the named one. */
+export function ScheduleForm({ name, ...props }: { name: string | null } & FormProps) {
+  const input = name === null ? null : { path: { schedule: name } };
+  const { data } = usePolling('GET /v1/schedules/{schedule}', input, 3_600_000);
+  if (name === null) return <Form schedule={null} {...props} />;
+  return data ? <Form schedule={data} {...props} /> : null;
+}
+
+/** The form. Settings that it does not show keep their values. */
+function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & FormProps) {
+  const { key } = useSession();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const [when, setWhen] = useState(whenOf(schedule));
+  const [cron, setCron] = useState(schedule?.cron ?? '0 9 * * *');
+  const [zone, setZone] = useState(schedule?.time_zone ?? 'UTC');
+  const [refused, setRefused] = useState<string | null>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const field = (name: string) => String(data.get(name) ?? '').trim();
+    try {
+      const name = schedule?.name ?? field('name');
+      const payload: unknown = JSON.parse(field('payload') || 'null');
+      const body = {
+        ...(schedule && {
+          options: schedule.options,
+          jitter_seconds: schedule.jitter_seconds,
+          starts_at: schedule.starts_at,
+          ends_at: schedule.ends_at,
+          missed: schedule.missed,
+          missed_limit: schedule.missed_limit,
+          missed_after_seconds: schedule.missed_after_seconds,
+          fire_as: schedule.fire_as,
+        }),
+        queue: field('queue'),
+        payload,
+        overlap: field('overlap'),
+        ...(when === 'cron' && { cron, time_zone: zone }),
+        ...(when === 'every' && { every_seconds: Number(field('every_seconds')) }),
+        ...(when === 'once' && { run_at: new Date(field('run_at')).toISOString() }),
+      };
+      await call(key, 'PUT /v1/schedules/{schedule}', { path: { schedule: name }, body });
+      onClose();
+      onDone();
+    } catch (error) {
+      setRefused(error instanceof Refused ? sentences(error) : String(error));
+    }
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <form onSubmit={submit}>
+        <h2 id={id}>{schedule ? `Edit ${schedule.name}` : 'New schedule'}</h2>
+        {!schedule && (
+          <label>
+            Name
+            <input name="name" required />
+          </label>
+        )}
+        <label>
+          Queue
+          <input name="queue" required defaultValue={schedule?.queue ?? ''} />
+        </label>
+        <label>
+          Fires
+          <select
+            value={when}
+            onChange={({ currentTarget }) => setWhen(currentTarget.value as 'cron')}
+          >
+            <option value="cron">by a cron expression</option>
+            <option value="every">every so many seconds</option>
+            <option value="once">once</option>
+          </select>
+        </label>
+        {when === 'cron' && (
+          <>
+            <label>
+              Cron expression
+              <input value={cron} onInput={({ currentTarget }) => setCron(currentTarget.value)} />
+            </label>
+            <label>
+              Time zone
+              <input value={zone} onInput={({ currentTarget }) => setZone(currentTarget.value)} />
+            </label>
+            <NextFires cron={cron} zone={zone} />
+          </>
+        )}
+        {when === 'every' && (
+          <label>
+            Seconds
+            <input
+              name="every_seconds"
+              type="number"
+              required
+              defaultValue={String(schedule?.every_seconds ?? 3600)}
+            />
+          </label>
+        )}
+        {when === 'once' && (
+          <label>
+            At, in this browser's time zone
+            <input name="run_at" type="datetime-local" required />
+          </label>
+        )}
+        <label>
+          While the last task has not ended
+          <select name="overlap" defaultValue={schedule?.overlap ?? 'queue'}>
+            <option value="queue">add one more</option>
+            <option value="skip">skip the fire</option>
+            <option value="replace">cancel the last task</option>
+          </select>
+        </label>
+        <label>
+          Payload, as JSON
+          <textarea
+            name="payload"
+            rows={4}
+            spellcheck={false}
+            defaultValue={pretty(schedule?.payload ?? null)}
+          />
+        </label>
+        <div role="alert">{refused && <p class="problem">{refused}</p>}</div>
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="main">
+            Save
+          </button>
+        </p>
+      </form>
+    </dialog>
+  );
+}
