@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Answer } from '../../client/wire.ts';
 import { Findings, worstFirst } from '../components/findings.tsx';
+import { Keys } from '../components/keys.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
@@ -122,33 +123,6 @@ function LimitTable() {
           },
         ]}
       />
-    </Panel>
-  );
-}
-
-function Keys() {
-  const polled = usePolling('GET /v1/keys', {}, 30_000);
-  return (
-    <Panel title="Keys" side={<Updated at={polled.at} />}>
-      <PolledContent polled={polled}>
-        {({ keys }) => (
-          <Table
-            label="Keys"
-            rows={keys.filter(({ revoked_at }) => !revoked_at).slice(0, 100)}
-            id={({ prefix }) => prefix}
-            emptyText="There is no key."
-            columns={[
-              { name: 'Key', show: ({ prefix }) => <code>{prefix}</code> },
-              { name: 'Name', show: ({ name }) => name },
-              { name: 'May', show: ({ scopes }) => scopes.join(', ') },
-              { name: 'Queues', show: ({ queues }) => queues?.join(', ') ?? 'all' },
-              { name: 'Tenants', show: ({ tenants }) => tenants?.join(', ') ?? 'all' },
-              { name: 'Last used', show: ({ last_used_at }) => <Ago at={last_used_at} /> },
-              { name: 'Expires', show: ({ expires_at }) => <Ago at={expires_at} /> },
-            ]}
-          />
-        )}
-      </PolledContent>
     </Panel>
   );
 }

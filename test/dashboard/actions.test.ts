@@ -202,6 +202,38 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   expect(await task(made.client, id)).toMatchObject({ payload: null });
 });
 
+test('a key is created, rotated and revoked, and its secret is shown once', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'system');
+  await button(page, 'New key').click();
+  const form = page.getByRole('dialog', { name: 'New key' });
+  await form.getByLabel('Name').fill('the shop');
+  await form.getByRole('checkbox', { name: 'enqueue' }).check();
+  await form.getByLabel('Queues').fill('orders, mail');
+  await form.getByRole('button', { name: 'Create' }).click();
+  const shown = page.getByRole('dialog', { name: 'The new key' });
+  const secret = (await shown.locator('.secret').textContent()) ?? '';
+  const allowed = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ payload: 1 });
+    const url = `${made.url}/v1/queues/orders/tasks`;
+    return (await fetch(url, { method: 'POST', headers, body })).status;
+  };
+  expect(await allowed(secret)).toBe(201);
+  await shown.getByRole('button', { name: 'Close' }).click();
+  const prefix = secret.slice(0, 13);
+  await button(page, `Rotate ${prefix}`).click();
+  await confirm(page, 'Rotate');
+  const next = (await shown.locator('.secret').textContent()) ?? '';
+  expect(await allowed(next)).toBe(201);
+  await shown.getByRole('button', { name: 'Close' }).click();
+  await button(page, `Revoke ${next.slice(0, 13)}`).click();
+  await confirm(page, 'Revoke', next.slice(0, 13));
+  await shows(page, 'is revoked');
+  await expect.poll(() => allowed(next), { timeout: conditionTimeout }).toBe(401);
+  expect(await page.content()).not.toContain(secret);
+});
+
 test('a schedule is created with a preview of its fires, edited, and its fires are listed', async () => {
   const page = await made.open(all);
   await goTo(page, 'schedules');

@@ -1,0 +1,219 @@
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
+import { call, Refused } from '../api.ts';
+import { sentences, useAction } from '../notifications.tsx';
+import { usePolling } from '../polling.ts';
+import { useMay, useSession } from '../session.tsx';
+import { ConfirmButton } from './confirm.tsx';
+import { Panel, PolledContent } from './panel.tsx';
+import { Table } from './table.tsx';
+import { Ago, Updated } from './times.tsx';
+
+type Key = Answer<'GET /v1/keys'>['keys'][number];
+
+const scopes = ['enqueue', 'claim', 'read', 'admin'] as const;
+const DAY = 86_400;
+
+/** Words separated by commas; null if there are none. */
+const listOf = (text: string) => {
+  const words = text.split(',').map((word) => word.trim());
+  const named = words.filter((word) => word !== '');
+  return named.length > 0 ? named : null;
+};
+
+/** A new key with its secret, which is shown only now. */
+function Secret({ secret, onClose }: { secret: string; onClose(): void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>The new key</h2>
+      <p>
+        <code class="secret">{secret}</code>
+      </p>
+      <p class="hint">Copy it now: it is not shown again.</p>
+      <p class="buttons">
+        <button type="button" class="main" onClick={onClose}>
+          Close
+        </button>
+      </p>
+    </dialog>
+  );
+}
+
+function NewKey({ onClose, onMade }: { onClose(): void; onMade(secret: string): void }) {
+  const { key } = useSession();
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  const [refused, setRefused] = useState<string | null>(null);
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const days = Number(data.get('days'));
+    const body = {
+      name: String(data.get('name')),
+      scopes: data.getAll('scope').map(String),
+      queues: listOf(String(data.get('queues'))),
+      tenants: listOf(String(data.get('tenants'))),
+      ...(days > 0 && { expires_in_seconds: days * DAY }),
+    };
+    try {
+      onMade((await call(key, 'POST /v1/keys', { body })).key);
+      onClose();
+    } catch (error) {
+      setRefused(error instanceof Refused ? sentences(error) : String(error));
+    }
+  };
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <form onSubmit={submit}>
+        <h2 id={id}>New key</h2>
+        <label>
+          Name
+          <input name="name" required />
+        </label>
+        <fieldset>
+          <legend>It may</legend>
+          {scopes.map((scope) => (
+            <label key={scope} class="check">
+              <input type="checkbox" name="scope" value={scope} /> {scope}
+            </label>
+          ))}
+        </fieldset>
+        <label>
+          Queues, separated by commas (empty: all)
+          <input name="queues" />
+        </label>
+        <label>
+          Tenants, separated by commas (empty: all)
+          <input name="tenants" />
+        </label>
+        <label>
+          Ends after days (empty: never)
+          <input name="days" type="number" min="1" />
+        </label>
+        <div role="alert">{refused && <p class="problem">{refused}</p>}</div>
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="main">
+            Create
+          </button>
+        </p>
+      </form>
+    </dialog>
+  );
+}
+
+function Actions({
+  row,
+  onMade,
+  onDone,
+}: {
+  row: Key;
+  onMade(secret: string): void;
+  onDone(): void;
+}) {
+  const action = useAction();
+  const path = { prefix: row.prefix };
+  if (row.revoked_at || row.replaced_by) return null;
+  const rotate = async () => {
+    const body = { overlap_seconds: DAY };
+    const message = `${row.name} has a new key. The old one ends in a day.`;
+    const answer = await action('POST /v1/keys/{prefix}/rotate', { path, body }, message);
+    if (answer) onMade(answer.key);
+    onDone();
+  };
+  const revoke = async () => {
+    await action('DELETE /v1/keys/{prefix}', { path }, `The key ${row.prefix} is revoked.`);
+    onDone();
+  };
+  return (
+    <span class="buttons">
+      <ConfirmButton
+        label={`Rotate ${row.prefix}`}
+        title={`Rotate the key ${row.name}?`}
+        buttonLabel="Rotate"
+        onConfirm={rotate}
+      >
+        <p>A new key with the same rights is shown once. The old one ends in a day.</p>
+      </ConfirmButton>
+      <ConfirmButton
+        danger
+        label={`Revoke ${row.prefix}`}
+        title={`Revoke the key ${row.name}?`}
+        buttonLabel="Revoke"
+        word={row.prefix}
+        onConfirm={revoke}
+      >
+        <p>Calls with it are refused from now on. This cannot be undone.</p>
+      </ConfirmButton>
+    </span>
+  );
+}
+
+/** The keys. An administrator creates, rotates and revokes them. */
+export function Keys() {
+  const may = useMay();
+  const polled = usePolling('GET /v1/keys', {}, 30_000);
+  const [creating, setCreating] = useState(false);
+  const [secret, setSecret] = useState<string | null>(null);
+  const made = (key: string) => {
+    setSecret(key);
+    polled.refresh();
+  };
+  return (
+    <Panel
+      title="Keys"
+      side={
+        <>
+          {may('admin') && (
+            <button type="button" onClick={() => setCreating(true)}>
+              New key
+            </button>
+          )}
+          <Updated at={polled.at} />
+        </>
+      }
+    >
+      {creating && <NewKey onClose={() => setCreating(false)} onMade={made} />}
+      {secret && <Secret secret={secret} onClose={() => setSecret(null)} />}
+      <PolledContent polled={polled}>
+        {({ keys }) => (
+          <Table
+            label="Keys"
+            rows={keys.filter(({ revoked_at }) => !revoked_at).slice(0, 100)}
+            id={({ prefix }) => prefix}
+            emptyText="There is no key."
+            columns={[
+              { name: 'Key', show: ({ prefix }) => <code>{prefix}</code> },
+              { name: 'Name', show: ({ name }) => name },
+              { name: 'May', show: (key) => key.scopes.join(', ') },
+              { name: 'Queues', show: ({ queues }) => queues?.join(', ') ?? 'all' },
+              { name: 'Tenants', show: ({ tenants }) => tenants?.join(', ') ?? 'all' },
+              { name: 'Last used', show: ({ last_used_at }) => <Ago at={last_used_at} /> },
+              { name: 'Expires', show: ({ expires_at }) => <Ago at={expires_at} /> },
+              ...(may('admin')
+                ? [
+                    {
+                      name: 'Actions',
+                      show: (row: Key) => (
+                        <Actions row={row} onMade={made} onDone={polled.refresh} />
+                      ),
+                    },
+                  ]
+                : []),
+            ]}
+          />
+        )}
+      </PolledContent>
+    </Panel>
+  );
+}
