@@ -7,7 +7,7 @@ import { plural } from '../table.ts';
 export function addMigrate(program: Command): void {
   program
     .command('migrate')
-    .description('migrate the database to this version of Tock; repeating it changes nothing')
+    .description('migrate the database to this version of Tock; repeating it is safe')
     .action(async (_options, command: Command) => {
       const options = optionsOf(command);
       const log = (message: string) => options.json || process.stdout.write(`${message}\n`);

@@ -36,7 +36,7 @@ function check(_call: unknown, env: Bindings): void {
   if (masterSecrets(env).length > 0) return;
   throw misconfigured(
     'This Worker pushes nothing: TOCK_PUSH_SECRET is not set.',
-    'set it with: wrangler secret put TOCK_PUSH_SECRET',
+    'set it with: wrangler secret put TOCK_PUSH_SECRET (for wrangler dev in .dev.vars)',
   );
 }
 
