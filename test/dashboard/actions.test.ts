@@ -290,7 +290,7 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
   ).toBe(true);
 });
 
-test('a key that may only read sees all data and no buttons', async () => {
+test('a key that may only read sees all data and no action', async () => {
   const [id] = await enqueue(made.client, 'seen', [{ payload: 'to be seen' }]);
   const page = await made.open(read);
   const pages = [
@@ -305,7 +305,7 @@ test('a key that may only read sees all data and no buttons', async () => {
     await page.locator('h1').waitFor();
     const names = await page.locator('main').getByRole('button').allInnerTexts();
     const touching = names.filter((name) =>
-      /^(?!Search|Continue|Next page|.*[▲▼]$)/.test(name.trim()),
+      /^(?!Search|Continue|Next page|Copy|History|.*[▲▼]$)/.test(name.trim()),
     );
     const columns = await page.locator('main th button').allInnerTexts();
     expect(
