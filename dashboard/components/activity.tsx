@@ -144,7 +144,7 @@ export function Activity({ queue, address }: { queue?: string; address: Address 
           {ranges.map(([name]) => (
             <a
               key={name}
-              href={href(path, { range: name })}
+              href={href(path, { ...Object.fromEntries(address.query), range: name })}
               aria-current={name === range ? 'true' : undefined}
             >
               {name}

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
+import { Dialog } from './dialog.tsx';
 
 type Props = {
   title: string;
@@ -15,13 +16,8 @@ type Props = {
 
 /** Asks before an action. Escape and Cancel close the dialog; then the focus returns to the button. */
 export function Confirm({ title, children, buttonLabel, danger, word, onConfirm, onClose }: Props) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
   const [typed, setTyped] = useState('');
   const [busy, setBusy] = useState(false);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   const submit = async (event: Event) => {
     event.preventDefault();
     setBusy(true);
@@ -29,9 +25,8 @@ export function Confirm({ title, children, buttonLabel, danger, word, onConfirm,
     onClose();
   };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <Dialog title={title} onClose={onClose}>
       <form onSubmit={submit}>
-        <h2 id={id}>{title}</h2>
         {children}
         {word && (
           <label>
@@ -57,7 +52,7 @@ export function Confirm({ title, children, buttonLabel, danger, word, onConfirm,
           </button>
         </p>
       </form>
-    </dialog>
+    </Dialog>
   );
 }
 

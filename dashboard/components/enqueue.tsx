@@ -1,6 +1,7 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import { call, Refused } from '../api.ts';
 import { useSession } from '../session.tsx';
+import { Dialog } from './dialog.tsx';
 import { TaskLink } from './state.tsx';
 
 type Props = { queue: string; onClose(): void; onDone(): void };
@@ -10,15 +11,11 @@ const example = '{\n  "payload": {"hello": "world"}\n}';
 /** A form that adds one task as JSON, and shows a refusal beside the text. A repeated click adds the task only once. */
 export function Enqueue({ queue, onClose, onDone }: Props) {
   const { key } = useSession();
-  const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   const [text, setText] = useState(example);
   const [requestId, setRequestId] = useState(() => crypto.randomUUID());
   const [refused, setRefused] = useState<Refused | null>(null);
   const [ids, setIds] = useState<string[]>([]);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
 
   const submit = async (event: Event) => {
     event.preventDefault();
@@ -36,9 +33,8 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
   };
   const problems = refused?.problem.errors ?? [];
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <Dialog title={`Enqueue a task to ${queue}`} onClose={onClose}>
       <form onSubmit={submit}>
-        <h2 id={id}>Enqueue a task to {queue}</h2>
         <label>
           The task, as JSON
           <textarea
@@ -93,6 +89,6 @@ export function Enqueue({ queue, onClose, onDone }: Props) {
           </button>
         </p>
       </form>
-    </dialog>
+    </Dialog>
   );
 }

@@ -8,9 +8,9 @@ const MOST_TEXT = 20_000;
 const OPEN_DEPTH = 2;
 const OPEN_ENTRIES = 20;
 
-/** Numbers of many digits are objects, which JSON.stringify() writes as numbers. */
+/** Numbers of many digits are objects of JSON.rawJSON(), which have no prototype. */
 const isLeaf = (value: unknown) =>
-  typeof value !== 'object' || value === null || !/^[[{]/.test(JSON.stringify(value));
+  typeof value !== 'object' || value === null || Object.getPrototypeOf(value) === null;
 
 function Leaf({ value }: { value: unknown }) {
   const [all, setAll] = useState(false);

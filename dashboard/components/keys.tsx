@@ -1,10 +1,11 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { call, Refused } from '../api.ts';
 import { sentences, useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useMay, useSession } from '../session.tsx';
 import { ConfirmButton } from './confirm.tsx';
+import { Dialog, FormDialog } from './dialog.tsx';
 import { Panel, PolledContent } from './panel.tsx';
 import { Table } from './table.tsx';
 import { Ago, Updated } from './times.tsx';
@@ -23,14 +24,8 @@ const listOf = (text: string) => {
 
 /** A new key with its secret, which is shown only now. */
 function Secret({ secret, onClose }: { secret: string; onClose(): void }) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
-      <h2 id={id}>The new key</h2>
+    <Dialog title="The new key" onClose={onClose}>
       <p>
         <code class="secret">{secret}</code>
       </p>
@@ -40,21 +35,14 @@ function Secret({ secret, onClose }: { secret: string; onClose(): void }) {
           Close
         </button>
       </p>
-    </dialog>
+    </Dialog>
   );
 }
 
 function NewKey({ onClose, onMade }: { onClose(): void; onMade(secret: string): void }) {
   const { key } = useSession();
-  const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
   const [refused, setRefused] = useState<string | null>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget as HTMLFormElement);
+  const submit = async (data: FormData) => {
     const days = Number(data.get('days'));
     const body = {
       name: String(data.get('name')),
@@ -71,44 +59,38 @@ function NewKey({ onClose, onMade }: { onClose(): void; onMade(secret: string): 
     }
   };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
-      <form onSubmit={submit}>
-        <h2 id={id}>New key</h2>
-        <label>
-          Name
-          <input name="name" required />
-        </label>
-        <fieldset>
-          <legend>It may</legend>
-          {scopes.map((scope) => (
-            <label key={scope} class="check">
-              <input type="checkbox" name="scope" value={scope} /> {scope}
-            </label>
-          ))}
-        </fieldset>
-        <label>
-          Queues, separated by commas (empty: all)
-          <input name="queues" />
-        </label>
-        <label>
-          Tenants, separated by commas (empty: all)
-          <input name="tenants" />
-        </label>
-        <label>
-          Ends after days (empty: never)
-          <input name="days" type="number" min="1" />
-        </label>
-        <div role="alert">{refused && <p class="problem">{refused}</p>}</div>
-        <p class="buttons">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="main">
-            Create
-          </button>
-        </p>
-      </form>
-    </dialog>
+    <FormDialog
+      title="New key"
+      buttonLabel="Create"
+      refused={refused}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <label>
+        Name
+        <input name="name" required />
+      </label>
+      <fieldset>
+        <legend>It may</legend>
+        {scopes.map((scope) => (
+          <label key={scope} class="check">
+            <input type="checkbox" name="scope" value={scope} /> {scope}
+          </label>
+        ))}
+      </fieldset>
+      <label>
+        Queues, separated by commas (empty: all)
+        <input name="queues" />
+      </label>
+      <label>
+        Tenants, separated by commas (empty: all)
+        <input name="tenants" />
+      </label>
+      <label>
+        Ends after days (empty: never)
+        <input name="days" type="number" min="1" />
+      </label>
+    </FormDialog>
   );
 }
 

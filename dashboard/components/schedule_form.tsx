@@ -1,10 +1,12 @@
-import { useEffect, useId, useRef, useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
+import { parseLossless } from '../../client/lossless_json.ts';
 import type { Answer } from '../../client/wire.ts';
 import { call, Refused } from '../api.ts';
 import { exactTime, pretty } from '../format.ts';
 import { sentences } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useSession } from '../session.tsx';
+import { FormDialog } from './dialog.tsx';
 
 type Schedule = Answer<'GET /v1/schedules/{schedule}'>;
 type Fires = Answer<'GET /v1/next-fires'>['fires'];
@@ -69,23 +71,17 @@ export function ScheduleForm({ name, ...props }: { name: string | null } & FormP
 /** The form. Settings that it does not show keep their values. */
 function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & FormProps) {
   const { key } = useSession();
-  const dialog = useRef<HTMLDialogElement>(null);
-  const id = useId();
   const [when, setWhen] = useState(whenOf(schedule));
   const [cron, setCron] = useState(schedule?.cron ?? '0 9 * * *');
   const [zone, setZone] = useState(schedule?.time_zone ?? 'UTC');
   const [refused, setRefused] = useState<string | null>(null);
-  useEffect(() => {
-    dialog.current?.showModal();
-  }, []);
 
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    const data = new FormData(event.currentTarget as HTMLFormElement);
+  const submit = async (data: FormData) => {
     const field = (name: string) => String(data.get(name) ?? '').trim();
     try {
       const name = schedule?.name ?? field('name');
-      const payload: unknown = JSON.parse(field('payload') || 'null');
+      // Large numbers keep their digits.
+      const payload = parseLossless(field('payload') || 'null');
       const body = {
         ...(schedule && {
           options: schedule.options,
@@ -112,87 +108,81 @@ function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & For
     }
   };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
-      <form onSubmit={submit}>
-        <h2 id={id}>{schedule ? `Edit ${schedule.name}` : 'New schedule'}</h2>
-        {!schedule && (
-          <label>
-            Name
-            <input name="name" required />
-          </label>
-        )}
+    <FormDialog
+      title={schedule ? `Edit ${schedule.name}` : 'New schedule'}
+      buttonLabel="Save"
+      refused={refused}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      {!schedule && (
         <label>
-          Queue
-          <input name="queue" required defaultValue={schedule?.queue ?? ''} />
+          Name
+          <input name="name" required />
         </label>
-        <label>
-          Fires
-          <select
-            value={when}
-            onChange={({ currentTarget }) => setWhen(currentTarget.value as 'cron')}
-          >
-            <option value="cron">by a cron expression</option>
-            <option value="every">every so many seconds</option>
-            <option value="once">once</option>
-          </select>
-        </label>
-        {when === 'cron' && (
-          <>
-            <label>
-              Cron expression
-              <input value={cron} onInput={({ currentTarget }) => setCron(currentTarget.value)} />
-            </label>
-            <label>
-              Time zone
-              <input value={zone} onInput={({ currentTarget }) => setZone(currentTarget.value)} />
-            </label>
-            <NextFires cron={cron} zone={zone} />
-          </>
-        )}
-        {when === 'every' && (
+      )}
+      <label>
+        Queue
+        <input name="queue" required defaultValue={schedule?.queue ?? ''} />
+      </label>
+      <label>
+        Fires
+        <select
+          value={when}
+          onChange={({ currentTarget }) => setWhen(currentTarget.value as 'cron')}
+        >
+          <option value="cron">by a cron expression</option>
+          <option value="every">every so many seconds</option>
+          <option value="once">once</option>
+        </select>
+      </label>
+      {when === 'cron' && (
+        <>
           <label>
-            Seconds
-            <input
-              name="every_seconds"
-              type="number"
-              required
-              defaultValue={String(schedule?.every_seconds ?? 3600)}
-            />
+            Cron expression
+            <input value={cron} onInput={({ currentTarget }) => setCron(currentTarget.value)} />
           </label>
-        )}
-        {when === 'once' && (
           <label>
-            At, in this browser's time zone
-            <input name="run_at" type="datetime-local" required />
+            Time zone
+            <input value={zone} onInput={({ currentTarget }) => setZone(currentTarget.value)} />
           </label>
-        )}
+          <NextFires cron={cron} zone={zone} />
+        </>
+      )}
+      {when === 'every' && (
         <label>
-          While the last task has not ended
-          <select name="overlap" defaultValue={schedule?.overlap ?? 'queue'}>
-            <option value="queue">add one more</option>
-            <option value="skip">skip the fire</option>
-            <option value="replace">cancel the last task</option>
-          </select>
-        </label>
-        <label>
-          Payload, as JSON
-          <textarea
-            name="payload"
-            rows={4}
-            spellcheck={false}
-            defaultValue={pretty(schedule?.payload ?? null)}
+          Seconds
+          <input
+            name="every_seconds"
+            type="number"
+            required
+            defaultValue={String(schedule?.every_seconds ?? 3600)}
           />
         </label>
-        <div role="alert">{refused && <p class="problem">{refused}</p>}</div>
-        <p class="buttons">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" class="main">
-            Save
-          </button>
-        </p>
-      </form>
-    </dialog>
+      )}
+      {when === 'once' && (
+        <label>
+          At, in this browser's time zone
+          <input name="run_at" type="datetime-local" required />
+        </label>
+      )}
+      <label>
+        While the last task has not ended
+        <select name="overlap" defaultValue={schedule?.overlap ?? 'queue'}>
+          <option value="queue">add one more</option>
+          <option value="skip">skip the fire</option>
+          <option value="replace">cancel the last task</option>
+        </select>
+      </label>
+      <label>
+        Payload, as JSON
+        <textarea
+          name="payload"
+          rows={4}
+          spellcheck={false}
+          defaultValue={pretty(schedule?.payload ?? null)}
+        />
+      </label>
+    </FormDialog>
   );
 }

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { plural } from '../format.ts';
 import { useAction } from '../notifications.tsx';
 import { useMay } from '../session.tsx';
@@ -22,13 +22,14 @@ function Actions({ chosen, onDone }: { chosen: Listed[]; onDone(): void }) {
   const idsOf = (tasks: Listed[]) => tasks.map(({ id }) => id);
   const open = chosen.filter(({ state }) => !ended.has(state));
   const over = chosen.filter(({ state }) => ended.has(state));
+  // A repeat after a lost answer is the same call, so that no task is rerun twice.
+  const requestId = useMemo(() => crypto.randomUUID(), [idsOf(over).join()]);
   const changed = (verb: string) => (answer: { tasks: { changed: boolean }[] }) => {
     const n = answer.tasks.filter((task) => task.changed).length;
     return `${plural(n, 'task is', 'tasks are')} ${verb}.`;
   };
   const run = async (work: Promise<unknown>) => {
-    await work;
-    onDone();
+    if (await work) onDone();
   };
   return (
     <fieldset class="buttons selection" aria-label="Selected tasks">
@@ -41,7 +42,7 @@ function Actions({ chosen, onDone }: { chosen: Listed[]; onDone(): void }) {
           onConfirm={() => {
             const body = {
               ids: idsOf(over),
-              request_id: crypto.randomUUID(),
+              request_id: requestId,
               reason: 'from the dashboard',
             };
             const message = (answer: { tasks: { rerun_id: string | null }[] }) => {

@@ -71,7 +71,7 @@ export function Schedules() {
                 label="Schedules"
                 rows={schedules}
                 id={({ name }) => name}
-                emptyText="There are no schedules yet."
+                emptyText="There are no schedules: New schedule creates one, and so does tock schedule put."
                 columns={[
                   {
                     name: 'Name',

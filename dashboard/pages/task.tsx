@@ -4,97 +4,18 @@ import { ConfirmButton } from '../components/confirm.tsx';
 import { Json } from '../components/json_tree.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { Parents } from '../components/parents.tsx';
+import { Runs } from '../components/runs.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
-import { Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
-import { duration, errorLine, exactTime } from '../format.ts';
+import { exactTime } from '../format.ts';
 import { useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
 import { useMay } from '../session.tsx';
 
 type TaskAnswer = Answer<'GET /v1/tasks/{id}'>;
-type Run = TaskAnswer['runs'][number];
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
-
-const runDuration = ({ started_at, ended_at }: Run) =>
-  started_at
-    ? ((ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at)) / 1000
-    : null;
-
-/** Seconds for which a run waited: from its task's creation, or from the end of the run before it. */
-function waited(task: TaskAnswer, n: number): number | null {
-  const run = task.runs[n];
-  const from = n === 0 ? task.created_at : task.runs[n - 1]?.ended_at;
-  return run?.started_at && from ? (Date.parse(run.started_at) - Date.parse(from)) / 1000 : null;
-}
-
-/** The task's life as a bar: its runs, and the waits between them. */
-function Timeline({ task }: { task: TaskAnswer }) {
-  const start = Date.parse(task.created_at);
-  const endTime = task.ended_at ? Date.parse(task.ended_at) : Date.now();
-  const all = Math.max(1, endTime - start);
-  return (
-    <svg class="timeline" viewBox="0 0 1000 22" preserveAspectRatio="none" aria-hidden="true">
-      <rect class="life" x="0" y="9" width="1000" height="4" />
-      {task.runs.map((run) => {
-        if (!run.started_at) return null;
-        const x = Math.max(0, ((Date.parse(run.started_at) - start) / all) * 1000);
-        const width = Math.max(3, (((runDuration(run) ?? 0) * 1000) / all) * 1000);
-        return (
-          <rect key={run.id} class={run.state} x={Math.min(x, 997)} y="2" width={width} height="18">
-            <title>{`attempt ${run.attempt}: ${run.state}, ${duration(runDuration(run))}`}</title>
-          </rect>
-        );
-      })}
-    </svg>
-  );
-}
-
-function Runs({ task }: { task: TaskAnswer }) {
-  if (task.runs.length === 0) return null;
-  return (
-    <Panel title="Timeline">
-      <Timeline task={task} />
-      <Table
-        label="Runs"
-        rows={task.runs}
-        id={({ id }) => id}
-        emptyText=""
-        columns={[
-          { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
-          { name: 'State', show: ({ state }) => <State state={state} /> },
-          { name: 'Queue', show: ({ queue }) => queue },
-          { name: 'Worker', show: ({ worker }) => worker ?? '–' },
-          {
-            name: 'Waited',
-            number: true,
-            show: (run) => duration(waited(task, task.runs.indexOf(run))),
-          },
-          { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
-          { name: 'Ran for', number: true, show: (run) => duration(runDuration(run)) },
-          {
-            name: 'Lease ends',
-            show: ({ state, leased_until }) =>
-              state === 'running' ? <Ago at={leased_until} /> : '–',
-          },
-          {
-            name: 'Report',
-            show: (run) => (
-              <>
-                {run.progress !== null && `${run.progress} % `}
-                {run.note}
-                <span class="error">{errorLine(run.error)}</span>
-                {run.cancel_requested && ' (cancelled)'}
-              </>
-            ),
-          },
-        ]}
-      />
-    </Panel>
-  );
-}
 
 /** The options that have no place of their own on the page; null if there are none. */
 function otherOptions({ options }: TaskAnswer) {

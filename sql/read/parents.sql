@@ -19,6 +19,8 @@ begin
   elsif p_after is null or p_after < 0 then
     perform tock.refuse(422, 'after must be a whole number, 0 or higher', 'after',
       'for the next page, set after to the last n of the previous page');
+  elsif p_state not in ('ready', 'running', 'waiting', 'done', 'dead', 'cancelled', 'expired', 'gone') then
+    perform tock.refuse(422, 'p_state must be the state of a task, or gone', 'p_state');
   end if;
   select t.options into v_options from tock.task(p_id) t;
   v_names := v_options -> 'names';

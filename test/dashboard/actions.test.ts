@@ -1,17 +1,6 @@
-import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  claim,
-  complete,
-  enqueue,
-  fail,
-  leaseOf,
-  numberedTasks,
-  task,
-  value,
-} from '../sql/verbs.ts';
-import { conditionTimeout } from '../timeout.ts';
-import { type Dashboard, dashboard, goTo, signIn } from './browser.ts';
+import { claim, enqueue, fail, leaseOf, numberedTasks, task, value } from '../sql/verbs.ts';
+import { button, confirm, type Dashboard, dashboard, goTo, shows, signIn } from './browser.ts';
 
 let made: Dashboard;
 let all: string;
@@ -24,22 +13,6 @@ beforeAll(async () => {
 });
 
 afterAll(() => made?.close());
-
-const button = (page: Page, name: string | RegExp) =>
-  page.getByRole('button', { name, exact: true });
-/** Waits for the notification of an action, which a screen reader reads too. */
-const shows = (page: Page, text: string | RegExp) =>
-  page.getByRole('status').filter({ hasText: text }).first().waitFor();
-
-async function confirm(page: Page, name: string, word?: string): Promise<void> {
-  const dialog = page.getByRole('dialog');
-  const go = dialog.getByRole('button', { name, exact: true });
-  if (word) {
-    expect(await go.isDisabled()).toBe(true);
-    await dialog.getByRole('textbox').fill(word);
-  }
-  await go.click();
-}
 
 test('a wrong key is refused with a message, and a valid one is kept until the tab closes', async () => {
   const page = await made.open(null);
@@ -126,61 +99,6 @@ test('one dead task is rerun, and all dead tasks with one error', async () => {
   expect(await claim(made.client, 'bills', { limit: 100 })).toHaveLength(6);
 });
 
-test('selected tasks are moved, cancelled and rerun', async () => {
-  await enqueue(made.client, 'basket', numberedTasks(5));
-  const page = await made.open(all);
-  await goTo(page, 'queues/basket');
-  const boxes = page.getByRole('checkbox', { name: /^Select task/ });
-  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(5);
-  await boxes.first().check();
-  await button(page, 'Move 1').click();
-  await page.getByRole('dialog').getByLabel('Queue').fill('other-basket');
-  await confirm(page, 'Move');
-  await shows(page, '1 task is moved to other-basket');
-  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(4);
-  await page.getByLabel('Select all that are shown').check();
-  await button(page, 'Cancel 4').click();
-  await confirm(page, 'Cancel them');
-  await shows(page, '4 tasks are cancelled');
-  await page.getByRole('link', { name: 'cancelled' }).click();
-  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(4);
-  await page.getByLabel('Select all that are shown').check();
-  await button(page, 'Rerun 4').click();
-  await confirm(page, 'Rerun');
-  await shows(page, '4 tasks are rerun');
-  expect(await claim(made.client, 'basket', { limit: 10 })).toHaveLength(4);
-  expect(await claim(made.client, 'other-basket', { limit: 10 })).toHaveLength(1);
-});
-
-test('a setting is changed in place, and the message of the server is shown for an invalid one', async () => {
-  await made.client.query("select tock.put_queue('dials', '{}')");
-  const page = await made.open(all);
-  await goTo(page, 'queues/dials');
-  await button(page, 'Edit lease_seconds').click();
-  const field = page.getByRole('textbox', { name: 'lease_seconds', exact: true });
-  await field.fill('0');
-  await button(page, 'Save').click();
-  await page.getByRole('alert').getByText('1 to 86').waitFor();
-  await field.fill('90');
-  await button(page, 'Save').click();
-  await page.getByText('default: 60').waitFor();
-  expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
-});
-
-test('a task that waits for many others shows how many are done, and which failed', async () => {
-  const ids = await enqueue(made.client, 'parts', numberedTasks(40, 0, { max_attempts: 1 }));
-  const [child = ''] = await enqueue(made.client, 'whole', [
-    { payload: 'sum', depends_on: ids, on_parent_failure: 'run' },
-  ]);
-  await complete(made.client, leaseOf(await claim(made.client, 'parts', { limit: 30 })));
-  await fail(made.client, leaseOf(await claim(made.client, 'parts', { limit: 1 })));
-  const page = await made.open(all);
-  await goTo(page, `tasks/${child}`);
-  await page.getByText('30 of 40 done, 1 dead, 9 ready').waitFor();
-  const table = page.getByRole('table', { name: 'Parents: dead' });
-  await expect.poll(() => table.getByRole('row').count(), { timeout: conditionTimeout }).toBe(2);
-});
-
 test('a task is cancelled, made due, reprioritized and erased', async () => {
   const [id = ''] = await enqueue(made.client, 'later', [
     { payload: 'secret words', delay_seconds: 3600 },
@@ -200,71 +118,6 @@ test('a task is cancelled, made due, reprioritized and erased', async () => {
   await confirm(page, 'Erase', 'erase');
   await shows(page, 'are erased');
   expect(await task(made.client, id)).toMatchObject({ payload: null });
-});
-
-test('a key is created, rotated and revoked, and its secret is shown once', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'system');
-  await button(page, 'New key').click();
-  const form = page.getByRole('dialog', { name: 'New key' });
-  await form.getByLabel('Name').fill('the shop');
-  await form.getByRole('checkbox', { name: 'enqueue' }).check();
-  await form.getByLabel('Queues').fill('orders, mail');
-  await form.getByRole('button', { name: 'Create' }).click();
-  const shown = page.getByRole('dialog', { name: 'The new key' });
-  const secret = (await shown.locator('.secret').textContent()) ?? '';
-  const allowed = async (key: string) => {
-    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-    const body = JSON.stringify({ payload: 1 });
-    const url = `${made.url}/v1/queues/orders/tasks`;
-    return (await fetch(url, { method: 'POST', headers, body })).status;
-  };
-  expect(await allowed(secret)).toBe(201);
-  await shown.getByRole('button', { name: 'Close' }).click();
-  const prefix = secret.slice(0, 13);
-  await button(page, `Rotate ${prefix}`).click();
-  await confirm(page, 'Rotate');
-  const next = (await shown.locator('.secret').textContent()) ?? '';
-  expect(await allowed(next)).toBe(201);
-  await shown.getByRole('button', { name: 'Close' }).click();
-  await button(page, `Revoke ${next.slice(0, 13)}`).click();
-  await confirm(page, 'Revoke', next.slice(0, 13));
-  await shows(page, 'is revoked');
-  await expect.poll(() => allowed(next), { timeout: conditionTimeout }).toBe(401);
-  expect(await page.content()).not.toContain(secret);
-});
-
-test('a schedule is created with a preview of its fires, edited, and its fires are listed', async () => {
-  const page = await made.open(all);
-  await goTo(page, 'schedules');
-  await button(page, 'New schedule').click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Name').fill('weekly');
-  await dialog.getByLabel('Queue').fill('reports');
-  await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('61 * * * *');
-  await dialog.locator('.problem').first().waitFor();
-  await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('0 8 * * 1');
-  await dialog.getByLabel('Time zone').fill('Europe/Vienna');
-  const fires = dialog.getByRole('listitem').filter({ hasText: '08:00' });
-  await expect.poll(() => fires.count(), { timeout: conditionTimeout }).toBe(10);
-  await dialog.getByLabel('Payload').fill('{"kind": "weekly"}');
-  await dialog.getByRole('button', { name: 'Save' }).click();
-  await dialog.waitFor({ state: 'detached' });
-  await button(page, 'Edit weekly').click();
-  await page.getByRole('dialog').getByLabel('While the last task').selectOption('skip');
-  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
-  const { rows } = await made.client.query(
-    "select cron, time_zone, overlap, payload from tock.schedule('weekly')",
-  );
-  expect(rows).toEqual([
-    { cron: '0 8 * * 1', time_zone: 'Europe/Vienna', overlap: 'skip', payload: { kind: 'weekly' } },
-  ]);
-  await button(page, /Fire now.*weekly/).click();
-  await shows(page, 'weekly has fired');
-  await button(page, 'History of weekly').click();
-  const table = page.getByRole('table', { name: 'Fires of weekly' });
-  await table.getByText('run', { exact: true }).waitFor();
 });
 
 test('a schedule is run now, paused and resumed; a concurrency key too', async () => {

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import type pg from 'pg';
 import { type Browser, chromium, type Page } from 'playwright-core';
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { bundle } from '../../scripts/bundle.ts';
 import { browserPath } from '../../scripts/stack/browser.ts';
 import { type Database, freshDatabase } from '../database.ts';
@@ -139,4 +139,22 @@ export async function violations(page: Page): Promise<string[]> {
   return results
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`);
+}
+
+/** The button with exactly this name. */
+export const button = (page: Page, name: string | RegExp) =>
+  page.getByRole('button', { name, exact: true });
+/** Waits for the notification of an action, which a screen reader reads too. */
+export const shows = (page: Page, text: string | RegExp) =>
+  page.getByRole('status').filter({ hasText: text }).first().waitFor();
+
+/** Confirms in the open dialog, after typing the word that it asks for. */
+export async function confirm(page: Page, name: string, word?: string): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  const go = dialog.getByRole('button', { name, exact: true });
+  if (word) {
+    expect(await go.isDisabled()).toBe(true);
+    await dialog.getByRole('textbox').fill(word);
+  }
+  await go.click();
 }

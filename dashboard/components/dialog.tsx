@@ -1,0 +1,63 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+
+/** A modal dialog. Escape closes it, and then the focus returns to where it was. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+}: {
+  title: string;
+  onClose(): void;
+  children: ComponentChildren;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+/** A form in a dialog: its fields, the server's refusal, and the buttons. */
+export function FormDialog({
+  title,
+  buttonLabel,
+  refused,
+  onSubmit,
+  onClose,
+  children,
+}: {
+  title: string;
+  buttonLabel: string;
+  refused: string | null;
+  onSubmit(data: FormData): unknown;
+  onClose(): void;
+  children: ComponentChildren;
+}) {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void onSubmit(new FormData(event.currentTarget as HTMLFormElement));
+  };
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form onSubmit={submit}>
+        {children}
+        <div role="alert">{refused && <p class="problem">{refused}</p>}</div>
+        <p class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="main">
+            {buttonLabel}
+          </button>
+        </p>
+      </form>
+    </Dialog>
+  );
+}

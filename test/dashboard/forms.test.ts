@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks, value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { button, confirm, type Dashboard, dashboard, goTo, shows } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+});
+
+afterAll(() => made?.close());
+
+test('a setting is changed in place, and the message of the server is shown for an invalid one', async () => {
+  await made.client.query("select tock.put_queue('dials', '{}')");
+  const page = await made.open(all);
+  await goTo(page, 'queues/dials');
+  await button(page, 'Edit lease_seconds').click();
+  const field = page.getByRole('textbox', { name: 'lease_seconds', exact: true });
+  await field.fill('0');
+  await button(page, 'Save').click();
+  await page.getByRole('alert').getByText('1 to 86').waitFor();
+  await field.fill('90');
+  await button(page, 'Save').click();
+  await page.getByText('default: 60').waitFor();
+  expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
+});
+
+test('a key is created, rotated and revoked, and its secret is shown once', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'system');
+  await button(page, 'New key').click();
+  const form = page.getByRole('dialog', { name: 'New key' });
+  await form.getByLabel('Name').fill('the shop');
+  await form.getByRole('checkbox', { name: 'enqueue' }).check();
+  await form.getByLabel('Queues').fill('orders, mail');
+  await form.getByRole('button', { name: 'Create' }).click();
+  const shown = page.getByRole('dialog', { name: 'The new key' });
+  const secret = (await shown.locator('.secret').textContent()) ?? '';
+  const allowed = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({ payload: 1 });
+    const url = `${made.url}/v1/queues/orders/tasks`;
+    return (await fetch(url, { method: 'POST', headers, body })).status;
+  };
+  expect(await allowed(secret)).toBe(201);
+  await shown.getByRole('button', { name: 'Close' }).click();
+  const prefix = secret.slice(0, 13);
+  await button(page, `Rotate ${prefix}`).click();
+  await confirm(page, 'Rotate');
+  const next = (await shown.locator('.secret').textContent()) ?? '';
+  expect(await allowed(next)).toBe(201);
+  await shown.getByRole('button', { name: 'Close' }).click();
+  await button(page, `Revoke ${next.slice(0, 13)}`).click();
+  await confirm(page, 'Revoke', next.slice(0, 13));
+  await shows(page, 'is revoked');
+  await expect.poll(() => allowed(next), { timeout: conditionTimeout }).toBe(401);
+  expect(await page.content()).not.toContain(secret);
+});
+
+test('a schedule is created with a preview of its fires, edited, and its fires are listed', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'schedules');
+  await button(page, 'New schedule').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Name').fill('weekly');
+  await dialog.getByLabel('Queue').fill('reports');
+  await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('61 * * * *');
+  await dialog.locator('.problem').first().waitFor();
+  await dialog.getByRole('textbox', { name: 'Cron expression' }).fill('0 8 * * 1');
+  await dialog.getByLabel('Time zone').fill('Europe/Vienna');
+  const fires = dialog.getByRole('listitem').filter({ hasText: '08:00' });
+  await expect.poll(() => fires.count(), { timeout: conditionTimeout }).toBe(10);
+  await dialog.getByLabel('Payload').fill('{"kind": "weekly"}');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await button(page, 'Edit weekly').click();
+  await page.getByRole('dialog').getByLabel('While the last task').selectOption('skip');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const { rows } = await made.client.query(
+    "select cron, time_zone, overlap, payload from tock.schedule('weekly')",
+  );
+  expect(rows).toEqual([
+    { cron: '0 8 * * 1', time_zone: 'Europe/Vienna', overlap: 'skip', payload: { kind: 'weekly' } },
+  ]);
+  await button(page, /Fire now.*weekly/).click();
+  await shows(page, 'weekly has fired');
+  await button(page, 'History of weekly').click();
+  const table = page.getByRole('table', { name: 'Fires of weekly' });
+  await table.getByText('run', { exact: true }).waitFor();
+});
+
+test('selected tasks are moved, cancelled and rerun', async () => {
+  await enqueue(made.client, 'basket', numberedTasks(5));
+  const page = await made.open(all);
+  await goTo(page, 'queues/basket');
+  const boxes = page.getByRole('checkbox', { name: /^Select task/ });
+  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(5);
+  await boxes.first().check();
+  await button(page, 'Move 1').click();
+  await page.getByRole('dialog').getByLabel('Queue').fill('other-basket');
+  await confirm(page, 'Move');
+  await shows(page, '1 task is moved to other-basket');
+  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(4);
+  await page.getByLabel('Select all that are shown').check();
+  await button(page, 'Cancel 4').click();
+  await confirm(page, 'Cancel them');
+  await shows(page, '4 tasks are cancelled');
+  await page.getByRole('link', { name: 'cancelled' }).click();
+  await expect.poll(() => boxes.count(), { timeout: conditionTimeout }).toBe(4);
+  await page.getByLabel('Select all that are shown').check();
+  await button(page, 'Rerun 4').click();
+  await confirm(page, 'Rerun');
+  await shows(page, '4 tasks are rerun');
+  expect(await claim(made.client, 'basket', { limit: 10 })).toHaveLength(4);
+  expect(await claim(made.client, 'other-basket', { limit: 10 })).toHaveLength(1);
+});
+
+test('a task that waits for many others shows how many are done, and which failed', async () => {
+  const ids = await enqueue(made.client, 'parts', numberedTasks(40, 0, { max_attempts: 1 }));
+  const [child = ''] = await enqueue(made.client, 'whole', [
+    { payload: 'sum', depends_on: ids, on_parent_failure: 'run' },
+  ]);
+  await complete(made.client, leaseOf(await claim(made.client, 'parts', { limit: 30 })));
+  await fail(made.client, leaseOf(await claim(made.client, 'parts', { limit: 1 })));
+  const page = await made.open(all);
+  await goTo(page, `tasks/${child}`);
+  await page.getByText('30 of 40 done, 1 dead, 9 ready').waitFor();
+  const table = page.getByRole('table', { name: 'Parents: dead' });
+  await expect.poll(() => table.getByRole('row').count(), { timeout: conditionTimeout }).toBe(2);
+});
