@@ -98,12 +98,13 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   const may = useMay();
   const action = useAction();
   const [priority, setPriority] = useState(String(task.priority));
+  // After a success the page shows the new task. So a second click repeats a call whose answer was lost.
+  const [request_id] = useState(() => crypto.randomUUID());
   const path = { id: task.id };
   const hasEnded = finalStates.includes(task.state);
   const enqueue = may('enqueue', task.queue);
   const admin = may('admin', task.queue);
   const rerun = async () => {
-    const request_id = crypto.randomUUID();
     const done = await action(
       'POST /v1/tasks/{id}/rerun',
       { path, body: { request_id, reason: 'from the dashboard' } },
