@@ -147,8 +147,11 @@ export function Workers({ address }: { address: Address }) {
                 rows={groupByWorker(leases)}
                 columns={columns}
                 id={(entry) => `${entry.worker}`}
+                stacked
                 emptyText={
-                  <Empty command={`tock claim ${example} --worker me --wait 20`}>
+                  <Empty
+                    command={`tock enqueue ${example} '{"to": "ann"}' && tock claim ${example} --worker me`}
+                  >
                     No worker holds a lease{worker || queue ? ' that matches' : ''}. A claim takes
                     one:
                   </Empty>
