@@ -20,7 +20,7 @@ afterAll(() => made?.close());
 
 const heading = (page: Page, name: string) =>
   page.getByRole('heading', { name, exact: true, level: 1 }).waitFor();
-const placeOf = (page: Page) => new URL(page.url()).hash;
+const placeOf = (page: Page) => new URL(page.url()).hash || '#/';
 const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
 const waiting = { timeout: conditionTimeout };
 
@@ -167,7 +167,7 @@ test('no key works while typing, with a modifier or in a dialog', async () => {
   expect(await focus(page)).toBe('Overview');
   expect(await page.getByRole('dialog').count()).toBe(0);
   await page.keyboard.press('?');
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
   await page.keyboard.type('gy');
   expect(placeOf(page)).toBe('#/');
 });
@@ -176,7 +176,7 @@ test('? lists the keys, Escape closes it, and a switch turns single keys off', a
   const page = await made.open(all);
   await heading(page, 'Overview');
   await page.keyboard.press('?');
-  const help = page.getByRole('dialog', { name: 'Keys' });
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
   await help.getByText('go to Concurrency keys').waitFor();
   await page.keyboard.press('Escape');
   await help.waitFor({ state: 'detached' });
@@ -191,7 +191,7 @@ test('? lists the keys, Escape closes it, and a switch turns single keys off', a
   expect(await help.count()).toBe(0);
   await page.keyboard.press('Control+k');
   await palette(page).waitFor();
-  await page.keyboard.type('keys of');
+  await page.keyboard.type('shortcuts');
   await page.keyboard.press('Enter');
   await help.getByRole('checkbox', { name: 'Single letters are keys' }).check();
   await page.keyboard.press('Escape');
@@ -277,7 +277,7 @@ test.each(['light', 'dark'] as const)(
     expect(await violations(page)).toEqual([]);
     await page.keyboard.press('Escape');
     await page.keyboard.press('?');
-    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
     expect(await violations(page)).toEqual([]);
   },
 );
@@ -347,7 +347,7 @@ test('a key that may only read is offered neither keys nor the audit log', async
   ]);
   await page.keyboard.press('g');
   await page.keyboard.press('k');
-  expect(placeOf(page)).toBe('');
+  expect(placeOf(page)).toBe('#/');
   await page.keyboard.press('Control+k');
   await page.keyboard.type('audit');
   await palette(page).getByText('Nothing has this name.').waitFor();
