@@ -349,7 +349,7 @@ test('a key that may only read is offered neither keys nor the audit log', async
   await page.keyboard.press('k');
   expect(placeOf(page)).toBe('#/');
   await page.keyboard.press('Control+k');
-  await page.keyboard.type('audit');
+  await page.keyboard.type('audit log');
   await palette(page).getByText('Nothing has this name.').waitFor();
   await page.keyboard.press('Escape');
   for (const place of ['keys', 'audit_log']) {
