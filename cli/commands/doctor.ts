@@ -23,7 +23,7 @@ export function described({
   hint,
   page,
 }: Omit<Finding, 'page'> & Partial<Finding>): string {
-  const more = page && `tock findings ${pageName(finding)}`;
+  const more = page && `more: tock findings ${pageName(finding)}`;
   const lines = [detail, hint, more].flatMap((text) => (text ? `  ${visibleLine(text)}\n` : []));
   return `${severity}: ${finding}\n${lines.join('')}`;
 }
