@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Query } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
 import { useSession } from './session.tsx';
-import type { Listed } from './types.ts';
+import type { KeyInfo, Listed } from './types.ts';
 
 /** The fields of a search, as they stand in the address, with their labels. */
 export const searchFields = {
@@ -30,6 +30,12 @@ export const searchOf = (query: URLSearchParams): Search =>
       query.get(name) ? [[name, query.get(name)]] : [],
     ),
   );
+
+/** A key limited to queues or tenants preselects them. */
+export const defaultsOf = ({ queues, tenants }: KeyInfo): Search => ({
+  ...(queues?.[0] && { queue: queues[0] }),
+  ...(tenants?.[1] && tenants[0] && { tenant: tenants[0] }),
+});
 
 /** Tasks of a page. A call may find fewer and still return a cursor, because it scans a limited number of rows. */
 export const PAGE_SIZE = 50;

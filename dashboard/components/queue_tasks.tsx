@@ -1,7 +1,8 @@
 import type { Answer } from '../../client/wire.ts';
 import { count, plural } from '../format.ts';
 import { type Address, href } from '../route.ts';
-import { type FieldName, type Search, searchOf } from '../search.ts';
+import { defaultsOf, type FieldName, type Search, searchOf } from '../search.ts';
+import { useSession } from '../session.tsx';
 import { FoundTasks } from './found_tasks.tsx';
 import { Panel } from './panel.tsx';
 import type { Limits } from './queue_limits.tsx';
@@ -69,7 +70,8 @@ export function QueueTasks({
   address: Address;
   onChange(): void;
 }) {
-  const given = searchOf(address.query);
+  const { keyInfo } = useSession();
+  const given = { ...defaultsOf(keyInfo), ...searchOf(address.query) };
   const state = states.find((name) => name === given.state) ?? 'ready';
   const range = address.query.get('range') ?? undefined;
   const filter = Object.fromEntries(filters.map((name) => [name, given[name]])) as Search;

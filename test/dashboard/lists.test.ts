@@ -21,7 +21,7 @@ const expectListed = (page: Page, count: number) =>
   expect.poll(() => listed(page), { timeout: conditionTimeout }).toBe(count);
 const counted = (sql: string) => value<number>(made.client, `select count(*)::int from ${sql}`);
 const stats = (column: string, queue: string) =>
-  value<number>(made.client, `select ${column}::int from tock.queue_stats('${queue}')`);
+  value<number>(made.client, `select (${column})::int from tock.queue_stats('${queue}')`);
 
 test('tasks of a queue are filtered by a part of their payload, and the address keeps the filter', async () => {
   const tasks = [7, 8, 9].map((customer) => ({ payload: { customer }, tenant: 't' }));
