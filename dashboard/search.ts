@@ -43,14 +43,18 @@ export const PAGE_SIZE = 50;
 /** Maximum number of calls for one page. */
 const MOST_CALLS = 20;
 
+const notInArchive = {
+  concurrency_key: 'concurrency key',
+  payload: 'payload',
+  waiting_for: 'what a task waits for',
+};
+
 /** The reason why a search is impossible, or null. */
 export function impossible(search: Search): string | null {
   if (!search.archive) return null;
   if (!search.queue) return 'Give a queue: the archive is searched by queue.';
-  for (const name of ['concurrency_key', 'payload', 'waiting_for'] as const)
-    if (search[name])
-      return `The archive cannot be searched by “${searchFields[name]}”: leave it out.`;
-  return null;
+  const [, name] = Object.entries(notInArchive).find(([field]) => search[field as FieldName]) ?? [];
+  return name ? `The archive cannot be searched by ${name}: leave it out.` : null;
 }
 
 /**

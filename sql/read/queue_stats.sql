@@ -86,15 +86,11 @@ begin
         'dependency', w.for_parents)
     from tock.queues q
     cross join lateral (
-      select (select count(*) from (
-          select from tock.waiting w where w.queue = q.name limit 1000000) w) as waiting,
+      select (select count(*) from (select from tock.waiting where queue = q.name limit 1e6) c),
+        (select count(*) from (select from tock.waiting where queue = q.name and ticket is not null limit 1e6) c),
         (select count(*) from (
-          select from tock.waiting w where w.queue = q.name and w.ticket is not null
-          limit 1000000) w) as at_keys,
-        (select count(*) from (
-          select from tock.waiting w where w.queue = q.name and w.due_after_parents is not null
-          limit 1000000) w) as for_parents
-      offset 0) w
+          select from tock.waiting where queue = q.name and due_after_parents is not null limit 1e6) c)
+      offset 0) w (waiting, at_keys, for_parents)
     left join (
       select x.queue, sum(x.ready) as ready, sum(x.running) as running, sum(x.dead) as dead,
         min(x.oldest) as oldest
@@ -107,5 +103,5 @@ end $$;
 
 comment on function tock.queue_stats is
   'The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the '
-  'oldest ready task is ready. waiting_for says how many of the waiting ones wait for their time, a '
-  'concurrency key or other tasks: {time, concurrency_key, dependency}.';
+  'oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, '
+  'a concurrency key or other tasks: {time, concurrency_key, dependency}.';

@@ -65,6 +65,5 @@ comment on function tock.tasks is
   'waiting_for, payload}, and with queue also unique_key or concurrency_key. Also the cursor of the next '
   'page (null at the end), and the number of rows scanned, about 10,000 a call, or 2,000 with payload: a '
   'page may be empty. Ready, running and dead tasks are found by an index. rerun: only tasks that were '
-  '(true) or were not (false) run again. waiting_for: only tasks that wait for their time (time), at a '
-  'concurrency key (concurrency_key) or for other tasks (dependency). payload: only tasks whose payload '
-  'contains this JSON object.';
+  '(true) or were not (false) run again. The reasons of waiting_for are time, concurrency_key and '
+  'dependency. With payload, only tasks whose payload contains this JSON object.';
