@@ -81,13 +81,13 @@ begin
       w.waiting,
       (coalesce(p.dead, 0) + coalesce((
         select sum((e.dead ->> q.name)::bigint) from tock.segments e where e.closed_at is not null),
-        0))::bigint, p.oldest, pg_catalog.jsonb_build_object(
-        'time', greatest(0, w.waiting - w.at_keys - w.for_parents), 'concurrency_key', w.at_keys,
-        'dependency', w.for_parents)
+        0))::bigint, p.oldest, pg_catalog.jsonb_build_object('concurrency_key', w.at_keys, 'dependency',
+        w.for_parents, 'time', greatest(0, w.waiting - w.at_keys - w.for_parents))
     from tock.queues q
     cross join lateral (
       select (select count(*) from (select from tock.waiting where queue = q.name limit 1e6) c),
-        (select count(*) from (select from tock.waiting where queue = q.name and ticket is not null limit 1e6) c),
+        (select count(*) from (
+          select from tock.waiting where queue = q.name and ticket is not null limit 1e6) c),
         (select count(*) from (
           select from tock.waiting where queue = q.name and due_after_parents is not null limit 1e6) c)
       offset 0) w (waiting, at_keys, for_parents)
