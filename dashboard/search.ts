@@ -72,8 +72,9 @@ export function filterOf({ id, archive, ...search }: Search): Query<'GET /v1/tas
   return filter as Query<'GET /v1/tasks'>;
 }
 
-type Found = { rows: Listed[]; cursor: string | null; calls: number };
-const none: Found = { rows: [], cursor: null, calls: 0 };
+/** `at` is when the last answer came. */
+type Found = { rows: Listed[]; cursor: string | null; calls: number; at: number | null };
+const none: Found = { rows: [], cursor: null, calls: 0, at: null };
 
 /**
  * Tasks that match, one page after the other. With `everyMs` the first page is read again at this interval, unless it
@@ -110,7 +111,8 @@ export function useSearch(search: Search, everyMs?: number) {
         cursor = page.cursor;
         calls++;
       } while (cursor && rows.length < most && calls < MOST_CALLS);
-      setFound({ rows, cursor, calls: previous.length > 0 ? Number.POSITIVE_INFINITY : calls });
+      const all = previous.length > 0 ? Number.POSITIVE_INFINITY : calls;
+      setFound({ rows, cursor, calls: all, at: Date.now() });
       setError(null);
     } catch (thrown) {
       if (signal.aborted) return;

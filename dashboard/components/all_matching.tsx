@@ -67,9 +67,11 @@ export function AllMatching({
 
   if (!matching)
     return (
-      <button type="button" onClick={() => void collect()}>
-        All that match
-      </button>
+      <p class="buttons">
+        <button type="button" onClick={() => void collect()}>
+          All that match
+        </button>
+      </p>
     );
   const { tasks, busy, hasMore, error } = matching;
   const close = () => {

@@ -5,6 +5,7 @@ import { useMay } from '../session.tsx';
 import { AllMatching } from './all_matching.tsx';
 import { Problem } from './panel.tsx';
 import { SelectableTasks } from './selection.tsx';
+import { Updated } from './times.tsx';
 
 type Props = {
   search: Search;
@@ -18,7 +19,7 @@ type Props = {
 
 /** The tasks that match a search, one page after the other, and what the key may do with them. */
 export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }: Props) {
-  const { rows, cursor, busy, error, more, again } = useSearch(search, everyMs);
+  const { rows, cursor, at, busy, error, more, again } = useSearch(search, everyMs);
   const may = useMay();
   const changed = () => {
     again();
@@ -28,8 +29,11 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }:
   const reason = impossible(search);
   return (
     <section aria-label="Found tasks" class="found" aria-busy={busy}>
-      <p class="updated" role="status">
-        {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
+      <p class="buttons">
+        <span class="updated" role="status">
+          {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
+        </span>
+        {everyMs && <Updated at={at} />}
       </p>
       {error && <Problem error={error} />}
       {reason && <p class="problem">{reason}</p>}
