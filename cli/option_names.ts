@@ -15,6 +15,7 @@ const options: Record<string, string> = {
   timeout_seconds: '--timeout',
   concurrency_key: '--concurrency-key',
   concurrency_limit: '--limit',
+  waiting_for: '--waiting-for',
   lease_seconds: '--lease',
   retry_in_seconds: '--retry-in',
   request_id: '--request-id',

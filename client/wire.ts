@@ -470,6 +470,29 @@ export type Routes = {
       }[];
     };
   };
+  /** Change the priority of up to 10,000 tasks */
+  'POST /v1/tasks/reprioritize': {
+    path: unknown;
+    query: unknown;
+    body: {
+      /** The ids of the tasks. */
+      ids: string[];
+      /** The new priority. Workers claim 0 first and 9 last. */
+      priority: number;
+    };
+    answer: {
+      tasks: {
+        id: string;
+        /**
+         * The state in which the call found the task. A cancel returns `cancelled`, unless the task
+         * is running.
+         */
+        state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+        /** Whether this call changed anything. */
+        changed: boolean;
+      }[];
+    };
+  };
   /** Erase the data of an ended task for good */
   'DELETE /v1/tasks/{id}/payload': {
     path: {
@@ -672,6 +695,16 @@ export type Routes = {
       unique_key?: string;
       /** Only tasks with this concurrency key. It needs `queue`. The answer is one page. */
       concurrency_key?: string;
+      /**
+       * Only tasks that wait for their time or backoff, for admission by a concurrency key, or for
+       * other tasks.
+       */
+      waiting_for?: 'time' | 'concurrency_key' | 'dependency';
+      /**
+       * Only tasks whose payload contains this JSON object, such as `{"customer": 7}`. The call
+       * reads about 2,000 rows.
+       */
+      payload?: string;
       /** The `cursor` of the previous answer, with the same filter. Default: the first page. */
       cursor?: string;
       /** The maximum number of rows in the answer. Default: 100. */
@@ -1490,6 +1523,15 @@ export type Routes = {
       dead: number;
       /** Since when the oldest ready task is ready. */
       oldest_ready_at: string | null;
+      /** The waiting tasks by what they wait for. Null for `*`. */
+      waiting_for: {
+        /** Tasks that wait for their time, or for their backoff. */
+        time: number;
+        /** Tasks that wait for admission by a concurrency key. */
+        concurrency_key: number;
+        /** Tasks that wait for other tasks. */
+        dependency: number;
+      } | null;
     };
   };
   /** Purge a paused queue, and drop it once it has no unfinished task */
@@ -1529,6 +1571,15 @@ export type Routes = {
         dead: number;
         /** Since when the oldest ready task is ready. */
         oldest_ready_at: string | null;
+        /** The waiting tasks by what they wait for. Null for `*`. */
+        waiting_for: {
+          /** Tasks that wait for their time, or for their backoff. */
+          time: number;
+          /** Tasks that wait for admission by a concurrency key. */
+          concurrency_key: number;
+          /** Tasks that wait for other tasks. */
+          dependency: number;
+        } | null;
       }[];
     };
   };

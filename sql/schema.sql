@@ -684,6 +684,7 @@ table tock.waiting
   CREATE INDEX waiting_by_position ON tock.waiting USING btree (queue, "position")
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
+  CREATE INDEX waiting_for_parents ON tock.waiting USING btree (queue, "position") WHERE (due_after_parents IS NOT NULL)
 
 table tock.worker_leases
   queue text not null
@@ -2869,8 +2870,8 @@ function tock.queue_settings()
   -- The settings of a queue with their kind and range.
 
 function tock.queue_stats(p_queue text DEFAULT NULL::text)
-  returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone)
-  -- The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the oldest ready task is ready.
+  returns TABLE(queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint, oldest_ready_at timestamp with time zone, waiting_for jsonb)
+  -- The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, a concurrency key or other tasks: {time, concurrency_key, dependency}.
   -- for tock_admin, tock_edge
 
 function tock.queues_of_key(p_key text)
@@ -3403,7 +3404,7 @@ function tock.task_with_trace(p_task jsonb, p_trace jsonb)
 
 function tock.tasks(p_filter jsonb DEFAULT '{}'::jsonb, p_cursor text DEFAULT NULL::text, p_limit integer DEFAULT 100)
   returns TABLE(tasks jsonb, cursor text, scanned integer)
-  -- One row: tasks of one queue or all that match a filter, without payloads, the newest first by their newest run or waiting row. The filter is {queue, state, tenant, error, worker, rerun, from, to}, and with queue also unique_key or concurrency_key. Also the cursor of the next page (null at the end), and the number of rows scanned, about 10,000 a call: a page may be empty. Ready, running and dead tasks are found by an index. rerun: only tasks that were (true) or were not (false) run again.
+  -- One row: tasks of one queue or all that match a filter, without payloads, the newest first by their newest run or waiting row. The filter is {queue, state, tenant, error, worker, rerun, from, to, waiting_for, payload}, and with queue also unique_key or concurrency_key. Also the cursor of the next page (null at the end), and the number of rows scanned, about 10,000 a call, or 2,000 with payload: a page may be empty. Ready, running and dead tasks are found by an index. rerun: only tasks that were (true) or were not (false) run again. The reasons of waiting_for are time, concurrency_key and dependency. With payload, only tasks whose payload contains this JSON object.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.tenant_of_task(p_id bigint)

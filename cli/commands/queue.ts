@@ -5,7 +5,7 @@ import { requireQueue, withApi } from '../api.ts';
 import { note, type Options, optionsOf, print } from '../output.ts';
 import { table } from '../table.ts';
 
-const apart = ['name', 'ready', 'running', 'waiting', 'dead', 'oldest_ready_at', 'created_at'];
+const apart = 'name ready running waiting dead oldest_ready_at waiting_for created_at'.split(' ');
 
 const format = (value: unknown) =>
   value === null ? null : typeof value === 'object' ? JSON.stringify(value) : String(value);
@@ -18,6 +18,22 @@ function describe(policy: Answer<'PUT /v1/queues/{queue}'>): string {
     ['setting', policy.name],
     ...settings.map(([name, value]) => [name, format(value)]),
   ]);
+}
+
+function describeCounts(queue: Answer<'GET /v1/queues/{queue}'>): string {
+  if (!queue.waiting_for) return '';
+  const { time, concurrency_key, dependency } = queue.waiting_for;
+  const rows = table([
+    ['tasks', ''],
+    ['ready', queue.ready],
+    ['running', queue.running],
+    ['waiting', queue.waiting],
+    ['- for their time', time],
+    ['- at a concurrency key', concurrency_key],
+    ['- for other tasks', dependency],
+    ['dead', queue.dead],
+  ]);
+  return `\n${rows}`;
 }
 
 /** Parses name=value; a value that is not JSON is text. */
@@ -63,7 +79,7 @@ async function showQueue(queue: string, options: Options) {
     api.find('GET /v1/queues/{queue}', { path: { queue } }),
   );
   if (!policy) throw new Failure(`There is no queue ${queue}.`, 'See: tock queue list', 3);
-  print(options, policy, () => describe(policy));
+  print(options, policy, () => describe(policy) + describeCounts(policy));
 }
 
 async function list(options: Options) {
@@ -90,7 +106,7 @@ export function addQueue(program: Command): void {
     .action((_options, command: Command) => list(optionsOf(command)));
   queue
     .command('show <queue>')
-    .description('show the settings of a queue; * has the defaults of new queues')
+    .description('show the settings and counts of a queue; * has the defaults of new queues')
     .action((name: string, _options, command: Command) => showQueue(name, optionsOf(command)));
   queue
     .command('set <queue> <setting...>')

@@ -11,7 +11,12 @@ type Filter = Omit<
   Query<'GET /v1/tasks'>,
   'queue' | 'unique_key' | 'concurrency_key' | 'cursor' | 'limit'
 >;
-type Flags = Filter & { uniqueKey?: string; concurrencyKey?: string; limit: number };
+type Flags = Omit<Filter, 'waiting_for'> & {
+  uniqueKey?: string;
+  concurrencyKey?: string;
+  waitingFor?: Filter['waiting_for'];
+  limit: number;
+};
 
 /** Maximum number of calls of one command. A call scans some thousand rows. */
 const MAX_CALLS = 200;
@@ -25,13 +30,15 @@ function row({ id, queue, state, priority, tenant, attempt, worker, error, ...ti
 }
 
 async function tasks(queue: string | undefined, options: Options<Flags>) {
-  const { state, tenant, error, worker, rerun, from, to, uniqueKey, concurrencyKey, limit } =
-    options;
+  const { state, tenant, error, worker, rerun, from, to, payload } = options;
+  const { uniqueKey, concurrencyKey, waitingFor, limit } = options;
   const otherFilters = {
     worker,
     rerun,
     from,
     to,
+    payload,
+    waiting_for: waitingFor,
     unique_key: uniqueKey,
     concurrency_key: concurrencyKey,
   };
@@ -66,6 +73,11 @@ export function addTasks(program: Command): void {
     .option('--rerun', 'tasks that were rerun')
     .option('--from <instant>', 'created at or after this time, like 2030-01-31T09:00:00Z')
     .option('--to <instant>', 'created before this time')
+    .option('--payload <json>', 'payload contains this object, like \'{"customer": 7}\'')
+    .option(
+      '--waiting-for <reason>',
+      'waiting tasks by reason: time, concurrency_key or dependency',
+    )
     .option('--unique-key <key>', 'the last task with this unique key; needs a queue')
     .option(
       '--concurrency-key <concurrency key>',

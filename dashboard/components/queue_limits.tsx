@@ -1,11 +1,11 @@
 import type { Answer } from '../../client/wire.ts';
 import { count } from '../format.ts';
-import { usePolling } from '../polling.ts';
+import type { Polled } from '../polling.ts';
 import { Bar } from './bar.tsx';
 import { Panel, PolledContent } from './panel.tsx';
 import { Updated } from './times.tsx';
 
-type Limits = Answer<'GET /v1/queues/{queue}/limits'>;
+export type Limits = Answer<'GET /v1/queues/{queue}/limits'>;
 
 function Bars({ limits }: { limits: Limits }) {
   const { max_running, running, rate_limit, rate_seconds, rate_burst, level } = limits;
@@ -35,8 +35,7 @@ function Bars({ limits }: { limits: Limits }) {
 }
 
 /** How much of a queue's limits is used. */
-export function QueueLimits({ queue }: { queue: string }) {
-  const limits = usePolling('GET /v1/queues/{queue}/limits', { path: { queue } }, 5000);
+export function QueueLimits({ limits }: { limits: Polled<Limits> }) {
   return (
     <Panel title="Limits" side={<Updated at={limits.at} />}>
       <PolledContent polled={limits}>{(data) => <Bars limits={data} />}</PolledContent>

@@ -11,7 +11,7 @@ type Policy = Answer<'GET /v1/queues/{queue}'>;
 
 /** Fields of a queue that are no settings, or have a button of their own. */
 const others = new Set(
-  'name queue ready running waiting dead paused created_at oldest_ready_at'.split(' '),
+  'name queue ready running waiting dead paused created_at oldest_ready_at waiting_for'.split(' '),
 );
 
 const shown = (value: unknown) =>

@@ -1,51 +1,93 @@
-import { count } from '../format.ts';
-import { usePolling } from '../polling.ts';
+import type { Answer } from '../../client/wire.ts';
+import { count, plural } from '../format.ts';
 import { type Address, href } from '../route.ts';
-import { Panel, PolledContent } from './panel.tsx';
-import { SelectableTasks } from './selection.tsx';
-import { Since, Updated } from './times.tsx';
+import { defaultsOf, type FieldName, type Search, searchOf } from '../search.ts';
+import { useSession } from '../session.tsx';
+import { FoundTasks } from './found_tasks.tsx';
+import { Panel } from './panel.tsx';
+import type { Limits } from './queue_limits.tsx';
+import { SearchForm } from './search_form.tsx';
+import { Since } from './times.tsx';
 
 /** The counts of a queue. Ended tasks other than dead ones are not counted. */
-export type Counts = {
-  ready: number;
-  running: number;
-  waiting: number;
-  dead: number;
-  oldest_ready_at: string | null;
-};
+export type Counts = Pick<
+  Answer<'GET /v1/queues/{queue}'>,
+  'ready' | 'running' | 'waiting' | 'dead' | 'oldest_ready_at' | 'waiting_for' | 'paused'
+>;
 
 const states = ['ready', 'running', 'waiting', 'dead', 'done', 'cancelled', 'expired'] as const;
 type State = (typeof states)[number];
 
-const SHOWN = 20;
-const hints: Partial<Record<State, string>> = {
+const emptyTexts: Partial<Record<State, string>> = {
   ready: 'No task is ready.',
   running: 'No task is running: a worker claims a task with tock work, or over HTTP.',
   waiting: 'No task waits for its time, a concurrency key or other tasks.',
   dead: 'No task is dead.',
 };
 
-/** The newest tasks of a queue in one state, with a tab for each state. */
+const reasons = [
+  ['time', 'for their time'],
+  ['concurrency_key', 'for a concurrency key'],
+  ['dependency', 'for other tasks'],
+] as const;
+
+const filters: FieldName[] = [
+  'tenant',
+  'worker',
+  'error',
+  'unique_key',
+  'concurrency_key',
+  'payload',
+  'from',
+  'to',
+];
+
+/** What holds ready tasks back, or null. */
+function heldText({ ready, paused }: Counts, limits: Limits | undefined): string | null {
+  const held = (n: number) => plural(Math.min(ready, n), 'ready task is', 'ready tasks are');
+  if (ready === 0) return null;
+  if (paused) return `${held(ready)} held: the queue is paused.`;
+  if (!limits) return null;
+  const { max_running, running, level } = limits;
+  const free = max_running === null || running === null ? ready : max_running - running;
+  const starts = level === null ? ready : Math.floor(level);
+  const startable = Math.max(0, Math.min(free, starts));
+  if (startable >= ready) return null;
+  return `${held(ready - startable)} held by ${free <= starts ? 'max_running' : 'the rate limit'}.`;
+}
+
+/** The newest tasks of a queue in one state, with a tab for each state, and a search among them. */
 export function QueueTasks({
   queue,
   counts,
+  limits,
   address,
+  onChange,
 }: {
   queue: string;
   counts: Counts;
+  limits: Limits | undefined;
   address: Address;
+  onChange(): void;
 }) {
-  const wanted = address.query.get('state');
-  const state = states.find((name) => name === wanted) ?? 'ready';
+  const { keyInfo } = useSession();
+  const given = { ...defaultsOf(keyInfo), ...searchOf(address.query) };
+  const state = states.find((name) => name === given.state) ?? 'ready';
   const range = address.query.get('range') ?? undefined;
-  const polled = usePolling('GET /v1/tasks', { query: { queue, state, limit: SHOWN } }, 5000);
+  const filter = Object.fromEntries(filters.map((name) => [name, given[name]])) as Search;
+  // Only dead tasks are found by their error.
+  if (state !== 'dead') filter.error = undefined;
+  const isFiltered = filters.some((name) => filter[name]);
+  const reason = state === 'waiting' ? given.waiting_for : undefined;
+  const link = (next: Search) => href(['queues', queue], { range, ...filter, ...next });
+  const held = heldText(counts, limits);
   return (
-    <Panel title="Tasks" side={<Updated at={polled.at} />}>
+    <Panel title="Tasks">
       <nav class="tabs" aria-label="Tasks by state">
         {states.map((name) => (
           <a
             key={name}
-            href={href(['queues', queue], { state: name, range })}
+            href={link({ state: name })}
             aria-current={name === state ? 'true' : undefined}
           >
             {name}
@@ -55,29 +97,49 @@ export function QueueTasks({
       </nav>
       {state === 'ready' && counts.oldest_ready_at && (
         <p class="hint">
-          The oldest has been ready for <Since at={counts.oldest_ready_at} />.
+          The oldest has been ready for <Since at={counts.oldest_ready_at} />. {held}
         </p>
       )}
-      <PolledContent polled={polled}>
-        {({ tasks, cursor }) => (
-          <>
-            <SelectableTasks
-              key={state}
-              rows={tasks}
-              ofOneQueue
-              onChange={polled.refresh}
-              emptyText={hints[state] ?? `No ${state} task is stored.`}
-            />
-            {(cursor || tasks.length === SHOWN) && (
-              <p class="buttons">
-                <a class="button" href={href(['tasks'], { queue, state })}>
-                  Search the {state} tasks
-                </a>
-              </p>
-            )}
-          </>
-        )}
-      </PolledContent>
+      {state === 'waiting' && (
+        <nav class="tabs" aria-label="Waiting tasks by reason">
+          <a href={link({ state })} aria-current={reason ? undefined : 'true'}>
+            all
+          </a>
+          {reasons.map(([name, text]) => (
+            <a
+              key={name}
+              href={link({ state, waiting_for: name })}
+              aria-current={name === reason ? 'true' : undefined}
+            >
+              {text}
+              <b>{count(counts.waiting_for?.[name])}</b>
+            </a>
+          ))}
+        </nav>
+      )}
+      <details open={isFiltered}>
+        <summary>Search these tasks</summary>
+        <SearchForm
+          search={filter}
+          fields={filters.filter((name) => name !== 'error' || state === 'dead')}
+          clear={href(['queues', queue], { range, state, waiting_for: reason })}
+          onSearch={(next) => {
+            location.hash = href(['queues', queue], { range, state, waiting_for: reason, ...next });
+          }}
+        />
+      </details>
+      <FoundTasks
+        key={state}
+        search={{ queue, state, waiting_for: reason, ...filter }}
+        ofOneQueue
+        everyMs={5000}
+        emptyText={
+          isFiltered
+            ? 'There are no such tasks.'
+            : (emptyTexts[state] ?? `No ${state} task is stored.`)
+        }
+        onChange={onChange}
+      />
     </Panel>
   );
 }

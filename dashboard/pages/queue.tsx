@@ -34,6 +34,7 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
   const concurrency_keys = usePolling('GET /v1/queues/{queue}/concurrency-keys', { path }, 10_000);
   const leases = usePolling('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
   const limited = polled.data?.max_running != null || polled.data?.rate_limit != null;
+  const limits = usePolling('GET /v1/queues/{queue}/limits', limited ? { path } : null, 5000);
   return (
     <>
       <div class="heading">
@@ -44,7 +45,15 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
       <Why queue={queue} />
       <QueueActions queue={queue} polled={polled} />
       <PolledContent polled={polled}>
-        {(policy) => <QueueTasks queue={queue} counts={policy} address={address} />}
+        {(policy) => (
+          <QueueTasks
+            queue={queue}
+            counts={policy}
+            limits={limits.data}
+            address={address}
+            onChange={polled.refresh}
+          />
+        )}
       </PolledContent>
       <Activity queue={queue} address={address} />
       <DeadGroups queue={queue} dead={polled.data?.dead} />
@@ -72,7 +81,7 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
           )}
         </Panel>
       )}
-      {limited && <QueueLimits queue={queue} />}
+      {limited && <QueueLimits limits={limits} />}
       {polled.data && <QueueSettings queue={queue} policy={polled.data} onDone={polled.refresh} />}
     </>
   );

@@ -122,6 +122,30 @@ export function changes(app: App, connect: Connect): void {
   });
 
   serve(app, connect, {
+    method: 'post',
+    path: '/v1/tasks/reprioritize',
+    operationId: 'reprioritizeTasks',
+    tag: 'Tasks',
+    summary: 'Change the priority of up to 10,000 tasks',
+    description:
+      'A running task takes the change at its next attempt, and an ended one stays as it is. The call is a 503 if a claim holds the stream of a ready task for two seconds.',
+    returns: 'One row for each task. The answer leaves out unknown ids.',
+    params: s.noParams,
+    body: s.options({
+      ids: s.list(s.id, 1).describe('The ids of the tasks.'),
+      priority: s.priority.describe('The new priority. Workers claim 0 first and 9 last.'),
+    }),
+    needsBody: true,
+    statement: authorizedForTasks(
+      'enqueue',
+      "coalesce(json_agg(v), '[]') as tasks",
+      rows('tock.reprioritize(p_ids => key.ids, p_priority => $3::integer)'),
+    ),
+    values: ({ body }) => [body.ids, body.priority],
+    answer: z.strictObject({ tasks: z.array(changed) }),
+  });
+
+  serve(app, connect, {
     method: 'delete',
     path: `${path}/payload`,
     operationId: 'eraseTask',

@@ -72,6 +72,18 @@ export function listing(app: App, connect: Connect): void {
         .describe(
           'Only tasks with this concurrency key. It needs `queue`. The answer is one page.',
         ),
+      waiting_for: s
+        .word('time', 'concurrency_key', 'dependency')
+        .optional()
+        .describe(
+          'Only tasks that wait for their time or backoff, for admission by a concurrency key, or for other tasks.',
+        ),
+      payload: s
+        .text(2000)
+        .optional()
+        .describe(
+          'Only tasks whose payload contains this JSON object, such as `{"customer": 7}`. The call reads about 2,000 rows.',
+        ),
       cursor: s.cursor.optional(),
       limit: s.pageSize(100),
     }),
@@ -81,7 +93,8 @@ export function listing(app: App, connect: Connect): void {
       `${tasksInAllowedQueues}, t.cursor, ${scannedColumn('t.scanned', 'jsonb_array_length(t.tasks)')}`,
       `(select tock.queues_of_key(p_key => $1) as queues) as k cross join tock.tasks(p_filter => jsonb_build_object(
         'queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')}, 'error', $5::text, 'worker', $6::text,
-        'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'concurrency_key', $10::text, 'rerun', $13::boolean),
+        'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'concurrency_key', $10::text, 'rerun', $13::boolean,
+        'waiting_for', $14::text, 'payload', $15::text),
         p_cursor => $11, p_limit => coalesce($12::integer, 100)) as t`,
       'own tasks',
     ),
@@ -98,6 +111,8 @@ export function listing(app: App, connect: Connect): void {
       q.cursor,
       q.limit,
       q.rerun,
+      q.waiting_for,
+      q.payload,
     ],
     answer: z.strictObject({
       tasks: z.array(listed),

@@ -98,6 +98,14 @@ const stats = {
   waiting: s.count.describe('The number of waiting tasks, up to a million.'),
   dead: s.count,
   oldest_ready_at: s.moment.nullable().describe('Since when the oldest ready task is ready.'),
+  waiting_for: z
+    .strictObject({
+      time: s.count.describe('Tasks that wait for their time, or for their backoff.'),
+      concurrency_key: s.count.describe('Tasks that wait for admission by a concurrency key.'),
+      dependency: s.count.describe('Tasks that wait for other tasks.'),
+    })
+    .nullable()
+    .describe('The waiting tasks by what they wait for. Null for `*`.'),
 };
 
 const policyColumns = Object.keys(row.shape)
@@ -107,7 +115,7 @@ const policyColumns = Object.keys(row.shape)
 const countColumns = ['ready', 'running', 'waiting', 'dead'].map(
   (n) => `coalesce(s.${n}, 0) as ${n}`,
 );
-const statsColumns = [...countColumns, 's.oldest_ready_at'].join(', ');
+const statsColumns = [...countColumns, 's.oldest_ready_at', 's.waiting_for'].join(', ');
 
 const params = z.strictObject({
   queue: s.queueOrDefault.describe('The name of the queue, or `*` for the defaults of new queues.'),

@@ -34,6 +34,8 @@ create index waiting_by_due on tock.waiting (due_at, position);
 create index waiting_by_task on tock.waiting (task_id) where task_id is not null;
 create index waiting_at_concurrency_keys on tock.waiting (queue, concurrency_key, ticket)
   where ticket is not null;
+-- Counts the tasks that wait for others.
+create index waiting_for_parents on tock.waiting (queue, position) where due_after_parents is not null;
 create index waiting_by_queue on tock.waiting (queue, due_at, position);
 -- Listings show the newest first.
 create index waiting_by_position on tock.waiting (queue, position);

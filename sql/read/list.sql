@@ -26,12 +26,12 @@ begin
     v_segment := tock.listed_segment(p_filter, v_below);
     v_horizon := 0;
     if v_segment.number is null then
-      v_scan := least(5000, greatest(2 * coalesce(v_scan, 0), p_limit + 100));
+      v_scan := least(p_scan_limit / 2, greatest(2 * coalesce(v_scan, 0), p_limit + 100));
       select w.* into v_part from tock.list_waiting(p_filter, v_below, p_limit + 1, v_scan) w;
       v_horizon := v_part.horizon;
     else
       v_streams := tock.listed_streams(p_filter ->> 'queue', v_segment.first_position);
-      v_scan := least(5000,
+      v_scan := least(p_scan_limit / 2,
         greatest(4 * coalesce(v_scan, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
       execute pg_catalog.format('select r.* from tock.list_runs_%s($1, $2, $3, $4, $5, $6) r',
         v_segment.number)

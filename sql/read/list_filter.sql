@@ -11,11 +11,13 @@ begin
   select k into v_other from pg_catalog.jsonb_each(p_filter) f (k, v)
   where f.k <> all (p_names) or case f.k
     when 'rerun' then pg_catalog.jsonb_typeof(f.v) not in ('boolean', 'null')
+    when 'payload' then pg_catalog.jsonb_typeof(f.v) not in ('string', 'object', 'null')
     else pg_catalog.jsonb_typeof(f.v) not in ('string', 'null') end
   limit 1;
   if found then
     perform tock.refuse(422, 'a filter may have ' || pg_catalog.array_to_string(p_names, ', ')
-      || case when 'rerun' = any (p_names) then ', each a string, except rerun: true or false'
+      || case when 'rerun' = any (p_names)
+        then ', each a string, except rerun (true or false) and payload (an object)'
         else ', each a string' end, v_other);
   elsif p_filter ->> 'state' <> all (p_states) then
     perform tock.refuse(422, 'state must be ' || pg_catalog.array_to_string(p_states, ' or '), 'state');

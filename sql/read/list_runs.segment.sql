@@ -56,14 +56,15 @@ stable as $$
         select v.* from seen v where v.position >= (select h.position from horizon h)
         order by v.position desc) v
       cross join lateral (
-        select r.stream, r.position, r.task_id, r.tenant, r.attempt, r.created_at, r.options
+        select r.stream, r.position, r.task_id, r.tenant, r.attempt, r.created_at, r.options, r.payload
         from tock.runs_{segment} r
         where r.stream = v.stream and r.position = v.position offset 0) r
       cross join lateral tock.run_state_{segment}(r.stream, r.position, r.options) d
       cross join lateral (
         select case when d.state in ('failed', 'lost', 'superseded') then 'dead'
           else d.state end as state offset 0) t
-      where d.next_id is null) j
+      where d.next_id is null
+        and (p_filter -> 'payload' is null or r.payload @> (p_filter -> 'payload'))) j
     where coalesce(j.state = p_filter ->> 'state', true)
       and coalesce(j.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
       and coalesce(j.worker = p_filter ->> 'worker', p_filter ->> 'worker' is null)

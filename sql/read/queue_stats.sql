@@ -56,7 +56,7 @@ comment on function tock.uncollected_segments is 'The segments that may have unc
 create or replace function tock.queue_stats(p_queue text default null)
 returns table (
   queue text, paused boolean, ready bigint, running bigint, waiting bigint, dead bigint,
-  oldest_ready_at timestamptz) language plpgsql
+  oldest_ready_at timestamptz, waiting_for jsonb) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
@@ -78,11 +78,19 @@ declare
 begin
   return query execute pg_catalog.format($q$
     select q.name, tock.is_paused(q), coalesce(p.ready, 0)::bigint, coalesce(p.running, 0)::bigint,
-      (select count(*) from (select from tock.waiting w where w.queue = q.name limit 1000000) w),
+      w.waiting,
       (coalesce(p.dead, 0) + coalesce((
         select sum((e.dead ->> q.name)::bigint) from tock.segments e where e.closed_at is not null),
-        0))::bigint, p.oldest
+        0))::bigint, p.oldest, pg_catalog.jsonb_build_object('concurrency_key', w.at_keys, 'dependency',
+        w.for_parents, 'time', greatest(0, w.waiting - w.at_keys - w.for_parents))
     from tock.queues q
+    cross join lateral (
+      select (select count(*) from (select from tock.waiting where queue = q.name limit 1e6) c),
+        (select count(*) from (
+          select from tock.waiting where queue = q.name and ticket is not null limit 1e6) c),
+        (select count(*) from (
+          select from tock.waiting where queue = q.name and due_after_parents is not null limit 1e6) c)
+      offset 0) w (waiting, at_keys, for_parents)
     left join (
       select x.queue, sum(x.ready) as ready, sum(x.running) as running, sum(x.dead) as dead,
         min(x.oldest) as oldest
@@ -95,4 +103,5 @@ end $$;
 
 comment on function tock.queue_stats is
   'The number of ready, running, waiting (up to a million) and dead tasks of each queue, and since when the '
-  'oldest ready task is ready.';
+  'oldest ready task is ready. The column waiting_for says how many of the waiting ones wait for their time, '
+  'a concurrency key or other tasks: {time, concurrency_key, dependency}.';

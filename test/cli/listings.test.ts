@@ -39,6 +39,16 @@ test('tasks are listed over all queues, and by filters', async () => {
   expect((await json('tasks', '--tenant', 'acme', '--limit', '3')).tasks).toHaveLength(3);
   const keyed = await json('tasks', 'shop', '--unique-key', 'order-7');
   expect(keyed.tasks).toMatchObject([{ queue: 'shop' }]);
+  expect((await json('tasks', 'shop', '--payload', '{"n": 1}')).tasks).toEqual([]);
+  expect((await json('tasks', '--waiting-for', 'time')).tasks).toEqual([]);
+  expect(await cli('tasks', '--payload', '7')).toMatchObject({
+    code: 2,
+    err: 'payload must be a JSON object\nSuch as {"customer": 7}\n',
+  });
+  expect(await cli('tasks', '--waiting-for', 'rain')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('--waiting-for'),
+  });
   const wrong = await cli('tasks', '--state', 'odd');
   expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('state') });
 });
@@ -98,6 +108,10 @@ test('queues are listed, made, changed, paused and resumed', async () => {
     /max_attempts +3\n/,
   );
   expect(await json('queue', 'show', queue)).toMatchObject({ backoff_kind: 'fixed' });
+  expect(await out('queue', 'show', 'shop')).toMatch(
+    /\nwaiting +0\n- for their time +0\n- at a concurrency key +0\n- for other tasks +0\ndead +0\n$/,
+  );
+  expect(await out('queue', 'show', '*')).not.toContain('waiting');
   expect(await out('queue', 'set', queue, 'rate_burst=5')).toMatch(
     /rate_burst +5\nrate_limit +-\n/,
   );

@@ -162,6 +162,8 @@ test('the archive is searched by the filters that it supports', async () => {
   await page.getByText('Give a queue').waitFor();
   await goTo(page, 'tasks?archive=1&queue=shop&concurrency_key=g');
   await page.getByText('cannot be searched by concurrency key').waitFor();
+  await goTo(page, 'tasks?archive=1&queue=shop&payload={}');
+  await page.getByText('cannot be searched by payload').waitFor();
 });
 
 test('a key limited to a queue or a tenant finds the tasks of these', async () => {

@@ -129,6 +129,7 @@ test('selected tasks are moved, cancelled and rerun', async () => {
   await button(page, 'Rerun 4').click();
   await confirm(page, 'Rerun');
   await page.getByRole('alert').getByText('did not answer').waitFor();
+  await button(page, 'Cancel').click();
   await button(page, 'Rerun 4').click();
   await confirm(page, 'Rerun');
   await shows(page, '4 tasks are rerun');

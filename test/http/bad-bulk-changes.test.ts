@@ -41,6 +41,11 @@ testRefusals('POST /v1/tasks/move', [
   ['no queue', 422, 'queue', json({ ids: ['1048577'] })],
   ['the default policy', 422, 'queue', json({ ids: ['1048577'], queue: '*' })],
 ]);
+testRefusals('POST /v1/tasks/reprioritize', [
+  ['no ids', 422, 'ids', json({ priority: 1 })],
+  ['no priority', 422, 'priority', json({ ids: ['1048577'] })],
+  ['priority 10', 422, 'priority', json({ ids: ['1048577'], priority: 10 })],
+]);
 testRefusals('POST /v1/queues/q/redrive', [
   ['limit 10,001', 422, 'limit', json({ limit: 10_001 })],
   ['a queue that is no name', 422, 'to_queue', json({ to_queue: 'a b' })],

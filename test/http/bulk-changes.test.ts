@@ -147,7 +147,10 @@ test('tasks are moved, cancelled and reprioritized by filter', async () => {
   expect(moved.body.tasks).toHaveLength(2);
   expect(moved.body.tasks.every((row: { changed: boolean }) => row.changed)).toBe(true);
   expect(await look(ids[0])).toMatchObject({ id: ids[0], queue: `${queue}-b`, state: 'ready' });
-  expect(await claim()).toMatchObject([{ priority: 0 }, { priority: 0 }]);
+  const raised = await post('/v1/tasks/reprioritize', { ids: [ids[1], ids[0], '1'], priority: 3 });
+  expect(raised.body.tasks).toHaveLength(2);
+  expect(raised.body.tasks.every((row: { changed: boolean }) => row.changed)).toBe(true);
+  expect(await claim()).toMatchObject([{ priority: 0 }, { priority: 3 }]);
 });
 
 test('a queue is purged, and can be dropped once it is paused', async () => {
@@ -180,6 +183,7 @@ test("a key for one queue can neither change another queue's tasks nor move task
   await refused(`POST /v1/tasks/${id}/rerun`, {});
   await refused('POST /v1/tasks/rerun', { ids: [own, id] });
   await refused('POST /v1/tasks/move', { ids: [own], queue });
+  await refused('POST /v1/tasks/reprioritize', { ids: [own, id], priority: 1 });
   await refused(`POST ${at}/cancel`, {});
   await refused(`POST ${at}/reprioritize`, { priority: 1 });
   await refused(`POST ${at}/purge`, {});

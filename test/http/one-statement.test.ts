@@ -43,6 +43,7 @@ test("every request is one statement with the key's check and the work", async (
     await statements(`DELETE /v1/tasks/${waiting}/payload`),
     await statements('POST /v1/tasks/rerun', { ids: [waiting], request_id: 'again' }),
     await statements('POST /v1/tasks/move', { ids: [waiting], queue: 'two' }),
+    await statements('POST /v1/tasks/reprioritize', { ids: [waiting], priority: 3 }),
     await statements('GET /v1/tasks?queue=one&state=dead'),
     await statements('GET /v1/queues/one/dead'),
     await statements('POST /v1/queues/one/redrive', {}),

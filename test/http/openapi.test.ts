@@ -96,6 +96,7 @@ test('the OpenAPI document needs no key and has every route', async () => {
     'POST /v1/schedules/{schedule}/run',
     'POST /v1/tasks/cancel',
     'POST /v1/tasks/move',
+    'POST /v1/tasks/reprioritize',
     'POST /v1/tasks/rerun',
     'POST /v1/tasks/{id}/cancel',
     'POST /v1/tasks/{id}/rerun',

@@ -95,6 +95,7 @@ test('all queues are listed with their counts and the totals', async () => {
     waiting: 1,
     dead: 0,
     oldest_ready_at: expect.any(String),
+    waiting_for: { time: 1, concurrency_key: 0, dependency: 0 },
   });
   const stats = await tock.send('GET /v1/stats');
   expect(stats.body).toMatchObject({ queues: body.queues.length, waiting: 1, running: 1 });

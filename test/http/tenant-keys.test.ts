@@ -51,6 +51,7 @@ const byId = (id: string): [route: string, body?: object][] => [
   ['POST /v1/tasks/cancel', { ids: [id] }],
   ['POST /v1/tasks/rerun', { ids: [id] }],
   ['POST /v1/tasks/move', { ids: [id], queue: 'elsewhere' }],
+  ['POST /v1/tasks/reprioritize', { ids: [id], priority: 1 }],
   ['POST /v1/queues/q/tasks', { depends_on: [id] }],
   ['POST /v1/queues/q/tasks', { parent: id }],
 ];
@@ -241,6 +242,7 @@ test('a key for some tenants is refused by every route that concerns all tenants
     'POST /v1/tasks/cancel',
     'POST /v1/tasks/rerun',
     'POST /v1/tasks/move',
+    'POST /v1/tasks/reprioritize',
     'POST /v1/queues/{queue}/cancel',
     'POST /v1/queues/{queue}/reprioritize',
     'POST /v1/queues/{queue}/redrive',

@@ -119,6 +119,9 @@ test('no search scans a table', async () => {
       await searchPart(on, { queue: 'q3', state: 'running' });
       await searchPart(on, { queue: 'q3', concurrency_key: 'g' });
       await searchPart(on, { queue: 'q3', unique_key: 'g' });
+      await searchPart(on, { queue: 'q3', waiting_for: 'dependency' });
+      await searchPart(on, { queue: 'q3', concurrency_key: 'g', waiting_for: 'concurrency_key' });
+      await searchPart(on, { queue: 'q3', payload: { customer: 7 } });
       await claim(on, 'q3', { limit: 5 });
       await leasesPart(on, { queue: 'q3' });
       await on.query("select * from tock.queue_stats('q3')");

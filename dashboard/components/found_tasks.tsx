@@ -1,0 +1,65 @@
+import { count } from '../format.ts';
+import { href } from '../route.ts';
+import { filterOf, impossible, type Search, useSearch } from '../search.ts';
+import { useMay } from '../session.tsx';
+import { AllMatching } from './all_matching.tsx';
+import { Problem } from './panel.tsx';
+import { SelectableTasks } from './selection.tsx';
+import { Updated } from './times.tsx';
+
+type Props = {
+  search: Search;
+  emptyText: string;
+  ofOneQueue?: boolean;
+  /** The interval at which the first page is read again. */
+  everyMs?: number;
+  /** Called after a change. */
+  onChange?(): void;
+};
+
+/** The tasks that match a search, one page after the other, and what the key may do with them. */
+export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }: Props) {
+  const { rows, cursor, at, busy, error, more, again } = useSearch(search, everyMs);
+  const may = useMay();
+  const changed = () => {
+    again();
+    onChange?.();
+  };
+  const mayChange = search.queue ? may('enqueue', search.queue) : may('enqueue');
+  const reason = impossible(search);
+  return (
+    <section aria-label="Found tasks" class="found" aria-busy={busy}>
+      <p class="buttons">
+        <span class="updated" role="status">
+          {busy ? 'Looking …' : `${count(rows.length)} shown${cursor ? ', there are more' : ''}`}
+        </span>
+        {everyMs && <Updated at={at} />}
+      </p>
+      {error && <Problem error={error} />}
+      {reason && <p class="problem">{reason}</p>}
+      {mayChange && !search.archive && (rows.length > 0 || cursor) && (
+        <AllMatching key={JSON.stringify(search)} filter={filterOf(search)} onChange={changed} />
+      )}
+      {(rows.length > 0 || (!busy && !error)) && (
+        <SelectableTasks
+          rows={rows}
+          onChange={changed}
+          emptyText={cursor ? 'No match so far: continue.' : emptyText}
+          {...(ofOneQueue && { ofOneQueue })}
+        />
+      )}
+      <p class="buttons">
+        {cursor && (
+          <button type="button" onClick={more} disabled={busy}>
+            Continue
+          </button>
+        )}
+        {!search.archive && !['waiting', 'ready', 'running'].includes(search.state ?? '') && (
+          <a class="button" href={href(['tasks'], { ...search, archive: '1' })}>
+            Search the archive
+          </a>
+        )}
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,96 @@
+import { type FieldName, type Search, searchFields } from '../search.ts';
+
+const options: Partial<Record<FieldName, string[]>> = {
+  state: ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'],
+  waiting_for: ['time', 'concurrency_key', 'dependency'],
+};
+
+function Field({ name, value }: { name: FieldName; value: string }) {
+  const label = searchFields[name];
+  const choice = options[name];
+  if (name === 'from' || name === 'to')
+    return (
+      <label>
+        {label}
+        <input name={name} type="datetime-local" defaultValue={value} />
+      </label>
+    );
+  if (choice)
+    return (
+      <label>
+        {label}
+        <select name={name} defaultValue={value}>
+          <option value="">any</option>
+          {choice.map((option) => (
+            <option key={option} value={option} selected={option === value}>
+              {option.replace('_', ' ')}
+            </option>
+          ))}
+        </select>
+      </label>
+    );
+  return (
+    <label>
+      {label}
+      <input
+        name={name}
+        defaultValue={value}
+        {...(name === 'id' && { pattern: '[0-9]*' })}
+        {...(name === 'payload' && { placeholder: '{"customer": 7}' })}
+      />
+    </label>
+  );
+}
+
+type Props = {
+  search: Search;
+  fields: readonly FieldName[];
+  /** The link that clears the form. */
+  clear: string;
+  /** True if the form can search the archive. */
+  archive?: boolean;
+  /** Called with the fields of the form. */
+  onSearch(search: Search): void;
+};
+
+/** The fields of a search for tasks. */
+export function SearchForm({ search, fields, clear, archive, onSearch }: Props) {
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    const given: Search = {};
+    for (const name of [...fields, 'archive'] as const) {
+      const value = String(data.get(name) ?? '').trim();
+      if (value) given[name] = value;
+    }
+    onSearch(given);
+  };
+  return (
+    <search>
+      <form class="search panel" onSubmit={submit} key={JSON.stringify(search)}>
+        {fields.map((name) => (
+          <Field key={name} name={name} value={search[name] ?? ''} />
+        ))}
+        {archive && (
+          <label class="check">
+            <input
+              type="checkbox"
+              name="archive"
+              value="1"
+              defaultChecked={search.archive === '1'}
+            />{' '}
+            In the archive
+          </label>
+        )}
+        <p class="buttons">
+          <a class="button" href={clear}>
+            Clear
+          </a>
+          <button type="submit" class="main">
+            Search
+          </button>
+        </p>
+      </form>
+    </search>
+  );
+}

@@ -1,0 +1,188 @@
+import { useMemo, useRef, useState } from 'preact/hooks';
+import { Refused } from '../api.ts';
+import { count, plural } from '../format.ts';
+import { sentences, useNotify } from '../notifications.tsx';
+import { useSession } from '../session.tsx';
+import {
+  type Batch,
+  batchesOf,
+  type Change,
+  type Changeable,
+  changes,
+  outcome,
+} from '../task_changes.ts';
+import { Bar } from './bar.tsx';
+import { Dialog } from './dialog.tsx';
+
+function Input({
+  name,
+  value,
+  set,
+}: {
+  name: 'queue' | 'priority';
+  value: string;
+  set(value: string): void;
+}) {
+  if (name === 'queue')
+    return (
+      <label>
+        Queue
+        <input required value={value} onInput={({ currentTarget }) => set(currentTarget.value)} />
+      </label>
+    );
+  return (
+    <label>
+      Priority
+      <select value={value} onChange={({ currentTarget }) => set(currentTarget.value)}>
+        {[...'0123456789'].map((priority) => (
+          <option key={priority} value={priority}>
+            {priority}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+type Progress = { batches: number; tasks: number; changed: number };
+
+/** Asks, then makes a change batch by batch, until it is done, stopped or refused. */
+function ChangeDialog({
+  change,
+  batches,
+  total,
+  onClose,
+}: {
+  change: Change;
+  batches: Batch[];
+  total: number;
+  /** Called with true if tasks may have changed. */
+  onClose(isChanged: boolean): void;
+}) {
+  const { key } = useSession();
+  const notify = useNotify();
+  const [value, setValue] = useState(change.input === 'priority' ? '5' : '');
+  const [progress, setProgress] = useState<Progress>({ batches: 0, tasks: 0, changed: 0 });
+  const [busy, setBusy] = useState(false);
+  const [error, setError] = useState<string | null>(null);
+  const stopped = useRef(false);
+  const closed = useRef(false);
+  const text = value.trim();
+  const hasBegun = progress.batches > 0;
+
+  const run = async (event: Event) => {
+    event.preventDefault();
+    stopped.current = false;
+    setBusy(true);
+    setError(null);
+    let { batches: next, tasks, changed } = progress;
+    try {
+      for (let batch = batches[next]; batch && !stopped.current; batch = batches[++next]) {
+        changed += await change.send(key, batch, text);
+        tasks += batch.ids.length;
+        setProgress({ batches: next + 1, tasks, changed });
+      }
+      if (next < batches.length) return closed.current && onClose(true);
+      notify({ text: outcome(change, changed, text), isError: false });
+      onClose(true);
+    } catch (thrown) {
+      if (closed.current) return onClose(true);
+      setError(thrown instanceof Refused ? sentences(thrown) : String(thrown));
+    } finally {
+      setBusy(false);
+    }
+  };
+
+  // Escape stops the change, and the call in progress still counts.
+  const close = () => {
+    stopped.current = true;
+    closed.current = true;
+    if (!busy) onClose(hasBegun);
+  };
+
+  return (
+    <Dialog title={change.title(plural(total, 'task'))} onClose={close}>
+      <form onSubmit={run}>
+        {change.input && !hasBegun && !busy && (
+          <Input name={change.input} value={value} set={setValue} />
+        )}
+        <p>{change.text}</p>
+        {(hasBegun || busy) && (
+          <div role="status">
+            <Bar
+              part={progress.tasks}
+              whole={total}
+              text={`${count(progress.tasks)} of ${plural(total, 'task')}: ${outcome(change, progress.changed, text)}`}
+            />
+          </div>
+        )}
+        <div role="alert">{error && <p class="problem">{error}</p>}</div>
+        <p class="buttons">
+          {busy ? (
+            <button type="button" onClick={() => (stopped.current = true)}>
+              Stop
+            </button>
+          ) : (
+            <>
+              <button type="button" onClick={() => onClose(hasBegun)}>
+                {hasBegun ? 'Close' : 'Cancel'}
+              </button>
+              <button type="submit" class={change.danger ? 'danger' : 'main'}>
+                {hasBegun ? 'Continue' : change.confirmLabel}
+              </button>
+            </>
+          )}
+        </p>
+      </form>
+    </Dialog>
+  );
+}
+
+function ChangeButton({
+  change,
+  tasks,
+  onDone,
+}: {
+  change: Change;
+  tasks: Changeable[];
+  onDone(): void;
+}) {
+  const [open, setOpen] = useState(false);
+  const { ids, text } = useMemo(() => {
+    const ids = tasks.filter(change.appliesTo).map(({ id }) => id);
+    return { ids, text: ids.join() };
+  }, [tasks]);
+  const batches = useMemo(() => batchesOf(ids), [text]);
+  if (ids.length === 0) return null;
+  return (
+    <>
+      <button type="button" class={change.danger ? 'danger' : ''} onClick={() => setOpen(true)}>
+        {change.name} {count(ids.length)}
+      </button>
+      {open && (
+        <ChangeDialog
+          change={change}
+          batches={batches}
+          total={ids.length}
+          onClose={(isChanged) => {
+            setOpen(false);
+            if (isChanged) onDone();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** The buttons for what the key may do with some tasks. */
+export function ChangeButtons({ tasks, onDone }: { tasks: Changeable[]; onDone(): void }) {
+  const hasReruns = tasks.some(({ state, rerun }) => state !== 'dead' || rerun);
+  const offered = changes.filter(({ name }) => name !== 'Redrive' || hasReruns);
+  return (
+    <>
+      {offered.map((change) => (
+        <ChangeButton key={change.name} change={change} tasks={tasks} onDone={onDone} />
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,151 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Query } from '../client/wire.ts';
+import { call, Refused } from './api.ts';
+import { useSession } from './session.tsx';
+import type { KeyInfo, Listed } from './types.ts';
+
+/** The fields of a search, as they stand in the address, with their labels. */
+export const searchFields = {
+  id: 'Id',
+  queue: 'Queue',
+  state: 'State',
+  waiting_for: 'Waits for',
+  tenant: 'Tenant',
+  worker: 'Worker',
+  error: 'Exact error',
+  unique_key: 'Unique key',
+  concurrency_key: 'Concurrency key',
+  payload: 'Payload contains',
+  from: 'Created from',
+  to: 'Created before',
+} as const;
+export type FieldName = keyof typeof searchFields;
+export const fieldNames = Object.keys(searchFields) as FieldName[];
+export type Search = Partial<Record<FieldName | 'archive', string>>;
+
+/** The search of an address. */
+export const searchOf = (query: URLSearchParams): Search =>
+  Object.fromEntries(
+    [...fieldNames, 'archive'].flatMap((name) =>
+      query.get(name) ? [[name, query.get(name)]] : [],
+    ),
+  );
+
+/** A key limited to queues or tenants preselects them. */
+export const defaultsOf = ({ queues, tenants }: KeyInfo): Search => ({
+  ...(queues?.[0] && { queue: queues[0] }),
+  ...(tenants?.[1] && tenants[0] && { tenant: tenants[0] }),
+});
+
+/** Tasks of a page. A call may find fewer and still return a cursor, because it scans a limited number of rows. */
+export const PAGE_SIZE = 50;
+
+/** Maximum number of calls for one page. */
+const MOST_CALLS = 20;
+
+const notInArchive = {
+  concurrency_key: 'concurrency key',
+  payload: 'payload',
+  waiting_for: 'what a task waits for',
+};
+
+/** The reason why a search is impossible, or null. */
+export function impossible(search: Search): string | null {
+  if (!search.archive) return null;
+  if (!search.queue) return 'Give a queue: the archive is searched by queue.';
+  const [, name] = Object.entries(notInArchive).find(([field]) => search[field as FieldName]) ?? [];
+  return name ? `The archive cannot be searched by ${name}: leave it out.` : null;
+}
+
+/**
+ * A time from the form, in the browser's time zone. An invalid time is sent unchanged, so that the server's error
+ * names it.
+ */
+function instant(local: string | undefined): string | undefined {
+  const at = new Date(local ?? '');
+  return Number.isNaN(at.getTime()) ? local : at.toISOString();
+}
+
+/** The filter of the API. */
+export function filterOf({ id, archive, ...search }: Search): Query<'GET /v1/tasks'> {
+  const filter = { ...search, from: instant(search.from), to: instant(search.to) };
+  return filter as Query<'GET /v1/tasks'>;
+}
+
+/** `at` is when the last answer came. */
+type Found = { rows: Listed[]; cursor: string | null; calls: number; at: number | null };
+const none: Found = { rows: [], cursor: null, calls: 0, at: null };
+
+/**
+ * Tasks that match, one page after the other. With `everyMs` the first page is read again at this interval, unless it
+ * took several calls or the user has asked for more.
+ */
+export function useSearch(search: Search, everyMs?: number) {
+  const { key } = useSession();
+  const [found, setFound] = useState(none);
+  const [busy, setBusy] = useState(impossible(search) === null);
+  const [error, setError] = useState<Refused | null>(null);
+  const control = useRef<AbortController | null>(null);
+  const searchJson = JSON.stringify(search);
+
+  async function load(from: string | null, previous: Listed[]) {
+    control.current?.abort();
+    control.current = new AbortController();
+    const { signal } = control.current;
+    try {
+      const route = search.archive ? 'GET /v1/archive/tasks' : 'GET /v1/tasks';
+      const filter = filterOf(search);
+      const rows = [...previous];
+      const most = previous.length + PAGE_SIZE;
+      let cursor = from;
+      let calls = 0;
+      do {
+        const query = {
+          ...filter,
+          queue: filter.queue as string,
+          cursor,
+          limit: most - rows.length,
+        };
+        const page = await call(key, route, { query }, { signal });
+        rows.push(...page.tasks);
+        cursor = page.cursor;
+        calls++;
+      } while (cursor && rows.length < most && calls < MOST_CALLS);
+      const all = previous.length > 0 ? Number.POSITIVE_INFINITY : calls;
+      setFound({ rows, cursor, calls: all, at: Date.now() });
+      setError(null);
+    } catch (thrown) {
+      if (signal.aborted) return;
+      setError(thrown instanceof Refused ? thrown : new Refused(0, { detail: String(thrown) }));
+    }
+    setBusy(false);
+  }
+
+  function show(from: string | null, previous: Listed[]) {
+    setBusy(true);
+    setError(null);
+    void load(from, previous);
+  }
+
+  useEffect(() => {
+    setFound(none);
+    if (impossible(search) === null) show(null, []);
+    else setBusy(false);
+    return () => control.current?.abort();
+  }, [searchJson]);
+
+  const polls = everyMs !== undefined && found.calls === 1 && !busy;
+  useEffect(() => {
+    if (!polls) return;
+    const timer = setInterval(() => !document.hidden && void load(null, []), everyMs);
+    return () => clearInterval(timer);
+  }, [polls, searchJson, everyMs]);
+
+  return {
+    ...found,
+    busy,
+    error,
+    more: () => show(found.cursor, found.rows),
+    again: () => show(null, []),
+  };
+}

@@ -1,0 +1,200 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, enqueue, fail, leaseOf, numberedTasks, promote, value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { button, confirm, type Dashboard, dashboard, goTo, shows, violations } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+});
+
+afterAll(() => made?.close());
+
+/** The number of tasks in the table. */
+const listed = (page: Page) =>
+  page.getByRole('table', { name: 'Tasks' }).getByRole('rowheader').count();
+const expectListed = (page: Page, count: number) =>
+  expect.poll(() => listed(page), { timeout: conditionTimeout }).toBe(count);
+const counted = (sql: string) => value<number>(made.client, `select count(*)::int from ${sql}`);
+const stats = (column: string, queue: string) =>
+  value<number>(made.client, `select (${column})::int from tock.queue_stats('${queue}')`);
+
+test('tasks of a queue are filtered by a part of their payload, and the address keeps the filter', async () => {
+  const tasks = [7, 8, 9].map((customer) => ({ payload: { customer }, tenant: 't' }));
+  await enqueue(made.client, 'orders', tasks);
+  const page = await made.open(all);
+  await goTo(page, 'queues/orders?range=6h');
+  await expectListed(page, 3);
+  await page.getByText('Search these tasks').click();
+  await page.getByLabel('Payload contains').fill('{"customer": 7}');
+  await button(page, 'Search').click();
+  await expectListed(page, 1);
+  expect(decodeURIComponent(page.url())).toMatch(/range=6h.*payload=\{"customer":\+7\}/);
+  await page.reload();
+  await expectListed(page, 1);
+  // The filter stays when the state changes.
+  await page.getByRole('link', { name: /^dead/ }).click();
+  await page.getByText('There are no such tasks.').waitFor();
+  await page.goBack();
+  await expectListed(page, 1);
+  await page.getByLabel('Payload contains').fill('7');
+  await button(page, 'Search').click();
+  await page.locator('.problem').getByText('payload must be a JSON object').waitFor();
+  await page.getByRole('link', { name: 'Clear' }).click();
+  await expectListed(page, 3);
+  await goTo(page, 'tasks?payload=%7B%22customer%22%3A8%7D');
+  await expectListed(page, 1);
+  expect(await violations(page)).toEqual([]);
+});
+
+test('a list goes on, and its first page shows new tasks without a reload', async () => {
+  await enqueue(made.client, 'long', numberedTasks(45));
+  const page = await made.open(all);
+  await goTo(page, 'queues/long');
+  await expectListed(page, 45);
+  await enqueue(made.client, 'long', numberedTasks(25));
+  await expectListed(page, 50);
+  await button(page, 'Continue').click();
+  await expectListed(page, 70);
+});
+
+test('the tab of waiting tasks counts and lists them by what they wait for', async () => {
+  const [parent] = await enqueue(made.client, 'w', [{}]);
+  await enqueue(made.client, 'w', numberedTasks(3, 0, { delay_seconds: 900 }));
+  await enqueue(made.client, 'w', numberedTasks(3, 0, { concurrency_key: 'x' }));
+  await enqueue(made.client, 'w', [{ depends_on: [parent] }]);
+  await promote(made.client);
+  const page = await made.open(all);
+  await goTo(page, 'queues/w?state=waiting');
+  await expectListed(page, 6);
+  const tabs = page.getByRole('navigation', { name: 'Waiting tasks by reason' });
+  for (const [name, count] of [
+    ['for their time', 3],
+    ['for a concurrency key', 2],
+    ['for other tasks', 1],
+  ] as const) {
+    const tab = tabs.getByRole('link', { name });
+    expect(await tab.innerText()).toMatch(new RegExp(`${count}$`));
+    await tab.click();
+    await expectListed(page, count);
+  }
+  // The counts are no settings.
+  expect(await page.getByText('waiting_for').count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
+});
+
+test('the tab of ready tasks says how many a pause or a limit holds', async () => {
+  await enqueue(made.client, 'held', numberedTasks(5));
+  await made.client.query(`select tock.put_queue('held', '{"max_running": 2}')`);
+  const page = await made.open(all);
+  await goTo(page, 'queues/held');
+  await page.getByText('3 ready tasks are held by max_running.').waitFor();
+  await claim(made.client, 'held', { limit: 2 });
+  await page.getByText('3 ready tasks are held by max_running.').waitFor();
+  await made.client.query(`select tock.put_queue('held', '{"paused": true}')`);
+  await page.getByText('3 ready tasks are held: the queue is paused.').waitFor();
+});
+
+test('all tasks that match are counted by state before they are cancelled', async () => {
+  await enqueue(made.client, 'many', numberedTasks(2200, 0, { tenant: 'acme' }));
+  await enqueue(made.client, 'many', numberedTasks(14, 0, { tenant: 'acme', delay_seconds: 900 }));
+  await enqueue(made.client, 'many', numberedTasks(3, 0, { tenant: 'other' }));
+  const page = await made.open(all);
+  await goTo(page, 'tasks?queue=many&tenant=acme');
+  await button(page, 'All that match').click();
+  await page.getByText('2,214 tasks match').waitFor();
+  await page.getByText('14 waiting, 2,200 ready').waitFor();
+  expect(await stats('ready', 'many')).toBe(2203);
+  expect(await violations(page)).toEqual([]);
+  await button(page, 'Cancel 2,214').click();
+  await page.getByRole('heading', { name: 'Cancel 2,214 tasks?' }).waitFor();
+  await confirm(page, 'Cancel them');
+  await shows(page, '2,214 tasks are cancelled');
+  expect(await stats('ready + waiting', 'many')).toBe(3);
+  const table = page.getByRole('table', { name: 'Tasks' });
+  await table.getByText('cancelled').first().waitFor();
+});
+
+test('a change of many tasks is stopped between two calls, and continues', async () => {
+  await enqueue(made.client, 'slow', numberedTasks(2500));
+  const page = await made.open(all);
+  await goTo(page, 'queues/slow');
+  await button(page, 'All that match').click();
+  await page.getByText('2,500 tasks match').waitFor();
+  // The first call answers after the stop.
+  let release = () => {};
+  const stopped = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(
+    '**/v1/tasks/reprioritize',
+    async (route) => {
+      await stopped;
+      await route.continue();
+    },
+    { times: 1 },
+  );
+  await button(page, 'Priority 2,500').click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Priority').selectOption('2');
+  await confirm(page, 'Change');
+  await dialog.getByText('0 of 2,500 tasks').waitFor();
+  await dialog.getByRole('button', { name: 'Stop' }).click();
+  release();
+  await dialog.getByText('1,000 of 2,500 tasks: 1,000 tasks are given priority 2.').waitFor();
+  const prior = `tock.tasks('{"queue": "slow"}', null, 1000) t, jsonb_array_elements(t.tasks) x
+    where x ->> 'priority' = '2'`;
+  expect(await counted(prior)).toBe(1000);
+  await confirm(page, 'Continue');
+  await shows(page, '2,500 tasks are given priority 2');
+});
+
+test('a rerun of many tasks whose answer was lost reruns none twice', async () => {
+  await enqueue(made.client, 'lost', numberedTasks(1200, 0, { max_attempts: 1 }));
+  const lease = leaseOf(await claim(made.client, 'lost', { limit: 1200 }));
+  await fail(made.client, lease, { error: 'no', fatal: true });
+  const page = await made.open(all);
+  await goTo(page, 'queues/lost?state=dead');
+  await button(page, 'All that match').click();
+  await page.getByText('1,200 tasks match').waitFor();
+  await page.route(
+    '**/v1/tasks/rerun',
+    async (route) => {
+      await route.fetch();
+      await route.abort();
+    },
+    { times: 1 },
+  );
+  await button(page, 'Rerun 1,200').click();
+  await confirm(page, 'Rerun');
+  await page.getByRole('alert').getByText('did not answer').waitFor();
+  await confirm(page, 'Rerun');
+  await shows(page, '1,200 tasks are rerun');
+  expect(await stats('ready', 'lost')).toBe(1200);
+  // Those that have a rerun are left out of a redrive.
+  await enqueue(made.client, 'lost', [{}]);
+  const tasks = await claim(made.client, 'lost', { limit: 1 });
+  await fail(made.client, leaseOf(tasks), { error: 'again', fatal: true });
+  await button(page, 'All that match').click();
+  await page.getByText('1,201 tasks match').waitFor();
+  await button(page, 'Redrive 1').click();
+  await confirm(page, 'Redrive');
+  await shows(page, '1 task is rerun');
+});
+
+test('a key that may only read filters lists and gets no button for all that match', async () => {
+  const page = await made.open(await made.makeKey(['read']));
+  for (const place of ['queues/orders', 'tasks?queue=orders']) {
+    await goTo(page, place);
+    await expectListed(page, 3);
+    expect(await button(page, 'All that match').count()).toBe(0);
+    expect(await page.getByRole('checkbox', { name: /Select/ }).count()).toBe(0);
+  }
+  await page.getByLabel('Payload contains').fill('{"customer": 9}');
+  await button(page, 'Search').click();
+  await expectListed(page, 1);
+});

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { cancel } from '../kernel/change/changes.ts';
+import { client, databasePerFile } from '../test_database.ts';
+import { claim, enqueue, fail, leaseOf, numberedTasks, promote, refusal, rows } from '../verbs.ts';
+import { idsOf, search } from './search.ts';
+
+databasePerFile();
+
+const reasons = ['time', 'concurrency_key', 'dependency'] as const;
+
+/** The counts by reason, each the same as the list of that reason, and their sum the same as `waiting`. */
+async function counts(queue: string): Promise<Record<string, number>> {
+  type Stats = { waiting: number; waiting_for: Record<string, number> };
+  const [{ waiting, waiting_for }] = (await rows<Stats>(
+    client,
+    'select waiting::int, waiting_for from tock.queue_stats($1)',
+    [queue],
+  )) as [Stats];
+  let sum = 0;
+  for (const reason of reasons) {
+    const listed = await search(client, { queue, waiting_for: reason }, 2);
+    expect([reason, listed.length]).toEqual([reason, waiting_for[reason]]);
+    expect(new Set(listed.map(({ state }) => state)).size).toBeLessThan(2);
+    sum += listed.length;
+  }
+  expect(sum).toBe(waiting);
+  return waiting_for;
+}
+
+test('a waiting task is counted and listed by what it waits for', async () => {
+  const [parent] = (await enqueue(client, 'w', [{ max_attempts: 2 }])) as [string];
+  const delayed = await enqueue(client, 'w', numberedTasks(3, 0, { delay_seconds: 900 }));
+  const keyed = await enqueue(client, 'w', numberedTasks(4, 0, { concurrency_key: 'x' }));
+  const later = { concurrency_key: 'x', delay_seconds: 900 };
+  delayed.push(...(await enqueue(client, 'w', [later])));
+  const children = await enqueue(client, 'w', [
+    { depends_on: [parent] },
+    { depends_on: [parent], concurrency_key: 'x' },
+  ]);
+  await enqueue(client, 'else', numberedTasks(2, 0, { delay_seconds: 900 }));
+  await promote(client);
+  expect(await counts('w')).toEqual({ time: 4, concurrency_key: 3, dependency: 2 });
+  const found = async (filter: object) => idsOf(await search(client, filter)).toSorted();
+  const only = { queue: 'w' };
+  expect(await found({ ...only, waiting_for: 'time' })).toEqual(delayed.toSorted());
+  expect(await found({ ...only, waiting_for: 'concurrency_key' })).toEqual(
+    keyed.slice(1).toSorted(),
+  );
+  expect(await found({ ...only, waiting_for: 'dependency' })).toEqual(children.toSorted());
+  expect(await found({ waiting_for: 'time' })).toHaveLength(6);
+  const at = { ...only, concurrency_key: 'x' };
+  expect(await found({ ...at, waiting_for: 'concurrency_key' })).toHaveLength(3);
+  expect(await found({ ...at, waiting_for: 'time' })).toEqual([]);
+  // The first claim leases the holder of the key, the second the parent. The parent fails and waits for its backoff; a waiter is cancelled.
+  const claims = [await claim(client, 'w'), await claim(client, 'w')].flat();
+  const runs = claims.filter(({ id }) => id === parent);
+  await fail(client, leaseOf(runs), [{ id: parent, error: 'no', retry_in_seconds: 900 }]);
+  await cancel(client, [keyed[3] as string]);
+  expect(await counts('w')).toEqual({ time: 5, concurrency_key: 2, dependency: 2 });
+  expect(await found({ ...only, waiting_for: 'time' })).toContain(parent);
+});
+
+test('a reason is refused by its name if it is unknown or the state is another', async () => {
+  for (const filter of [
+    { waiting_for: 'rain' },
+    { waiting_for: '' },
+    { waiting_for: 'time', state: 'ready' },
+    { waiting_for: 7 },
+  ]) {
+    const refused = client.query('select * from tock.tasks($1)', [JSON.stringify(filter)]);
+    expect((await refusal(refused)).detail).toContain('waiting_for');
+  }
+  expect(await search(client, { waiting_for: 'time', worker: 'w' })).toEqual([]);
+  expect(await search(client, { waiting_for: 'time', error: 'no' })).toEqual([]);
+});
