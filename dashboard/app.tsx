@@ -1,8 +1,13 @@
 import { useCallback, useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import { call, Refused } from './api.ts';
+import { Header } from './components/header.tsx';
+import { Palette } from './components/palette.tsx';
+import { Shortcuts } from './components/shortcuts.tsx';
+import { useKeyboard } from './keyboard.ts';
 import { NotificationProvider } from './notifications.tsx';
+import { AuditLog } from './pages/audit_log.tsx';
 import { ConcurrencyKeys } from './pages/concurrency_keys.tsx';
-import { Leases } from './pages/leases.tsx';
+import { Keys } from './pages/keys.tsx';
 import { Overview } from './pages/overview.tsx';
 import { Pools } from './pages/pools.tsx';
 import { Queue } from './pages/queue.tsx';
@@ -11,21 +16,11 @@ import { SignIn } from './pages/signin.tsx';
 import { System } from './pages/system.tsx';
 import { Task } from './pages/task.tsx';
 import { Tasks } from './pages/tasks.tsx';
-import { type Address, href, useAddress } from './route.ts';
+import { Workers } from './pages/workers.tsx';
+import { pagesFor } from './pages.ts';
+import { type Address, useAddress } from './route.ts';
 import { type Session, SessionProvider, storedKey, storeKey } from './session.tsx';
-import { ThemeSwitch } from './theme.tsx';
 import type { KeyInfo } from './types.ts';
-
-/** The pages. A page with `all` needs a key of every queue and tenant. */
-const pages = [
-  { path: '', name: 'Overview' },
-  { path: 'tasks', name: 'Tasks' },
-  { path: 'leases', name: 'Leases', all: true },
-  { path: 'schedules', name: 'Schedules', all: true },
-  { path: 'concurrency_keys', name: 'Concurrency keys' },
-  { path: 'pools', name: 'Pools', all: true },
-  { path: 'system', name: 'System', all: true },
-];
 
 function Page({ address }: { address: Address }) {
   const [first = '', second] = address.path;
@@ -33,11 +28,13 @@ function Page({ address }: { address: Address }) {
   if (first === 'queues' && second) return <Queue key={second} queue={second} address={address} />;
   if (first === 'tasks' && second) return <Task key={second} id={second} />;
   if (first === 'tasks') return <Tasks address={address} />;
-  if (first === 'leases') return <Leases address={address} />;
-  if (first === 'schedules') return <Schedules />;
+  if (first === 'workers') return <Workers address={address} />;
+  if (first === 'schedules') return <Schedules key={second} schedule={second} />;
   if (first === 'concurrency_keys') return <ConcurrencyKeys address={address} />;
   if (first === 'pools') return <Pools pool={second} />;
   if (first === 'system') return <System />;
+  if (first === 'keys') return <Keys />;
+  if (first === 'audit_log') return <AuditLog address={address} />;
   return (
     <>
       <h1 tabIndex={-1}>This page does not exist</h1>
@@ -67,7 +64,8 @@ function Guarded({ address }: { address: Address }) {
 
 /** After a click on a link, focus moves to the page's heading, where screen readers continue. */
 function useArrival(address: Address): void {
-  const path = address.path.join('/');
+  // The page of a worker is the list of workers with a filter.
+  const path = [...address.path, address.query.get('worker')].join('/');
   const first = useRef(true);
   useEffect(() => {
     const heading = document.querySelector('h1');
@@ -79,43 +77,27 @@ function useArrival(address: Address): void {
 
 function Frame({ session }: { session: Session }) {
   const address = useAddress();
-  useArrival(address);
+  const [open, setOpen] = useState<'palette' | 'help' | null>(null);
   const { keyInfo } = session;
-  const section = address.path[0] === 'queues' ? '' : (address.path[0] ?? '');
-  const offered = pages.filter(({ all }) => !all || (keyInfo.queues ?? keyInfo.tenants) === null);
-  const touches = keyInfo.scopes.some((scope) => scope === 'admin' || scope === 'enqueue');
+  const close = () => setOpen(null);
+  const openPalette = () => setOpen('palette');
+  const openHelp = () => setOpen('help');
+  const pathOf = (key: string) => pagesFor(keyInfo).find(({ letter }) => letter === key)?.path;
+  useArrival(address);
+  useKeyboard({ pathOf, openPalette, openHelp });
   return (
     <>
       <button type="button" class="skip" onClick={() => document.querySelector('h1')?.focus()}>
         Skip to the content
       </button>
-      <header class="top">
-        <a class="brand" href="#/">
-          Tock
-        </a>
-        <nav aria-label="Pages">
-          {offered.map(({ path, name }) => (
-            <a key={path} href={href([path])} aria-current={path === section ? 'page' : undefined}>
-              {name}
-            </a>
-          ))}
-        </nav>
-        <div class="who">
-          <span title={`${keyInfo.prefix}: ${keyInfo.scopes.join(', ')}`}>
-            {keyInfo.name}
-            {!touches && <em> (read only)</em>}
-          </span>
-          <ThemeSwitch />
-          <button type="button" class="quiet" onClick={session.signOut}>
-            Sign out
-          </button>
-        </div>
-      </header>
+      <Header address={address} openPalette={openPalette} />
       <NotificationProvider>
         <main id="main">
           <Guarded address={address} />
         </main>
       </NotificationProvider>
+      {open === 'palette' && <Palette onClose={close} openHelp={openHelp} />}
+      {open === 'help' && <Shortcuts onClose={close} />}
     </>
   );
 }

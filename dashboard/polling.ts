@@ -15,17 +15,29 @@ export type Polled<T> = {
 
 const MOST_MS = 30_000;
 
-/**
- * Polls while the page is visible, one request at a time, with longer pauses after failures. It sends nothing while
- * `input` is null.
- */
+/** Polls a route. It sends nothing while `input` is null. */
 export function usePolling<R extends Route>(
   route: R,
   input: RouteInput<R> | null,
-  intervalMs = 3000,
+  intervalMs?: number,
 ): Polled<Answer<R>> {
-  type T = Answer<R>;
   const path = input && requestLine(route, input)[1];
+  const load: Load<Answer<R>> = (key, signal) =>
+    call(key, route, input as RouteInput<R>, { signal });
+  return usePolledAnswer(path, load, intervalMs);
+}
+
+type Load<T> = (key: string, signal: AbortSignal) => Promise<T>;
+
+/**
+ * Polls while the page is visible, one request at a time, with longer pauses after failures. `path` names what is
+ * loaded: another path begins anew, and null loads nothing.
+ */
+export function usePolledAnswer<T>(
+  path: string | null,
+  load: Load<T>,
+  intervalMs = 3000,
+): Polled<T> {
   const { key, refused } = useSession();
   const [state, setState] = useState<{ path: string | null } & Omit<Polled<T>, 'refresh'>>({
     path,
@@ -53,7 +65,7 @@ export function usePolling<R extends Route>(
       const controller = new AbortController();
       control = controller;
       try {
-        const data = await call(key, route, input as RouteInput<R>, { signal: controller.signal });
+        const data = await load(key, controller.signal);
         if (controller.signal.aborted) return;
         failures = 0;
         setState({ path, data, error: null, at: Date.now() });

@@ -6,6 +6,8 @@ export type Address = { path: string[]; query: URLSearchParams };
 export function parseHash(hash: string): Address {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?');
   const decoded = path.split('/').filter(Boolean).map(decode);
+  // Links to the former page of leases still work.
+  if (decoded[0] === 'leases') decoded[0] = 'workers';
   return { path: decoded, query: new URLSearchParams(query) };
 }
 

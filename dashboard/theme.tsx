@@ -1,13 +1,15 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
 const NAME = 'tock-theme';
-const themes = ['system', 'light', 'dark'] as const;
-type Theme = (typeof themes)[number];
+const CHANGED = 'tock-theme';
+export const themes = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof themes)[number];
+export const themeNames: Record<Theme, string> = { system: 'Auto', light: 'Light', dark: 'Dark' };
 
 function apply(theme: Theme): void {
   if (theme === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
-  dispatchEvent(new Event('tock-theme'));
+  dispatchEvent(new Event(CHANGED));
 }
 
 function stored(): Theme {
@@ -16,24 +18,31 @@ function stored(): Theme {
 }
 apply(stored());
 
+export function chooseTheme(theme: Theme): void {
+  localStorage.setItem(NAME, theme);
+  apply(theme);
+}
+
 /** The theme: light, dark, or that of the system. */
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(stored());
+  useEffect(() => {
+    const onChange = () => setTheme(stored());
+    addEventListener(CHANGED, onChange);
+    return () => removeEventListener(CHANGED, onChange);
+  }, []);
   return (
     <label class="theme">
       <span class="hidden">Colours</span>
       <select
         value={theme}
-        onChange={({ currentTarget }) => {
-          const next = currentTarget.value as Theme;
-          localStorage.setItem(NAME, next);
-          setTheme(next);
-          apply(next);
-        }}
+        onChange={({ currentTarget }) => chooseTheme(currentTarget.value as Theme)}
       >
-        <option value="system">Auto</option>
-        <option value="light">Light</option>
-        <option value="dark">Dark</option>
+        {themes.map((name) => (
+          <option key={name} value={name}>
+            {themeNames[name]}
+          </option>
+        ))}
       </select>
     </label>
   );

@@ -25,11 +25,13 @@ const pages =
         'queues/payments',
         'queues/images',
         'tasks',
-        'leases',
+        'workers',
         'schedules',
         'concurrency_keys',
         'pools',
         'system',
+        'keys',
+        'audit_log',
       ];
 const sizes = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
 

@@ -43,8 +43,15 @@ const isolatedPoints: uPlot.Series.Points.Filter = (chart, series) => {
 };
 
 /** The value of a CSS variable in the current theme. */
-const cssColour = (name: string) =>
-  getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+function cssColour(name: string): string {
+  // Only a used colour resolves light-dark().
+  const probe = document.createElement('span');
+  probe.style.color = `var(${name})`;
+  document.body.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}
 
 /** Possible steps of an axis with whole numbers: 1, 2, 5, 10 … */
 const wholeSteps = Array.from(

@@ -14,7 +14,10 @@ export function Dialog({
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
+    const before = document.activeElement;
     dialog.current?.showModal();
+    // The browser returns the focus only when Escape closes the dialog.
+    return () => before instanceof HTMLElement && before.focus();
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>

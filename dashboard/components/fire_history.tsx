@@ -1,8 +1,9 @@
 import type { Answer } from '../../client/wire.ts';
 import { exactTime } from '../format.ts';
 import { usePolling } from '../polling.ts';
+import { Empty } from './empty.tsx';
 import { PolledContent } from './panel.tsx';
-import { TaskLink } from './state.tsx';
+import { State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
 import { Ago } from './times.tsx';
 
@@ -34,10 +35,14 @@ export function FireHistory({ schedule }: { schedule: string }) {
             label={`Fires of ${schedule}`}
             rows={fires}
             id={({ number }) => number}
-            emptyText="It has not fired yet."
+            emptyText={
+              <Empty command={`tock schedule run ${schedule}`}>
+                It has not fired yet. This fires it now:
+              </Empty>
+            }
             columns={[
               { name: 'Fire', show: ({ fire_at }) => <Ago at={fire_at} /> },
-              { name: 'Outcome', show: ({ outcome }) => outcome },
+              { name: 'Outcome', show: ({ outcome }) => <State state={outcome} /> },
               { name: 'Task', show: ({ task_id }) => (task_id ? <TaskLink id={task_id} /> : '–') },
               { name: 'Error', show: ({ error }) => <span class="error">{error ?? ''}</span> },
             ]}

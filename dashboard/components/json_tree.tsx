@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { plural, pretty } from '../format.ts';
+import { CopyButton } from './empty.tsx';
 import { Panel } from './panel.tsx';
 
 const MOST_ENTRIES = 100;
@@ -65,26 +66,11 @@ function Node({ name, value, depth }: { name: string; value: unknown; depth: num
   );
 }
 
-function Copy({ text }: { text: string }) {
-  const [copied, setCopied] = useState(false);
-  // Browsers offer the clipboard only to pages from https or this machine.
-  if (!navigator.clipboard) return null;
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-  };
-  return (
-    <button type="button" class="quiet" onClick={copy} onBlur={() => setCopied(false)}>
-      {copied ? 'Copied' : 'Copy'}
-    </button>
-  );
-}
-
 /** JSON as a tree whose parts can be closed. The page never executes it. */
 export function Json({ title, value }: { title: string; value: unknown }) {
   if (value === null || value === undefined) return null;
   return (
-    <Panel title={title} side={<Copy text={pretty(value)} />}>
+    <Panel title={title} side={<CopyButton text={pretty(value)} />}>
       <div class="tree">
         {isLeaf(value) ? <Leaf value={value} /> : <Branch value={value as object} depth={0} />}
       </div>

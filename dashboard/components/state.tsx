@@ -1,24 +1,52 @@
+import {
+  Ban,
+  Circle,
+  CircleCheck,
+  CircleQuestionMark,
+  CircleX,
+  Clock,
+  CornerUpRight,
+  Hourglass,
+  type IconNode,
+  Pause,
+  Play,
+  TriangleAlert,
+} from 'lucide';
 import { href } from '../route.ts';
+import { Icon } from './icon.tsx';
 
-const signs: Record<string, string> = {
-  ready: '○',
-  waiting: '◔',
-  running: '▶',
-  done: '✓',
-  dead: '✕',
-  failed: '✕',
-  lost: '?',
-  cancelled: '–',
-  expired: '⌛',
-  superseded: '↷',
-  paused: 'Ⅱ',
+type Tone = 'active' | 'good' | 'warn' | 'bad' | '';
+
+/** The states of tasks and runs, of queues, schedules and their fires, of pools and segments. */
+const looks: Record<string, [IconNode, Tone]> = {
+  ready: [Circle, 'active'],
+  waiting: [Clock, ''],
+  running: [Play, 'active'],
+  done: [CircleCheck, 'good'],
+  dead: [CircleX, 'bad'],
+  failed: [CircleX, 'bad'],
+  lost: [CircleQuestionMark, 'bad'],
+  cancelled: [Ban, ''],
+  expired: [Hourglass, 'warn'],
+  superseded: [CornerUpRight, ''],
+  paused: [Pause, 'warn'],
+  overdue: [TriangleAlert, 'warn'],
+  fired: [CircleCheck, 'good'],
+  run: [Play, 'good'],
+  missed: [TriangleAlert, 'warn'],
+  overlapped: [CornerUpRight, 'warn'],
+  replaced: [CornerUpRight, ''],
+  held: [Play, 'active'],
+  free: [Circle, ''],
+  verified: [CircleCheck, 'good'],
 };
 
-/** A state in words, with a symbol and a colour. */
+/** A state in words, with an icon and a colour. */
 export function State({ state }: { state: string }) {
+  const [icon, tone] = looks[state] ?? [Circle, ''];
   return (
-    <span class={`state ${state}`}>
-      <span aria-hidden="true">{signs[state] ?? '•'}</span> {state}
+    <span class={`badge ${tone}`}>
+      <Icon of={icon} /> {state}
     </span>
   );
 }
@@ -31,4 +59,9 @@ export const TaskLink = ({ id }: { id: string }) => (
 
 export const QueueLink = ({ queue }: { queue: string }) => (
   <a href={href(['queues', queue])}>{queue}</a>
+);
+
+/** The link to the open leases of a worker. */
+export const WorkerLink = ({ worker }: { worker: string }) => (
+  <a href={href(['workers'], { worker })}>{worker}</a>
 );

@@ -40,7 +40,7 @@ export function Table<Row>({ label, rows, columns, id, emptyText, sorted, stacke
   const [order, setOrder] = useState<Order | null>(
     sorted ? { name: sorted, ascending: false } : null,
   );
-  if (rows.length === 0) return <p class="none">{emptyText}</p>;
+  if (rows.length === 0) return <div class="none">{emptyText}</div>;
   const toggleOrder = (name: string) =>
     setOrder((previous) => ({
       name,

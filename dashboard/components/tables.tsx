@@ -3,7 +3,8 @@ import { useAction } from '../notifications.tsx';
 import { useMay } from '../session.tsx';
 import type { ConcurrencyKey, Lease, Listed } from '../types.ts';
 import { Bar } from './bar.tsx';
-import { QueueLink, State, TaskLink } from './state.tsx';
+import { Empty } from './empty.tsx';
+import { QueueLink, State, TaskLink, WorkerLink } from './state.tsx';
 import { type Column, Table } from './table.tsx';
 import { Ago } from './times.tsx';
 
@@ -11,13 +12,16 @@ import { Ago } from './times.tsx';
 export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }) {
   const columns: Column<Lease>[] = [
     ...(queues ? [{ name: 'Queue', show: ({ queue }: Lease) => <QueueLink queue={queue} /> }] : []),
-    { name: 'Worker', show: ({ worker }) => worker ?? '(no name)' },
+    {
+      name: 'Worker',
+      show: ({ worker }) => (worker === null ? '(no name)' : <WorkerLink worker={worker} />),
+    },
     { name: 'Since', show: ({ claimed_at }) => <Ago at={claimed_at} /> },
     {
       name: 'Lease ends',
       show: ({ leased_until, late }) => (
         <>
-          <Ago at={leased_until} /> {late && <strong class="late">overdue</strong>}
+          <Ago at={leased_until} /> {late && <State state="overdue" />}
         </>
       ),
     },
@@ -132,7 +136,11 @@ export function ConcurrencyKeyTable({
       label="Concurrency keys"
       rows={rows}
       id={({ concurrency_key }) => concurrency_key}
-      emptyText="No task of this queue has used a concurrency key."
+      emptyText={
+        <Empty command={`tock enqueue ${queue} '{"to": "ann"}' --concurrency-key ann`}>
+          No task of this queue has used a concurrency key. This enqueues one that does:
+        </Empty>
+      }
       sorted="Waiting"
       columns={[
         {

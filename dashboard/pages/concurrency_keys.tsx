@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call } from '../api.ts';
+import { Empty } from '../components/empty.tsx';
 import { PolledContent } from '../components/panel.tsx';
 import { ConcurrencyKeyTable } from '../components/tables.tsx';
 import { Updated } from '../components/times.tsx';
@@ -91,9 +92,15 @@ export function ConcurrencyKeys({ address }: { address: Address }) {
       <section class="panel" aria-label="Concurrency keys">
         {queue === null ? (
           <PolledContent polled={all}>
-            {() => (
-              <p class="none">{keyQueue === null ? 'There are no queues yet.' : 'Looking …'}</p>
-            )}
+            {() =>
+              keyQueue === null ? (
+                <Empty command={`tock enqueue mail '{"to": "ann"}' --concurrency-key ann`}>
+                  There are no queues yet. A task with a concurrency key makes one:
+                </Empty>
+              ) : (
+                <p class="none">Looking …</p>
+              )
+            }
           </PolledContent>
         ) : (
           <PolledContent polled={polled}>

@@ -1,7 +1,10 @@
+import { CircleCheck } from 'lucide';
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { Activity } from '../components/activity.tsx';
+import { Empty } from '../components/empty.tsx';
 import { Findings, severities, worstFirst } from '../components/findings.tsx';
+import { Icon } from '../components/icon.tsx';
 import { PolledContent, Problem } from '../components/panel.tsx';
 import { Spark } from '../components/spark.tsx';
 import { QueueLink, State } from '../components/state.tsx';
@@ -139,7 +142,7 @@ function Health({ polled }: { polled: Polled<{ findings: Finding[] }> }) {
   if (!worst) {
     return (
       <section class="strip good" aria-label="Health">
-        <span>✓ The doctor finds no problem</span> <Updated at={polled.at} />
+        <Icon of={CircleCheck} /> The doctor finds no problem <Updated at={polled.at} />
       </section>
     );
   }
@@ -182,9 +185,7 @@ function Queues({ rows }: { rows: Row[] }) {
         id={({ name }) => name}
         emptyText={
           rows.length === 0 ? (
-            <>
-              There are no queues yet. The first task makes one: <code>{firstTask}</code>
-            </>
+            <Empty command={firstTask}>There are no queues yet. The first task makes one:</Empty>
           ) : (
             'No queue has this name.'
           )

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { PoolMember as Held } from '../../client/pools.ts';
+import { Empty } from '../components/empty.tsx';
 import { Further, PolledContent } from '../components/panel.tsx';
 import { State } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
@@ -27,7 +28,11 @@ function Members({ pool, waiting }: { pool: string; waiting: boolean }) {
               label={`Waiting tasks of ${pool}`}
               rows={members}
               id={({ task }) => `${task}`}
-              emptyText="No task waits for a worker."
+              emptyText={
+                <Empty command={`tock pool add ${pool} trip-1`}>
+                  No task waits for a worker. This adds one:
+                </Empty>
+              }
               columns={[{ name: 'Waiting task', show: ({ task }) => task }, since]}
             />
           ) : (
@@ -35,7 +40,11 @@ function Members({ pool, waiting }: { pool: string; waiting: boolean }) {
               label={`Workers of ${pool}`}
               rows={members}
               id={({ worker, task }) => `${worker} ${task}`}
-              emptyText="The pool has no workers."
+              emptyText={
+                <Empty command={`tock pool join ${pool} ann --lease 600`}>
+                  The pool has no workers. This joins one:
+                </Empty>
+              }
               columns={[
                 { name: 'Worker', show: ({ worker }) => worker ?? '–' },
                 { name: 'State', show: ({ state }) => <State state={state} /> },
@@ -85,7 +94,11 @@ export function Pools({ pool }: { pool: string | undefined }) {
               label="Pools"
               rows={pools.slice(0, 100)}
               id={(entry) => entry.pool}
-              emptyText="There are no pools: PUT /v1/pools/:pool/workers/:worker joins one."
+              emptyText={
+                <Empty command="tock pool join drivers ann --lease 600">
+                  There are no pools. A worker that joins one makes it:
+                </Empty>
+              }
               columns={[
                 {
                   name: 'Pool',

@@ -1,25 +1,27 @@
 import type { ComponentChildren } from 'preact';
 import type { Answer } from '../../client/wire.ts';
+import { Empty } from '../components/empty.tsx';
 import { Findings, worstFirst } from '../components/findings.tsx';
-import { Keys } from '../components/keys.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
+import { State } from '../components/state.tsx';
 import { Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
 import { bytes, count, duration, plural } from '../format.ts';
 import { usePolling } from '../polling.ts';
-import { useMay } from '../session.tsx';
 
 type Maintenance = Answer<'GET /v1/maintenance'>;
 
 function MaintenanceJobs({ rows }: { rows: Maintenance['maintenance_jobs'] }) {
   return (
     <Table
-      label="MaintenanceJobs"
+      label="Maintenance jobs"
       rows={rows}
       id={({ name }) => name}
-      emptyText="There are no maintenance jobs: run tock migrate."
+      emptyText={
+        <Empty command="tock migrate">There are no maintenance jobs. This adds them:</Empty>
+      }
       columns={[
-        { name: 'MaintenanceJob', sortKey: (d) => d.name, show: (d) => d.name },
+        { name: 'Job', sortKey: (d) => d.name, show: (d) => d.name },
         {
           name: 'Every',
           number: true,
@@ -54,7 +56,11 @@ function Jobs({ rows }: { rows: Maintenance['jobs'] }) {
       label="pg_cron jobs"
       rows={rows}
       id={({ jobname }) => jobname}
-      emptyText="pg_cron is not in this database: another process must call tock.tick()."
+      emptyText={
+        <Empty command="tock tick">
+          pg_cron is not in this database, so another process must do what is due, once a minute:
+        </Empty>
+      }
       columns={[
         { name: 'Job', show: ({ jobname }) => jobname },
         { name: 'Schedule', show: ({ schedule }) => <code>{schedule}</code> },
@@ -75,10 +81,10 @@ function Segments({ rows }: { rows: Maintenance['segments'] }) {
       label="Segments"
       rows={rows}
       id={({ number }) => String(number)}
-      emptyText="There are no segments: run tock migrate."
+      emptyText={<Empty command="tock migrate">There are no segments. This adds them:</Empty>}
       columns={[
         { name: 'Segment', number: true, sortKey: (e) => e.number, show: (e) => e.number },
-        { name: 'State', show: ({ state }) => state },
+        { name: 'State', show: ({ state }) => <State state={state} /> },
         { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
         { name: 'Settled', show: ({ closed_at }) => <Ago at={closed_at} /> },
         {
@@ -123,34 +129,6 @@ function LimitTable() {
           },
         ]}
       />
-    </Panel>
-  );
-}
-
-function AuditLog() {
-  const polled = usePolling('GET /v1/audit-log', { query: { limit: 50 } }, 30_000);
-  return (
-    <Panel title="Administrative actions" side={<Updated at={polled.at} />}>
-      <PolledContent polled={polled}>
-        {({ entries }) => (
-          <Table
-            label="Audit log"
-            rows={entries}
-            id={({ number }) => number}
-            emptyText="There are no administrative actions yet."
-            columns={[
-              { name: 'When', show: ({ at }) => <Ago at={at} /> },
-              { name: 'Who', show: ({ role, key_name }) => key_name ?? role },
-              { name: 'Did', show: ({ verb }) => verb },
-              { name: 'To', show: ({ object }) => object },
-              {
-                name: 'Detail',
-                show: ({ detail }) => <code class="brief">{JSON.stringify(detail)}</code>,
-              },
-            ]}
-          />
-        )}
-      </PolledContent>
     </Panel>
   );
 }
@@ -201,7 +179,6 @@ function Archive() {
 export function System() {
   const polled = usePolling('GET /v1/maintenance', {}, 5000);
   const doctor = usePolling('GET /v1/doctor', {}, 15_000);
-  const may = useMay();
   const findings = doctor.data?.findings ?? [];
   return (
     <>
@@ -217,7 +194,7 @@ export function System() {
       <PolledContent polled={polled}>
         {({ maintenance_jobs, jobs, segments }) => (
           <>
-            <Panel title="MaintenanceJobs">
+            <Panel title="Maintenance jobs">
               <MaintenanceJobs rows={maintenance_jobs} />
             </Panel>
             <Panel title="pg_cron jobs">
@@ -231,8 +208,6 @@ export function System() {
       </PolledContent>
       <Archive />
       <LimitTable />
-      {may('admin') && <Keys />}
-      {may('admin') && <AuditLog />}
     </>
   );
 }

@@ -153,7 +153,7 @@ test('a key that may only read sees all data and no action', async () => {
     'schedules',
     'concurrency_keys?queue=doors',
   ];
-  for (const place of [...pages, 'leases', 'pools', 'system', 'tasks']) {
+  for (const place of [...pages, 'workers', 'pools', 'system', 'tasks']) {
     await goTo(page, place);
     await page.locator('h1').waitFor();
     const names = await page.locator('main').getByRole('button').allInnerTexts();
@@ -193,7 +193,7 @@ test('hostile text in data is shown as text', async () => {
   const addresses = [
     'queues/x.y',
     'tasks',
-    'leases',
+    'workers',
     `tasks/${id}`,
     'concurrency_keys?queue=x.y',
     '',

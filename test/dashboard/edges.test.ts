@@ -178,7 +178,7 @@ test('a key limited to a queue or a tenant finds the tasks of these', async () =
   // The navigation has no links to pages that the key may not see.
   const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
   expect(offered).toEqual(['Overview', 'Tasks', 'Concurrency keys']);
-  await goTo(page, 'leases');
+  await goTo(page, 'workers');
   await page.getByText(/\(403\).*\. .*\.$/).waitFor();
   const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
   const other = await made.open(tenantKey);
@@ -191,11 +191,11 @@ test('an invalid time is refused by name, and the error of one page leaves the o
   await goTo(page, 'tasks?from=abc');
   await page.getByText(/\(422\).*from:/).waitFor();
   await page.route('**/v1/leases*', (route) => route.fulfill({ json: { leases: 'none' } }));
-  await goTo(page, 'leases');
+  await goTo(page, 'workers');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
   await goTo(page, 'concurrency_keys');
   await page.getByRole('heading', { name: 'Concurrency keys' }).waitFor();
-  await goTo(page, 'leases');
+  await goTo(page, 'workers');
   await page.getByRole('heading', { name: 'This page failed' }).waitFor();
   await goTo(page, '');
   await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -247,7 +247,7 @@ test('long lists have further pages: schedules, pool members, leases of a queue'
   await page.getByText('w101').waitFor();
   await goTo(page, 'queues/crowded');
   await page.getByRole('link', { name: 'List all leases' }).click();
-  await page.getByRole('heading', { name: 'Leases of crowded' }).waitFor();
+  await page.getByRole('heading', { name: 'Workers of crowded' }).waitFor();
   const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
   await expect.poll(() => rows.count()).toBe(21);
 });

@@ -30,7 +30,7 @@ test('a setting is changed in place, and the message of the server is shown for 
 
 test('a key is created, rotated and revoked, and its secret is shown once', async () => {
   const page = await made.open(all);
-  await goTo(page, 'system');
+  await goTo(page, 'keys');
   await button(page, 'New key').click();
   const form = page.getByRole('dialog', { name: 'New key' });
   await form.getByLabel('Name').fill('the shop');

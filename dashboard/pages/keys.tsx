@@ -1,14 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { call, Refused } from '../api.ts';
+import { ConfirmButton } from '../components/confirm.tsx';
+import { Dialog, FormDialog } from '../components/dialog.tsx';
+import { Empty } from '../components/empty.tsx';
+import { PolledContent } from '../components/panel.tsx';
+import { Table } from '../components/table.tsx';
+import { Ago, Updated } from '../components/times.tsx';
 import { sentences, useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
+import { href } from '../route.ts';
 import { useMay, useSession } from '../session.tsx';
-import { ConfirmButton } from './confirm.tsx';
-import { Dialog, FormDialog } from './dialog.tsx';
-import { Panel, PolledContent } from './panel.tsx';
-import { Table } from './table.tsx';
-import { Ago, Updated } from './times.tsx';
 
 type Key = Answer<'GET /v1/keys'>['keys'][number];
 
@@ -152,50 +154,64 @@ export function Keys() {
     polled.refresh();
   };
   return (
-    <Panel
-      title="Keys"
-      side={
-        <>
-          {may('admin') && (
-            <button type="button" onClick={() => setCreating(true)}>
-              New key
-            </button>
-          )}
-          <Updated at={polled.at} />
-        </>
-      }
-    >
+    <>
+      <div class="heading">
+        <h1 tabIndex={-1}>Keys</h1>
+        <Updated at={polled.at} />
+        {may('admin') && (
+          <button type="button" class="main" onClick={() => setCreating(true)}>
+            New key
+          </button>
+        )}
+      </div>
+      <p class="lead">
+        A key may do what its scopes say, for its queues and tenants. Tock stores no secret, so a
+        lost key is replaced: create another, or rotate it.
+      </p>
       {creating && <NewKey onClose={() => setCreating(false)} onMade={made} />}
       {secret && <Secret secret={secret} onClose={() => setSecret(null)} />}
-      <PolledContent polled={polled}>
-        {({ keys }) => (
-          <Table
-            label="Keys"
-            rows={keys.filter(({ revoked_at }) => !revoked_at).slice(0, 100)}
-            id={({ prefix }) => prefix}
-            emptyText="There is no key."
-            columns={[
-              { name: 'Key', show: ({ prefix }) => <code>{prefix}</code> },
-              { name: 'Name', show: ({ name }) => name },
-              { name: 'May', show: (key) => key.scopes.join(', ') },
-              { name: 'Queues', show: ({ queues }) => queues?.join(', ') ?? 'all' },
-              { name: 'Tenants', show: ({ tenants }) => tenants?.join(', ') ?? 'all' },
-              { name: 'Last used', show: ({ last_used_at }) => <Ago at={last_used_at} /> },
-              { name: 'Expires', show: ({ expires_at }) => <Ago at={expires_at} /> },
-              ...(may('admin')
-                ? [
-                    {
-                      name: 'Actions',
-                      show: (row: Key) => (
-                        <Actions row={row} onMade={made} onDone={polled.refresh} />
-                      ),
-                    },
-                  ]
-                : []),
-            ]}
-          />
-        )}
-      </PolledContent>
-    </Panel>
+      <section class="panel" aria-label="Keys">
+        <PolledContent polled={polled}>
+          {({ keys }) => (
+            <Table
+              label="Keys"
+              rows={keys.filter(({ revoked_at }) => !revoked_at).slice(0, 100)}
+              id={({ prefix }) => prefix}
+              emptyText={
+                <Empty command="tock key create --scope enqueue,read my-app">
+                  There is no key. This creates one:
+                </Empty>
+              }
+              columns={[
+                {
+                  name: 'Key',
+                  show: ({ prefix }) => (
+                    <a href={href(['audit_log'], { key: prefix })}>
+                      <code>{prefix}</code>
+                    </a>
+                  ),
+                },
+                { name: 'Name', show: ({ name }) => name },
+                { name: 'May', show: (key) => key.scopes.join(', ') },
+                { name: 'Queues', show: ({ queues }) => queues?.join(', ') ?? 'all' },
+                { name: 'Tenants', show: ({ tenants }) => tenants?.join(', ') ?? 'all' },
+                { name: 'Last used', show: ({ last_used_at }) => <Ago at={last_used_at} /> },
+                { name: 'Expires', show: ({ expires_at }) => <Ago at={expires_at} /> },
+                ...(may('admin')
+                  ? [
+                      {
+                        name: 'Actions',
+                        show: (row: Key) => (
+                          <Actions row={row} onMade={made} onDone={polled.refresh} />
+                        ),
+                      },
+                    ]
+                  : []),
+              ]}
+            />
+          )}
+        </PolledContent>
+      </section>
+    </>
   );
 }

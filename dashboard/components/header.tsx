@@ -1,0 +1,42 @@
+import { Search, Timer } from 'lucide';
+import { pagesFor } from '../pages.ts';
+import { type Address, href } from '../route.ts';
+import { useSession } from '../session.tsx';
+import { ThemeSwitch } from '../theme.tsx';
+import { Icon } from './icon.tsx';
+
+const isMac = navigator.platform.startsWith('Mac');
+
+/** The brand, the palette's button, the key and the links to all pages. */
+export function Header({ address, openPalette }: { address: Address; openPalette(): void }) {
+  const { keyInfo, signOut } = useSession();
+  const section = address.path[0] === 'queues' ? '' : (address.path[0] ?? '');
+  const mayChange = keyInfo.scopes.some((scope) => scope === 'admin' || scope === 'enqueue');
+  return (
+    <header class="top">
+      <a class="brand" href="#/">
+        <Icon of={Timer} /> Tock
+      </a>
+      <div class="who">
+        <button type="button" class="to-palette" aria-label="Go to …" onClick={openPalette}>
+          <Icon of={Search} /> <span>Go to …</span> <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>
+        </button>
+        <span title={`${keyInfo.prefix}: ${keyInfo.scopes.join(', ')}`}>
+          {keyInfo.name}
+          {!mayChange && <em> (read only)</em>}
+        </span>
+        <ThemeSwitch />
+        <button type="button" class="quiet" onClick={signOut}>
+          Sign out
+        </button>
+      </div>
+      <nav aria-label="Pages">
+        {pagesFor(keyInfo).map(({ path, name, icon }) => (
+          <a key={path} href={href([path])} aria-current={path === section ? 'page' : undefined}>
+            <Icon of={icon} /> {name}
+          </a>
+        ))}
+      </nav>
+    </header>
+  );
+}

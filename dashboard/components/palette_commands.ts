@@ -1,0 +1,50 @@
+import {
+  CalendarClock,
+  Hash,
+  type IconNode,
+  Keyboard,
+  Layers,
+  LogOut,
+  Monitor,
+  Moon,
+  Sun,
+} from 'lucide';
+
+export type Command = {
+  /** What the name stands for; it is searched too. */
+  kind: 'page' | 'queue' | 'task' | 'schedule' | 'theme' | 'help' | 'key';
+  name: string;
+  icon: IconNode;
+  /** The keys that do the same. */
+  keys?: string;
+  run(): void;
+};
+
+export const commandIcons = {
+  queue: Layers,
+  task: Hash,
+  schedule: CalendarClock,
+  system: Monitor,
+  light: Sun,
+  dark: Moon,
+  help: Keyboard,
+  signOut: LogOut,
+};
+
+/** Lower is better; null if a word is in neither the name nor the kind. */
+function rank({ name, kind }: Command, words: string[]): number | null {
+  const lower = name.toLowerCase();
+  if (!words.every((word) => `${kind} ${lower}`.includes(word))) return null;
+  const first = words[0] ?? '';
+  return lower.startsWith(first) ? 0 : lower.includes(first) ? 1 : 2;
+}
+
+/** The commands that contain all words of the text. Those whose name begins with the first word lead. */
+export function matching(commands: readonly Command[], text: string): Command[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  return commands
+    .map((command) => ({ command, rank: rank(command, words) }))
+    .filter((entry) => entry.rank !== null)
+    .toSorted((a, b) => (a.rank ?? 0) - (b.rank ?? 0))
+    .map(({ command }) => command);
+}

@@ -1,0 +1,169 @@
+import { useState } from 'preact/hooks';
+import { Empty } from '../components/empty.tsx';
+import { FilterForm } from '../components/filter_form.tsx';
+import { Panel, PolledContent } from '../components/panel.tsx';
+import { QueueLink, State, TaskLink, WorkerLink } from '../components/state.tsx';
+import { type Column, Table } from '../components/table.tsx';
+import { LeaseTable, TaskTable } from '../components/tables.tsx';
+import { Ago, Since, Updated } from '../components/times.tsx';
+import { count } from '../format.ts';
+import {
+  groupByWorker,
+  type LeaseFilter,
+  MOST_LEASES,
+  useOpenLeases,
+  type WorkerEntry,
+} from '../leases.ts';
+import { usePolling } from '../polling.ts';
+import type { Address } from '../route.ts';
+import type { Lease } from '../types.ts';
+
+const SHOWN_TASKS = 3;
+const SHOWN_LEASES = 50;
+
+const fields = [
+  ['queue', 'Queue'],
+  ['worker', 'Worker'],
+] as const;
+
+const columns: Column<WorkerEntry>[] = [
+  {
+    name: 'Worker',
+    sortKey: ({ worker }) => worker ?? '',
+    show: ({ worker }) => (worker === null ? '(no name)' : <WorkerLink worker={worker} />),
+  },
+  {
+    name: 'Queues',
+    show: ({ queues }) =>
+      queues.map((queue) => (
+        <span key={queue}>
+          <QueueLink queue={queue} />{' '}
+        </span>
+      )),
+  },
+  { name: 'Leases', number: true, sortKey: (w) => w.leases, show: (w) => count(w.leases) },
+  { name: 'Tasks', number: true, sortKey: (w) => w.unfinished, show: (w) => count(w.unfinished) },
+  {
+    name: 'Runs',
+    show: ({ tasks, unfinished }) => (
+      <>
+        {tasks.slice(0, SHOWN_TASKS).map((id) => (
+          <span key={id}>
+            <TaskLink id={id} />{' '}
+          </span>
+        ))}
+        {unfinished > SHOWN_TASKS && '…'}
+      </>
+    ),
+  },
+  {
+    name: 'For',
+    number: true,
+    sortKey: (w) => -Date.parse(w.first_claim_at),
+    show: (w) => <Since at={w.first_claim_at} />,
+  },
+  { name: 'First seen', show: (w) => <Ago at={w.first_claim_at} /> },
+  {
+    name: 'Last seen',
+    sortKey: (w) => Date.parse(w.last_claim_at),
+    show: (w) => <Ago at={w.last_claim_at} />,
+  },
+  {
+    name: 'Next deadline',
+    sortKey: (w) => Date.parse(w.next_deadline_at),
+    show: (w) => (
+      <>
+        <Ago at={w.next_deadline_at} /> {w.overdue > 0 && <State state="overdue" />}
+      </>
+    ),
+  },
+];
+
+function Leases({ leases }: { leases: Lease[] }) {
+  const [most, setMost] = useState(SHOWN_LEASES);
+  return (
+    <>
+      <LeaseTable rows={leases.slice(0, most)} queues />
+      {leases.length > most && (
+        <p class="buttons">
+          <button type="button" onClick={() => setMost(most + SHOWN_LEASES)}>
+            Show more of {count(leases.length)}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What a worker runs. Its tasks are cancelled on their own pages. */
+function RunningTasks({ queue, worker }: LeaseFilter) {
+  const query = { queue, worker, state: 'running' as const, limit: SHOWN_LEASES };
+  const polled = usePolling('GET /v1/tasks', { query }, 5000);
+  return (
+    <Panel title="Running tasks" side={<Updated at={polled.at} />}>
+      <PolledContent polled={polled}>
+        {({ tasks, cursor }) => (
+          <>
+            <TaskTable rows={tasks} emptyText="It runs no task." />
+            {cursor && <p class="hint">The first {count(tasks.length)} tasks are shown.</p>}
+          </>
+        )}
+      </PolledContent>
+    </Panel>
+  );
+}
+
+/** The workers that hold open leases, and these leases; with a worker chosen also its tasks. */
+export function Workers({ address }: { address: Address }) {
+  const queue = address.query.get('queue') || undefined;
+  const worker = address.query.get('worker') || undefined;
+  const polled = useOpenLeases({ queue, worker });
+  const title = worker ? `Worker ${worker}` : 'Workers';
+  const example = queue ?? 'mail';
+  return (
+    <>
+      <div class="heading">
+        <h1 tabIndex={-1}>{queue ? `${title} of ${queue}` : title}</h1>
+        <Updated at={polled.at} />
+      </div>
+      <p class="lead">
+        Tock knows a worker by its open leases: it was first and last seen when it claimed them. An
+        idle worker holds none and is not listed. Consumers in the Worker are listed as alarm,
+        scheduled and woken.
+      </p>
+      <FilterForm page="workers" fields={fields} values={{ queue, worker }} />
+      <PolledContent polled={polled}>
+        {({ leases, more }) => (
+          <>
+            {more && (
+              <p class="problem" role="status">
+                There are more than {count(MOST_LEASES)} open leases. Those with the earliest
+                deadlines are shown: choose a queue or a worker to see others.
+              </p>
+            )}
+            <section class="panel" aria-label="Workers">
+              <Table
+                label="Workers"
+                rows={groupByWorker(leases)}
+                columns={columns}
+                id={(entry) => `${entry.worker}`}
+                emptyText={
+                  <Empty command={`tock claim ${example} --worker me --wait 20`}>
+                    No worker holds a lease{worker || queue ? ' that matches' : ''}. A claim takes
+                    one:
+                  </Empty>
+                }
+              />
+            </section>
+            {worker && <RunningTasks queue={queue} worker={worker} />}
+            {leases.length > 0 && (
+              <Panel title="Open leases, earliest deadline first">
+                <Leases key={`${queue} ${worker}`} leases={leases} />
+              </Panel>
+            )}
+          </>
+        )}
+      </PolledContent>
+    </>
+  );
+}
