@@ -48,6 +48,8 @@ export const sentences = ({ message, problem }: Refused) =>
     .map((sentence) => (/[.!?]$/.test(sentence) ? sentence : `${sentence}.`))
     .join(' ');
 
+export const useNotify = () => useContext(Context);
+
 type Action = <R extends Route>(
   route: R,
   input: RouteInput<R>,
@@ -57,7 +59,7 @@ type Action = <R extends Route>(
 /** Runs an action with the key and shows its result. Returns the answer, null if the server refused. */
 export function useAction(): Action {
   const { key } = useSession();
-  const notify = useContext(Context);
+  const notify = useNotify();
   return async (route, input, done) => {
     try {
       const answer = await call(key, route, input);
