@@ -114,6 +114,8 @@ export function useKeyboard(handlers: Handlers): void {
       if (key === 'Escape' && target instanceof HTMLElement && target.closest('main search, .find'))
         target.blur();
       if (event.ctrlKey || event.metaKey || event.altKey || typesInto(target)) return;
+      // Only moves repeat while their key is held.
+      if (event.repeat && key !== 'j' && key !== 'k') return;
       if (singleKeysOn() && act(event)) event.preventDefault();
     };
     addEventListener('keydown', onKeyDown);

@@ -46,39 +46,41 @@ export type WorkerEntry = {
   next_deadline_at: string;
 };
 
-const earlier = (a: string, b: string) => (Date.parse(a) <= Date.parse(b) ? a : b);
-const later = (a: string, b: string) => (Date.parse(a) >= Date.parse(b) ? a : b);
+/** The earliest and the latest of some instants. */
+function bounds(instants: readonly string[]): [earliest: string, latest: string] {
+  const sorted = instants.toSorted((a, b) => Date.parse(a) - Date.parse(b));
+  return [sorted[0] ?? '', sorted.at(-1) ?? ''];
+}
+
+function entryOf(worker: string | null, leases: readonly Lease[]): WorkerEntry {
+  const [first_claim_at, last_claim_at] = bounds(leases.map(({ claimed_at }) => claimed_at));
+  const [next_deadline_at] = bounds(leases.map(({ leased_until }) => leased_until));
+  return {
+    worker,
+    queues: [...new Set(leases.map(({ queue }) => queue))],
+    leases: leases.length,
+    overdue: leases.filter(({ late }) => late).length,
+    unfinished: leases.reduce((sum, lease) => sum + lease.unfinished, 0),
+    tasks: leases.flatMap(({ tasks }) => tasks),
+    first_claim_at,
+    last_claim_at,
+    next_deadline_at,
+  };
+}
 
 /** One entry for each worker. Those with overdue leases come first, then those with the earliest deadline. */
 export function groupByWorker(leases: readonly Lease[]): WorkerEntry[] {
-  const entries = new Map<string | null, WorkerEntry>();
-  for (const { worker, queue, claimed_at, leased_until, late, unfinished, tasks } of leases) {
-    const entry = entries.get(worker) ?? {
-      worker,
-      queues: [],
-      leases: 0,
-      overdue: 0,
-      unfinished: 0,
-      tasks: [],
-      first_claim_at: claimed_at,
-      last_claim_at: claimed_at,
-      next_deadline_at: leased_until,
-    };
-    entries.set(worker, {
-      worker,
-      queues: [...new Set([...entry.queues, queue])],
-      leases: entry.leases + 1,
-      overdue: entry.overdue + (late ? 1 : 0),
-      unfinished: entry.unfinished + unfinished,
-      tasks: [...entry.tasks, ...tasks],
-      first_claim_at: earlier(entry.first_claim_at, claimed_at),
-      last_claim_at: later(entry.last_claim_at, claimed_at),
-      next_deadline_at: earlier(entry.next_deadline_at, leased_until),
-    });
+  const groups = new Map<string | null, Lease[]>();
+  for (const lease of leases) {
+    const group = groups.get(lease.worker);
+    if (group) group.push(lease);
+    else groups.set(lease.worker, [lease]);
   }
-  return [...entries.values()].sort(
-    (a, b) =>
-      Number(b.overdue > 0) - Number(a.overdue > 0) ||
-      Date.parse(a.next_deadline_at) - Date.parse(b.next_deadline_at),
-  );
+  return [...groups]
+    .map(([worker, group]) => entryOf(worker, group))
+    .sort(
+      (a, b) =>
+        Number(b.overdue > 0) - Number(a.overdue > 0) ||
+        Date.parse(a.next_deadline_at) - Date.parse(b.next_deadline_at),
+    );
 }

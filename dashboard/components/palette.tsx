@@ -48,7 +48,7 @@ function useCommands({ keyInfo, signOut }: Session, openHelp: () => void): Comma
       icon: commandIcons[theme],
       run: () => chooseTheme(theme),
     })),
-    { kind: 'help', name: 'Keys of this page', icon: commandIcons.help, keys: '?', run: openHelp },
+    { kind: 'help', name: 'Keyboard shortcuts', icon: commandIcons.help, keys: '?', run: openHelp },
     { kind: 'key', name: 'Sign out', icon: commandIcons.signOut, run: signOut },
   ];
 }

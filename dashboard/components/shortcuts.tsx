@@ -23,7 +23,7 @@ export function Shortcuts({ onClose }: { onClose(): void }) {
   const [on, setOn] = useState(singleKeysOn());
   const rows = [...keys, ...pagesFor(keyInfo).map(rowOf)];
   return (
-    <Dialog title="Keys" onClose={onClose}>
+    <Dialog title="Keyboard shortcuts" onClose={onClose}>
       <dl class="shortcuts">
         {rows.map(([names, does]) => (
           <div key={does}>

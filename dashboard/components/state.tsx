@@ -13,6 +13,7 @@ import {
   TriangleAlert,
 } from 'lucide';
 import { href } from '../route.ts';
+import { useSession } from '../session.tsx';
 import { Icon } from './icon.tsx';
 
 type Tone = 'active' | 'good' | 'warn' | 'bad' | '';
@@ -61,7 +62,9 @@ export const QueueLink = ({ queue }: { queue: string }) => (
   <a href={href(['queues', queue])}>{queue}</a>
 );
 
-/** The link to the open leases of a worker. */
-export const WorkerLink = ({ worker }: { worker: string }) => (
-  <a href={href(['workers'], { worker })}>{worker}</a>
-);
+/** The link to the open leases of a worker. A key for some queues sees only those of one queue. */
+export function WorkerLink({ worker, queue }: { worker: string; queue?: string }) {
+  const { keyInfo } = useSession();
+  const only = keyInfo.queues === null ? undefined : queue;
+  return <a href={href(['workers'], { queue: only, worker })}>{worker}</a>;
+}

@@ -14,7 +14,8 @@ export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }
     ...(queues ? [{ name: 'Queue', show: ({ queue }: Lease) => <QueueLink queue={queue} /> }] : []),
     {
       name: 'Worker',
-      show: ({ worker }) => (worker === null ? '(no name)' : <WorkerLink worker={worker} />),
+      show: ({ worker, queue }) =>
+        worker === null ? '(no name)' : <WorkerLink worker={worker} queue={queue} />,
     },
     { name: 'Since', show: ({ claimed_at }) => <Ago at={claimed_at} /> },
     {

@@ -13,9 +13,9 @@ type Filter = { key: string; verb: string; object: string };
 const PAGE = 50;
 
 const fields = [
-  ['key', 'Key, by its prefix'],
+  ['key', 'Key, as its prefix'],
   ['verb', 'Verb, such as put_queue'],
-  ['object', 'Object: a queue, a schedule, a key or an id'],
+  ['object', 'Object, such as a queue'],
 ] as const;
 
 /** A value that filters the list when it is followed. */

@@ -143,6 +143,8 @@ function Actions({
   );
 }
 
+const valid = (keys: Key[]) => keys.filter(({ revoked_at }) => !revoked_at);
+
 /** The keys. An administrator creates, rotates and revokes them. */
 export function Keys() {
   const may = useMay();
@@ -165,50 +167,53 @@ export function Keys() {
         )}
       </div>
       <p class="lead">
-        A key may do what its scopes say, for its queues and tenants. Tock stores no secret, so a
-        lost key is replaced: create another, or rotate it.
+        A key may do what its scopes say, for its queues and tenants. Tock stores only a hash of it,
+        so a lost key is replaced by a new one.
       </p>
       {creating && <NewKey onClose={() => setCreating(false)} onMade={made} />}
       {secret && <Secret secret={secret} onClose={() => setSecret(null)} />}
       <section class="panel" aria-label="Keys">
         <PolledContent polled={polled}>
           {({ keys }) => (
-            <Table
-              label="Keys"
-              rows={keys.filter(({ revoked_at }) => !revoked_at).slice(0, 100)}
-              id={({ prefix }) => prefix}
-              emptyText={
-                <Empty command="tock key create --scope enqueue,read my-app">
-                  There is no key. This creates one:
+            <>
+              <Table
+                label="Keys"
+                rows={valid(keys).slice(0, 100)}
+                id={({ prefix }) => prefix}
+                emptyText="There is no key."
+                columns={[
+                  {
+                    name: 'Key',
+                    show: ({ prefix }) => (
+                      <a href={href(['audit_log'], { key: prefix })}>
+                        <code>{prefix}</code>
+                      </a>
+                    ),
+                  },
+                  { name: 'Name', show: ({ name }) => name },
+                  { name: 'May', show: (key) => key.scopes.join(', ') },
+                  { name: 'Queues', show: ({ queues }) => queues?.join(', ') ?? 'all' },
+                  { name: 'Tenants', show: ({ tenants }) => tenants?.join(', ') ?? 'all' },
+                  { name: 'Last used', show: ({ last_used_at }) => <Ago at={last_used_at} /> },
+                  { name: 'Expires', show: ({ expires_at }) => <Ago at={expires_at} /> },
+                  ...(may('admin')
+                    ? [
+                        {
+                          name: 'Actions',
+                          show: (row: Key) => (
+                            <Actions row={row} onMade={made} onDone={polled.refresh} />
+                          ),
+                        },
+                      ]
+                    : []),
+                ]}
+              />
+              {valid(keys).length < 2 && (
+                <Empty command="tock key create my-app --scope enqueue,read">
+                  Give each program a key of its own, with the scopes that it needs:
                 </Empty>
-              }
-              columns={[
-                {
-                  name: 'Key',
-                  show: ({ prefix }) => (
-                    <a href={href(['audit_log'], { key: prefix })}>
-                      <code>{prefix}</code>
-                    </a>
-                  ),
-                },
-                { name: 'Name', show: ({ name }) => name },
-                { name: 'May', show: (key) => key.scopes.join(', ') },
-                { name: 'Queues', show: ({ queues }) => queues?.join(', ') ?? 'all' },
-                { name: 'Tenants', show: ({ tenants }) => tenants?.join(', ') ?? 'all' },
-                { name: 'Last used', show: ({ last_used_at }) => <Ago at={last_used_at} /> },
-                { name: 'Expires', show: ({ expires_at }) => <Ago at={expires_at} /> },
-                ...(may('admin')
-                  ? [
-                      {
-                        name: 'Actions',
-                        show: (row: Key) => (
-                          <Actions row={row} onMade={made} onDone={polled.refresh} />
-                        ),
-                      },
-                    ]
-                  : []),
-              ]}
-            />
+              )}
+            </>
           )}
         </PolledContent>
       </section>

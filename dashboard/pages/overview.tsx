@@ -59,18 +59,8 @@ const columns: Column<Row>[] = [
     sortKey: age,
     show: (row) => <Since at={row.oldest_ready_at} />,
   },
-  {
-    name: 'Running',
-    number: true,
-    sortKey: ({ running }) => running,
-    show: (r) => count(r.running),
-  },
-  {
-    name: 'Waiting',
-    number: true,
-    sortKey: ({ waiting }) => waiting,
-    show: (r) => count(r.waiting),
-  },
+  { name: 'Running', number: true, sortKey: (r) => r.running, show: (r) => count(r.running) },
+  { name: 'Waiting', number: true, sortKey: (r) => r.waiting, show: (r) => count(r.waiting) },
   { name: 'Dead', number: true, sortKey: ({ dead }) => dead, show: (r) => count(r.dead) },
   {
     name: 'Done/s',

@@ -3,6 +3,7 @@ import type { Answer, Changes } from '../../client/wire.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Enqueue } from '../components/enqueue.tsx';
 import { Errors } from '../components/errors.tsx';
+import { Facts } from '../components/facts.tsx';
 import { Json } from '../components/json_tree.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { Parents } from '../components/parents.tsx';
@@ -60,7 +61,7 @@ function optionFacts({ options, queue }: TaskAnswer): [string, unknown][] {
   ];
 }
 
-function Facts({ task }: { task: TaskAnswer }) {
+function TaskFacts({ task }: { task: TaskAnswer }) {
   const facts: [string, unknown][] = [
     ['queue', <QueueLink key="q" queue={task.queue} />],
     ['priority', task.priority],
@@ -84,18 +85,7 @@ function Facts({ task }: { task: TaskAnswer }) {
         )),
     ],
   ];
-  return (
-    <dl class="facts">
-      {facts
-        .filter(([, value]) => value !== null && value !== undefined && value !== false)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value as never}</dd>
-          </div>
-        ))}
-    </dl>
-  );
+  return <Facts facts={facts} />;
 }
 
 function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
@@ -234,7 +224,7 @@ export function Task({ id }: { id: string }) {
             <Actions task={task} refresh={polled.refresh} />
             <TaskLinks task={task} />
             <Panel title="Details">
-              <Facts task={task} />
+              <TaskFacts task={task} />
             </Panel>
             {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
             <Errors task={task} />

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Empty } from '../components/empty.tsx';
 import { FilterForm } from '../components/filter_form.tsx';
@@ -16,10 +17,9 @@ import {
 } from '../leases.ts';
 import { usePolling } from '../polling.ts';
 import type { Address } from '../route.ts';
-import type { Lease } from '../types.ts';
 
 const SHOWN_TASKS = 3;
-const SHOWN_LEASES = 50;
+const SHOWN = 50;
 
 const fields = [
   ['queue', 'Queue'],
@@ -30,7 +30,8 @@ const columns: Column<WorkerEntry>[] = [
   {
     name: 'Worker',
     sortKey: ({ worker }) => worker ?? '',
-    show: ({ worker }) => (worker === null ? '(no name)' : <WorkerLink worker={worker} />),
+    show: ({ worker, queues: [queue = ''] }) =>
+      worker === null ? '(no name)' : <WorkerLink worker={worker} queue={queue} />,
   },
   {
     name: 'Queues',
@@ -79,15 +80,16 @@ const columns: Column<WorkerEntry>[] = [
   },
 ];
 
-function Leases({ leases }: { leases: Lease[] }) {
-  const [most, setMost] = useState(SHOWN_LEASES);
+/** The first rows of a long list, and a button for more of them. */
+function Growing<Row>({ rows, show }: { rows: Row[]; show(rows: Row[]): ComponentChildren }) {
+  const [most, setMost] = useState(SHOWN);
   return (
     <>
-      <LeaseTable rows={leases.slice(0, most)} queues />
-      {leases.length > most && (
+      {show(rows.slice(0, most))}
+      {rows.length > most && (
         <p class="buttons">
-          <button type="button" onClick={() => setMost(most + SHOWN_LEASES)}>
-            Show more of {count(leases.length)}
+          <button type="button" onClick={() => setMost(most + SHOWN)}>
+            Show more of {count(rows.length)}
           </button>
         </p>
       )}
@@ -97,7 +99,7 @@ function Leases({ leases }: { leases: Lease[] }) {
 
 /** What a worker runs. Its tasks are cancelled on their own pages. */
 function RunningTasks({ queue, worker }: LeaseFilter) {
-  const query = { queue, worker, state: 'running' as const, limit: SHOWN_LEASES };
+  const query = { queue, worker, state: 'running' as const, limit: SHOWN };
   const polled = usePolling('GET /v1/tasks', { query }, 5000);
   return (
     <Panel title="Running tasks" side={<Updated at={polled.at} />}>
@@ -142,23 +144,36 @@ export function Workers({ address }: { address: Address }) {
               </p>
             )}
             <section class="panel" aria-label="Workers">
-              <Table
-                label="Workers"
+              <Growing
+                key={`${queue} ${worker}`}
                 rows={groupByWorker(leases)}
-                columns={columns}
-                id={(entry) => `${entry.worker}`}
-                emptyText={
-                  <Empty command={`tock claim ${example} --worker me --wait 20`}>
-                    No worker holds a lease{worker || queue ? ' that matches' : ''}. A claim takes
-                    one:
-                  </Empty>
-                }
+                show={(rows) => (
+                  <Table
+                    label="Workers"
+                    rows={rows}
+                    columns={columns}
+                    id={(entry) => `${entry.worker}`}
+                    stacked
+                    emptyText={
+                      <Empty
+                        command={`tock enqueue ${example} '{"to": "ann"}' && tock claim ${example} --worker me`}
+                      >
+                        No worker holds a lease{worker || queue ? ' that matches' : ''}. A claim
+                        takes one:
+                      </Empty>
+                    }
+                  />
+                )}
               />
             </section>
             {worker && <RunningTasks queue={queue} worker={worker} />}
             {leases.length > 0 && (
               <Panel title="Open leases, earliest deadline first">
-                <Leases key={`${queue} ${worker}`} leases={leases} />
+                <Growing
+                  key={`${queue} ${worker}`}
+                  rows={leases}
+                  show={(rows) => <LeaseTable rows={rows} queues />}
+                />
               </Panel>
             )}
           </>

@@ -1,0 +1,361 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/paths.ts';
+import { execute } from '../cli/tock.ts';
+import { enqueue, numberedTasks, value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { button, type Dashboard, dashboard, goTo, violations } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+let read: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  await made.client.query('delete from tock.audit_log');
+});
+
+afterAll(() => made?.close());
+
+const heading = (page: Page, name: string) =>
+  page.getByRole('heading', { name, exact: true, level: 1 }).waitFor();
+const placeOf = (page: Page) => new URL(page.url()).hash || '#/';
+const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
+const waiting = { timeout: conditionTimeout };
+
+/** Text of the focused element. */
+const focus = (page: Page) =>
+  page.evaluate(() => {
+    const { activeElement } = document;
+    return activeElement === document.body ? '' : activeElement?.textContent?.trim();
+  });
+
+// This test is the first one, because it needs empty lists.
+test.each([
+  ['', 'Queues', 'Overview'],
+  ['schedules', 'Schedules', 'Schedules'],
+  ['concurrency_keys?queue=mail', 'Concurrency keys', 'Concurrency keys'],
+  ['pools', 'Pools', 'Pools'],
+  ['workers', 'Workers', 'Workers'],
+  ['audit_log', 'Audit log', 'Audit log'],
+  ['keys', 'Keys', 'Keys'],
+])('the command of an empty list fills it: #/%s', async (place, table, title) => {
+  if (place.startsWith('concurrency'))
+    await made.client.query("select tock.put_queue('mail', '{}')");
+  if (place === 'audit_log') await made.client.query('delete from tock.audit_log');
+  const page = await made.open(all);
+  await goTo(page, place);
+  await heading(page, title);
+  const command = await page.locator('main .empty code').first().innerText();
+  const rows = page.getByRole('table', { name: table }).locator('tbody tr');
+  const before = await rows.count();
+  expect(before).toBe(place === 'keys' ? 1 : 0);
+  const shell = `tock() { node '${checkout}/cli/main.ts' "$@"; }\n${command}`;
+  const env = { TOCK_URL: made.url, TOCK_KEY: all };
+  expect(await execute(['sh', '-c', shell], { env })).toMatchObject({ code: 0 });
+  await made.client.query('select tock.tick(), tock.collect_metrics()');
+  await page.reload();
+  await expect.poll(() => rows.count(), waiting).toBe(before + 1);
+});
+
+test('each letter after g goes to its page', async () => {
+  const page = await made.open(all);
+  for (const [letter, name] of [
+    ['t', 'Tasks'],
+    ['w', 'Workers'],
+    ['s', 'Schedules'],
+    ['c', 'Concurrency keys'],
+    ['p', 'Pools'],
+    ['y', 'System'],
+    ['k', 'Keys'],
+    ['a', 'Audit log'],
+    ['o', 'Overview'],
+  ] as const) {
+    await page.keyboard.press('g');
+    await page.keyboard.press(letter);
+    await heading(page, name);
+    await expect.poll(() => focus(page), waiting).toBe(name);
+  }
+  await page.keyboard.press('g');
+  await page.keyboard.press('z');
+  await page.keyboard.press('t');
+  expect(placeOf(page)).toBe('#/');
+});
+
+test('j and k move between rows with visible focus, x selects and Enter opens', async () => {
+  const ids = await enqueue(made.client, 'rows', numberedTasks(3));
+  const page = await made.open(all);
+  await goTo(page, 'queues/rows');
+  const boxes = page.getByRole('checkbox', { name: /^Select task/ });
+  await expect.poll(() => boxes.count(), waiting).toBe(3);
+  const rowOf = (n: number) => page.locator('main .scroll').first().locator('tbody tr').nth(n);
+  const focused = (n: number) =>
+    rowOf(n).evaluate(
+      (row) => row.matches(':focus-visible') && getComputedStyle(row).outlineStyle === 'solid',
+    );
+  for (const [key, n] of [
+    ['j', 0],
+    ['j', 1],
+    ['j', 2],
+    ['j', 2],
+    ['k', 1],
+  ] as const) {
+    await page.keyboard.press(key);
+    expect(await focused(n), `${key} to ${n}`).toBe(true);
+  }
+  await page.keyboard.press('x');
+  expect(await boxes.nth(1).isChecked()).toBe(true);
+  await button(page, 'Cancel 1').waitFor();
+  expect(await focused(1)).toBe(true);
+  await page.keyboard.press('x');
+  expect(await boxes.nth(1).isChecked()).toBe(false);
+  const id = (await rowOf(1).getByRole('link').first().innerText()).trim();
+  expect(ids).toContain(id);
+  await page.keyboard.press('Enter');
+  await heading(page, `Task ${id}`);
+});
+
+test('/ focuses the search of a page, and opens the palette on a page without one', async () => {
+  const page = await made.open(all);
+  await page.getByLabel('Filter by name').waitFor();
+  await page.keyboard.press('/');
+  await page.keyboard.type('rows/j');
+  expect(await page.getByLabel('Filter by name').inputValue()).toBe('rows/j');
+  await page.keyboard.press('Escape');
+  expect(await focus(page)).toBe('');
+  for (const place of ['tasks', 'workers', 'audit_log']) {
+    await goTo(page, place);
+    await page.getByRole('search').waitFor();
+    await page.keyboard.press('/');
+    const inSearch = await page.evaluate(() => !!document.activeElement?.closest('search'));
+    expect(inSearch, place).toBe(true);
+    await page.keyboard.press('Escape');
+  }
+  await goTo(page, 'system');
+  await heading(page, 'System');
+  await page.keyboard.press('/');
+  await palette(page).waitFor();
+});
+
+test('no key works while typing, with a modifier or in a dialog', async () => {
+  const page = await made.open(all);
+  const typed = '?gtjkx/';
+  for (const [place, label] of [
+    ['', 'Filter by name'],
+    ['tasks', 'Queue'],
+    ['audit_log', 'Key, as its prefix'],
+  ] as const) {
+    await goTo(page, place);
+    const field = page.getByRole('main').getByLabel(label, { exact: true });
+    await field.click();
+    await page.keyboard.type(typed);
+    expect(await field.inputValue()).toBe(typed);
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  }
+  await goTo(page, '');
+  await page.getByLabel('Colours').focus();
+  await page.keyboard.type('gy');
+  expect(placeOf(page)).toBe('#/');
+  await page.locator('h1').focus();
+  for (const modifier of ['Control', 'Alt', 'Meta']) {
+    await page.keyboard.down(modifier);
+    // Letters that a browser takes itself with a modifier are left out.
+    for (const key of ['j', 'x', '?']) await page.keyboard.press(key);
+    await page.keyboard.up(modifier);
+  }
+  expect(await focus(page)).toBe('Overview');
+  expect(await page.getByRole('dialog').count()).toBe(0);
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+  await page.keyboard.type('gy');
+  expect(placeOf(page)).toBe('#/');
+});
+
+test('? lists the keys, Escape closes it, and a switch turns single keys off', async () => {
+  const page = await made.open(all);
+  await heading(page, 'Overview');
+  await page.keyboard.press('?');
+  const help = page.getByRole('dialog', { name: 'Keyboard shortcuts' });
+  await help.getByText('go to Concurrency keys').waitFor();
+  await page.keyboard.press('Escape');
+  await help.waitFor({ state: 'detached' });
+  await page.keyboard.press('?');
+  await help.getByRole('checkbox', { name: 'Single letters are keys' }).uncheck();
+  await help.getByRole('button', { name: 'Close' }).click();
+  await help.waitFor({ state: 'detached' });
+  await page.keyboard.press('?');
+  await page.keyboard.press('g');
+  await page.keyboard.press('t');
+  expect(placeOf(page)).toBe('#/');
+  expect(await help.count()).toBe(0);
+  await page.keyboard.press('Control+k');
+  await palette(page).waitFor();
+  await page.keyboard.type('shortcuts');
+  await page.keyboard.press('Enter');
+  await help.getByRole('checkbox', { name: 'Single letters are keys' }).check();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('g');
+  await page.keyboard.press('t');
+  await heading(page, 'Tasks');
+});
+
+test('the palette goes everywhere by keyboard alone', async () => {
+  const [id = ''] = await enqueue(made.client, 'aim', numberedTasks(1));
+  await made.client.query(
+    `select tock.put_schedule('sunday', '{"queue": "aim", "cron": "0 9 * * 0"}')`,
+  );
+  const page = await made.open(all);
+  const open = async (text: string) => {
+    await page.keyboard.press('Control+k');
+    await palette(page).getByRole('combobox').waitFor();
+    await page.keyboard.type(text);
+  };
+  const chosen = () => palette(page).getByRole('option', { selected: true });
+  const choose = async (text: string, option: string | RegExp) => {
+    await open(text);
+    await chosen().filter({ hasText: option }).waitFor();
+    await page.keyboard.press('Enter');
+    await palette(page).waitFor({ state: 'detached' });
+  };
+  await choose('audit', 'Audit log');
+  await heading(page, 'Audit log');
+  await choose('queue aim', 'aim');
+  await heading(page, 'aim');
+  await choose(id, `Task ${id}`);
+  await heading(page, `Task ${id}`);
+  await choose('sund', 'sunday');
+  await heading(page, 'Schedule sunday');
+  await page.getByText('It has not fired yet').waitFor();
+  await choose('theme dark', 'Dark');
+  expect(await page.evaluate(() => document.documentElement.dataset.theme)).toBe('dark');
+  expect(await page.getByLabel('Colours').inputValue()).toBe('dark');
+
+  // The field names the chosen option, and arrows go round.
+  await open('');
+  const field = palette(page).getByRole('combobox');
+  const named = async () => (await field.getAttribute('aria-activedescendant')) ?? '';
+  expect(await chosen().getAttribute('id')).toBe(await named());
+  const first = await chosen().innerText();
+  await page.keyboard.press('ArrowUp');
+  await chosen().filter({ hasText: 'Sign out' }).waitFor();
+  await page.keyboard.press('ArrowDown');
+  expect(await chosen().innerText()).toBe(first);
+  await page.keyboard.press('ArrowDown');
+  await chosen().filter({ hasText: 'Tasks' }).waitFor();
+  expect(await chosen().getAttribute('id')).toBe(await named());
+  await page.keyboard.type('no such thing');
+  await palette(page).getByText('Nothing has this name.').waitFor();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Escape');
+  await palette(page).waitFor({ state: 'detached' });
+
+  await button(page, 'Go to …').focus();
+  await page.keyboard.press('Enter');
+  await palette(page).waitFor();
+  await page.keyboard.press('Escape');
+  await palette(page).waitFor({ state: 'detached' });
+  expect(
+    await button(page, 'Go to …').evaluate((element) => element === document.activeElement),
+  ).toBe(true);
+  await choose('sign', 'Sign out');
+  await page.getByLabel('Key', { exact: true }).waitFor();
+  expect(made.complaints()).toEqual([]);
+});
+
+test.each(['light', 'dark'] as const)(
+  'axe finds no violation with the palette or the keys open: %s',
+  async (theme) => {
+    const page = await made.open(all, { theme });
+    await page.keyboard.press('Control+k');
+    await palette(page)
+      .getByRole('option', { name: /^rows queue/ })
+      .waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.type('no such thing');
+    await palette(page).getByText('Nothing has this name.').waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    expect(await violations(page)).toEqual([]);
+  },
+);
+
+test('nothing moves for users who want less motion', async () => {
+  const page = await made.open(all);
+  const longest = () =>
+    page.evaluate(() =>
+      Math.max(
+        ...[...document.querySelectorAll('*')].map((element) => {
+          const { transitionDuration, animationDuration } = getComputedStyle(element);
+          return parseFloat(transitionDuration) + parseFloat(animationDuration);
+        }),
+      ),
+    );
+  expect(await longest()).toBeGreaterThan(0);
+  await page.emulateMedia({ reducedMotion: 'reduce' });
+  expect(await longest()).toBe(0);
+});
+
+test('the filters of the audit log stay in the address, over a reload and pages', async () => {
+  await made.client.query(
+    `select tock.put_queue('audited', jsonb_build_object('max_attempts', 1 + n % 9))
+     from generate_series(1, 60) n`,
+  );
+  await made.client.query(`select tock.put_queue('other', '{"max_attempts": 2}')`);
+  const entries = await value<number>(
+    made.client,
+    "select count(*)::int from tock.audit_log where object = 'audited'",
+  );
+  const page = await made.open(all);
+  await goTo(page, 'audit_log');
+  const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr');
+  await rows.filter({ hasText: 'other' }).waitFor();
+  const field = (name: string) => page.getByRole('search').getByLabel(name);
+  await field('Object').fill('audited');
+  await field('Verb').fill('put_queue');
+  await button(page, 'Search').click();
+  await expect.poll(() => rows.filter({ hasText: 'audited' }).count(), waiting).toBe(50);
+  expect(await rows.count()).toBe(50);
+  expect(placeOf(page)).toBe('#/audit_log?verb=put_queue&object=audited');
+  await page.reload();
+  await expect.poll(() => rows.filter({ hasText: 'audited' }).count(), waiting).toBe(50);
+  expect(await field('Object').inputValue()).toBe('audited');
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await expect.poll(() => rows.count(), waiting).toBe((entries ?? 0) - 50);
+  await page.reload();
+  await expect.poll(() => rows.count(), waiting).toBe((entries ?? 0) - 50);
+  await page.getByRole('link', { name: 'First page' }).click();
+  await expect.poll(() => rows.count(), waiting).toBe(50);
+  await goTo(page, 'audit_log?key=nonsense');
+  await page.getByText(/\(422\).*key/).waitFor();
+});
+
+test('a key that may only read is offered neither keys nor the audit log', async () => {
+  read = await made.makeKey(['read']);
+  const page = await made.open(read);
+  const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+  expect(await links.allInnerTexts()).toEqual([
+    'Overview',
+    'Tasks',
+    'Workers',
+    'Schedules',
+    'Concurrency keys',
+    'Pools',
+    'System',
+  ]);
+  await page.keyboard.press('g');
+  await page.keyboard.press('k');
+  expect(placeOf(page)).toBe('#/');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('audit');
+  await palette(page).getByText('Nothing has this name.').waitFor();
+  await page.keyboard.press('Escape');
+  for (const place of ['keys', 'audit_log']) {
+    await goTo(page, place);
+    await page.getByText('Refused (403)').waitFor();
+    expect(await page.locator('main table').count(), place).toBe(0);
+    expect(await button(page, 'New key').count(), place).toBe(0);
+  }
+});

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, enqueue, numberedTasks, task } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { button, confirm, type Dashboard, dashboard, goTo, phone, shows } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+
+type Lease = {
+  worker: string | null;
+  queue: string;
+  unfinished: number;
+  late: boolean;
+  tasks: string[];
+};
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  await enqueue(made.client, 'mail', numberedTasks(30));
+  await enqueue(made.client, 'images', numberedTasks(10));
+  for (const [queue, worker, limit] of [
+    ['mail', 'ann', 3],
+    ['mail', 'ann', 2],
+    ['images', 'ann', 1],
+    ['mail', 'ben', 4],
+    ['images', 'cy', 2],
+    ['images', null, 1],
+  ] as const)
+    await claim(made.client, queue, { worker: worker ?? undefined, limit, lease_seconds: 3600 });
+  await made.client.query(
+    "update tock.leases set leased_until = now() - interval '1 minute' where worker = 'cy'",
+  );
+});
+
+afterAll(() => made?.close());
+
+const openLeases = async (query = ''): Promise<Lease[]> => {
+  const headers = { authorization: `Bearer ${all}` };
+  const answer = await fetch(`${made.url}/v1/leases?limit=1000${query}`, { headers });
+  return ((await answer.json()) as { leases: Lease[] }).leases;
+};
+
+test('the workers are the groups of the open leases', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'workers');
+  const rows = page.getByRole('table', { name: 'Workers' }).locator('tbody tr');
+  await expect.poll(() => rows.count(), { timeout: conditionTimeout }).toBe(4);
+  const shown = await rows.evaluateAll((trs) =>
+    trs.map((tr) => [...tr.querySelectorAll('th, td')].map((cell) => cell.textContent ?? '')),
+  );
+  const leases = await openLeases();
+  expect(leases.length).toBeGreaterThanOrEqual(6);
+  for (const [worker, queues, count, unfinished, , , , , deadline] of shown) {
+    const own = leases.filter((lease) => (lease.worker ?? '(no name)') === worker);
+    expect(own.length, worker).toBe(Number(count));
+    expect(new Set(own.map(({ queue }) => queue))).toEqual(new Set(queues?.trim().split(' ')));
+    expect(own.reduce((sum, lease) => sum + lease.unfinished, 0)).toBe(Number(unfinished));
+    expect(own.some(({ late }) => late)).toBe(deadline?.includes('overdue'));
+  }
+  // The one with an overdue lease is first.
+  expect(shown.map(([worker]) => worker)[0]).toBe('cy');
+  expect(new Set(shown.map(([worker]) => worker))).toEqual(
+    new Set(['ann', 'ben', 'cy', '(no name)']),
+  );
+});
+
+test('a worker opens to its leases and tasks, and a task of it is cancelled', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'workers');
+  await page.getByRole('row', { name: /^ben/ }).getByRole('link', { name: 'ben' }).first().click();
+  await page.getByRole('heading', { name: 'Worker ben' }).waitFor();
+  expect(await page.title()).toBe('Worker ben · Tock');
+  const leases = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
+  const own = await openLeases('&worker=ben');
+  await expect.poll(() => leases.count(), { timeout: conditionTimeout }).toBe(own.length);
+  const tasks = page.getByRole('table', { name: 'Tasks' }).locator('tbody tr');
+  await expect.poll(() => tasks.count(), { timeout: conditionTimeout }).toBe(4);
+  const id = own[0]?.tasks[0] ?? '';
+  await tasks.filter({ hasText: id }).getByRole('link', { name: id }).click();
+  await page.getByRole('heading', { name: `Task ${id}` }).waitFor();
+  await button(page, 'Cancel').click();
+  await confirm(page, 'Cancel it');
+  await shows(page, 'its worker is notified');
+  expect((await task(made.client, id))?.runs).toMatchObject([{ cancel_requested: true }]);
+});
+
+test('filters stay in the address, and links to the former page of leases still work', async () => {
+  const page = await made.open(all);
+  await goTo(page, 'leases?queue=images');
+  await page.getByRole('heading', { name: 'Workers of images' }).waitFor();
+  await page.getByRole('link', { name: 'Workers', exact: true }).waitFor();
+  const rows = page.getByRole('table', { name: 'Leases' }).locator('tbody tr');
+  const ofImages = await openLeases('&queue=images');
+  await expect.poll(() => rows.count(), { timeout: conditionTimeout }).toBe(ofImages.length);
+  await page.getByRole('search').getByLabel('Worker').fill('ann');
+  await button(page, 'Search').click();
+  await page.getByRole('heading', { name: 'Worker ann of images' }).waitFor();
+  await page.reload();
+  await page.getByRole('heading', { name: 'Worker ann of images' }).waitFor();
+  expect(new URL(page.url()).hash).toBe('#/workers?queue=images&worker=ann');
+  const ofBoth = await openLeases('&queue=images&worker=ann');
+  await expect.poll(() => rows.count(), { timeout: conditionTimeout }).toBe(ofBoth.length);
+  await goTo(page, 'workers?worker=nobody');
+  await page.getByText('No worker holds a lease that matches').waitFor();
+});
+
+test('of more than 2,000 leases the page says that it read only these', async () => {
+  const page = await made.open(all);
+  const [sample] = await openLeases();
+  const asked: string[] = [];
+  await page.route('**/v1/leases?*', (route) => {
+    const query = new URL(route.request().url()).searchParams;
+    const limit = Number(query.get('limit'));
+    asked.push(`${query.get('cursor')} ${limit}`);
+    // The first page is empty, as a page may be.
+    const length = query.get('cursor') === null ? 0 : limit;
+    const leases = Array.from({ length }, (_, n) => ({ ...sample, worker: `w${n % 7}` }));
+    return route.fulfill({ json: { leases, cursor: `c${asked.length}`, scanned: limit } });
+  });
+  await goTo(page, 'workers');
+  await page.getByText('There are more than 2,000 open leases').waitFor();
+  expect(asked.slice(0, 3)).toEqual(['null 1000', 'c1 1000', 'c2 1000']);
+  const rows = page.getByRole('table', { name: 'Workers' }).locator('tbody tr');
+  expect(await rows.count()).toBe(7);
+  await button(page, 'Show more of 2,000').click();
+  expect(await page.getByRole('table', { name: 'Leases' }).locator('tbody tr').count()).toBe(100);
+});
+
+test('on a phone each worker is a block without scrolling to the side', async () => {
+  const page = await made.open(all, { size: phone });
+  await goTo(page, 'workers');
+  const table = page.getByRole('table', { name: 'Workers' });
+  await table.getByText('ann').first().waitFor();
+  const beyond = await table.evaluate((element) => {
+    const cells = [...element.querySelectorAll('th, td')];
+    return cells.filter((cell) => cell.getBoundingClientRect().right > innerWidth).length;
+  });
+  expect(beyond).toBe(0);
+});
