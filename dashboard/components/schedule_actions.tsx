@@ -63,7 +63,7 @@ export function ScheduleActions({
           onConfirm={drop}
           onClose={close}
         >
-          <p>It fires no more, and its history is deleted. Its tasks stay.</p>
+          <p>It fires no more. The tasks that it has enqueued stay.</p>
         </Confirm>
       )}
     </span>

@@ -54,7 +54,7 @@ test('expressions are described in words, and Tock accepts each of them', async 
 });
 
 test('the page of a schedule shows its settings, its next fires in its zone, and its fires', async () => {
-  await put('month end', {
+  await put('month-end', {
     queue: 'reports',
     cron: '30 8 L * *',
     time_zone: 'Asia/Tokyo',
@@ -66,31 +66,31 @@ test('the page of a schedule shows its settings, its next fires in its zone, and
   const page = await made.open(all);
   await goTo(page, 'schedules');
   await page.getByText('At 08:30, on the last day of the month').waitFor();
-  await page.getByRole('link', { name: 'month end', exact: true }).click();
-  await page.getByRole('heading', { name: 'Schedule month end' }).waitFor();
+  await page.getByRole('link', { name: 'month-end', exact: true }).click();
+  await page.getByRole('heading', { name: 'Schedule month-end' }).waitFor();
   const times = page.locator('.fires').getByRole('listitem').filter({ hasText: '08:30' });
   await expect.poll(() => times.count(), { timeout: conditionTimeout }).toBe(10);
   await page.getByText('in Asia/Tokyo').waitFor();
   await page.getByText('up to 1 min 30 s').waitFor();
   await page.getByText('skip the fire').waitFor();
   await page.getByText('12345678901234567').waitFor();
-  await button(page, 'Fire now month end').click();
-  await shows(page, /month end has fired: task \d+/);
-  const fires = page.getByRole('table', { name: 'Fires of month end' });
+  await button(page, 'Fire now month-end').click();
+  await shows(page, /month-end has fired: task \d+/);
+  const fires = page.getByRole('table', { name: 'Fires of month-end' });
   await fires.getByRole('link').click();
   await page.getByRole('heading', { name: /^Task \d+/ }).waitFor();
   await page.goBack();
-  await button(page, 'Pause month end').click();
+  await button(page, 'Pause month-end').click();
   await page.getByText('Without the pause it would fire').waitFor();
-  await button(page, 'Resume month end').click();
-  await shows(page, 'month end is resumed');
-  await button(page, 'Edit month end').click();
+  await button(page, 'Resume month-end').click();
+  await shows(page, 'month-end is resumed');
+  await button(page, 'Edit month-end').click();
   await page.getByRole('dialog').getByLabel('Queue').fill('other-reports');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('link', { name: 'other-reports' }).waitFor();
   const [after] = await rows(
     made.client,
-    "select overlap, jitter_seconds, options from tock.schedule('month end')",
+    "select overlap, jitter_seconds, options from tock.schedule('month-end')",
   );
   expect(after).toEqual({ overlap: 'skip', jitter_seconds: 90, options: { priority: 1 } });
   expect(await page.locator('img').count()).toBe(0);

@@ -124,7 +124,7 @@ test('the fields of the form are options, and an error stands at the field that 
   await field('Further options, as JSON').fill('{"timeout_seconds": -1}');
   await field('Tenant').fill('t'.repeat(201));
   await enqueueIt();
-  await expect.poll(() => errorAt('Maximum of attempts')).toContain('from 1 to 1,000');
+  await expect.poll(() => errorAt('Maximum of attempts')).toContain('from 1 to 1000');
   expect(await errorAt('Tenant')).not.toBe(null);
   expect(await errorAt('Further options, as JSON')).not.toBe(null);
   expect(await errorAt('Payload, as JSON')).toBe(null);
