@@ -25,7 +25,7 @@ export function Header({ address, openPalette }: { address: Address; openPalette
         <Icon of={Timer} /> Tock
       </a>
       <div class="who">
-        <button type="button" class="to-palette" aria-label="Go to …" onClick={openPalette}>
+        <button type="button" class="to-palette" onClick={openPalette}>
           <Icon of={Search} /> <span>Go to …</span> <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>
         </button>
         <span title={`${keyInfo.prefix}: ${keyInfo.scopes.join(', ')}`}>
