@@ -23,19 +23,17 @@ export function PayloadForm({
   const [text] = useState(() => pretty(payload));
   const [refused, setRefused] = useState<string | null>(null);
   const submit = async (data: FormData) => {
-    const changed = String(data.get('payload')).trim() || 'null';
+    const entered = String(data.get('payload')).trim() || 'null';
     try {
-      JSON.parse(changed);
+      JSON.parse(entered);
       // The text is sent unchanged, so that large numbers keep their digits.
-      const input = { path: { id }, body: `{"payload":${changed}}` };
-      const { state } = await call(key, 'PATCH /v1/tasks/{id}', input);
-      notify({
-        text:
-          state === 'running'
-            ? 'The task has started meanwhile: its next attempt gets the new payload.'
-            : 'The payload is changed.',
-        isError: false,
-      });
+      const input = { path: { id }, body: `{"payload":${entered}}` };
+      const { state, changed } = await call(key, 'PATCH /v1/tasks/{id}', input);
+      const text =
+        state === 'running'
+          ? 'The task has started meanwhile: its next attempt gets the new payload.'
+          : 'The payload is changed.';
+      notify(changed ? { text, isError: false } : { text: 'The task has ended.', isError: true });
       onClose();
       onDone();
     } catch (error) {
