@@ -13,19 +13,28 @@ const isKnown = (url: string) =>
   [...url.matchAll(/\{([^{}]*)\}/g)].every(([, name = '']) => placeholder.test(name));
 
 const link = z.strictObject({
-  name: z.string().min(1).max(100).describe('The text of the link.'),
+  name: z.string().min(1).max(100),
   url: z
     .string()
     .max(2000)
     // The host must not depend on a task.
     .regex(/^https?:\/\/[^\s/?#\\@{}]+([/?#]\S*)?$/i, 'https:// or http://, and a host without {…}')
-    .refine(isKnown, `the placeholders are {${names.join('}, {')}} and {payload.FIELD}`)
-    .describe('The URL, with placeholders in braces for data of the task.'),
+    .refine(isKnown, `the placeholders are {${names.join('}, {')}} and {payload.FIELD}`),
 });
-const links = z.array(link).max(20);
+const setting = z.array(link).max(20);
+type Links = z.output<typeof setting>;
+
+const answer = z.strictObject({
+  links: z.array(
+    z.strictObject({
+      name: z.string().describe('The text of the link.'),
+      url: z.string().describe('The URL, with placeholders in braces for data of the task.'),
+    }),
+  ),
+});
 
 /** The links that the Worker's TOCK_TASK_LINKS describes; throws a 503 that says what is wrong with it. */
-export function taskLinks({ TOCK_TASK_LINKS }: Bindings): z.output<typeof links> {
+export function taskLinks({ TOCK_TASK_LINKS }: Bindings): Links {
   if (!TOCK_TASK_LINKS) return [];
   const hint =
     'set it to JSON like [{"name": "Logs", "url": "https://logs.example/?task={id}"}], or remove it';
@@ -35,7 +44,7 @@ export function taskLinks({ TOCK_TASK_LINKS }: Bindings): z.output<typeof links>
   } catch {
     throw misconfigured('TOCK_TASK_LINKS is not JSON.', hint);
   }
-  const { data, error } = links.safeParse(value);
+  const { data, error } = setting.safeParse(value);
   if (data) return data;
   const { path = [], message } = error.issues[0] ?? {};
   const field = path.map((step) => (typeof step === 'number' ? `[${step}]` : `.${String(step)}`));
@@ -57,6 +66,6 @@ export function taskLinkTemplates(app: App, connect: Connect): void {
     statement: authorized('read', 'null', "'[]'::json as links", '(select) as none'),
     values: () => [],
     finish: async (_body, env) => JSON.stringify({ links: taskLinks(env) }),
-    answer: z.strictObject({ links }),
+    answer,
   });
 }
