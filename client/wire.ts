@@ -367,7 +367,7 @@ export type Routes = {
         note: string | null;
         /** The result; above 4,096 bytes {"shortened": true}. */
         result: unknown;
-        /** The error; above 4,096 bytes its name and the start of its message. */
+        /** The error; above 4,096 bytes its name, and the starts of its message and stack. */
         error: unknown;
       }[];
       /** The task that this one is a rerun of. */
@@ -397,6 +397,20 @@ export type Routes = {
       state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
       /** Whether this call changed anything. */
       changed: boolean;
+    };
+  };
+  /** List the links from a task to other systems */
+  'GET /v1/task-links': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      links: {
+        /** The text of the link. */
+        name: string;
+        /** The URL, with placeholders in braces for data of the task. */
+        url: string;
+      }[];
     };
   };
   /** List the parents of a task with their states and results */

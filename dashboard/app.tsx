@@ -11,6 +11,7 @@ import { Keys } from './pages/keys.tsx';
 import { Overview } from './pages/overview.tsx';
 import { Pools } from './pages/pools.tsx';
 import { Queue } from './pages/queue.tsx';
+import { Schedule } from './pages/schedule.tsx';
 import { Schedules } from './pages/schedules.tsx';
 import { SignIn } from './pages/signin.tsx';
 import { System } from './pages/system.tsx';
@@ -29,7 +30,8 @@ function Page({ address }: { address: Address }) {
   if (first === 'tasks' && second) return <Task key={second} id={second} />;
   if (first === 'tasks') return <Tasks address={address} />;
   if (first === 'workers') return <Workers address={address} />;
-  if (first === 'schedules') return <Schedules key={second} schedule={second} />;
+  if (first === 'schedules' && second) return <Schedule key={second} name={second} />;
+  if (first === 'schedules') return <Schedules />;
   if (first === 'concurrency_keys') return <ConcurrencyKeys address={address} />;
   if (first === 'pools') return <Pools pool={second} />;
   if (first === 'system') return <System />;

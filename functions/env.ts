@@ -20,6 +20,8 @@ export type Bindings = {
   TOCK_PUSH_PRIVATE?: string;
   /** Which traces of enqueuing requests tasks keep: sampled (default), all or off. */
   TOCK_TRACE?: string;
+  /** Links from a task in the dashboard to your logs or traces, as JSON: see docs/operating/dashboard.md. Default: none. */
+  TOCK_TASK_LINKS?: string;
   /** The Durable Object that knows when the next work is due; see alarm/alarm.ts. */
   ALARM?: AlarmNamespace;
   /** The R2 bucket of the archive. */

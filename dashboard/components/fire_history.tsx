@@ -22,6 +22,21 @@ function Strip({ fires }: { fires: Fire[] }) {
   );
 }
 
+/** Times of fires in the schedule's time zone. */
+export function FireTimes({ fires }: { fires: Answer<'GET /v1/next-fires'>['fires'] }) {
+  return (
+    <ol class="fires">
+      {fires.map(({ fire_at, local_time }) => (
+        <li key={fire_at}>
+          <time dateTime={fire_at} title={`${exactTime(fire_at)} here`}>
+            {local_time}
+          </time>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
 /** What the last fires of a schedule did. */
 export function FireHistory({ schedule }: { schedule: string }) {
   const input = { path: { schedule }, query: { limit: SHOWN } };

@@ -2,11 +2,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { parseLossless } from '../../client/lossless_json.ts';
 import type { Answer } from '../../client/wire.ts';
 import { call, Refused } from '../api.ts';
-import { exactTime, pretty } from '../format.ts';
+import { cronInWords } from '../cron_words.ts';
+import { pretty } from '../format.ts';
 import { sentences } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useSession } from '../session.tsx';
 import { FormDialog } from './dialog.tsx';
+import { FireTimes } from './fire_history.tsx';
 
 type Schedule = Answer<'GET /v1/schedules/{schedule}'>;
 type Fires = Answer<'GET /v1/next-fires'>['fires'];
@@ -41,18 +43,25 @@ function NextFires({ cron, zone }: { cron: string; zone: string }) {
   if (!fires) return null;
   return (
     <div>
+      <p>{cronInWords(cron)}</p>
       <p class="hint">The next fires, in the schedule's time zone:</p>
-      <ol class="fires">
-        {fires.map(({ fire_at, local_time }) => (
-          <li key={fire_at}>
-            <time dateTime={fire_at} title={`${exactTime(fire_at)} here`}>
-              {local_time}
-            </time>
-          </li>
-        ))}
-      </ol>
+      <FireTimes fires={fires} />
     </div>
   );
+}
+
+/** What a fire does while the last task has not ended. */
+export const overlaps = [
+  ['queue', 'add one more'],
+  ['skip', 'skip the fire'],
+  ['replace', 'cancel the last task'],
+] as const;
+
+/** An instant as a control for local time has it: 2026-11-26T18:40:00. */
+function localTime(instant: string | null | undefined): string {
+  if (!instant) return '';
+  const at = new Date(instant);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
 
 const whenOf = (schedule: Schedule | null) =>
@@ -163,15 +172,23 @@ function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & For
       {when === 'once' && (
         <label>
           At, in this browser's time zone
-          <input name="run_at" type="datetime-local" required />
+          <input
+            name="run_at"
+            type="datetime-local"
+            step="1"
+            required
+            defaultValue={localTime(schedule?.run_at)}
+          />
         </label>
       )}
       <label>
         While the last task has not ended
-        <select name="overlap" defaultValue={schedule?.overlap ?? 'queue'}>
-          <option value="queue">add one more</option>
-          <option value="skip">skip the fire</option>
-          <option value="replace">cancel the last task</option>
+        <select name="overlap">
+          {overlaps.map(([value, words]) => (
+            <option key={value} value={value} selected={value === schedule?.overlap}>
+              {words}
+            </option>
+          ))}
         </select>
       </label>
       <label>

@@ -1,83 +1,20 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { Empty } from '../components/empty.tsx';
-import { FireHistory } from '../components/fire_history.tsx';
-import { Further, Panel, PolledContent } from '../components/panel.tsx';
+import { Further, PolledContent } from '../components/panel.tsx';
+import { ScheduleActions } from '../components/schedule_actions.tsx';
 import { ScheduleForm } from '../components/schedule_form.tsx';
+import { Timing } from '../components/schedule_timing.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
-import { duration } from '../format.ts';
-import { useAction } from '../notifications.tsx';
-import { type Polled, usePolling } from '../polling.ts';
+import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
 import { useMay } from '../session.tsx';
 
 type Schedule = Answer<'GET /v1/schedules'>['schedules'][number];
 
-function timing({ cron, every_seconds, time_zone }: Schedule) {
-  if (cron) {
-    return (
-      <>
-        <code>{cron}</code> {time_zone}
-      </>
-    );
-  }
-  return every_seconds ? `every ${duration(every_seconds)}` : 'once';
-}
-
 const MOST = 100;
-
-/** What the key may do with a schedule. */
-function Actions({
-  row: { name, queue, state },
-  edit,
-  showHistory,
-  onChange,
-}: {
-  row: Schedule;
-  edit(): void;
-  showHistory(): void;
-  onChange(): void;
-}) {
-  const may = useMay();
-  const action = useAction();
-  const path = { schedule: name };
-  const run = async () => {
-    const input = { path, body: { request_id: crypto.randomUUID() } };
-    const message = ({ id }: { id: string }) => `${name} has fired: task ${id}.`;
-    await action('POST /v1/schedules/{schedule}/run', input, message);
-    onChange();
-  };
-  const pause = async () => {
-    await action('POST /v1/schedules/{schedule}/pause', { path }, `${name} is paused.`);
-    onChange();
-  };
-  const resume = async () => {
-    await action('POST /v1/schedules/{schedule}/resume', { path }, `${name} is resumed.`);
-    onChange();
-  };
-  const button = (text: string, rest: string, onClick: () => unknown) => (
-    <button type="button" onClick={onClick}>
-      {text}
-      <span class="hidden">
-        {rest} {name}
-      </span>
-    </button>
-  );
-  return (
-    <span class="buttons">
-      {button('History', ' of', showHistory)}
-      {may('admin', queue) && (
-        <>
-          {button('Edit', '', edit)}
-          {button('Fire now', ':', run)}
-          {state === 'paused' ? button('Resume', '', resume) : button('Pause', '', pause)}
-        </>
-      )}
-    </span>
-  );
-}
 
 const columns: Column<Schedule>[] = [
   {
@@ -91,7 +28,7 @@ const columns: Column<Schedule>[] = [
     ),
   },
   { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
-  { name: 'When', show: timing },
+  { name: 'When', show: (schedule) => <Timing {...schedule} /> },
   {
     name: 'Next fire',
     sortKey: ({ next_fire_at }) => next_fire_at ?? '9',
@@ -109,42 +46,31 @@ const columns: Column<Schedule>[] = [
   },
 ];
 
-/** The schedules by name, or one of them with its fires. */
-export function Schedules({ schedule }: { schedule: string | undefined }) {
+/** The schedules by name. */
+export function Schedules() {
   const [after, setAfter] = useState<string | undefined>();
-  const list = usePolling(
-    'GET /v1/schedules',
-    schedule === undefined ? { query: { after, limit: MOST } } : null,
-    5000,
-  );
-  const single = usePolling(
-    'GET /v1/schedules/{schedule}',
-    schedule === undefined ? null : { path: { schedule } },
-    5000,
-  );
-  const polled: Polled<{ schedules: Schedule[] }> =
-    schedule === undefined
-      ? list
-      : { ...single, data: single.data && { schedules: [single.data] } };
-  const [form, setForm] = useState<{ name: string | null } | null>(null);
-  const [chosen, setHistory] = useState<string | null>(null);
-  const history = schedule ?? chosen;
+  const polled = usePolling('GET /v1/schedules', { query: { after, limit: MOST } }, 5000);
+  const [isNew, setNew] = useState(false);
   const may = useMay();
+  const actions: Column<Schedule> = {
+    name: 'Actions',
+    show: (schedule) => (
+      <ScheduleActions schedule={schedule} onChange={polled.refresh} onDelete={polled.refresh} />
+    ),
+  };
+  const mayChange = polled.data?.schedules.some(({ queue }) => may('admin', queue));
   return (
     <>
       <div class="heading">
-        <h1 tabIndex={-1}>{schedule === undefined ? 'Schedules' : `Schedule ${schedule}`}</h1>
+        <h1 tabIndex={-1}>Schedules</h1>
         <Updated at={polled.at} />
-        {schedule !== undefined && <a href={href(['schedules'])}>All schedules</a>}
-        {schedule === undefined && may('admin') && (
-          <button type="button" class="main" onClick={() => setForm({ name: null })}>
+        {may('admin') && (
+          <button type="button" class="main" onClick={() => setNew(true)}>
             New schedule
           </button>
         )}
       </div>
-      {form && (
-        <ScheduleForm name={form.name} onClose={() => setForm(null)} onDone={polled.refresh} />
-      )}
+      {isNew && <ScheduleForm name={null} onClose={() => setNew(false)} onDone={polled.refresh} />}
       <section class="panel" aria-label="Schedules">
         <PolledContent polled={polled}>
           {({ schedules }) => (
@@ -158,20 +84,7 @@ export function Schedules({ schedule }: { schedule: string | undefined }) {
                     There are no schedules. This enqueues a task to reports each night at three:
                   </Empty>
                 }
-                columns={[
-                  ...columns,
-                  {
-                    name: 'Actions',
-                    show: (row) => (
-                      <Actions
-                        row={row}
-                        edit={() => setForm({ name: row.name })}
-                        showHistory={() => setHistory(row.name)}
-                        onChange={polled.refresh}
-                      />
-                    ),
-                  },
-                ]}
+                columns={mayChange ? [...columns, actions] : columns}
               />
               <Further
                 after={after}
@@ -182,21 +95,6 @@ export function Schedules({ schedule }: { schedule: string | undefined }) {
           )}
         </PolledContent>
       </section>
-      {history && (
-        <Panel
-          title={`Fires of ${history}`}
-          side={
-            chosen &&
-            schedule === undefined && (
-              <button type="button" class="quiet" onClick={() => setHistory(null)}>
-                Close
-              </button>
-            )
-          }
-        >
-          <FireHistory key={history} schedule={history} />
-        </Panel>
-      )}
     </>
   );
 }

@@ -1,11 +1,16 @@
 import { useState } from 'preact/hooks';
 import type { Answer, Changes } from '../../client/wire.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
+import { Enqueue } from '../components/enqueue.tsx';
+import { Errors } from '../components/errors.tsx';
+import { Facts } from '../components/facts.tsx';
 import { Json } from '../components/json_tree.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { Parents } from '../components/parents.tsx';
+import { PayloadForm } from '../components/payload_form.tsx';
 import { Runs } from '../components/runs.tsx';
 import { QueueLink, State, TaskLink } from '../components/state.tsx';
+import { TaskLinks } from '../components/task_links.tsx';
 import { Ago, Updated } from '../components/times.tsx';
 import { exactTime } from '../format.ts';
 import { useAction } from '../notifications.tsx';
@@ -56,7 +61,7 @@ function optionFacts({ options, queue }: TaskAnswer): [string, unknown][] {
   ];
 }
 
-function Facts({ task }: { task: TaskAnswer }) {
+function TaskFacts({ task }: { task: TaskAnswer }) {
   const facts: [string, unknown][] = [
     ['queue', <QueueLink key="q" queue={task.queue} />],
     ['priority', task.priority],
@@ -80,30 +85,22 @@ function Facts({ task }: { task: TaskAnswer }) {
         )),
     ],
   ];
-  return (
-    <dl class="facts">
-      {facts
-        .filter(([, value]) => value !== null && value !== undefined && value !== false)
-        .map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value as never}</dd>
-          </div>
-        ))}
-    </dl>
-  );
+  return <Facts facts={facts} />;
 }
 
 function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
   const may = useMay();
   const action = useAction();
   const [priority, setPriority] = useState(String(task.priority));
+  const [dialog, setDialog] = useState<'copy' | 'payload' | null>(null);
   // After a success the page shows the new task. So a second click repeats a call whose answer was lost.
   const [request_id] = useState(() => crypto.randomUUID());
   const path = { id: task.id };
   const hasEnded = finalStates.includes(task.state);
   const enqueue = may('enqueue', task.queue);
   const admin = may('admin', task.queue);
+  const mayChange = enqueue && (task.state === 'waiting' || task.state === 'ready');
+  const close = () => setDialog(null);
   const rerun = async () => {
     const done = await action(
       'POST /v1/tasks/{id}/rerun',
@@ -129,7 +126,21 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
           Run now
         </button>
       )}
-      {enqueue && (task.state === 'waiting' || task.state === 'ready') && (
+      {enqueue && (
+        <button type="button" onClick={() => setDialog('copy')}>
+          Enqueue a copy
+        </button>
+      )}
+      {mayChange && (
+        <button type="button" onClick={() => setDialog('payload')}>
+          Edit payload
+        </button>
+      )}
+      {dialog === 'copy' && (
+        <Enqueue queue={task.queue} task={task} onClose={close} onDone={refresh} />
+      )}
+      {dialog === 'payload' && <PayloadForm task={task} onClose={close} onDone={refresh} />}
+      {mayChange && (
         <form
           class="inline"
           onSubmit={(event) => {
@@ -211,11 +222,12 @@ export function Task({ id }: { id: string }) {
         {(task) => (
           <>
             <Actions task={task} refresh={polled.refresh} />
+            <TaskLinks task={task} />
             <Panel title="Details">
-              <Facts task={task} />
+              <TaskFacts task={task} />
             </Panel>
             {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
-            <Json title="Error" value={task.error} />
+            <Errors task={task} />
             <Runs task={task} />
             <Json title="Payload" value={task.payload} />
             <Json title="Result" value={task.result} />

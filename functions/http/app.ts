@@ -32,6 +32,7 @@ import { reruns } from '../routes/reruns.ts';
 import { schedules } from '../routes/schedules.ts';
 import { series } from '../routes/series.ts';
 import { stats } from '../routes/stats.ts';
+import { taskLinkTemplates } from '../routes/task_links.ts';
 import { tasks } from '../routes/tasks.ts';
 import { tick } from '../routes/tick.ts';
 import { whoami } from '../routes/whoami.ts';
@@ -43,6 +44,7 @@ import { securityHeaders } from './security_headers.ts';
 
 const taskRoutes = [
   tasks,
+  taskLinkTemplates,
   parents,
   changes,
   moves,

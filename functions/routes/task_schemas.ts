@@ -121,7 +121,9 @@ const run = z.strictObject({
   cancel_requested: s.flag.describe('Whether a cancel reached the run while it was running.'),
   ...progress,
   result: s.anything.describe('The result; above 4,096 bytes {"shortened": true}.'),
-  error: s.anything.describe('The error; above 4,096 bytes its name and the start of its message.'),
+  error: s.anything.describe(
+    'The error; above 4,096 bytes its name, and the starts of its message and stack.',
+  ),
 });
 export const taskAnswer = z.strictObject({
   id: s.id.describe('The id of the task, which never changes.'),

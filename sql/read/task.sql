@@ -94,7 +94,8 @@ begin
         -- a thousand runs have to fit into one answer; the full error of the newest one is in the column
         -- error
         when v_run.error is not null then pg_catalog.jsonb_build_object('name', v_run.error -> 'name',
-          'message', pg_catalog.left(v_run.error ->> 'message', 1000), 'shortened', true) end);
+          'message', pg_catalog.left(v_run.error ->> 'message', 1000),
+          'stack', pg_catalog.left(v_run.error ->> 'stack', 2000), 'shortened', true) end);
     v_next := v_run.next_id;
   end loop;
   v_task_id := id;

@@ -46,13 +46,14 @@ test('a task is enqueued, and a refusal is shown beside its text', async () => {
   const page = await made.open(all);
   await goTo(page, 'queues/mail');
   await button(page, 'Enqueue a task').click();
-  const text = page.getByLabel('The task, as JSON');
-  await text.fill('{"payload": 1, "priority": 99}');
+  const text = page.getByLabel('Payload, as JSON');
+  await page.getByLabel('Maximum of attempts').fill('many');
   await button(page, 'Enqueue').last().click();
-  await page.getByRole('alert').filter({ hasText: 'priority' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'max_attempts' }).waitFor();
   expect(await value(made.client, 'select count(*)::int from tock.runs')).toBe(0);
   // This number has more digits than a double.
-  await text.fill('{"payload": {"n": 12345678901234567890}}');
+  await page.getByLabel('Maximum of attempts').fill('');
+  await text.fill('{"n": 12345678901234567890}');
   await button(page, 'Enqueue').last().click();
   await page.getByText('Enqueued:').waitFor();
   await page.getByRole('dialog').getByRole('link').click();

@@ -51,13 +51,16 @@ function listen(page: Page, collected: string[]): void {
   });
 }
 
-export async function dashboard(existing?: Database): Promise<Dashboard> {
+export async function dashboard(
+  existing?: Database,
+  bindings: Record<string, string> = {},
+): Promise<Dashboard> {
   const [{ code }, database, browser] = await Promise.all([
     bundle(),
     existing ?? freshDatabase(),
     launch(),
   ]);
-  const served: Served = await serveBundle(code, { DATABASE_URL: database.edgeUrl });
+  const served: Served = await serveBundle(code, { DATABASE_URL: database.edgeUrl, ...bindings });
   const client = await database.connect();
   let collected: string[] = [];
   const health = () => fetch(`${served.url}/v1/health`).then((response) => response.ok);

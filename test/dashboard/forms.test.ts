@@ -77,9 +77,14 @@ test('a schedule is created with a preview of its fires, edited, and its fires a
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.waitFor({ state: 'detached' });
   await button(page, 'Edit weekly').click();
-  await page.getByRole('dialog').getByLabel('While the last task').selectOption('skip');
-  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
-  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  await dialog.getByLabel('While the last task').selectOption('skip');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  // A second edit leaves alone what it does not touch.
+  await button(page, 'Edit weekly').click();
+  await dialog.getByLabel('Queue').fill('weekly-reports');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
   const { rows } = await made.client.query(
     "select cron, time_zone, overlap, payload::text from tock.schedule('weekly')",
   );
@@ -93,7 +98,7 @@ test('a schedule is created with a preview of its fires, edited, and its fires a
   ]);
   await button(page, /Fire now.*weekly/).click();
   await shows(page, 'weekly has fired');
-  await button(page, 'History of weekly').click();
+  await page.getByRole('link', { name: 'weekly', exact: true }).click();
   const table = page.getByRole('table', { name: 'Fires of weekly' });
   await table.getByText('run', { exact: true }).waitFor();
 });

@@ -62,6 +62,7 @@ test('the OpenAPI document needs no key and has every route', async () => {
     'GET /v1/schedules/{schedule}/next',
     'GET /v1/series',
     'GET /v1/stats',
+    'GET /v1/task-links',
     'GET /v1/tasks',
     'GET /v1/tasks/{id}',
     'GET /v1/tasks/{id}/parents',

@@ -1,0 +1,71 @@
+import { useState } from 'preact/hooks';
+import type { Answer } from '../../client/wire.ts';
+import { useAction } from '../notifications.tsx';
+import { useMay } from '../session.tsx';
+import { Confirm } from './confirm.tsx';
+import { ScheduleForm } from './schedule_form.tsx';
+
+type Schedule = Answer<'GET /v1/schedules'>['schedules'][number];
+
+/** What the key may do with a schedule. */
+export function ScheduleActions({
+  schedule: { name, queue, state },
+  onChange,
+  onDelete,
+}: {
+  schedule: Schedule;
+  onChange(): void;
+  onDelete(): void;
+}) {
+  const may = useMay();
+  const action = useAction();
+  const [dialog, setDialog] = useState<'edit' | 'delete' | null>(null);
+  const path = { schedule: name };
+  const close = () => setDialog(null);
+  if (!may('admin', queue)) return null;
+  const run = async () => {
+    const input = { path, body: { request_id: crypto.randomUUID() } };
+    const message = ({ id }: { id: string }) => `${name} has fired: task ${id}.`;
+    await action('POST /v1/schedules/{schedule}/run', input, message);
+    onChange();
+  };
+  const pause = async () => {
+    await action('POST /v1/schedules/{schedule}/pause', { path }, `${name} is paused.`);
+    onChange();
+  };
+  const resume = async () => {
+    await action('POST /v1/schedules/{schedule}/resume', { path }, `${name} is resumed.`);
+    onChange();
+  };
+  const drop = async () => {
+    const message = `${name} is deleted.`;
+    const done = await action('DELETE /v1/schedules/{schedule}', { path }, message);
+    if (done) onDelete();
+  };
+  const button = (text: string, onClick: () => unknown, kind = '') => (
+    <button type="button" class={kind} onClick={onClick}>
+      {text}
+      <span class="hidden"> {name}</span>
+    </button>
+  );
+  return (
+    <span class="buttons">
+      {button('Edit', () => setDialog('edit'))}
+      {button('Fire now', run)}
+      {state === 'paused' ? button('Resume', resume) : button('Pause', pause)}
+      {button('Delete', () => setDialog('delete'), 'danger')}
+      {dialog === 'edit' && <ScheduleForm name={name} onClose={close} onDone={onChange} />}
+      {dialog === 'delete' && (
+        <Confirm
+          danger
+          title={`Delete ${name}?`}
+          buttonLabel="Delete"
+          onConfirm={drop}
+          onClose={close}
+        >
+          <p>It fires no more. The tasks that it has enqueued stay.</p>
+        </Confirm>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { cronInWords } from '../../dashboard/cron_words.ts';
+import { rows, value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import {
+  button,
+  confirm,
+  type Dashboard,
+  dashboard,
+  goTo,
+  phone,
+  shows,
+  violations,
+} from './browser.ts';
+
+const hostile = `<img src=x onerror=alert(1)>\u202e`;
+
+let made: Dashboard;
+let all: string;
+let read: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  read = await made.makeKey(['read']);
+});
+
+afterAll(() => made?.close());
+
+const put = (name: string, settings: object) =>
+  made.client.query('select tock.put_schedule($1, $2)', [name, JSON.stringify(settings)]);
+
+test('expressions are described in words, and Tock accepts each of them', async () => {
+  const words: Record<string, string> = {
+    '0 9 * * 1-5': 'At 09:00, Monday through Friday',
+    '*/15 * * * *': 'Every 15 minutes',
+    '*/10 * * * * *': 'Every 10 seconds',
+    '@daily': 'At 00:00',
+    '0 0 L * *': 'At 00:00, on the last day of the month',
+    '0 0 LW * ?': 'At 00:00, on the last weekday of the month',
+    '0 0 15W * *': 'At 00:00, on the weekday nearest day 15 of the month',
+    '0 9 * * fri#2': 'At 09:00, on the second Friday of the month',
+    '0 9 * * FRIL': 'At 09:00, on the last Friday of the month',
+    '0 9 13 * +FRI': 'At 09:00, on day 13 of the month, only on Friday',
+    '0 9 13 * FRI':
+      'At 09:00, on day 13 of the month, and on Friday (one of the two days is enough)',
+  };
+  for (const [cron, text] of Object.entries(words)) {
+    expect(cronInWords(cron)).toBe(text);
+    expect(await rows(made.client, 'select tock.next_fires(p_cron => $1)', [cron])).toHaveLength(5);
+  }
+  expect(cronInWords('61 * * * *')).toBe(null);
+  expect(cronInWords('')).toBe(null);
+});
+
+test('the page of a schedule shows its settings, its next fires in its zone, and its fires', async () => {
+  await put('month-end', {
+    queue: 'reports',
+    cron: '30 8 L * *',
+    time_zone: 'Asia/Tokyo',
+    overlap: 'skip',
+    jitter_seconds: 90,
+    payload: { id: 12345678901234567n.toString(), note: hostile },
+    options: { priority: 1 },
+  });
+  const page = await made.open(all);
+  await goTo(page, 'schedules');
+  await page.getByText('At 08:30, on the last day of the month').waitFor();
+  await page.getByRole('link', { name: 'month-end', exact: true }).click();
+  await page.getByRole('heading', { name: 'Schedule month-end' }).waitFor();
+  const times = page.locator('.fires').getByRole('listitem').filter({ hasText: '08:30' });
+  await expect.poll(() => times.count(), { timeout: conditionTimeout }).toBe(10);
+  await page.getByText('in Asia/Tokyo').waitFor();
+  await page.getByText('up to 1 min 30 s').waitFor();
+  await page.getByText('skip the fire').waitFor();
+  await page.getByText('12345678901234567').waitFor();
+  await button(page, 'Fire now month-end').click();
+  await shows(page, /month-end has fired: task \d+/);
+  const fires = page.getByRole('table', { name: 'Fires of month-end' });
+  await fires.getByRole('link').click();
+  await page.getByRole('heading', { name: /^Task \d+/ }).waitFor();
+  await page.goBack();
+  await button(page, 'Pause month-end').click();
+  await page.getByText('Without the pause it would fire').waitFor();
+  await button(page, 'Resume month-end').click();
+  await shows(page, 'month-end is resumed');
+  await button(page, 'Edit month-end').click();
+  await page.getByRole('dialog').getByLabel('Queue').fill('other-reports');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('link', { name: 'other-reports' }).waitFor();
+  const [after] = await rows(
+    made.client,
+    "select overlap, jitter_seconds, options from tock.schedule('month-end')",
+  );
+  expect(after).toEqual({ overlap: 'skip', jitter_seconds: 90, options: { priority: 1 } });
+  expect(await page.locator('img').count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
+  await page.setViewportSize(phone);
+  expect(await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)).toBe(false);
+  expect(made.complaints()).toEqual([]);
+});
+
+test('a schedule is deleted after a confirmation', async () => {
+  await put('old', { queue: 'reports', every_seconds: 60 });
+  const page = await made.open(all);
+  await goTo(page, 'schedules/old');
+  await button(page, 'Delete old').click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  expect(await value(made.client, "select count(*)::int from tock.schedule('old')")).toBe(1);
+  await button(page, 'Delete old').click();
+  await confirm(page, 'Delete');
+  await shows(page, 'old is deleted');
+  await page.getByRole('heading', { name: 'Schedules' }).waitFor();
+  expect(await value(made.client, "select count(*)::int from tock.schedule('old')")).toBe(0);
+  await goTo(page, 'schedules/old');
+  await page.getByText('There is no schedule with this name').waitFor();
+});
+
+test('a key that may only read sees a schedule and no action', async () => {
+  await put('seen', { queue: 'reports', run_at: '2099-01-01T00:00:00Z' });
+  const page = await made.open(read);
+  for (const place of ['schedules', 'schedules/seen']) {
+    await goTo(page, place);
+    await page.getByText('once').first().waitFor();
+    const names = await page.locator('main').getByRole('button').allInnerTexts();
+    expect(names.filter((name) => /Edit|Fire|Pause|Delete|New/.test(name))).toEqual([]);
+  }
+  await page.getByText('2099-01-01 00:00:00').waitFor();
+});

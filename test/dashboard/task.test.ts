@@ -1,0 +1,212 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { claim, enqueue, fail, leaseOf, rows, task, value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import {
+  button,
+  type Dashboard,
+  dashboard,
+  goTo,
+  shows,
+  violations,
+  waitUntilLoaded,
+} from './browser.ts';
+
+const hostile = `"><img src=x onerror=alert(1)>\u202e`;
+
+const links = [
+  { name: 'Logs', url: 'https://logs.example/{queue}?task={id}&tenant={tenant}' },
+  { name: 'Trace', url: 'https://traces.example/{trace_id}' },
+  { name: 'Customer', url: 'http://crm.example/#/{payload.customer}' },
+  { name: 'Order', url: 'https://shop.example/?key={unique_key}' },
+];
+
+let made: Dashboard;
+let all: string;
+let read: string;
+
+beforeAll(async () => {
+  made = await dashboard(undefined, { TOCK_TASK_LINKS: JSON.stringify(links) });
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  read = await made.makeKey(['read']);
+});
+
+afterAll(() => made?.close());
+
+/** Lets the next attempt of a task fail, without its backoff. */
+async function failNext(queue: string, error: unknown): Promise<void> {
+  await made.client.query('update tock.waiting set due_at = now() where queue = $1', [queue]);
+  await made.client.query('select tock.promote()');
+  await fail(made.client, leaseOf(await claim(made.client, queue)), { error });
+}
+
+const attempt = (page: Page, n: number) =>
+  page.locator('details.failure').filter({ hasText: `Attempt ${n} ` });
+
+test('the error of every attempt is shown with the lines of its stack', async () => {
+  const [id = ''] = await enqueue(made.client, 'broken', [{ payload: 1, max_attempts: 3 }]);
+  const stack = `TypeError: first\n    at pay (/app/pay.js:7:3)\n    at ${hostile}`;
+  await failNext('broken', { name: 'TypeError', message: 'first', stack });
+  const long = {
+    name: 'Error',
+    message: hostile,
+    stack: `Error: ${hostile}\n  at x${'y'.repeat(5000)}`,
+  };
+  await failNext('broken', long);
+  await failNext('broken', { message: 'third', code: 'E_THIRD' });
+  const page = await made.open(read);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await goTo(page, `tasks/${id}`);
+  await attempt(page, 3).getByText('"code": "E_THIRD"').waitFor();
+  expect(await attempt(page, 1).locator('pre').isVisible()).toBe(false);
+  await attempt(page, 1).locator('summary').click();
+  expect(await attempt(page, 1).locator('pre').innerText()).toBe(stack);
+  await attempt(page, 1).getByRole('button', { name: 'Copy' }).click();
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(stack);
+  await attempt(page, 2).locator('summary').click();
+  await attempt(page, 2).getByText('only for the newest attempt').waitFor();
+  expect(await attempt(page, 2).locator('pre').innerText()).toContain(`${hostile}\n  at xyyy`);
+  expect(await page.locator('img').count()).toBe(0);
+  expect(await violations(page)).toEqual([]);
+  expect(made.complaints()).toEqual([]);
+});
+
+test('a copy of a task is enqueued with another payload, without the unique key of the first', async () => {
+  const [id = ''] = await enqueue(made.client, 'originals', [
+    {
+      payload: { order: 7 },
+      priority: 2,
+      tenant: 'acme',
+      max_attempts: 5,
+      concurrency_key: 'acct-1',
+      unique_key: 'order-7',
+      timeout_seconds: 33,
+    },
+  ]);
+  const page = await made.open(all);
+  await goTo(page, `tasks/${id}`);
+  await button(page, 'Enqueue a copy').click();
+  const dialog = page.getByRole('dialog', { name: `Enqueue a copy of ${id}` });
+  expect(await dialog.getByLabel('Payload, as JSON').inputValue()).toBe('{\n  "order": 7\n}');
+  await dialog.getByLabel('Payload, as JSON').fill('{"order": 12345678901234567890}');
+  await dialog.getByLabel('Queue').fill('copies');
+  await dialog.getByRole('button', { name: 'Enqueue' }).click();
+  await dialog.getByRole('status').getByRole('link').click();
+  await page.getByText('12345678901234567890').waitFor();
+  const copy = decodeURIComponent(new URL(page.url()).hash.split('/').at(-1) ?? '');
+  expect(await task(made.client, copy)).toMatchObject({
+    queue: 'copies',
+    priority: 2,
+    tenant: 'acme',
+    max_attempts: 5,
+    options: { concurrency_key: 'acct-1', timeout_seconds: 33 },
+  });
+  expect((await task(made.client, copy))?.options).not.toHaveProperty('unique_key');
+});
+
+test('the fields of the form are options, and an error stands at the field that it names', async () => {
+  await made.client.query("select tock.put_queue('forms', '{}')");
+  const page = await made.open(all);
+  await goTo(page, 'queues/forms');
+  await button(page, 'Enqueue a task').click();
+  const dialog = page.getByRole('dialog');
+  const field = (name: string) => dialog.getByLabel(name, { exact: true });
+  const enqueueIt = () => dialog.getByRole('button', { name: 'Enqueue' }).click();
+  const errorAt = async (name: string) => {
+    const id = await field(name).getAttribute('aria-describedby');
+    return id === null ? null : dialog.locator(`[id="${id}"]`).innerText();
+  };
+  await field('Payload, as JSON').fill('{"a": }');
+  await enqueueIt();
+  await expect.poll(() => errorAt('Payload, as JSON')).toContain('The payload is not JSON');
+  await field('Payload, as JSON').fill('{"a": 1}');
+  await field('Maximum of attempts').fill('0');
+  await field('Further options, as JSON').fill('{"timeout_seconds": -1}');
+  await field('Tenant').fill('t'.repeat(201));
+  await enqueueIt();
+  await expect.poll(() => errorAt('Maximum of attempts')).toContain('from 1 to 1000');
+  expect(await errorAt('Tenant')).not.toBe(null);
+  expect(await errorAt('Further options, as JSON')).not.toBe(null);
+  expect(await errorAt('Payload, as JSON')).toBe(null);
+  await dialog.getByRole('alert').getByText('max_attempts').waitFor();
+  expect(await violations(page)).toEqual([]);
+  await field('Maximum of attempts').fill('2');
+  await field('Tenant').fill('acme');
+  await field('Further options, as JSON').fill('{"timeout_seconds": 30}');
+  await field('Unique key').fill('one');
+  await field('Priority').selectOption('3');
+  await field('Due').selectOption('after some seconds');
+  await field('Seconds').fill('3600');
+  await enqueueIt();
+  await dialog.getByText('Enqueued:').waitFor();
+  const [stored] = await rows<{ id: string }>(
+    made.client,
+    "select tock.id_at(position, 0) as id from tock.waiting where queue = 'forms'",
+  );
+  expect(await task(made.client, stored?.id ?? '')).toMatchObject({
+    state: 'waiting',
+    payload: { a: 1 },
+    priority: 3,
+    tenant: 'acme',
+    max_attempts: 2,
+    options: { unique_key: 'one', timeout_seconds: 30 },
+  });
+});
+
+test('the payload of a task that waits is changed, and an invalid one is refused with a reason', async () => {
+  const [id = ''] = await enqueue(made.client, 'edits', [
+    { payload: { n: 1 }, delay_seconds: 3600 },
+  ]);
+  await made.client.query(`select tock.put_queue('edits', '{"max_payload_bytes": 1024}')`);
+  const page = await made.open(all);
+  await goTo(page, `tasks/${id}`);
+  await button(page, 'Edit payload').click();
+  const dialog = page.getByRole('dialog');
+  const save = () => dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.getByLabel('Payload, as JSON').fill('{');
+  await save();
+  await dialog.getByRole('alert').getByText('is not JSON').waitFor();
+  await dialog.getByLabel('Payload, as JSON').fill(JSON.stringify('x'.repeat(2000)));
+  await save();
+  await dialog.getByRole('alert').getByText('up to 1024 bytes').waitFor();
+  await dialog.getByLabel('Payload, as JSON').fill('{"n": 12345678901234567890}');
+  await save();
+  await shows(page, 'The payload is changed');
+  expect(await value(made.client, 'select payload::text from tock.task($1)', [id])).toBe(
+    '{"n": 12345678901234567890}',
+  );
+});
+
+test('a task links to other systems, with its data in the URL', async () => {
+  const trace = '0af7651916cd43dd8448eb211c80319c';
+  const [id = ''] = await enqueue(made.client, 'linked', [
+    {
+      payload: { customer: 'a/b?c' },
+      tenant: '../../&x=1',
+      headers: { traceparent: `00-${trace}-b7ad6b7169203331-01` },
+    },
+  ]);
+  const page = await made.open(read);
+  await goTo(page, `tasks/${id}`);
+  const shown = page.getByRole('navigation', { name: 'Links' }).getByRole('link');
+  await expect
+    .poll(() => shown.evaluateAll((all) => all.map((a) => (a as HTMLAnchorElement).href)), {
+      timeout: conditionTimeout,
+    })
+    .toEqual([
+      `https://logs.example/linked?task=${id}&tenant=..%2F..%2F%26x%3D1`,
+      `https://traces.example/${trace}`,
+      'http://crm.example/#/a%2Fb%3Fc',
+    ]);
+  expect(await shown.first().getAttribute('rel')).toBe('noopener noreferrer');
+});
+
+test('a key that may only read gets no action on a task', async () => {
+  const [id = ''] = await enqueue(made.client, 'seen', [{ payload: 1, delay_seconds: 60 }]);
+  const page = await made.open(read);
+  await goTo(page, `tasks/${id}`);
+  await page.getByRole('heading', { name: 'Payload' }).waitFor();
+  await waitUntilLoaded(page);
+  expect(await page.getByRole('group', { name: 'Actions' }).count()).toBe(0);
+  expect(await page.getByRole('button', { name: /Enqueue|Edit|Rerun|Cancel/ }).count()).toBe(0);
+});

@@ -1,0 +1,56 @@
+import { expect, test } from 'vitest';
+import { createApp } from '../../functions/http/app.ts';
+
+// The statement only checks the key.
+const app = createApp((_env, use) => use(async () => [{ body: '{"links":[]}' }]));
+
+async function linksOf(TOCK_TASK_LINKS?: string) {
+  const headers = { authorization: 'Bearer tock_00000000_0' };
+  const env = TOCK_TASK_LINKS === undefined ? {} : { TOCK_TASK_LINKS };
+  const answer = await app.request('/v1/task-links', { headers }, env);
+  return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+}
+
+const one = (url: unknown) => JSON.stringify([{ name: 'Logs', url }]);
+
+test('the links of a Worker are those of its setting, none without it', async () => {
+  expect(await linksOf()).toEqual({ status: 200, body: { links: [] } });
+  expect(await linksOf('')).toEqual({ status: 200, body: { links: [] } });
+  for (const url of [
+    'https://logs.example/?q={id}+{queue}+{tenant}',
+    'http://localhost:3000/t/{trace_id}#{payload.order-id}',
+    'https://a.example:8443/{unique_key}/{concurrency_key}',
+    'https://a.example',
+  ]) {
+    const answer = await linksOf(one(url));
+    expect(answer).toEqual({ status: 200, body: { links: [{ name: 'Logs', url }] } });
+  }
+});
+
+test('a link that is no web address, or whose host a task could choose, is refused with its place', async () => {
+  for (const url of [
+    'javascript:alert(1)',
+    'java\nscript:alert(1)',
+    'data:text/html,x',
+    '//logs.example',
+    'https://{queue}.example/',
+    'https://logs.example{id}',
+    'https://logs.example\\@{tenant}',
+    'https://user@logs.example/',
+    'https://logs.example/ {id}',
+    1,
+  ]) {
+    const { status, body } = await linksOf(one(url));
+    expect([status, body.detail], String(url)).toEqual([
+      503,
+      expect.stringMatching(/^TOCK_TASK_LINKS\[0\]\.url: /),
+    ]);
+  }
+  const { body } = await linksOf(one('https://logs.example/{secret}'));
+  expect(body.detail).toBe(
+    'TOCK_TASK_LINKS[0].url: the placeholders are {id}, {queue}, {tenant}, {unique_key}, {concurrency_key}, {trace_id} and {payload.FIELD}.',
+  );
+  expect((await linksOf('[{')).body.detail).toBe('TOCK_TASK_LINKS is not JSON.');
+  expect((await linksOf('{}')).body.detail).toMatch(/^TOCK_TASK_LINKS: /);
+  expect((await linksOf('[{"name": "x"}]')).body.detail).toMatch(/^TOCK_TASK_LINKS\[0\]\.url: /);
+});
