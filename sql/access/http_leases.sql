@@ -10,7 +10,7 @@ begin
     select s.* into v_state from tock.claim_state(array[p_queue]) s;
     return pg_catalog.format(
       '{"lease":null,"leased_until":null,"tasks":[],"state":"%s","retry_after_seconds":%s%s}',
-      v_state.state, v_state.retry_after_seconds, ',"ended":' || p_ended);
+      v_state.state, v_state.retry_after_seconds, ',"ended":' || p_ended::text);
   end if;
   -- as lease_has_options(), which the role of the HTTP server may not call
   if pg_catalog.substr(v_run.lease::text, 15, 1) = '5' then
@@ -32,7 +32,7 @@ begin
   end if;
   return pg_catalog.format(
     '{"lease":"%s","leased_until":%s,"tasks":%s,"state":"found","retry_after_seconds":0%s}',
-    v_run.lease, pg_catalog.to_json(v_run.leased_until), v_runs, ',"ended":' || p_ended);
+    v_run.lease, pg_catalog.to_json(v_run.leased_until), v_runs, ',"ended":' || p_ended::text);
 end $$;
 
 comment on function tock.claim_body is
