@@ -1,13 +1,20 @@
 import type { Call, WaitOptions } from './call.ts';
 import { TockError } from './errors.ts';
-import type { ClaimAnswer, ClaimOptions, ClaimState, LeasedTasks } from './types.ts';
+import type { ClaimAnswer, ClaimOptions, ClaimState, LeasedTasks, LeaseEnd } from './types.ts';
 import type { Answer } from './wire.ts';
 
 export type Weighted = string | { queue: string; weight: number };
 
 export type Claims = {
-  /** Claims from the queues in order, or with weights in a weighted random order. */
-  claim(queues: Weighted[], options?: ClaimOptions, signal?: AbortSignal): Promise<ClaimAnswer>;
+  /**
+   * Claims from the queues in order, or with weights in a weighted random order. With one queue it can first end leases
+   * of earlier claims, in the same transaction.
+   */
+  claim(
+    queues: Weighted[],
+    options?: ClaimOptions & { ends?: LeaseEnd[] },
+    signal?: AbortSignal,
+  ): Promise<ClaimAnswer>;
   /** Claims one task for a worker. While the worker's lease is open, it returns the same task and extends the lease. */
   claimForWorker(queue: string, worker: string, lease_seconds?: number): Promise<ClaimAnswer>;
 };
@@ -16,9 +23,9 @@ type SingleClaimAnswer = Answer<'POST /v1/queues/{queue}/claim'>;
 
 /** Converts the answer of one queue to the form of several queues. */
 function fromSingle(queue: string, answer: SingleClaimAnswer): ClaimAnswer {
-  const { lease, leased_until, tasks, state, retry_after_seconds } = answer;
+  const { lease, leased_until, tasks, ...rest } = answer;
   const leases = lease && leased_until ? [{ queue, lease, leased_until, tasks }] : [];
-  return { leases: leases.map(withQueueNames), state, retry_after_seconds };
+  return { leases: leases.map(withQueueNames), ...rest };
 }
 
 /** Adds the queue's name to each task: a worker of several queues needs it to choose the handler. */

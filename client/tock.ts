@@ -7,8 +7,10 @@ import type {
   AnyQueues,
   ClaimOptions,
   ClaimState,
+  Ended,
   IdempotencyOptions,
   LeasedTasks,
+  LeaseEnd,
   Name,
   NewTask,
   TaskOptions,
@@ -32,6 +34,12 @@ export type Tock<Q = AnyQueues> = Tasks<Q> & {
   /** Returns null if no task is ready. With wait_seconds (up to 30) it waits for one. */
   claim<N extends Name<Q>>(queue: N, options?: ClaimOptions): Promise<Lease<Q[N]> | null>;
   /** Claims from several queues, in order or by weights; returns one lease for each queue with tasks. */
+  /** Ends leases of earlier claims, then claims, in one transaction: one call for each task. */
+  next<N extends Name<Q>>(
+    queue: N,
+    ends: LeaseEnd[],
+    options?: ClaimOptions,
+  ): Promise<{ ended: Ended[]; lease: Lease<Q[N]> | null }>;
   claimAny<N extends Name<Q>>(
     queues: (N | { queue: N; weight: number })[],
     options?: ClaimOptions,
@@ -109,6 +117,10 @@ export function createTock<Q = AnyQueues>(options: TockOptions): Tock<Q> {
       return (await call<{ ids: string[] }>('POST', tasksPath(queue), body)).ids;
     },
     claim: async (queue, options) => firstLease((await claims.claim([queue], options)).leases),
+    async next(queue, ends, options) {
+      const { leases, ended = [] } = await claims.claim([queue], { ...options, ends });
+      return { ended, lease: firstLease(leases) };
+    },
     async claimAny(queues, options) {
       const answer = await claims.claim(queues, options);
       return { ...answer, leases: answer.leases.map((leased) => createLease(leases, leased)) };

@@ -30,10 +30,15 @@ export type Claimed<P = unknown> = Omit<LeaseOfSeveral['tasks'][number], 'payloa
   payload: P;
 };
 export type ClaimState = ClaimOfSeveral['state'];
-export type ClaimOptions = NonNullFields<Body<'POST /v1/queues/{queue}/claim'>>;
+type ClaimBody = NonNullFields<Body<'POST /v1/queues/{queue}/claim'>>;
+export type ClaimOptions = Omit<ClaimBody, 'ends'>;
+/** What happened to a lease of `ends`. */
+export type Ended = NonNullable<Answer<'POST /v1/queues/{queue}/claim'>['ended']>[number];
 export type LeasedTasks<P = unknown> = Omit<LeaseOfSeveral, 'tasks'> & { tasks: Claimed<P>[] };
 export type ClaimAnswer<P = unknown> = Omit<ClaimOfSeveral, 'leases'> & {
   leases: LeasedTasks<P>[];
+  /** What happened to the leases of `ends`, in the same order. Unknown after a claim whose answer was lost. */
+  ended?: Ended[];
 };
 
 export type Completed = Answer<'POST /v1/leases/{lease}/complete'>;
@@ -53,6 +58,8 @@ export type Result = Omit<AnyResult, 'spawn'> & { spawn?: Spawn };
 type AnyFailure = Extract<Body<'POST /v1/leases/{lease}/fail'>, { failures: unknown }>;
 export type Failure = NonNullFields<AnyFailure['failures'][number]>;
 export type Outcome = Omit<Failure, 'id'>;
+/** What a claim ends first: all tasks of a lease that are left, or those in results and failures. */
+export type LeaseEnd = { lease: string; results?: Result[]; failures?: Failure[] };
 
 type AnyProgress = NonNullable<Body<'POST /v1/leases/{lease}/extend'>['progress']>;
 export type ProgressOf = NonNullFields<Extract<AnyProgress, unknown[]>[number]>;

@@ -942,6 +942,44 @@ export type Routes = {
        * and a 409 after that.
        */
       request_id?: string | null;
+      /**
+       * Leases of earlier claims, to end before this claim. With the lease alone, all runs that
+       * are left are completed.
+       */
+      ends?: {
+        lease: string;
+        /** The runs to complete. */
+        results?: {
+          /** The id of a task in this lease. */
+          id: string;
+          /** The result, any JSON. Default: null. */
+          result?: unknown;
+          /** The next stage of a task with a pipeline. Null ends the pipeline here. */
+          stage?: string | null;
+          /** Tasks that the completion adds. The key also needs the scope `enqueue` for their queue. */
+          spawn?: {
+            /** The queue of the tasks. Default: that of the task. */
+            queue?: string | null;
+            /** The tasks to add. */
+            tasks: Task[];
+            /** The task continues when these tasks have ended, with their results. Default: false. */
+            wait?: boolean | null;
+            /** With `wait`, what the task does if one of them dies. Default: `run`. */
+            on_failure?: 'run' | 'cancel' | 'wait' | null;
+          } | null;
+        }[];
+        /** The runs to fail. */
+        failures?: {
+          /** The id of a task in this lease. */
+          id: string;
+          /** The error, any JSON. Lists and groups show its `message`, if it has one. */
+          error?: unknown;
+          /** The wait before the next attempt. Default: the backoff of the task. */
+          retry_in_seconds?: number | null;
+          /** The task is dead without a further attempt. Default: false. */
+          fatal?: boolean | null;
+        }[];
+      }[];
     };
     answer: {
       /** The token of the lease. Null without a task. */
@@ -974,6 +1012,18 @@ export type Routes = {
       state: 'found' | 'empty' | 'paused' | 'limited' | 'busy' | 'passing';
       /** When the next claim may find a task: 0 to claim at once. */
       retry_after_seconds: number;
+      /** What happened to each lease of `ends`, in the same order. */
+      ended?: {
+        lease: string;
+        completed: number;
+        failed: number;
+        /** How many tasks of the failed runs are dead. */
+        dead: number;
+        /** The ids that the call left alone: not in this lease, or ended otherwise. */
+        refused: string[];
+        /** True if the lease had ended before. Discard the work. */
+        lost: boolean;
+      }[];
     };
   };
   /** Lease one task for a worker, or return its present task */

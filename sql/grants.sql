@@ -48,7 +48,7 @@ grant execute on function
 
 -- work on tasks
 grant execute on function
-  tock.claim, tock.claim_any, tock.claim_state, tock.complete, tock.fail,
+  tock.claim, tock.next, tock.claim_any, tock.claim_state, tock.complete, tock.fail,
   tock.release, tock.extend, tock.queue_of_lease, tock.next_wake_at, tock.tick_by, tock.claim_for_worker,
   tock.join_pool, tock.leave_pool, tock.take_task, tock.lease_headers
   to tock_worker, tock_admin, tock_edge;
@@ -60,7 +60,7 @@ grant execute on function
   to tock_producer, tock_worker, tock_admin;
 
 -- the answer of a claim as JSON
-grant execute on function tock.http_claim, tock.http_claim_any to tock_worker, tock_admin;
+grant execute on function tock.claim_body, tock.http_claim_any to tock_worker, tock_admin;
 
 -- read the state of tasks
 grant execute on function tock.task, tock.parents, tock.pool,
@@ -105,6 +105,6 @@ grant execute on function
 grant execute on function
   tock.authorize, tock.known_key, tock.whoami, tock.tenants_of_key, tock.queues_of_key, tock.tenant_of_task,
   tock.queue_for_authorization, tock.readable, tock.readable_links, tock.visible_task, tock.own_tenant,
-  tock.own_request_id, tock.http_enqueue, tock.with_trace, tock.http_claim, tock.http_claim_any,
-  tock.http_complete, tock.http_task, tock.http_erase_archived
+  tock.own_request_id, tock.http_enqueue, tock.with_trace, tock.http_claim, tock.claim_body,
+  tock.http_claim_any, tock.http_complete, tock.http_task, tock.http_erase_archived
   to tock_edge;

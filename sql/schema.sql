@@ -981,6 +981,10 @@ function tock.authorize_archived(p_key text, p_scope text, p_tenant text, p_queu
   returns boolean
   -- True if a key may see a task that was read from the archive, false for a task of another tenant; TK403 if the key is not for its queue or for a stage of its pipeline.
 
+function tock.authorize_end(p_key text, p_lease uuid, p_results jsonb, p_field text, p_again boolean)
+  returns void
+  -- Raises TK403 if a key may not end runs of a lease, or may not enqueue what its results spawn.
+
 function tock.authorize_tasks(p_key text, p_tasks jsonb, p_field text)
   returns void
   -- Raises TK403 if a key may not enqueue tasks with these stages or these parents.
@@ -1099,6 +1103,10 @@ function tock.check_concurrency_key(p_queue text, p_concurrency_key text)
 function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
   returns void
   -- Raises TK422 for an invalid dead_webhook of a queue.
+
+function tock.check_ends(p_ends jsonb)
+  returns void
+  -- Raises TK422 for p_ends that next() does not accept.
 
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
@@ -1246,14 +1254,23 @@ function tock.claim_any(p_queues text[], p_worker text DEFAULT NULL::text, p_lim
   -- claim() from up to 20 queues: from the first all that it has, then from the next with the rest of p_limit, and so on. With p_weights each call draws a random order, so that over many calls the shares follow the weights while all queues have work. The runs of each queue have their own lease. claim_state() says why there are no rows. A repeated call with the same request_id returns what is left of the same leases (TK409 if nothing is).
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.claim_body(p_queue text, p_runs claimed[], p_ended jsonb)
+  returns text
+  -- The runs of a claim from one queue as the body of the answer, with what next() ended.
+  -- for tock_admin, tock_edge, tock_worker
+
 function tock.claim_for_worker(p_queue text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
   returns SETOF claimed
   -- Claims one run for a worker that may hold one run of the queue. While its last lease is open, returns that one again with a later deadline.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.claim_one(p_queue text, p_seed integer, p_worker text, p_seconds integer, p_late boolean)
+function tock.claim_one(p_queue text, p_worker text, p_seconds integer, p_own_transaction boolean)
   returns claimed
-  -- Claims one run in the current segment; id 0 if nothing is ready, null if the slow path has to decide.
+  -- Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide. p_own_transaction as in claim().
+
+function tock.claim_runs(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_own_transaction boolean, p_bytes integer)
+  returns SETOF claimed
+  -- claim() in the general case. p_own_transaction says that the calling verb is the whole transaction.
 
 function tock.claim_state(p_queues text[], OUT state text, OUT retry_after_seconds integer)
   returns record
@@ -1641,6 +1658,10 @@ function tock.enable_archive_by_default()
   -- Turns the archive on if it was never turned on or off; returns whether it is on. A server with an object store calls this before history is dropped.
   -- for tock_admin, tock_edge
 
+function tock.end_and_claim(p_queue text, p_ends jsonb, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_own_transaction boolean, OUT ended jsonb, OUT claimed claimed[])
+  returns record
+  -- next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a claim, and ended is null.
+
 function tock.end_assignment(p_member pool_members, p_again boolean, p_vanished boolean)
   returns boolean
   -- Ends an assignment; with p_vanished only if its worker is still past its deadline. The task waits again or is gone; the worker is free again if it had joined and is alive.
@@ -1656,6 +1677,10 @@ function tock.end_lease_again(p_lease uuid, p_done integer)
 function tock.end_lease_current(p_lease uuid, p_segment integer)
   returns integer
   -- Closes a whole lease as done and returns the number of done runs. Null if it was closed or never existed, -1 for another segment, -2 if some of its runs have a pipeline and complete_runs() has to end it.
+
+function tock.end_leases(p_ends jsonb)
+  returns jsonb
+  -- Ends the leases of next() in their order; returns its column ended.
 
 function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
@@ -1950,10 +1975,10 @@ function tock.how_to_end(p_since timestamp with time zone, p_mild text, p_end te
   returns text
   -- A hint that advises to end a session or a task only if the problem has lasted for over 60 seconds.
 
-function tock.http_claim(p_queue text, p_runs claimed[])
+function tock.http_claim(p_key text, p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_ends jsonb, p_again boolean DEFAULT false)
   returns text
-  -- POST /v1/queues/:queue/claim: the rows of claim() as the body of the answer.
-  -- for tock_admin, tock_edge, tock_worker
+  -- POST /v1/queues/:queue/claim: authorize() and claim(), or next() with p_ends; returns the body of the answer.
+  -- for tock_edge
 
 function tock.http_claim_any(p_queues text[], p_runs claimed_from[])
   returns text
@@ -2437,6 +2462,11 @@ function tock.newest_run(p_stream integer)
 function tock.newest_segment()
   returns integer
   -- The segment of the sequence, or the last segment if the sequence has passed it. Runs of a later segment may be added before the caller uses the number. Without them the caller still sees a prefix of each stream.
+
+function tock.next(p_queue text, p_ends jsonb, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false)
+  returns TABLE(ended jsonb, claimed claimed[])
+  -- Ends runs of leases, then claims like claim(), in one transaction. p_ends is [{lease, results, failures}], with results as in complete() and failures as in fail(); with the lease alone all its runs that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended before. claimed has the claimed runs. A lost lease does not prevent the claim. A repeated call ends nothing twice, and with its request_id it claims the same runs. next() waits for no lock: while other claims hold the tasks it claims none.
+  -- for tock_admin, tock_edge, tock_worker
 
 function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
   returns timestamp with time zone

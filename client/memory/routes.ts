@@ -1,4 +1,4 @@
-import type { ClaimAnswer, ClaimOptions, NewTask } from '../types.ts';
+import type { ClaimAnswer, ClaimOptions, Ended, LeaseEnd, NewTask } from '../types.ts';
 import { checkClaim, checkId, checkIds, checkPolicy, checkQueue, checkTasks } from './checks.ts';
 import { noTask, RefusedError } from './problem.ts';
 import type { Store, StoredLease, StoredTask } from './store.ts';
@@ -48,10 +48,29 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
     return { leases, state, retry_after_seconds: leases.length > 0 ? 0 : 1 };
   }
 
+  /** Ends a lease before a claim. A lease that has ended is lost, which is no error. */
+  function endLease({ lease, results, failures }: LeaseEnd): Ended {
+    const answer: Ended = { lease, completed: 0, failed: 0, dead: 0, refused: [], lost: false };
+    const add = (verb: () => Partial<Ended> & { refused: string[] }) => {
+      const { refused, ...counts } = verb();
+      Object.assign(answer, counts, { refused: [...answer.refused, ...refused] });
+    };
+    try {
+      if (results || !failures) add(() => verbs.complete(lease, results));
+      if (failures) add(() => verbs.fail(lease, failures));
+    } catch (error) {
+      if (!(error instanceof RefusedError && error.status === 409)) throw error;
+      answer.lost = answer.completed === 0;
+      answer.refused.push(...[...(results ?? []), ...(failures ?? [])].map(({ id }) => id));
+    }
+    return answer;
+  }
+
   function claimOne([queue = '']: string[], body: Body) {
+    const ended = body.ends?.map(endLease);
     const { leases, ...rest } = claimAll([queue], body);
     const { lease = null, leased_until = null, tasks = [] } = leases[0] ?? {};
-    return { lease, leased_until, tasks, ...rest };
+    return { lease, leased_until, tasks, ...rest, ...(ended && { ended }) };
   }
 
   const isOpen = (lease: string) =>

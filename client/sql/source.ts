@@ -2,7 +2,7 @@ import { type Claims, claimOnce } from '../claims.ts';
 import { LeaseLost } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
-import type { ClaimAnswer, ClaimOptions, LeasedTasks } from '../types.ts';
+import type { ClaimAnswer, LeasedTasks } from '../types.ts';
 import { queryWithRetry, type SqlClient } from './query.ts';
 import * as statements from './statements.ts';
 
@@ -37,8 +37,8 @@ export function sqlSource(client: SqlClient): Claims & Leases {
   const claimOnceBy = async (text: string, values: unknown[]) =>
     parseClaim((await queryWithRetry<Row>(client, text, values)) as Row);
   return {
-    async claim(queues, options: ClaimOptions = {}, signal) {
-      const { worker, limit = 1, lease_seconds, wait_seconds = 0 } = options;
+    async claim(queues, options = {}, signal) {
+      const { worker, limit = 1, lease_seconds, wait_seconds = 0, ends } = options;
       const names = queues.map((queue) => (typeof queue === 'string' ? queue : queue.queue));
       const weights = queues.map((queue) => (typeof queue === 'string' ? 1 : queue.weight));
       const hasWeights = queues.some((queue) => typeof queue !== 'string');
@@ -46,12 +46,13 @@ export function sqlSource(client: SqlClient): Claims & Leases {
       for (let ms = FIRST_POLL_MS; ; ms = Math.min(MAX_POLL_MS, ms * 1.2)) {
         const answer = await claimOnce(options, (request_id) => {
           const values = [worker, limit, lease_seconds, request_id];
+          if (ends) return claimOnceBy(statements.next, [names[0], ...values, json(ends)]);
           return names.length === 1
             ? claimOnceBy(statements.claim, [names[0], ...values])
             : claimOnceBy(statements.claimAny, [names, ...values, hasWeights ? weights : null]);
         });
         const left_ms = end - performance.now();
-        if (answer.state === 'found' || left_ms <= 0 || signal?.aborted) return answer;
+        if (answer.state === 'found' || left_ms <= 0 || signal?.aborted || ends) return answer;
         await pause(answer.state === 'passing' ? 0 : Math.min(ms, left_ms), signal);
       }
     },

@@ -1,7 +1,12 @@
 const claimOptions =
   'p_worker => $2, p_limit => $3, p_lease_seconds => $4, p_request_id => $5, p_own_transaction => true';
 
-const claimSql = (rows: string, queues: string) => `with claimed as materialized (
+const claimSql = (rows: string, queues: string, ended = '') => `with ${
+  ended &&
+  `ended as materialized (
+    ${ended}
+  ), `
+}claimed as materialized (
     ${rows}
   ), headers as materialized (
     select d.lease, tock.lease_headers(p_lease => d.lease) as by_run from (select distinct c.lease from claimed c) d
@@ -19,13 +24,20 @@ const claimSql = (rows: string, queues: string) => `with claimed as materialized
     from leases l
   )
   select coalesce(a.leases, '[]') as leases, coalesce(s.state, 'found') as state,
-    coalesce(s.retry_after_seconds, 0) as retry_after_seconds
-  from answer a left join lateral tock.claim_state(${queues}) s on a.leases is null`;
+    coalesce(s.retry_after_seconds, 0) as retry_after_seconds${ended && ', e.ended'}
+  from ${ended && 'ended e cross join '}answer a left join lateral tock.claim_state(${queues}) s on a.leases is null`;
 
 /** Claims, one statement each, whose leases are JSON text. */
 export const claim = claimSql(
   `select $1::text as queue, c.* from tock.claim(p_queue => $1, ${claimOptions}) with ordinality c`,
   'array[$1::text]',
+);
+
+/** Ends leases, then claims; the answer has what it ended. */
+export const next = claimSql(
+  'select $1::text as queue, c.* from ended e cross join lateral unnest(e.claimed) with ordinality c',
+  'array[$1::text]',
+  `select n.* from tock.next(p_queue => $1, p_ends => $6, ${claimOptions}) n`,
 );
 
 export const claimForWorker = claimSql(

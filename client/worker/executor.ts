@@ -3,7 +3,12 @@ import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
 import type { Claimed, LeasedTasks } from '../types.ts';
 import type { Handler } from './handlers.ts';
-import { type LeasedBatch, type LeasedTask, leaseBatch } from './leased_tasks.ts';
+import {
+  type EndWithClaim,
+  type LeasedBatch,
+  type LeasedTask,
+  leaseBatch,
+} from './leased_tasks.ts';
 import { createNotifier } from './notifier.ts';
 import { outcomeOfError } from './outcome.ts';
 import type { OutcomeKind } from './report_outcomes.ts';
@@ -18,6 +23,10 @@ type ExecutorOptions = {
   source: Leases & { run?: RunTask };
   handlers: Map<string, Handler<unknown, never>>;
   concurrency: number;
+  /** The worker claims more if it has this many tasks or fewer. */
+  low: number;
+  /** A claim can end leases. */
+  claimsCanEnd: boolean;
   lease_seconds: number;
   report_within_ms: number;
   stopping: AbortSignal;
@@ -31,6 +40,8 @@ export type Executor = {
   count(): number;
   /** Resolves at the next change. */
   next(): Promise<void>;
+  /** Resolves when there is room to claim, or the worker stops, with the outcomes that the claim is to report. */
+  room(): Promise<EndWithClaim[]>;
   whenEmpty(): Promise<void>;
   /** Adds a lease to work on; a stopping worker releases it. */
   add(lease: LeasedTasks, late: boolean): void;
@@ -38,18 +49,25 @@ export type Executor = {
   finish(seconds: number): Promise<void>;
 };
 
+/** Maximum number of leases that one claim ends. */
+const MAX_ENDS = 1000;
+
 /** How long handlers may still run after their signals have aborted. */
 const GRACE_MS = 1000;
 
 export function createExecutor(options: ExecutorOptions): Executor {
-  const { source, handlers, concurrency, lease_seconds, report_within_ms, stopping, onError } =
+  const { source, handlers, concurrency, low, claimsCanEnd, lease_seconds, report_within_ms } =
     options;
+  const { stopping, onError } = options;
   const counts: WorkCounts = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
   const leases = new Set<LeasedBatch>();
   const waiting: LeasedTask[] = [];
   const { notify, next } = createNotifier();
   let leasedCount = 0;
   let running = 0;
+  let isClaimNext = false;
+  let withClaim: EndWithClaim[] = [];
+  let withClaimCount = 0;
 
   function add(lease: LeasedTasks, late: boolean): void {
     const batch = leaseBatch(source, lease, {
@@ -58,6 +76,14 @@ export function createExecutor(options: ExecutorOptions): Executor {
       report_within_ms,
       // All handlers are busy.
       canWait: () => running >= concurrency || waiting.some(({ ended }) => !ended),
+      endWithClaim(ends) {
+        const isRoom = leasedCount - withClaimCount - ends.count <= low;
+        if (!isClaimNext || !isRoom || withClaim.length === MAX_ENDS) return false;
+        withClaim.push(ends);
+        withClaimCount += ends.count;
+        notify();
+        return true;
+      },
       counted(kind, count) {
         counts[kind] += count;
         leasedCount -= count;
@@ -94,6 +120,16 @@ export function createExecutor(options: ExecutorOptions): Executor {
     notify();
   }
 
+  async function room(): Promise<EndWithClaim[]> {
+    isClaimNext = claimsCanEnd;
+    while (leasedCount - withClaimCount > low && !stopping.aborted) await next();
+    isClaimNext = false;
+    const ends = withClaim;
+    withClaim = [];
+    withClaimCount = 0;
+    return ends;
+  }
+
   async function whenEmpty(): Promise<void> {
     while (leasedCount > 0) await next();
   }
@@ -115,5 +151,5 @@ export function createExecutor(options: ExecutorOptions): Executor {
     await all;
   }
 
-  return { counts, count: () => leasedCount, next, whenEmpty, add, finish };
+  return { counts, count: () => leasedCount, next, room, whenEmpty, add, finish };
 }

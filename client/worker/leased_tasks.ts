@@ -1,6 +1,6 @@
 import { LeaseLost, TaskCancelled } from '../errors.ts';
 import type { Leases } from '../lease.ts';
-import type { Claimed, LeasedTasks, Progress } from '../types.ts';
+import type { Claimed, Ended, LeasedTasks, LeaseEnd, Progress } from '../types.ts';
 import { heartbeat } from './heartbeat.ts';
 import type { TaskOutcome } from './outcome.ts';
 import {
@@ -31,12 +31,22 @@ export type LeasedBatch = {
   abort(reason: Error): void;
 };
 
+/** Outcomes that the next claim of the worker reports, instead of a call of their own. */
+export type EndWithClaim = {
+  end: LeaseEnd;
+  count: number;
+  /** Without `ended`, a call of their own reports them now. */
+  settle(ended?: Ended): void;
+};
+
 export type BatchOptions = {
   lease_seconds: number;
   late: boolean;
   report_within_ms: number;
   /** True if reports may wait for more outcomes of this lease, because no handler is idle. */
   canWait(): boolean;
+  /** Takes outcomes for the next claim; false if they must be reported now. */
+  endWithClaim(ends: EndWithClaim): boolean;
   counted(kind: OutcomeKind, count: number): void;
   /** Called when no task of the lease is left. */
   onEmpty(): void;
@@ -61,7 +71,7 @@ export function leaseBatch(
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   const events: ReportEvents = { counted: count, lost: loseLease, error };
-  const report = createReporter(source, leased, events);
+  const { report, endOf, settle } = createReporter(source, leased, events);
   const { lease_seconds, late } = options;
   const heartbeats = heartbeat(source, leased, lease_seconds, late, {
     cancel: (ids) => {
@@ -112,10 +122,30 @@ export function leaseBatch(
     onEmpty();
   }
 
+  /** Leaves the outcomes to the next claim, if one follows at once. */
+  function leaveToClaim(): boolean {
+    const batch = outcomes;
+    const end = batch.length > 0 && endOf(batch);
+    if (!end) return false;
+    const reportHere = async (ended?: Ended) => {
+      if (ended) settle(batch, ended);
+      else await report(batch);
+      isReporting = false;
+      await reportAll();
+    };
+    isReporting = options.endWithClaim({
+      end,
+      count: batch.length,
+      settle: (ended) => void reportHere(ended),
+    });
+    if (isReporting) outcomes = [];
+    return isReporting;
+  }
+
   async function reportAll(): Promise<void> {
     clearTimeout(timer);
     timer = undefined;
-    if (isReporting) return;
+    if (isReporting || leaveToClaim()) return;
     isReporting = true;
     while (outcomes.length > 0) {
       const batch = outcomes;

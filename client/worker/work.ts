@@ -2,9 +2,10 @@ import type { Claims, Weighted } from '../claims.ts';
 import { TockError } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
-import type { ClaimAnswer } from '../types.ts';
+import type { ClaimAnswer, Ended } from '../types.ts';
 import { createExecutor, type ErrorListener, type Executor, type WorkCounts } from './executor.ts';
 import { type Handler, type Middleware, withMiddleware } from './handlers.ts';
+import type { EndWithClaim } from './leased_tasks.ts';
 import type { RunTask } from './run.ts';
 import { createStopSignal, type StopSignal } from './stop.ts';
 
@@ -51,7 +52,6 @@ type ClaimLoop = {
   executor: Executor;
   stopping: StopSignal;
   onError: ErrorListener;
-  low: number;
   high: number;
   untilEmpty: boolean;
   lease_seconds: number;
@@ -86,17 +86,38 @@ function check(handlers: Map<string, unknown>, concurrency: number, low: number,
   }
 }
 
+/** Lets each lease count what a claim has ended. If that is unknown, or none was, each lease reports by itself. */
+function settleAll(ends: EndWithClaim[], ended: Ended[] = []): void {
+  for (const [n, { settle }] of ends.entries()) settle(ended[n]);
+}
+
 /** Claims once; null if the worker must retry. `late`: after so long a call, the start of the lease is unknown. */
-async function claim(loop: ClaimLoop): Promise<{ answer: ClaimAnswer; late: boolean } | null> {
+async function claim(
+  loop: ClaimLoop,
+  ends: EndWithClaim[],
+): Promise<{ answer: ClaimAnswer; late: boolean } | null> {
   const { worker, lease_seconds, stopping } = loop;
-  const wait_seconds = Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
-  const limit = Math.min(MAX_CLAIM, loop.high - loop.executor.count());
+  // The outcomes are counted when the call returns, so it does not wait for tasks.
+  const wait_seconds =
+    ends.length > 0 ? 0 : Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
+  const ending = ends.reduce((sum, { count }) => sum + count, 0);
+  const limit = Math.min(MAX_CLAIM, loop.high - loop.executor.count() + ending);
   const sent = performance.now();
   try {
-    const options = { worker, limit, lease_seconds, wait_seconds };
+    const options = {
+      worker,
+      limit,
+      lease_seconds,
+      wait_seconds,
+      ...(ends.length > 0 && { ends: ends.map(({ end }) => end) }),
+    };
     const answer = await loop.source.claim(loop.queues, options, stopping);
+    settleAll(ends, answer.ended);
     return { answer, late: performance.now() - sent > (wait_seconds + lease_seconds / 3) * 1000 };
   } catch (error) {
+    settleAll(ends);
+    // The server may have refused an outcome rather than the claim: the next claim is without ends.
+    if (ends.length > 0 && error instanceof TockError && error.status === 422) return null;
     const isRetryable = error instanceof TockError && (error.status === 0 || error.status >= 429);
     if (loop.untilEmpty || !isRetryable) throw error;
     loop.onError(error);
@@ -122,15 +143,16 @@ const stopped = (signal: AbortSignal) =>
 async function claimLoop(loop: ClaimLoop): Promise<void> {
   const { executor, stopping } = loop;
   while (!stopping.aborted) {
-    while (executor.count() > loop.low && !stopping.aborted) await executor.next();
-    if (stopping.aborted) return;
+    const ends = await executor.room();
+    if (stopping.aborted) return settleAll(ends);
     const wasIdle = executor.count() === 0;
     const wakeupsBefore = loop.wakeups?.count();
-    const claimed = await claim(loop);
+    const claimed = await claim(loop, ends);
     if (!claimed) continue;
     const { leases, state } = claimed.answer;
     for (const leased of leases) executor.add(leased, claimed.late);
-    if (leases.length > 0) continue;
+    // A claim that ends leases waits for nothing, neither tasks nor locks: the next one does.
+    if (leases.length > 0 || ends.length > 0) continue;
     if (loop.untilEmpty && (state === 'empty' || state === 'paused')) {
       const wasWoken = () => loop.wakeups?.count() !== wakeupsBefore;
       if (wasIdle && !wasWoken()) return;
@@ -172,6 +194,8 @@ export async function work(
     ...common,
     handlers: wrapped,
     concurrency,
+    low,
+    claimsCanEnd: queues.length === 1 && !weights,
     report_within_ms,
   });
   const finished = stopped(stopping).then(() => executor.finish(stop_seconds));
@@ -181,7 +205,6 @@ export async function work(
       ...common,
       queues,
       executor,
-      low,
       high,
       untilEmpty,
       wait_seconds,

@@ -1,5 +1,5 @@
 import { pause } from '../../client/pause.ts';
-import type { ClaimAnswer } from '../../client/types.ts';
+import type { ClaimAnswer, LeaseEnd } from '../../client/types.ts';
 import type { LeasedTask } from '../../client/worker/leased_tasks.ts';
 import type { Source } from '../../client/worker/work.ts';
 import type { Query } from '../database/types.ts';
@@ -17,6 +17,9 @@ type Run = NonNullable<Source['run']>;
 
 /** The number of tasks that a report names; without ids it reports all that are left of the lease. */
 const countOf = (ids: unknown) => (Array.isArray(ids) ? ids.length : Number.POSITIVE_INFINITY);
+
+const endCount = ({ results, failures }: LeaseEnd) =>
+  results || failures ? (results ?? []).length + (failures ?? []).length : Number.POSITIVE_INFINITY;
 
 /**
  * Counts the leases of a drain, and stops it while enough statements are left to report them all. `left` returns the
@@ -63,6 +66,11 @@ export function budget(connection: SerialConnection, stop: () => void, left: () 
     fail: (lease, failures) =>
       reporting(lease, countOf(failures), () => source.fail(lease, failures)),
     release: (lease, ids) => reporting(lease, countOf(ids), () => source.release(lease, ids)),
+    async claim(queues, options, signal) {
+      const answer = await source.claim(queues, options, signal);
+      for (const end of answer.ended ? (options?.ends ?? []) : []) forget(end.lease, endCount(end));
+      return answer;
+    },
   });
 
   return {

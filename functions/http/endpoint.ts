@@ -148,7 +148,10 @@ const isWaiting = ({ body, query }: { body: unknown; query: unknown }) =>
 
 /** A waiting call counts as one request for the key's rate limit, however often it polls. */
 const repeatedStatement = (statement: string) =>
-  statement.replaceAll(/tock\.(?:authorize|http_task)\(p_key => \$1,/g, '$& p_again => true,');
+  statement.replaceAll(
+    /tock\.(?:authorize|http_task|http_claim)\(p_key => \$1,/g,
+    '$& p_again => true,',
+  );
 
 /** Serves an endpoint: checks key and input, then runs one statement. */
 export function serve<

@@ -1,9 +1,11 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
 import { checked } from '../http/authorize.ts';
-import { type App, type Endpoint, serve } from '../http/endpoint.ts';
+import { type Answer, type App, type Call, type Once, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
+import { checkTargets } from '../push/guard.ts';
+import { failure, result } from './outcome_schemas.ts';
 
 const claimOptions = {
   worker: s.text(200).nullish().describe('The name of the worker, for lists and history.'),
@@ -23,6 +25,31 @@ const claimOptions = {
       'The request id. A repeated claim with it returns the same tasks while their lease is open, and a 409 after that.',
     ),
 };
+
+const ends = s
+  .list(
+    s.options({
+      lease: s.leaseToken,
+      results: s.list(result, 1).optional().describe('The runs to complete.'),
+      failures: s.list(failure, 1).optional().describe('The runs to fail.'),
+    }),
+    1,
+  )
+  .max(1000)
+  .describe(
+    'Leases of earlier claims, to end before this claim. With the lease alone, all runs that are left are completed.',
+  );
+
+const ended = z.strictObject({
+  lease: s.leaseToken,
+  completed: s.count,
+  failed: s.count,
+  dead: s.count.describe('How many tasks of the failed runs are dead.'),
+  refused: z
+    .array(s.id)
+    .describe('The ids that the call left alone: not in this lease, or ended otherwise.'),
+  lost: z.boolean().describe('True if the lease had ended before. Discard the work.'),
+});
 
 const run = z.strictObject({
   id: s.id.describe('The id of the task.'),
@@ -86,6 +113,12 @@ const oneLease = z.strictObject({
   tasks: z.array(run),
   ...claimState,
 });
+const oneLeaseAndEnded = oneLease.extend({
+  ended: z
+    .array(ended)
+    .optional()
+    .describe('What happened to each lease of `ends`, in the same order.'),
+});
 const refused = { 409: 'The lease of the claim with this request id has ended.' };
 
 /** Parses only an answer without tasks, because an answer with tasks may have megabytes. */
@@ -96,19 +129,39 @@ const retryAfter = (body: string): number => JSON.parse(body).retry_after_second
 
 type WaitOptions = { wait_seconds: number };
 
-/** The repeat function of a waiting claim; see poll(). */
-const repeat: Endpoint<z.ZodObject, z.ZodType<WaitOptions>>['repeat'] = (
-  once,
-  { body, pollSlot, disconnected },
-  maxPolls,
-) =>
-  poll(once, stateOf, {
+/** A waiting claim ends its leases in the first statement only; then `ended` moves from its answer into the last one. */
+async function endOnce(
+  once: Once,
+  body: { ends?: unknown },
+  claim: () => Promise<Answer>,
+): Promise<Answer> {
+  const first = await once();
+  if (!first || stateOf(first.body) === 'found') return first;
+  const { ended } = JSON.parse(first.body);
+  body.ends = undefined;
+  const answer = await claim();
+  if (!answer) return first;
+  return { ...answer, body: `${answer.body.slice(0, -1)},"ended":${JSON.stringify(ended)}}` };
+}
+
+/** Repeats a waiting claim; see poll(). */
+function waitForTask(
+  once: Once,
+  {
+    body,
+    pollSlot,
+    disconnected,
+  }: Pick<Call<object, WaitOptions>, 'body' | 'pollSlot' | 'disconnected'>,
+  maxPolls?: number,
+): Promise<Answer> {
+  return poll(once, stateOf, {
     seconds: body.wait_seconds,
     most: maxPolls,
     secondsToAdmission: retryAfter,
     pollSlot,
     disconnected,
   });
+}
 
 const description =
   'A waiting claim polls every 20 ms. It polls less often while the database is slow, or while a rate limits the queue. Over HTTPS to Neon it polls at most 45 times.';
@@ -122,28 +175,44 @@ export function claim(app: App, connect: Connect): void {
     operationId: 'claimTasks',
     tag: 'Workers',
     summary: 'Lease ready tasks of a queue, or wait for them',
-    description,
+    description: `With \`ends\` the call first ends leases of earlier claims, in the same transaction. So a worker needs one call for each task. While other claims hold the tasks, such a call returns none. ${description}`,
     returns: 'The tasks under one lease. A claim that finds no task is no error: `state` says why.',
     params: s.queueParams,
-    body: s.options(claimOptions),
+    body: s.options({ ...claimOptions, ends: ends.optional() }),
     repeatable: true,
-    // The statement itself calls claim(), because p_own_transaction is not allowed inside another function.
-    statement: checked(
-      (check) => `select tock.http_claim(p_queue => $2, p_runs => array(
-  select c from tock.claim(p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
-    p_request_id => $6, p_own_transaction => true) as c)) as body
-where ${check('claim', '$2')}`,
-    ),
-    values: ({ params, body, requestId }) => [
+    check({ body }, env) {
+      for (const [n, { results = [] }] of (body.ends ?? []).entries()) {
+        for (const [m, { spawn }] of results.entries()) {
+          checkTargets(`ends[${n}].results[${m}].spawn.tasks`, spawn?.tasks ?? [], env);
+        }
+      }
+    },
+    statement: {
+      key: `select tock.http_claim(p_key => $1, p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
+  p_request_id => $6, p_ends => $7::jsonb -> 'ends') as body`,
+      'database role': `select tock.claim_body(p_queue => $2, p_runs => n.claimed, p_ended => n.ended) as body
+from tock.next(p_queue => $2, p_ends => $7::jsonb -> 'ends', p_worker => $3, p_limit => $4, p_lease_seconds => $5,
+  p_request_id => $6, p_own_transaction => true) as n
+where $1::text is null`,
+      scope: 'claim',
+    },
+    // The text, because numbers of a result keep their digits there.
+    values: ({ params, body, requestId, text }) => [
       params.queue,
       body.worker,
       body.limit,
       body.lease_seconds,
       requestId,
+      body.ends ? text : null,
     ],
-    repeat,
+    repeat(once, call, maxPolls) {
+      const { body } = call;
+      if (!body.ends) return waitForTask(once, call, maxPolls);
+      if (body.wait_seconds === 0) return once();
+      return endOnce(once, body, () => waitForTask(once, call, maxPolls && maxPolls - 1));
+    },
     refused,
-    answer: oneLease,
+    answer: oneLeaseAndEnded,
   });
 
   serve(app, connect, {
@@ -163,8 +232,9 @@ where ${check('claim', '$2')}`,
     }),
     needsBody: true,
     statement: checked(
-      (check) => `select tock.http_claim(p_queue => $2, p_runs => array(
-  select c from tock.claim_for_worker(p_queue => $2, p_worker => $3, p_lease_seconds => $4) as c)) as body
+      (check) => `select tock.claim_body(p_queue => $2, p_runs => array(
+  select c from tock.claim_for_worker(p_queue => $2, p_worker => $3, p_lease_seconds => $4) as c),
+  p_ended => null) as body
 where ${check('claim', '$2')}`,
     ),
     values: ({ params, body }) => [params.queue, body.worker, body.lease_seconds],
@@ -199,7 +269,7 @@ where (select bool_and(${check('claim', 'q.name')})
       body.lease_seconds,
       requestId,
     ],
-    repeat,
+    repeat: waitForTask,
     refused,
     answer: z.strictObject({ leases: z.array(lease), ...claimState }),
   });

@@ -5,7 +5,7 @@ import { authorized } from '../http/authorize.ts';
 import { type App, type Endpoint, serve } from '../http/endpoint.ts';
 import * as s from '../http/schemas.ts';
 import { checkTargets } from '../push/guard.ts';
-import { task } from './task_schemas.ts';
+import { failure, id, outcome, result } from './outcome_schemas.ts';
 
 const params = z.strictObject({
   lease: s.leaseToken.describe('The token of the lease, as the claim returned it.'),
@@ -23,45 +23,6 @@ const cancel = z
 const runs = s.count.describe(
   'The number of claimed runs in the streams that still have an open run, including those that have ended since.',
 );
-
-const stage = s.queueName
-  .nullish()
-  .describe('The next stage of a task with a pipeline. Null ends the pipeline here.');
-const spawn = s
-  .options({
-    queue: s.queueName.nullish().describe('The queue of the tasks. Default: that of the task.'),
-    tasks: s.list(task, 1).describe('The tasks to add.'),
-    wait: s.flag
-      .nullish()
-      .describe(
-        'The task continues when these tasks have ended, with their results. Default: false.',
-      ),
-    on_failure: s
-      .word('run', 'cancel', 'wait')
-      .nullish()
-      .describe('With `wait`, what the task does if one of them dies. Default: `run`.'),
-  })
-  .nullish()
-  .describe(
-    'Tasks that the completion adds. The key also needs the scope `enqueue` for their queue.',
-  );
-const id = s.id.describe('The id of a task in this lease.');
-const result = s.options({
-  id,
-  result: s.anything.optional().describe('The result, any JSON. Default: null.'),
-  stage,
-  spawn,
-});
-const outcome = {
-  error: s.anything
-    .optional()
-    .describe('The error, any JSON. Lists and groups show its `message`, if it has one.'),
-  retry_in_seconds: s.seconds
-    .nullish()
-    .describe('The wait before the next attempt. Default: the backoff of the task.'),
-  fatal: s.flag.nullish().describe('The task is dead without a further attempt. Default: false.'),
-};
-const failure = s.options({ id, ...outcome });
 
 const progressFields = {
   progress: s.number(0, 100).nullish().describe('How far the run is, in per cent.'),

@@ -200,6 +200,24 @@ const scenarios: Record<string, Scenario> = {
     return { worked, seen };
   },
 
+  async 'one call ends tasks and claims the next'({ tock }, q) {
+    await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }, { payload: 3 }, { payload: 4 }]);
+    const lease = await tock.claim(q, { limit: 2 });
+    const [id, other] = lease?.tasks.map((task) => task.id) ?? [];
+    const ends = [
+      {
+        lease: lease?.lease ?? '',
+        results: [{ id: id ?? '', result: 5 }],
+        failures: [{ id: other ?? '', error: 'boom', fatal: true }],
+      },
+    ];
+    const [first, again] = [await tock.next(q, ends), await tock.next(q, ends)];
+    return [first, again].map((answer) => [
+      answer.ended.map(({ lease: _, ...counts }) => counts),
+      answer.lease?.tasks.map(({ payload }) => payload),
+    ]);
+  },
+
   async 'headers come back with each run, and are shown'({ tock }, q) {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const id = await tock.enqueue(q, 1, { headers: { traceparent } });

@@ -87,14 +87,71 @@ test('an error listener that throws does not stop the worker', async () => {
   expect(worked).toEqual({ ...nothing, failed: 2 });
 });
 
-test('a lease whose tasks are all done without results is completed by one call', async () => {
+const bodies = (verb: string) =>
+  there.seen.filter(({ route }) => route.endsWith(`/${verb}`)).map(({ body }) => body);
+
+test('the next claim completes a lease whose tasks are all done without results', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloads(50));
   there.seen.length = 0;
   const worked = await tock.work(q, () => {}, { until: 'empty', prefetch: { low: 0, high: 100 } });
   expect(worked).toEqual({ ...nothing, done: 50 });
-  const completions = there.seen.filter(({ route }) => route.endsWith('/complete'));
-  expect(completions.map(({ body }) => body)).toEqual([{}]);
+  expect(bodies('claim').map(({ ends }) => ends)).toEqual([
+    undefined,
+    [{ lease: expect.any(String) }],
+    undefined,
+  ]);
+  expect(bodies('complete')).toEqual([]);
+});
+
+test('a worker that goes from task to task needs one request for each', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloads(20));
+  there.seen.length = 0;
+  const handler = ({ payload }: { payload: unknown }) => {
+    if (payload === 7) throw new Fatal('seven');
+    return payload;
+  };
+  const worked = await tock.work(q, handler, { until: 'empty' });
+  expect(worked).toEqual({ ...nothing, done: 19, failed: 1 });
+  // the last two claims find nothing
+  expect(there.seen).toHaveLength(22);
+});
+
+test('a claim whose answer is lost ends nothing twice, and loses no task', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloads(6));
+  let calls = 0;
+  const lossy = createTock({
+    ...there.options,
+    async fetch(url: string, init: RequestInit) {
+      const answer = (await there.options.fetch?.(url, init)) as Response;
+      if (++calls % 2 === 0) throw new TypeError('the answer is lost');
+      return answer;
+    },
+  });
+  const ran: unknown[] = [];
+  const worked = await lossy.work(q, ({ payload }) => void ran.push(payload), { until: 'empty' });
+  expect(worked).toEqual({ ...nothing, done: 6 });
+  expect(ran).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+test('a task whose lease was lost counts as lost, and the worker goes on', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloads(2));
+  let taken = 0;
+  const worked = await tock.work(
+    q,
+    async () => {
+      if (taken++ > 0) return;
+      await there.owner.query(
+        "update tock.leases set leased_until = now() - interval '1 h' where closed_at is null",
+      );
+      await there.owner.query('select tock.reap(p_sweep => true)');
+    },
+    { until: 'empty' },
+  );
+  expect(worked).toEqual({ ...nothing, done: 2, lost: 1 });
 });
 
 test('a refused result fails its own task, and the other outcomes are reported', async () => {

@@ -11,7 +11,7 @@ const giving = names(`
   enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
   tasks dead_groups schedule schedules schedule_history next_fires assign_task assign_tasks add_tasks`);
 const doing = names(`
-  claim claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by
+  claim next claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by
   claim_for_worker join_pool leave_pool take_task lease_headers`);
 const governing = names(
   `put_queue queue concurrency_keys put_concurrency_key reset_concurrency_key limits reset_limits queue_stats series overview metrics running why maintenance_jobs_list cron_jobs_list segments_list purge_queue drop_queue doctor erase
@@ -22,7 +22,7 @@ const governing = names(
 const ofNoKey = names(
   'visible_task readable readable_links own_tenant own_request_id tenants_of_key queues_of_key',
 );
-const answered = names('http_claim http_claim_any');
+const answered = names('claim_body http_claim_any');
 const archive = names(
   `put_archive end_segment enable_archive_by_default archive archive_part archived record_archive_step archive_unwanted archive_deleted archive_abandoned
    archive_erasing archive_erased archive_rewriting archive_rewritten archive_search
@@ -33,7 +33,7 @@ const maintenance_jobs = names(
 );
 
 const edge = names(
-  'authorize known_key whoami tenant_of_task queue_for_authorization http_enqueue with_trace http_complete http_task http_erase_archived',
+  'authorize known_key whoami tenant_of_task queue_for_authorization http_enqueue with_trace http_claim http_complete http_task http_erase_archived',
 );
 
 /** Verbs of producers and of workers. */
@@ -57,7 +57,7 @@ export const grantedVerbs: Record<string, string[]> = {
 };
 
 /** Verbs that are not security definer: they read a setting, or rearrange another verb's arguments or answer. */
-export const plainVerbs = names('enqueue_task reprioritize reschedule http_claim http_claim_any');
+export const plainVerbs = names('enqueue_task reprioritize reschedule claim_body http_claim_any');
 
 export type Member = { role: string; name: string; client: pg.Client };
 

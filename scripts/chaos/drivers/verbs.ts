@@ -33,6 +33,24 @@ const claim = ({ queue, alone, ...body }: Args): Spelled => ({
   ],
 });
 
+/** The end of leases and a claim in one call. Its row has `ended`, and no lease if it claims nothing. */
+const next = ({ queue, alone, ends, ...body }: Args): Spelled => ({
+  http: ['POST', `/v1/queues/${queue}/claim`, { ...body, ends }],
+  sql: [
+    `select n.ended, r.* from tock.next(p_queue => $1, p_ends => $2, p_worker => $3, p_limit => $4,
+       p_lease_seconds => $5, p_request_id => $6, p_own_transaction => $7) n
+     left join lateral (
+       select ${leased} from unnest(n.claimed) c group by c.lease, c.leased_until) r on true`,
+    queue,
+    json(ends),
+    orNull(body.worker),
+    body.limit,
+    orNull(body.lease_seconds),
+    orNull(body.request_id),
+    alone ?? false,
+  ],
+});
+
 const claimAny = ({ queues, alone, ...body }: Args): Spelled => ({
   http: ['POST', '/v1/claim', { ...body, queues }],
   sql: [
@@ -131,6 +149,7 @@ export const verbs = {
     ],
   }),
   claim,
+  next,
   'claim any': claimAny,
   complete: ({ lease, ...body }: Args): Spelled => ({
     http: ['POST', `/v1/leases/${lease}/complete`, body],

@@ -163,8 +163,32 @@ async function endInOpenTransaction(work: Work): Promise<unknown> {
   return endWhole(work, { ...transaction, end: random(3) === 0 ? 'rollback' : 'commit' });
 }
 
+/** Ends the lease and claims the next tasks in one call, and works on these. */
+async function endAndClaim(work: Work): Promise<void> {
+  const { claim, random } = work;
+  const { lease, queue, runs } = claim;
+  const whole = random(2) === 0;
+  const results = runs.map((run) => ({ id: run.id, result: toResult(run) }));
+  const sent = Date.now();
+  const final = done(work, runs).map(({ id }) => id);
+  send(['ending', { verb: 'complete', lease, sent, runs, final }]);
+  const ends = [whole ? { lease } : { lease, results }];
+  const request_id = `${name} ${++claims}`;
+  const options = { worker: name, limit: 1 + random(5), lease_seconds, request_id, alone: true };
+  const answer = await call(work, 'next', { ...options, queue, ends }, 20);
+  if (answer?.status !== 200) return;
+  const answered = Date.now();
+  const [ended] = answer.body.ended;
+  if (!ended.lost) send(['ended', lease, sent, answered, ended.refused]);
+  if (answer.body.lease === null) return;
+  const delivery = taken({ ...answer.body, queue }, sent, answered);
+  send(['claimed', delivery.claim]);
+  await worked({ ...work, ...delivery });
+}
+
 const strategies: [number, (work: Work) => Promise<unknown>][] = [
-  [50, (work) => endWhole(work)],
+  [30, (work) => endWhole(work)],
+  [20, endAndClaim],
   [16, torn],
   [8, (work) => endPart(work, work.claim.runs)],
   [6, longer],

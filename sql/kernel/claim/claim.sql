@@ -19,52 +19,29 @@ set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_context text;
-  v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
   v_own_transaction boolean;
-  v_late boolean;  -- late maintenance has yet to run
   v_one tock.claimed;
-  v_claim tock.claiming;
 begin
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     perform tock.check_read_committed('claim');
   end if;
   get diagnostics v_context = pg_context;
   v_own_transaction := tock.is_own_transaction(p_own_transaction, v_context);
-  v_late := v_own_transaction;
-  -- one claim in sixteen runs late maintenance
-  if v_late and v_seed % 16 = 0 and tock.current_segment() is not null then
-    perform tock.piggyback_maintenance();
-    v_late := false;
-  end if;
   -- the most frequent call: one run, no request id
   if p_limit = 1 and p_request_id is null and p_bytes = 4194304
     and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
-    v_one := tock.claim_one(p_queue, v_seed, p_worker, p_lease_seconds, v_late);
+    v_one := tock.claim_one(p_queue, p_worker, p_lease_seconds, v_own_transaction);
     if v_one.lease is not null then
-      if v_own_transaction and (v_late or not tock.has_fired()) then
-        perform pg_catalog.set_config('synchronous_commit', 'off', true);
-      end if;
       return next v_one;
       return;
     elsif v_one.id = 0 then
-      if not (v_late and tock.piggyback_maintenance()) then
-        return;
-      end if;
-      v_late := false;
+      return;
     end if;
   end if;
-
-  v_claim := tock.begin_claim(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id, p_bytes, v_late);
-  if v_claim.repeated is not null then
-    return query select * from tock.leased_runs(v_claim.repeated);
-    if not found then
-      perform tock.lease_has_ended();
-    end if;
-  elsif v_claim.allowed > 0 then
-    return query
-      select * from tock.claim_streams(p_queue, v_seed, p_worker, p_request_id, v_own_transaction, v_claim);
-  end if;
+  return query
+    select * from tock.claim_runs(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id,
+      v_own_transaction, p_bytes);
 end $$;
 
 comment on function tock.claim is
@@ -75,6 +52,34 @@ comment on function tock.claim is
   'asynchronously and promotes due tasks. Other claims skip the streams of this one until its transaction '
   'ends. Therefore claim in a separate transaction and complete in yours (TK409 outside read committed). '
   'p_bytes bounds the payloads of the first stream; if it is below 4 MiB, a larger run is not claimed.';
+
+create or replace function tock.claim_runs(
+  p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text,
+  p_own_transaction boolean, p_bytes integer)
+returns setof tock.claimed language plpgsql volatile as $$
+declare
+  v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
+  v_late boolean := p_own_transaction;  -- late maintenance has yet to run
+  v_claim tock.claiming;
+begin
+  if v_late and v_seed % 16 = 0 and tock.current_segment() is not null then
+    perform tock.piggyback_maintenance();
+    v_late := false;
+  end if;
+  v_claim := tock.begin_claim(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id, p_bytes, v_late);
+  if v_claim.repeated is not null then
+    return query select * from tock.leased_runs(v_claim.repeated);
+    if not found then
+      perform tock.lease_has_ended();
+    end if;
+  elsif v_claim.allowed > 0 then
+    return query
+      select * from tock.claim_streams(p_queue, v_seed, p_worker, p_request_id, p_own_transaction, v_claim);
+  end if;
+end $$;
+
+comment on function tock.claim_runs is
+  'claim() in the general case. p_own_transaction says that the calling verb is the whole transaction.';
 
 create or replace function tock.begin_claim(
   p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_bytes integer,

@@ -4,11 +4,18 @@
 -- taken, the query sets tock.busy, which only this function uses. A stream whose runs have options is left to
 -- claim_streams(): the query returns it without a position.
 create or replace function tock.claim_one(
-  p_queue text, p_seed integer, p_worker text, p_seconds integer, p_late boolean)
+  p_queue text, p_worker text, p_seconds integer, p_own_transaction boolean)
 returns tock.claimed language plpgsql volatile as $$
 declare
+  v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
+  v_late boolean := p_own_transaction;  -- late maintenance has yet to run
   v_next record;
 begin
+  -- one claim in sixteen runs late maintenance
+  if v_late and v_seed % 16 = 0 and tock.current_segment() is not null then
+    perform tock.piggyback_maintenance();
+    v_late := false;
+  end if;
   select q.max_attempts,
     pg_catalog.clock_timestamp() + coalesce(p_seconds, q.lease_seconds) * interval '1 second' as leased_until,
     tock.new_token_of_one({segment}, n.stream, n.after_position) as token, n.* into v_next
@@ -18,8 +25,8 @@ begin
     from (
       select t.number, t.priority, t.start_after, t.lane from tock.streams t
       where t.queue = p_queue and t.awake
-      order by t.priority, (t.lane & 512 <> 0) = (p_seed % 24 <> 0),
-        pg_catalog.hashint4extended(t.lane, p_seed), pg_catalog.hashint4extended(t.slot, p_seed)
+      order by t.priority, (t.lane & 512 <> 0) = (v_seed % 24 <> 0),
+        pg_catalog.hashint4extended(t.lane, v_seed), pg_catalog.hashint4extended(t.slot, v_seed)
       offset 0) s
     cross join lateral (
       select case when s.start_after >= {first_position} - 1 then greatest(s.start_after, coalesce((
@@ -40,7 +47,7 @@ begin
   where q.name = p_queue and not q.paused and not q.pause_after_restore
     and q.max_running is null and q.rate_limit is null
     -- a sub-select, so that it is evaluated before a stream is locked
-    and (select {is_current} from tock.positions s) and not (p_late and (
+    and (select {is_current} from tock.positions s) and not (v_late and (
       select w.due_at from tock.waiting w
       where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
@@ -51,8 +58,12 @@ begin
       perform pg_catalog.set_config('tock.busy', '', true);
       return null;
     end if;
-    return case when v_next.max_attempts is not null and v_next.stream is null
-      then row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed end;
+    if v_next.max_attempts is null or v_next.stream is not null
+      or (v_late and tock.piggyback_maintenance())
+    then
+      return null;
+    end if;
+    return row(null, null, 0, null, null, null, null, null, null, null)::tock.claimed;
   end if;
   -- This statement has a new snapshot, under the lock. Since the query, another claim may have leased the
   -- range (a conflict), the stream may have been at rest and moved start_after, or the run may have got an
@@ -69,6 +80,9 @@ begin
   if not found then
     return null;
   end if;
+  if p_own_transaction and (v_late or not tock.has_fired()) then
+    perform pg_catalog.set_config('synchronous_commit', 'off', true);
+  end if;
   return row(v_next.token, v_next.leased_until,
     coalesce(v_next.task_id, tock.id_at(v_next.position, v_next.stream)),
     tock.id_at(v_next.position, v_next.stream), v_next.attempt,
@@ -77,4 +91,5 @@ begin
 end $$;
 
 comment on function tock.claim_one is
-  'Claims one run in the current segment; id 0 if nothing is ready, null if the slow path has to decide.';
+  'Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide. '
+  'p_own_transaction as in claim().';

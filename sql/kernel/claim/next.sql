@@ -1,0 +1,153 @@
+-- A worker that goes from task to task needs one call for each: next() ends what is done and claims what
+-- comes next, in one transaction. The transaction commits synchronously, because it ends runs. It therefore
+-- holds the locks of its streams until the disk has answered, and other claims of these streams wait for
+-- that. So this claim only tries locks: with p_bytes below 4 MiB, claim_runs() waits for none.
+create or replace function tock.next(
+  p_queue text, p_ends jsonb, p_worker text default null, p_limit integer default 1,
+  p_lease_seconds integer default null, p_request_id text default null,
+  p_own_transaction boolean default false)
+returns table (ended jsonb, claimed tock.claimed[]) language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+set enable_bitmapscan = off
+set jit = off
+set plan_cache_mode = force_generic_plan as $$
+declare
+  v_context text;
+begin
+  perform tock.check_read_committed('next');
+  get diagnostics v_context = pg_context;
+  return query
+    select n.* from tock.end_and_claim(p_queue, p_ends, p_worker, p_limit, p_lease_seconds, p_request_id,
+      tock.is_own_transaction(p_own_transaction, v_context)) n;
+end $$;
+
+comment on function tock.next is
+  'Ends runs of leases, then claims like claim(), in one transaction. p_ends is [{lease, results, '
+  'failures}], with results as in complete() and failures as in fail(); with the lease alone all its runs '
+  'that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, '
+  'refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended '
+  'before. claimed has the claimed runs. A lost lease does not prevent the claim. A repeated call ends '
+  'nothing twice, and with its request_id it claims the same runs. next() waits for no lock: while other '
+  'claims hold the tasks it claims none.';
+
+create or replace function tock.end_and_claim(
+  p_queue text, p_ends jsonb, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text,
+  p_own_transaction boolean, out ended jsonb, out claimed tock.claimed[])
+language plpgsql volatile as $$
+declare
+  v_ends boolean := coalesce(p_ends, 'null') <> 'null';
+  v_one tock.claimed;
+begin
+  if v_ends then
+    -- before the ends, so that no other call waits for their locks meanwhile
+    if p_own_transaction and pg_catalog.random() < 0.0625 and tock.current_segment() is not null then
+      perform tock.piggyback_maintenance();
+    end if;
+    p_own_transaction := false;
+    ended := tock.end_leases(p_ends);
+  end if;
+  if p_limit = 1 and p_request_id is null
+    and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
+  then
+    v_one := tock.claim_one(p_queue, p_worker, p_lease_seconds, p_own_transaction);
+    if v_one.lease is not null then
+      claimed := array[v_one];
+      return;
+    elsif v_one.id = 0 then
+      claimed := '{}';
+      return;
+    end if;
+  end if;
+  claimed := array(
+    select c from tock.claim_runs(p_queue, p_worker, p_limit, p_lease_seconds, p_request_id,
+      p_own_transaction, case when v_ends then 4194303 else 4194304 end) c);
+end $$;
+
+comment on function tock.end_and_claim is
+  'next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a '
+  'claim, and ended is null.';
+
+create or replace function tock.end_leases(p_ends jsonb)
+returns jsonb language plpgsql volatile as $$
+declare
+  v_lease uuid;
+  v_results jsonb;
+  v_failures jsonb;
+  v_completed integer;
+  v_failed integer;
+  v_dead integer;
+  v_part bigint[];
+  v_refused bigint[];
+  v_lost boolean;
+  v_ended jsonb := '[]';
+begin
+  perform tock.check_ends(p_ends);
+  for v_n in 0 .. pg_catalog.jsonb_array_length(p_ends) - 1 loop
+    v_lease := (p_ends -> v_n ->> 'lease')::uuid;
+    v_results := nullif(p_ends -> v_n -> 'results', 'null');
+    v_failures := nullif(p_ends -> v_n -> 'failures', 'null');
+    v_completed := 0;
+    v_failed := 0;
+    v_dead := 0;
+    v_refused := '{}';
+    v_lost := false;
+    if v_failures is null and v_results is null then
+      v_completed := tock.end_lease_current(v_lease, tock.token_segment(v_lease));
+    end if;
+    if v_results is not null or (v_failures is null and coalesce(v_completed, 0) < 1) then
+      select c.completed, c.refused into v_completed, v_part from tock.complete(v_lease, v_results) c;
+      v_lost := not found;
+      v_refused := coalesce(v_part,
+        case when v_results is not null then tock.parse_ids(v_results, 'results') end, '{}');
+    end if;
+    if v_failures is not null then
+      select f.failed, f.dead, f.refused into v_failed, v_dead, v_part from tock.fail(v_lease, v_failures) f;
+      v_lost := not found and coalesce(v_completed, 0) = 0;
+      v_refused := v_refused || coalesce(v_part, tock.parse_ids(v_failures, 'failures'));
+    end if;
+    v_ended := v_ended || pg_catalog.jsonb_build_object('lease', v_lease,
+      'completed', coalesce(v_completed, 0), 'failed', coalesce(v_failed, 0), 'dead', coalesce(v_dead, 0),
+      'refused', pg_catalog.to_jsonb(v_refused::text[]), 'lost', v_lost);
+  end loop;
+  return v_ended;
+end $$;
+
+comment on function tock.end_leases is 'Ends the leases of next() in their order; returns its column ended.';
+
+-- Most fields are checked by complete() and fail() too, but these do not know which of the ends is wrong.
+create or replace function tock.check_ends(p_ends jsonb)
+returns void language plpgsql immutable as $$
+declare
+  v_end jsonb;
+  v_field text;
+begin
+  if pg_catalog.jsonb_typeof(p_ends) <> 'array'
+    or pg_catalog.jsonb_array_length(p_ends) not between 1 and 1000
+  then
+    perform tock.refuse(422, 'ends must be an array of 1 to 1,000 objects', 'ends');
+  end if;
+  for v_n in 0 .. pg_catalog.jsonb_array_length(p_ends) - 1 loop
+    v_end := p_ends -> v_n;
+    v_field := pg_catalog.format('ends[%s]', v_n);
+    if (case when pg_catalog.jsonb_typeof(v_end) = 'object'
+      then v_end - array['lease', 'results', 'failures'] <> '{}' else true end)
+    then
+      perform tock.refuse(422, v_field || ' must be an object with lease, and optionally results and failures',
+        v_field);
+    elsif coalesce(v_end ->> 'lease', '') !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+      perform tock.refuse(422, 'lease must be the token of a lease, as a claim returns it',
+        v_field || '.lease');
+    end if;
+    if nullif(v_end -> 'results', 'null') is not null then
+      perform tock.check_rows(v_end -> 'results', v_field || '.results',
+        array['id', 'result', 'stage', 'spawn']);
+    end if;
+    if nullif(v_end -> 'failures', 'null') is not null then
+      perform tock.check_rows(v_end -> 'failures', v_field || '.failures',
+        array['id', 'error', 'retry_in_seconds', 'fatal']);
+    end if;
+  end loop;
+end $$;
+
+comment on function tock.check_ends is 'Raises TK422 for p_ends that next() does not accept.';
