@@ -803,6 +803,8 @@ export type Routes = {
       created_at: string;
       /** When the key ends. Null: never. */
       expires_at: string | null;
+      /** The name of this installation, from the variable TOCK_NAME of the Worker. */
+      installation: string | null;
     };
   };
   /** List the open leases with their workers and tasks, earliest deadline first */

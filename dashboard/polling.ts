@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { type RouteInput, requestLine } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
+import { isPaused, onPauseChange } from './pause.ts';
 import { useSession } from './session.tsx';
 
 export type Polled<T> = {
@@ -30,7 +31,7 @@ export function usePolling<R extends Route>(
 type Load<T> = (key: string, signal: AbortSignal) => Promise<T>;
 
 /**
- * Polls while the page is visible, one request at a time, with longer pauses after failures. `path` names what is
+ * Polls while the page is visible and the user has not paused it, one request at a time, with longer pauses after failures. `path` names what is
  * loaded: another path begins anew, and null loads nothing.
  */
 export function usePolledAnswer<T>(
@@ -54,9 +55,10 @@ export function usePolledAnswer<T>(
     let control: AbortController | null = null;
     let isDue = true;
 
-    async function poll() {
+    async function poll(byHand = false) {
       clearTimeout(timer);
-      if (document.hidden) {
+      const hasLoaded = control !== null;
+      if (document.hidden || (isPaused() && hasLoaded && !byHand)) {
         isDue = true;
         return;
       }
@@ -80,19 +82,21 @@ export function usePolledAnswer<T>(
             : { path, data: undefined, error, at: null },
         );
       }
-      timer = setTimeout(poll, Math.min(MOST_MS, intervalMs * 2 ** failures));
+      timer = setTimeout(() => void poll(), Math.min(MOST_MS, intervalMs * 2 ** failures));
     }
 
     const onVisible = () => {
       if (!document.hidden && isDue) void poll();
     };
-    pollAgain.current = () => void poll();
+    pollAgain.current = () => void poll(true);
     document.addEventListener('visibilitychange', onVisible);
+    const offPause = onPauseChange(onVisible);
     void poll();
     return () => {
       clearTimeout(timer);
       control?.abort();
       document.removeEventListener('visibilitychange', onVisible);
+      offPause();
     };
   }, [path, intervalMs, key, refused]);
 

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Query } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
+import { isPaused } from './pause.ts';
 import { useSession } from './session.tsx';
 import type { KeyInfo, Listed } from './types.ts';
 
@@ -137,7 +138,8 @@ export function useSearch(search: Search, everyMs?: number) {
   const polls = everyMs !== undefined && found.calls === 1 && !busy;
   useEffect(() => {
     if (!polls) return;
-    const timer = setInterval(() => !document.hidden && void load(null, []), everyMs);
+    const refresh = () => !document.hidden && !isPaused() && void load(null, []);
+    const timer = setInterval(refresh, everyMs);
     return () => clearInterval(timer);
   }, [polls, searchJson, everyMs]);
 

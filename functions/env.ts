@@ -18,6 +18,8 @@ export type Bindings = {
   TOCK_PUSH_SECRET?: string;
   /** `allow`: pushes may go to http:// and to private addresses, for local development. */
   TOCK_PUSH_PRIVATE?: string;
+  /** The name of this installation, such as production: the dashboard shows it. */
+  TOCK_NAME?: string;
   /** Which traces of enqueuing requests tasks keep: sampled (default), all or off. */
   TOCK_TRACE?: string;
   /** Links from a task in the dashboard to your logs or traces, as JSON: see docs/operating/dashboard.md. Default: none. */

@@ -5,6 +5,7 @@ import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
 import { ThemeSwitch } from '../theme.tsx';
 import { Icon } from './icon.tsx';
+import { PauseSwitch } from './pause_switch.tsx';
 
 const isMac = navigator.platform.startsWith('Mac');
 
@@ -23,6 +24,7 @@ export function Header({ address, openPalette }: { address: Address; openPalette
     <header class="top">
       <a class="brand" href="#/">
         <Icon of={Timer} /> Tock
+        {keyInfo.installation && <strong class="installation">{keyInfo.installation}</strong>}
       </a>
       <div class="who">
         <button type="button" class="to-palette" onClick={openPalette}>
@@ -32,6 +34,7 @@ export function Header({ address, openPalette }: { address: Address; openPalette
           {keyInfo.name}
           {!mayChange && <em> (read only)</em>}
         </span>
+        <PauseSwitch />
         <ThemeSwitch />
         <button type="button" class="quiet" onClick={signOut}>
           Sign out

@@ -1,4 +1,7 @@
+import { seesAll } from '../pages.ts';
+import { usePolling } from '../polling.ts';
 import { type FieldName, type Search, searchFields } from '../search.ts';
+import { useSession } from '../session.tsx';
 
 const options: Partial<Record<FieldName, string[]>> = {
   state: ['waiting', 'ready', 'running', 'done', 'dead', 'cancelled', 'expired'],
@@ -34,11 +37,27 @@ function Field({ name, value }: { name: FieldName; value: string }) {
       {label}
       <input
         name={name}
+        type="search"
+        list={name === 'queue' ? 'queue-names' : undefined}
         defaultValue={value}
         {...(name === 'id' && { pattern: '[0-9]*' })}
         {...(name === 'payload' && { placeholder: '{"customer": 7}' })}
       />
     </label>
+  );
+}
+
+/** Suggestions for the field of the queue. */
+function QueueNames() {
+  const { keyInfo } = useSession();
+  const { data } = usePolling('GET /v1/queues', seesAll(keyInfo) ? {} : null, 60_000);
+  const names = keyInfo.queues ?? data?.queues.map(({ name }) => name) ?? [];
+  return (
+    <datalist id="queue-names">
+      {names.slice(0, 1000).map((name) => (
+        <option key={name} value={name} />
+      ))}
+    </datalist>
   );
 }
 
@@ -82,6 +101,7 @@ export function SearchForm({ search, fields, clear, archive, onSearch }: Props) 
             In the archive
           </label>
         )}
+        {fields.includes('queue') && <QueueNames />}
         <p class="buttons">
           <a class="button" href={clear}>
             Clear

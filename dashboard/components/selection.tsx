@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { plural } from '../format.ts';
 import { useMay } from '../session.tsx';
 import type { Listed } from '../types.ts';
@@ -16,6 +16,7 @@ type Props = {
 export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props) {
   const may = useMay();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const last = useRef<string | null>(null);
   const changeable = rows.filter(({ queue }) => may('enqueue', queue));
   const chosen = changeable.filter(({ id }) => selected.has(id));
   const toggle = (ids: string[], on: boolean) =>
@@ -24,6 +25,17 @@ export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props
       for (const id of ids) on ? next.add(id) : next.delete(id);
       return next;
     });
+  /** With Shift the box also sets all boxes from the one before. */
+  const toggleTo = (
+    id: string,
+    { checked, withShift }: { checked: boolean; withShift: boolean },
+  ) => {
+    const ids = changeable.map((row) => row.id);
+    const [from, to] = [ids.indexOf(last.current ?? id), ids.indexOf(id)];
+    last.current = id;
+    if (!withShift || from < 0) return toggle([id], checked);
+    toggle(ids.slice(Math.min(from, to), Math.max(from, to) + 1), checked);
+  };
   const all = changeable.length > 0 && chosen.length === changeable.length;
   const box = changeable.length > 0 && {
     name: 'Select',
@@ -33,7 +45,9 @@ export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props
           type="checkbox"
           aria-label={`Select task ${id}`}
           checked={selected.has(id)}
-          onChange={({ currentTarget }) => toggle([id], currentTarget.checked)}
+          onClick={({ currentTarget, shiftKey }) =>
+            toggleTo(id, { checked: currentTarget.checked, withShift: shiftKey })
+          }
         />
       ),
   };

@@ -102,20 +102,20 @@ const sum = (rows: Row[], select: (row: Row) => number) =>
   rows.reduce((all, row) => all + select(row), 0);
 
 function Totals({ rows }: { rows: Row[] }) {
-  const tiles: [string, string][] = [
-    ['Ready', shortNumber(sum(rows, (r) => r.ready))],
-    ['Running', shortNumber(sum(rows, (r) => r.running))],
-    ['Waiting', shortNumber(sum(rows, (r) => r.waiting))],
-    ['Dead', shortNumber(sum(rows, (r) => r.dead))],
+  const tiles: [name: string, value: string, state?: string][] = [
+    ['Ready', shortNumber(sum(rows, (r) => r.ready)), 'ready'],
+    ['Running', shortNumber(sum(rows, (r) => r.running)), 'running'],
+    ['Waiting', shortNumber(sum(rows, (r) => r.waiting)), 'waiting'],
+    ['Dead', shortNumber(sum(rows, (r) => r.dead)), 'dead'],
     ['Started/s, 5 min', rate(sum(rows, (r) => r.started_per_second))],
     ['Done/s, 5 min', rate(sum(rows, (r) => r.done_per_second))],
   ];
   return (
     <dl class="tiles">
-      {tiles.map(([name, value]) => (
+      {tiles.map(([name, value, state]) => (
         <div key={name}>
           <dt>{name}</dt>
-          <dd>{value}</dd>
+          <dd>{state ? <a href={href(['tasks'], { state })}>{value}</a> : value}</dd>
         </div>
       ))}
     </dl>

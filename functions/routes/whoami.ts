@@ -14,6 +14,10 @@ const key = z.strictObject({
   rate_seconds: s.count.nullable().describe('The period of the rate.'),
   created_at: s.moment,
   expires_at: s.moment.nullable().describe('When the key ends. Null: never.'),
+  installation: z
+    .string()
+    .nullable()
+    .describe('The name of this installation, from the variable TOCK_NAME of the Worker.'),
 });
 
 /** GET /v1/key: the key of the request. */
@@ -31,6 +35,8 @@ export function whoami(app: App, connect: Connect): void {
       () => 'select row_to_json(k)::text as body from tock.whoami(p_key => $1) as k',
     ),
     values: () => [],
+    finish: async (body, { TOCK_NAME }) =>
+      JSON.stringify({ ...JSON.parse(body), installation: TOCK_NAME || null }),
     answer: key,
   });
 }

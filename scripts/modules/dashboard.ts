@@ -6,6 +6,7 @@ import { checkout } from '../stack/paths.ts';
 import { writeModule } from './write.ts';
 
 const source = join(checkout, 'dashboard');
+const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'));
 
 const shortHash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 12);
 
@@ -22,6 +23,7 @@ export async function buildDashboard(): Promise<void> {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'none',
+    define: { TOCK_VERSION: JSON.stringify(version) },
     logLevel: 'error',
   });
   const named = outputFiles.map(({ path, text }) => {

@@ -1,5 +1,5 @@
--- A payload of 192 kB took 1.4 ms to compare (2,000 of them 2.8 s, on two busy cores), so a call that compares
--- payloads reads fewer rows.
+-- A payload of 192 kB took 1.4 ms to compare (2,000 of them 2.8 s, on two busy cores), so a call that
+-- compares payloads reads fewer rows.
 create or replace function tock.tasks(
   p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 100)
 returns table (tasks jsonb, cursor text, scanned integer) language plpgsql volatile security definer
