@@ -37,7 +37,8 @@ function Actions({
 }: {
   row: Schedule;
   edit(): void;
-  showHistory(): void;
+  /** Absent where the fires are shown already. */
+  showHistory?: () => void;
   onChange(): void;
 }) {
   const may = useMay();
@@ -67,7 +68,7 @@ function Actions({
   );
   return (
     <span class="buttons">
-      {button('History', ' of', showHistory)}
+      {showHistory && button('History', ' of', showHistory)}
       {may('admin', queue) && (
         <>
           {button('Edit', '', edit)}
@@ -166,7 +167,9 @@ export function Schedules({ schedule }: { schedule: string | undefined }) {
                       <Actions
                         row={row}
                         edit={() => setForm({ name: row.name })}
-                        showHistory={() => setHistory(row.name)}
+                        {...(schedule === undefined && {
+                          showHistory: () => setHistory(row.name),
+                        })}
                         onChange={polled.refresh}
                       />
                     ),
