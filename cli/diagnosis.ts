@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { clockFindings, type Finding } from '../functions/http/clock_skew.ts';
+import { clockFindings } from '../functions/http/clock_skew.ts';
+import type { Finding } from '../functions/http/findings.ts';
 import { createClient } from '../migrate/connect.ts';
 import { readSql } from '../migrate/files.ts';
 import { isBeforeBaseline } from '../migrate/history.ts';

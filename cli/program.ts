@@ -12,7 +12,6 @@ import { addDead } from './commands/dead.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addEnqueue } from './commands/enqueue.ts';
 import { addErase } from './commands/erase.ts';
-import { addErrors } from './commands/errors.ts';
 import { addWhy } from './commands/explain.ts';
 import { addExport } from './commands/export.ts';
 import { addInit } from './commands/init.ts';
@@ -23,6 +22,7 @@ import { addMaintenance } from './commands/maintenance.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addMove } from './commands/move.ts';
 import { addOpenLeases } from './commands/open_leases.ts';
+import { addErrors, addFindings } from './commands/pages.ts';
 import { addParents } from './commands/parents.ts';
 import { addPool } from './commands/pool.ts';
 import { addPurge } from './commands/purge.ts';
@@ -110,6 +110,7 @@ export function program(): Command {
     addBench,
     addCompletion,
     addErrors,
+    addFindings,
     addKey,
     addAuditLog,
     addPush,

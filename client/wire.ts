@@ -2718,6 +2718,8 @@ export type Routes = {
         detail: string | null;
         /** What to do. */
         hint: string | null;
+        /** The path of its page on this server, such as /findings/the-clocks-differ. */
+        page: string;
       }[];
     };
   };

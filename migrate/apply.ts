@@ -36,7 +36,7 @@ export async function apply(client: pg.Client, file: SqlFile, lockSeconds = 10):
       const line = errorLine(statement, error.position);
       const text = file.sql.split('\n')[line - 1]?.trim() ?? '';
       const message = `sql/${file.name} line ${line}: ${describe(error)}\n  ${line} | ${text}`;
-      throw Object.assign(new Failure(message), { code: error.code });
+      throw Object.assign(new Failure(message), { code: error.code, where: error.where });
     }
   }
 }

@@ -86,10 +86,11 @@ async function work(client: pg.Client, files: SqlFiles, options: Settings): Prom
   return { report: { applied: applied.map((file) => file.name), ...report }, missing, jobs, owner };
 }
 
-// A retry can succeed after these errors. The last line: a migration of another database creates the same roles.
+// A retry can succeed after these errors. The last two lines: a migration of another database creates the same roles.
 const passing = (error: pg.DatabaseError) =>
   error.code === '40P01' ||
   error.code === '40001' ||
+  (error.code === '55P03' && /(create|alter) role/.test(error.where ?? '')) ||
   /concurrently updated|pg_db_role_setting_/.test(error.message);
 
 function explain(cause: unknown, watch: Watch | null): Error {

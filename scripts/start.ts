@@ -1,7 +1,12 @@
 import { join, relative } from 'node:path';
 import { migrate } from '../migrate/migrate.ts';
 import { buildModules } from './modules/build.ts';
-import { externalDatabase, externalUrl } from './stack/external_database.ts';
+import {
+  describeDatabase,
+  externalDatabase,
+  externalUrl,
+  refusal,
+} from './stack/external_database.ts';
 import { readDevEnv, writeDevEnv } from './stack/files.ts';
 import { guide } from './stack/guide.ts';
 import { devKey } from './stack/key.ts';
@@ -16,17 +21,17 @@ import { runInScope, type Scope } from './stack/scope.ts';
 import { aloud as reporter } from './stack/step_reporter.ts';
 import { healthy, startWorker } from './stack/worker.ts';
 
-const usage = `Usage: npm start [-- --reset]
-  --reset   delete the local data first`;
+const usage = `Usage: npm start [-- --reset | --external]
+  --reset      delete the local data first
+  --external   use and migrate the database of DATABASE_URL instead of starting a PostgreSQL`;
 
 async function up(scope: Scope, reset: boolean): Promise<void> {
   const started = performance.now();
   const external = externalUrl();
-  if (external && reset) {
-    throw new Error('--reset deletes only local data. Unset DATABASE_URL, or leave --reset out.');
-  }
   const urls = external
-    ? await reporter.step('Using DATABASE_URL', () => externalDatabase(external))
+    ? await reporter.step(`Using ${describeDatabase(external)} (DATABASE_URL)`, () =>
+        externalDatabase(external),
+      )
     : await localDatabase(reporter, scope, reset);
   scope.signal.throwIfAborted();
   await reporter.step('Migrating', async () => {
@@ -73,14 +78,21 @@ const relativePath = (name: string) => relative(process.cwd(), join(home(), name
 
 async function main(args: string[]): Promise<number> {
   // npm takes `npm start --reset` as a setting of its own, and passes it on in the environment.
-  const reset = args.includes('--reset') || process.env.npm_config_reset === 'true';
-  const unknown = args.filter((arg) => arg !== '--reset');
+  const has = (name: string) =>
+    args.includes(`--${name}`) || process.env[`npm_config_${name}`] === 'true';
+  const [reset, external] = [has('reset'), has('external')];
+  const unknown = args.filter((arg) => arg !== '--reset' && arg !== '--external');
   if (unknown.length > 0) {
     const isHelp = unknown.every((arg) => arg === '--help' || arg === '-h');
     process.stdout.write(
       isHelp ? `${usage}\n` : `Unknown option: ${unknown.join(' ')}\n${usage}\n`,
     );
     return isHelp ? 0 : 2;
+  }
+  const refused = refusal(externalUrl(), { external, reset });
+  if (refused) {
+    process.stdout.write(`${refused}\n`);
+    return 2;
   }
   const { taken: acquired, ...running } = {
     url: undefined,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type pg from 'pg';
 import type { Answer } from '../../client/wire.ts';
+import { pageName, withPage } from '../../functions/http/findings.ts';
 import { withDatabase } from '../../migrate/connect.ts';
 import { Failure } from '../../migrate/failure.ts';
 import { withApi } from '../api.ts';
@@ -14,8 +15,16 @@ type Finding = Answer<'GET /v1/doctor'>['findings'][number];
 
 const CHECK_MS = 15_000;
 
-export function described({ finding, severity, detail, hint }: Finding): string {
-  const lines = [detail, hint].flatMap((text) => (text ? `  ${visibleLine(text)}\n` : []));
+/** A finding of the doctor has a page; a reason of `tock why` has none. */
+export function described({
+  finding,
+  severity,
+  detail,
+  hint,
+  page,
+}: Omit<Finding, 'page'> & Partial<Finding>): string {
+  const more = page && `more: tock findings ${pageName(finding)}`;
+  const lines = [detail, hint, more].flatMap((text) => (text ? `  ${visibleLine(text)}\n` : []));
   return `${severity}: ${finding}\n${lines.join('')}`;
 }
 
@@ -31,7 +40,7 @@ async function findingsFromHere(options: Options): Promise<Finding[]> {
   return [
     ...(await runCheck('the database', () => withDatabase(database, checks, CHECK_MS))),
     ...(await runCheck('the pooler', () => pooling(pooledUrl, pooledUrl === pooled))),
-  ];
+  ].map(withPage);
 }
 
 /** The server's findings. The app in this process is no Worker: findingsFromHere() checks this machine's clock. */

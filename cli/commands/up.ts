@@ -17,7 +17,8 @@ const starter = `${checkout}scripts/bootstrap.mjs`;
 async function start(options: Options<{ reset?: boolean }>): Promise<void> {
   const { databaseUrl: databaseOption, reset } = options;
   const env = { ...process.env, ...(databaseOption && { DATABASE_URL: databaseOption }) };
-  const args = [starter, `${checkout}scripts/start.ts`, ...(reset ? ['--reset'] : [])];
+  const flags = [...(reset ? ['--reset'] : []), ...(databaseOption ? ['--external'] : [])];
+  const args = [starter, `${checkout}scripts/start.ts`, ...flags];
   const child = spawn(process.execPath, args, { stdio: 'inherit', env });
   // The terminal sends Ctrl-C to both processes. This one waits until the child has stopped its servers.
   const wait = () => {};

@@ -32,15 +32,18 @@ function Linked({ text }: { text: string }) {
 export const worstFirst = (findings: readonly Finding[]) =>
   [...findings].sort((a, b) => order.indexOf(a.severity) - order.indexOf(b.severity));
 
-/** Findings in their order, each with its hint. */
-export function Findings({ findings }: { findings: readonly Finding[] }) {
+/** A reason why tasks are late has no page. */
+type Shown = Omit<Finding, 'page'> & Partial<Finding>;
+
+/** Findings in their order, each with its hint and its page. */
+export function Findings({ findings }: { findings: readonly Shown[] }) {
   return (
     <ul class="findings">
-      {findings.map(({ finding, severity, detail, hint }) => (
+      {findings.map(({ finding, severity, detail, hint, page }) => (
         <li key={`${finding} ${detail}`} class={severity}>
           <p>
             <strong class="severity">{severities[severity] ?? severity}</strong>{' '}
-            <strong>{finding}</strong>
+            <strong>{page ? <a href={`.${page}`}>{finding}</a> : finding}</strong>
           </p>
           {detail && (
             <p>

@@ -64,6 +64,7 @@ export default defineConfig({
       { text: 'Operating', items: [linkTo('deploy.md'), ...pagesOf('operating')], collapsed: true },
       { text: 'Reference', items: pagesOf('reference'), collapsed: true },
       { text: 'Errors', items: pagesOf('errors'), collapsed: true },
+      { text: 'Findings', items: pagesOf('findings'), collapsed: true },
       {
         text: 'Choosing',
         items: ['comparison.md', 'seeds.md', 'licences.md'].map(linkTo),

@@ -11,7 +11,6 @@ import { clearing } from '../routes/clearing.ts';
 import { concurrency_keys } from '../routes/concurrency_keys.ts';
 import { dashboard } from '../routes/dashboard.ts';
 import { doctor } from '../routes/doctor.ts';
-import { errors } from '../routes/errors.ts';
 import { explain } from '../routes/explain.ts';
 import { health } from '../routes/health.ts';
 import { keys } from '../routes/keys.ts';
@@ -24,6 +23,7 @@ import { moves } from '../routes/moves.ts';
 import { openLeases } from '../routes/open_leases.ts';
 import { openapi } from '../routes/openapi.ts';
 import { overview } from '../routes/overview.ts';
+import { pages } from '../routes/pages.ts';
 import { parents } from '../routes/parents.ts';
 import { pools } from '../routes/pools.ts';
 import { push } from '../routes/push.ts';
@@ -76,7 +76,7 @@ const adminRoutes = [
   doctor,
   health,
   dashboard,
-  errors,
+  pages,
   openapi,
 ];
 

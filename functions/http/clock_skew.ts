@@ -1,9 +1,4 @@
-export type Finding = {
-  finding: string;
-  severity: string;
-  detail: string;
-  hint: string;
-};
+import type { Finding } from './findings.ts';
 
 const TOLERANCE_SECONDS = 5;
 

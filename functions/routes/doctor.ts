@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
 import { authorized, everyQueue } from '../http/authorize.ts';
-import { clockFindings, type Finding } from '../http/clock_skew.ts';
+import { clockFindings } from '../http/clock_skew.ts';
 import { type App, serve } from '../http/endpoint.ts';
+import { type Finding, withPage } from '../http/findings.ts';
 import * as s from '../http/schemas.ts';
 
 const text = z.string().nullable();
@@ -11,15 +12,18 @@ const finding = z.strictObject({
   severity: z.string().describe('critical, warning or note. A note can wait.'),
   detail: text.describe('Names and numbers of this case.'),
   hint: text.describe('What to do.'),
+  page: z
+    .string()
+    .describe('The path of its page on this server, such as /findings/the-clocks-differ.'),
 });
 
 type DoctorAnswer = { findings: Finding[]; before: number; there: number };
 
-/** Adds findings about the clocks. The row contains the time at which the Worker sent the statement. */
+/** Adds findings about the clocks, and the pages. The row contains the time at which the Worker sent the statement. */
 async function finish(body: string): Promise<string> {
   const { findings, ...times } = JSON.parse(body) as DoctorAnswer;
   const clocks = clockFindings('the Worker', { ...times, after: Date.now() });
-  return JSON.stringify({ findings: [...findings, ...clocks] });
+  return JSON.stringify({ findings: [...findings, ...clocks].map(withPage) });
 }
 
 /** /v1/doctor: problems found, each with a hint. */

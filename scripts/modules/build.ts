@@ -1,9 +1,9 @@
 import { buildDashboard } from './dashboard.ts';
-import { buildErrorPages } from './error_pages.ts';
+import { buildPages } from './pages.ts';
 
 /** Builds the modules that the Worker imports. They are not in the repository, so each command that needs them calls this first. */
 export async function buildModules(): Promise<void> {
-  buildErrorPages();
+  buildPages();
   await buildDashboard();
 }
 

@@ -33,7 +33,9 @@ test('a note alone gives exit code 0, and a warning gives 1', async () => {
   await client.query(`update tock.maintenance_jobs set last_ok_at = now() - interval '7 days'`);
   const noted = await ask({ DATABASE_URL: db.url });
   expect(noted).toMatchObject({ code: 0, err: '' });
-  expect(noted.out).toMatch(/^note: maintenance jobs are late\n {2}[\s\S]*\nAll is well\.\n$/);
+  expect(noted.out).toMatch(
+    /^note: maintenance jobs are late\n {2}[\s\S]*\n {2}more: tock findings maintenance-jobs-are-late\nAll is well\.\n$/,
+  );
   await client.query('alter sequence tock.positions cache 50');
   const ill = await ask({ DATABASE_URL: db.url });
   expect(ill).toMatchObject({

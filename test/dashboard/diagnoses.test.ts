@@ -143,6 +143,8 @@ test('the page of a late queue names a concurrency key that is stuck', async () 
   const health = await openHealth(page);
 
   await expectReason(health, [/a concurrency key admits no task/, /acct-17/]);
+  const manual = health.getByRole('link', { name: 'a concurrency key admits no task' });
+  expect(await manual.getAttribute('href')).toBe('./findings/a-concurrency-key-admits-no-task');
   await health.getByRole('link', { name: 'queue payments' }).click();
   await expectReason(reasons(page), [
     /concurrency keys hold tasks back/,

@@ -328,6 +328,18 @@ test('the filters of the audit log stay in the address, over a reload and pages'
   await expect.poll(() => rows.count(), waiting).toBe((entries ?? 0) - 50);
   await page.getByRole('link', { name: 'First page' }).click();
   await expect.poll(() => rows.count(), waiting).toBe(50);
+  const put = await fetch(`${made.url}/v1/queues/by-key`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${all}`, 'content-type': 'application/json' },
+    body: '{"max_attempts": 3}',
+  });
+  expect(put.ok).toBe(true);
+  await page.getByRole('link', { name: 'Clear' }).click();
+  await field('Key, as its prefix').fill(all.slice(0, 13));
+  await button(page, 'Search').click();
+  await rows.filter({ hasText: 'by-key' }).waitFor();
+  expect(await rows.filter({ hasText: 'audited' }).count()).toBe(0);
+  expect(placeOf(page)).toBe(`#/audit_log?key=${all.slice(0, 13)}`);
   await goTo(page, 'audit_log?key=nonsense');
   await page.getByText(/\(422\).*key/).waitFor();
 });
@@ -349,7 +361,7 @@ test('a key that may only read is offered neither keys nor the audit log', async
   await page.keyboard.press('k');
   expect(placeOf(page)).toBe('#/');
   await page.keyboard.press('Control+k');
-  await page.keyboard.type('audit');
+  await page.keyboard.type('audit log');
   await palette(page).getByText('Nothing has this name.').waitFor();
   await page.keyboard.press('Escape');
   for (const place of ['keys', 'audit_log']) {

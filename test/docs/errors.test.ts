@@ -4,7 +4,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { createApp } from '../../functions/http/app.ts';
 import { titles } from '../../functions/http/problem.ts';
 import { readSql } from '../../migrate/files.ts';
-import { buildErrorPages, errorPages } from '../../scripts/modules/error_pages.ts';
+import { buildPages, errorPages } from '../../scripts/modules/pages.ts';
 import { checkout } from '../../scripts/stack/paths.ts';
 import { tock } from '../cli/tock.ts';
 
@@ -17,7 +17,7 @@ const sources = readdirSync(functions, { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.ts') && !file.endsWith('built.ts'))
   .map((file) => readFileSync(join(functions, file), 'utf8'));
 
-beforeAll(buildErrorPages);
+beforeAll(buildPages);
 
 test('each type of a problem has a page with its title, and each page has a type', () => {
   const headings = Object.entries(titles).map(([status, title]) => [

@@ -24,6 +24,7 @@ test('the doctor reports a problem with a hint, and not any more once it is repa
       severity: expect.any(String),
       detail: expect.any(String),
       hint: expect.any(String),
+      page: expect.stringMatching(/^\/findings\/[a-z_-]+$/),
     });
   }
   await tock.owner.query('alter sequence tock.positions cache 1');

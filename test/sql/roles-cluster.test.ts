@@ -75,6 +75,22 @@ test('two databases of a new cluster are migrated at once, and share the roles',
   }
 });
 
+test('a deploy waits longer than its lock timeout for another database that creates the roles', async () => {
+  const url = await database('waits');
+  await withClient(made.cluster.url(), async (other) => {
+    await other.query('begin');
+    await other.query('create role tock_edge nologin');
+    const lines: string[] = [];
+    const log = (line: string) => lines.push(line);
+    const directory = process.env.TOCK_SQL_DIRECTORY;
+    const migrated = migrateBy(url, { directory, log, lockSeconds: 1 });
+    await expect.poll(() => lines.join()).toContain('Another transaction interfered');
+    await other.query('commit');
+    expect((await migrated).applied.length).toBeGreaterThan(5);
+  });
+  await dropAll(['waits']);
+});
+
 test('a deploy without the right to create roles prints every statement that an administrator must run', async () => {
   const url = await database('three');
   await asSuper('alter role tock nocreaterole');
