@@ -24,6 +24,7 @@ export function Shortcuts({ onClose }: { onClose(): void }) {
   const rows = [...keys, ...pagesFor(keyInfo).map(rowOf)];
   return (
     <Dialog title="Keyboard shortcuts" onClose={onClose}>
+      <p class="hint">This is Tock {TOCK_VERSION}.</p>
       <dl class="shortcuts">
         {rows.map(([names, does]) => (
           <div key={does}>

@@ -107,6 +107,7 @@ function ChangeDialog({
           <Input name={change.input} value={value} set={setValue} />
         )}
         <p>{change.text}</p>
+        {busy && total > 1000 && <p class="hint">Keep this tab open until the change has ended.</p>}
         {(hasBegun || busy) && (
           <div role="status">
             <Bar

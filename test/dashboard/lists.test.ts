@@ -198,3 +198,36 @@ test('a key that may only read filters lists and gets no button for all that mat
   await button(page, 'Search').click();
   await expectListed(page, 1);
 });
+
+test('Shift selects a range, and paused updates leave the rows where they are', async () => {
+  await enqueue(made.client, 'ranges', numberedTasks(6));
+  const page = await made.open(all);
+  await goTo(page, 'queues/ranges');
+  await expectListed(page, 6);
+  await button(page, 'Pause live updates').click();
+  const boxes = page.getByRole('checkbox', { name: /^Select task/ });
+  await boxes.nth(1).click();
+  await boxes.nth(4).click({ modifiers: ['Shift'] });
+  await shows(page, '4 tasks selected');
+  await enqueue(made.client, 'ranges', numberedTasks(1));
+  // The page asks again once the updates are resumed, and not before.
+  await expect(
+    page.waitForResponse((response) => response.url().includes('/v1/'), { timeout: 6000 }),
+  ).rejects.toThrow('Timeout');
+  expect(await listed(page)).toBe(6);
+  await button(page, 'Pause live updates').click();
+  await expectListed(page, 7);
+  await shows(page, '4 tasks selected');
+});
+
+test('the tiles of the overview open their lists, and a search suggests queues', async () => {
+  await enqueue(made.client, 'suggested', numberedTasks(1));
+  const page = await made.open(all);
+  await goTo(page, '');
+  await page.locator('.tiles a').first().click();
+  await expect
+    .poll(() => page.url(), { timeout: conditionTimeout })
+    .toMatch(/#\/tasks\?state=ready$/);
+  const suggestion = page.locator('datalist option[value=suggested]');
+  await suggestion.waitFor({ state: 'attached' });
+});
