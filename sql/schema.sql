@@ -1041,10 +1041,6 @@ function tock.bounds()
   returns double precision[]
   -- The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound have their own bucket.
 
-function tock.bucket_level(p_level double precision, p_at timestamp with time zone, p_now timestamp with time zone, p_limit integer, p_seconds integer, p_burst integer)
-  returns double precision
-  -- The level of a token bucket that had p_level at p_at and gains p_limit every p_seconds, up to p_burst (default: p_limit); full if it had no level.
-
 function tock.bucket_of(p_seconds double precision)
   returns integer
   -- The number of the bucket of a duration in seconds, from 1.
@@ -1103,10 +1099,6 @@ function tock.check_concurrency_key(p_queue text, p_concurrency_key text)
 function tock.check_dead_webhook(p_queue text, p_webhook jsonb)
   returns void
   -- Raises TK422 for an invalid dead_webhook of a queue.
-
-function tock.check_ends(p_ends jsonb)
-  returns void
-  -- Raises TK422 for p_ends that next() does not accept.
 
 function tock.check_failures(p_failures jsonb, p_all boolean)
   returns void
@@ -1195,10 +1187,6 @@ function tock.check_rows(p_rows jsonb, p_field text, p_allowed text[])
 function tock.check_schedule(p_schedule text, p_settings jsonb)
   returns schedules
   -- The settings of a schedule as a row, with defaults; TK422 names an invalid setting.
-
-function tock.check_schedule_name(p_schedule text)
-  returns void
-  -- Raises TK422 for an invalid schedule name.
 
 function tock.check_schedule_settings(p_settings jsonb)
   returns void
@@ -1680,7 +1668,7 @@ function tock.end_lease_current(p_lease uuid, p_segment integer)
 
 function tock.end_leases(p_ends jsonb)
   returns jsonb
-  -- Ends the leases of next() in their order; returns its column ended.
+  -- Ends the leases of next() in their order; returns its column ended. TK422 names the end that is wrong.
 
 function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
@@ -1927,10 +1915,6 @@ function tock.headers_error(p_headers jsonb)
   returns text[]
   -- The error in the headers of a task: {field, message}, or null.
 
-function tock.headers_of(p_lease uuid, p_segment integer)
-  returns jsonb
-  -- The headers and push_url of the runs of a lease, by run id, in any segment.
-
 function tock.heartbeat(p_member pool_members, p_lease_seconds integer, p_joined boolean)
   returns timestamp with time zone
   -- Moves the deadline of a worker, or returns its present one while another session holds the row; null if the assignment is over or gone.
@@ -2122,10 +2106,6 @@ function tock.kept_options(p_task jsonb, p_policy queues, p_due_at timestamp wit
 function tock.key_changes(p_key unique_keys, p_task jsonb)
   returns jsonb
   -- The changes that a task brings to the holder of its key.
-
-function tock.key_detail(p_key keys)
-  returns jsonb
-  -- A key for the audit log, without its secret and its hash.
 
 function tock.key_holders(p_queue text, p_ids bigint[])
   returns SETOF resolved_task
@@ -3276,10 +3256,6 @@ function tock.schedules(p_queue text DEFAULT NULL::text, p_after text DEFAULT NU
   -- Schedules by name, of one queue or all, after p_after.
   -- for tock_admin, tock_edge, tock_producer
 
-function tock.seconds_to_next_waiting(p_queue text)
-  returns integer
-  -- The seconds until the next waiting task of a queue, 1 to 30.
-
 function tock.sees_all()
   returns boolean
   -- True if each statement of the transaction takes a new snapshot.
@@ -3341,10 +3317,6 @@ function tock.spawn_parts(p_runs leased_run[], p_results jsonb, OUT queue text, 
 function tock.spawned_field(p_field text, p_places jsonb, p_runs leased_run[])
   returns text
   -- The path in a completion of a field that enqueue() rejected.
-
-function tock.spawned_ids(p_run leased_run)
-  returns bigint[]
-  -- The ids of the tasks that a run spawned, in order.
 
 function tock.stage_policy(p_queue text)
   returns queues

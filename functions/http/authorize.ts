@@ -36,6 +36,13 @@ export function checked(text: (check: Check) => string): Statement {
   return { key, 'database role': text(checks['database role']), scope };
 }
 
+/** A verb of sql/access that checks the key itself, and the select that is used with a database role. */
+export const checkedInside = (scope: Scope, key: string, role: string): Statement => ({
+  key,
+  'database role': `${role}\nwhere ${checks['database role'](scope, null)}`,
+  scope,
+});
+
 /** For routes that concern every queue: a key limited to some queues fails the check. */
 export const everyQueue = "'*'";
 

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
-import { checked } from '../http/authorize.ts';
+import { checked, checkedInside } from '../http/authorize.ts';
 import { type Answer, type App, type Call, type Once, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
@@ -187,15 +187,14 @@ export function claim(app: App, connect: Connect): void {
         }
       }
     },
-    statement: {
-      key: `select tock.http_claim(p_key => $1, p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
+    statement: checkedInside(
+      'claim',
+      `select tock.http_claim(p_key => $1, p_queue => $2, p_worker => $3, p_limit => $4, p_lease_seconds => $5,
   p_request_id => $6, p_ends => $7::jsonb -> 'ends') as body`,
-      'database role': `select tock.claim_body(p_queue => $2, p_runs => n.claimed, p_ended => n.ended) as body
+      `select tock.claim_body(p_queue => $2, p_runs => n.claimed, p_ended => n.ended) as body
 from tock.next(p_queue => $2, p_ends => $7::jsonb -> 'ends', p_worker => $3, p_limit => $4, p_lease_seconds => $5,
-  p_request_id => $6, p_own_transaction => true) as n
-where $1::text is null`,
-      scope: 'claim',
-    },
+  p_request_id => $6, p_own_transaction => true) as n`,
+    ),
     // The text, because numbers of a result keep their digits there.
     values: ({ params, body, requestId, text }) => [
       params.queue,

@@ -56,11 +56,10 @@ begin
   get diagnostics v_context = pg_context;
   v_own_transaction := tock.is_own_transaction(true, v_context);
   perform tock.check_read_committed('claim');
-  if not coalesce(tock.allows_simple(p_key, 'claim', p_queue), false) then
+  if tock.allows_simple(p_key, 'claim', p_queue) is not true then
     perform tock.authorize(p_key, 'claim', p_queue, false, p_again);
   end if;
   if p_ends is not null then
-    perform tock.check_ends(p_ends);
     perform tock.authorize_end(p_key, (e.item ->> 'lease')::uuid, e.item -> 'results',
       pg_catalog.format('ends[%s].', e.n - 1), true)
     from pg_catalog.jsonb_array_elements(p_ends) with ordinality e (item, n);

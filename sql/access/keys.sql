@@ -115,15 +115,6 @@ end $$;
 
 comment on function tock.check_key is 'Raises TK422 for an invalid key.';
 
-create or replace function tock.key_detail(p_key tock.keys)
-returns jsonb language sql immutable as $$
-  select pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('name', p_key.name,
-    'scopes', p_key.scopes, 'queues', p_key.queues, 'tenants', p_key.tenants, 'expires_at', p_key.expires_at,
-    'rate_limit', p_key.rate_limit, 'rate_seconds', p_key.rate_seconds))
-$$;
-
-comment on function tock.key_detail is 'A key for the audit log, without its secret and its hash.';
-
 create or replace function tock.create_key(
   p_name text, p_scopes text[], p_queues text[] default null, p_tenants text[] default null,
   p_expires_at timestamptz default null, p_expires_in_seconds double precision default null,
@@ -148,7 +139,11 @@ begin
   v_row.expires_at := tock.expiry_of(p_expires_at, p_expires_in_seconds);
   v_row.lifetime := v_row.expires_at - pg_catalog.clock_timestamp();
   v_key := tock.insert_key(v_row);
-  perform tock.write_audit_log('create_key', pg_catalog.left(v_key, 13), tock.key_detail(v_row));
+  -- without the secret and its hash
+  perform tock.write_audit_log('create_key', pg_catalog.left(v_key, 13),
+    pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object('name', v_row.name,
+      'scopes', v_row.scopes, 'queues', v_row.queues, 'tenants', v_row.tenants,
+      'expires_at', v_row.expires_at, 'rate_limit', v_row.rate_limit, 'rate_seconds', v_row.rate_seconds)));
   return query
     select v_key, k.prefix, k.name, k.scopes, k.queues, k.tenants, k.rate_limit, k.rate_seconds, k.created_at,
       k.expires_at, k.replaces

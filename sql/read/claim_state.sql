@@ -50,7 +50,12 @@ begin
   v_stream := tock.unread_stream(p_queue);
   if v_stream is null then
     state := 'empty';
-    retry_after_seconds := tock.seconds_to_next_waiting(p_queue);
+    retry_after_seconds := greatest(1, least(30, pg_catalog.ceil(extract(epoch from
+      (select w.due_at from tock.waiting w
+       where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds'
+         and w.due_at < 'infinity'
+       order by w.queue, w.due_at limit 1)
+      - pg_catalog.clock_timestamp()))));
   elsif tock.is_overridden_next(v_stream) then
     state := 'passing';
     retry_after_seconds := 0;
@@ -79,15 +84,3 @@ begin
 end $$;
 
 comment on function tock.is_overridden_next is 'True if the next run of a stream is cancelled or expired.';
-
-create or replace function tock.seconds_to_next_waiting(p_queue text)
-returns integer language sql volatile as $$
-  select greatest(1, least(30, pg_catalog.ceil(extract(epoch from
-    (select w.due_at from tock.waiting w
-     where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds' and w.due_at < 'infinity'
-     order by w.queue, w.due_at limit 1)
-      - pg_catalog.clock_timestamp()))))::integer
-$$;
-
-comment on function tock.seconds_to_next_waiting is
-  'The seconds until the next waiting task of a queue, 1 to 30.';

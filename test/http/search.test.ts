@@ -46,6 +46,7 @@ test("GET /v1/key shows the key's rights, and never the key or its hash", async 
     rate_seconds: 60,
     created_at: expect.any(String),
     expires_at: null,
+    installation: null,
   });
   expect(text).not.toContain(key);
   const { rows } = await tock.owner.query(

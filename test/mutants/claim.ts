@@ -20,6 +20,20 @@ export const claim: Mutant[] = [
     ],
   },
   {
+    name: 'a call that ends runs commits asynchronously',
+    in: 'tock.end_and_claim',
+    find: 'p_own_transaction := false;',
+    replace: '',
+    caught: ['sql/kernel/claim/next.test.ts', 'a call that ends runs commits synchronously'],
+  },
+  {
+    name: 'a lost lease is reported as ended',
+    in: 'tock.end_leases',
+    find: 'v_lost := not found; v_refused',
+    replace: 'v_refused',
+    caught: ['sql/kernel/claim/next.test.ts', 'a lost lease is reported, and the claim goes on'],
+  },
+  {
     name: 'the cursor passes a run that was not handed out',
     in: 'tock.lease_range',
     find: 'select max(p.position) as last_position, count(*) as runs from picked p',

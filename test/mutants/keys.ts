@@ -82,17 +82,24 @@ export const keys: Mutant[] = [
   },
   {
     name: 'a key for some queues completes leases of others',
-    in: 'tock.http_complete',
-    find: "tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease)); end if; if pg_catalog.jsonb_path_exists",
-    replace: "tock.authorize(p_key, 'claim', null); end if; if pg_catalog.jsonb_path_exists",
+    in: 'tock.authorize_end',
+    find: "tock.authorize(p_key, 'claim', tock.queue_of_lease(p_lease), false, p_again)",
+    replace: "tock.authorize(p_key, 'claim', null, false, p_again)",
     caught: [
       'http/response-bytes.test.ts',
       'a key for some queues completes only tasks that were claimed from these queues',
     ],
   },
   {
+    name: 'a key for some queues ends leases of others by a claim',
+    in: 'tock.http_claim',
+    find: 'if p_ends is not null then',
+    replace: 'if false then',
+    caught: ['http/claim-ends.test.ts', 'a key for another queue ends nothing and claims nothing'],
+  },
+  {
     name: 'the scope to claim is enough to spawn',
-    in: 'tock.http_complete',
+    in: 'tock.authorize_end',
     find: "perform tock.authorize(p_key, 'enqueue', coalesce(s.spawn",
     replace: "perform tock.authorize(p_key, 'claim', coalesce(s.spawn",
     caught: [
@@ -102,7 +109,7 @@ export const keys: Mutant[] = [
   },
   {
     name: 'a key for some queues spawns into any',
-    in: 'tock.http_complete',
+    in: 'tock.authorize_end',
     find: ", tock.authorize_tasks(p_key, s.spawn -> 'tasks', …) from (",
     replace: 'from (',
     caught: ['sql/features/dependencies/spawn-roles.test.ts', 'a key for some queues'],

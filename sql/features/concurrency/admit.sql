@@ -37,6 +37,7 @@ declare
   v_free integer;
   v_rate integer;
   v_seconds integer;
+  v_burst integer;
   v_bottom boolean;
   v_live bigint[];
   v_expired bigint[];
@@ -83,9 +84,10 @@ begin
       case when not v_own then v_policy.concurrency_rate_limit end);
     v_seconds := coalesce(v_concurrency_key.concurrency_rate_seconds, v_policy.concurrency_rate_seconds);
     if v_rate is not null then
-      v_next.level := tock.bucket_level(v_admission.level, v_admission.admitted_at, v_next.admitted_at,
-        v_rate, v_seconds,
-        coalesce(v_concurrency_key.concurrency_rate_burst, v_policy.concurrency_rate_burst));
+      v_burst := coalesce(v_concurrency_key.concurrency_rate_burst, v_policy.concurrency_rate_burst, v_rate);
+      v_next.level := least(v_burst::float8, coalesce(v_admission.level, v_burst)
+        + greatest(extract(epoch from v_next.admitted_at - v_admission.admitted_at)::float8, 0)
+          * v_rate / v_seconds);
       v_free := least(v_free, pg_catalog.floor(v_next.level + 1e-9)::integer);
     end if;
     if v_admission.alarm is not null then

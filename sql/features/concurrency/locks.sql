@@ -41,19 +41,6 @@ comment on function tock.lock_concurrency_keys is
   'Locks concurrency keys and returns the locked ones. With p_wait, waits up to 100 ms for all of them '
   'first; after that, and otherwise, takes only those that are free.';
 
-create or replace function tock.bucket_level(
-  p_level double precision, p_at timestamptz, p_now timestamptz, p_limit integer, p_seconds integer,
-  p_burst integer)
-returns double precision language sql immutable as $$
-  select least(coalesce(p_burst, p_limit)::float8,
-    coalesce(p_level, coalesce(p_burst, p_limit)) + greatest(extract(epoch from p_now - p_at)::float8, 0)
-      * p_limit / p_seconds)
-$$;
-
-comment on function tock.bucket_level is
-  'The level of a token bucket that had p_level at p_at and gains p_limit every p_seconds, up to p_burst '
-  '(default: p_limit); full if it had no level.';
-
 -- This function never waits: a concurrency key that another transaction is creating is left to the sweep.
 create or replace function tock.create_concurrency_keys(p_queues text[], p_concurrency_keys text[])
 returns void language plpgsql volatile as $$

@@ -110,7 +110,9 @@ begin
   for v_k in 1 .. pg_catalog.cardinality(v_runs) loop
     continue when v_nexts[v_k] is null;
     v_run := v_runs[v_k];
-    perform tock.wait_for(v_nexts[v_k], tock.spawned_ids(v_run),
+    perform tock.wait_for(v_nexts[v_k], (
+      select r.ids from tock.requests r where r.verb = 'spawn' and r.queue = v_run.queue
+        and r.request_id = tock.id_at(v_run.position, v_run.stream)::text),
       p_results -> (v_run.n - 1)::integer -> 'spawn',
       pg_catalog.format('results[%s].spawn', v_run.n - 1));
   end loop;
@@ -119,12 +121,3 @@ end $$;
 comment on function tock.spawn_all is
   'Enqueues the tasks that completed runs spawn, once, and makes the tasks that are to continue after them '
   'wait.';
-
-create or replace function tock.spawned_ids(p_run tock.leased_run)
-returns bigint[] language sql stable as $$
-  select r.ids from tock.requests r
-  where r.verb = 'spawn' and r.queue = p_run.queue
-    and r.request_id = tock.id_at(p_run.position, p_run.stream)::text
-$$;
-
-comment on function tock.spawned_ids is 'The ids of the tasks that a run spawned, in order.';

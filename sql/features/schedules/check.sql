@@ -1,15 +1,3 @@
-create or replace function tock.check_schedule_name(p_schedule text)
-returns void language plpgsql immutable as $$
-begin
-  if p_schedule is null or p_schedule !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$' then
-    perform tock.refuse(422,
-      'a schedule name has 1 to 200 letters, digits and _ . : -, and starts with a letter or digit',
-      'schedule');
-  end if;
-end $$;
-
-comment on function tock.check_schedule_name is 'Raises TK422 for an invalid schedule name.';
-
 -- PostgreSQL reads EST or CEST as a fixed offset, and FOO5 as a POSIX rule. Any other known name is in the
 -- time zone database. (pg_timezone_names would read all its files.)
 create or replace function tock.check_time_zone(p_zone text)
@@ -146,7 +134,11 @@ declare
   v_settings jsonb;
   v_row tock.schedules;
 begin
-  perform tock.check_schedule_name(p_schedule);
+  if p_schedule is null or p_schedule !~ '^[A-Za-z0-9][A-Za-z0-9_.:-]{0,199}$' then
+    perform tock.refuse(422,
+      'a schedule name has 1 to 200 letters, digits and _ . : -, and starts with a letter or digit',
+      'schedule');
+  end if;
   perform tock.check_schedule_settings(p_settings);
   v_settings := (select coalesce(pg_catalog.jsonb_object_agg(o.key,
     case when r.kind = 'whole' then pg_catalog.to_jsonb(o.value::integer) else o.value end), '{}')

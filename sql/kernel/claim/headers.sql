@@ -1,18 +1,3 @@
-create or replace function tock.headers_of(p_lease uuid, p_segment integer)
-returns jsonb language plpgsql volatile as $$
-declare
-  v_headers jsonb := tock.run_headers_current(p_lease, p_segment);
-begin
-  if v_headers is null then
-    execute pg_catalog.format('select tock.run_headers_%s($1, $2)', p_segment)
-      into v_headers using p_lease, p_segment;
-  end if;
-  return v_headers;
-end $$;
-
-comment on function tock.headers_of is
-  'The headers and push_url of the runs of a lease, by run id, in any segment.';
-
 -- Only runs with options have headers or a push_url, and the token of their lease says so. For other leases
 -- the function reads no row.
 create or replace function tock.lease_headers(p_lease uuid)
@@ -22,12 +7,18 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off as $$
 declare
-  v_segment integer;
+  v_segment integer := case when tock.lease_has_options(p_lease) then tock.lease_segment(p_lease) end;
+  v_headers jsonb;
 begin
-  if tock.lease_has_options(p_lease) then
-    v_segment := tock.lease_segment(p_lease);
+  if v_segment is null then
+    return '{}';
   end if;
-  return case when v_segment is null then '{}' else tock.headers_of(p_lease, v_segment) end;
+  v_headers := tock.run_headers_current(p_lease, v_segment);
+  if v_headers is null then
+    execute pg_catalog.format('select tock.run_headers_%s($1, $2)', v_segment)
+      into v_headers using p_lease, v_segment;
+  end if;
+  return v_headers;
 end $$;
 
 comment on function tock.lease_headers is

@@ -68,9 +68,11 @@ comment on function tock.end_and_claim is
   'next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a '
   'claim, and ended is null.';
 
+-- complete() and fail() check most fields too, but they do not know which of the ends is wrong.
 create or replace function tock.end_leases(p_ends jsonb)
 returns jsonb language plpgsql volatile as $$
 declare
+  v_field text;
   v_lease uuid;
   v_results jsonb;
   v_failures jsonb;
@@ -82,11 +84,32 @@ declare
   v_lost boolean;
   v_ended jsonb := '[]';
 begin
-  perform tock.check_ends(p_ends);
+  if pg_catalog.jsonb_typeof(p_ends) <> 'array'
+    or pg_catalog.jsonb_array_length(p_ends) not between 1 and 1000
+  then
+    perform tock.refuse(422, 'ends must be an array of 1 to 1,000 objects', 'ends');
+  end if;
   for v_n in 0 .. pg_catalog.jsonb_array_length(p_ends) - 1 loop
+    v_field := pg_catalog.format('ends[%s]', v_n);
+    if (case when pg_catalog.jsonb_typeof(p_ends -> v_n) = 'object'
+      then (p_ends -> v_n) - array['lease', 'results', 'failures'] <> '{}' else true end)
+    then
+      perform tock.refuse(422,
+        v_field || ' must be an object with lease, and optionally results and failures', v_field);
+    elsif coalesce(p_ends -> v_n ->> 'lease', '') !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+      perform tock.refuse(422, 'lease must be the token of a lease, as a claim returns it',
+        v_field || '.lease');
+    end if;
     v_lease := (p_ends -> v_n ->> 'lease')::uuid;
     v_results := nullif(p_ends -> v_n -> 'results', 'null');
     v_failures := nullif(p_ends -> v_n -> 'failures', 'null');
+    if v_results is not null then
+      perform tock.check_rows(v_results, v_field || '.results', array['id', 'result', 'stage', 'spawn']);
+    end if;
+    if v_failures is not null then
+      perform tock.check_rows(v_failures, v_field || '.failures',
+        array['id', 'error', 'retry_in_seconds', 'fatal']);
+    end if;
     v_completed := 0;
     v_failed := 0;
     v_dead := 0;
@@ -113,41 +136,5 @@ begin
   return v_ended;
 end $$;
 
-comment on function tock.end_leases is 'Ends the leases of next() in their order; returns its column ended.';
-
--- Most fields are checked by complete() and fail() too, but these do not know which of the ends is wrong.
-create or replace function tock.check_ends(p_ends jsonb)
-returns void language plpgsql immutable as $$
-declare
-  v_end jsonb;
-  v_field text;
-begin
-  if pg_catalog.jsonb_typeof(p_ends) <> 'array'
-    or pg_catalog.jsonb_array_length(p_ends) not between 1 and 1000
-  then
-    perform tock.refuse(422, 'ends must be an array of 1 to 1,000 objects', 'ends');
-  end if;
-  for v_n in 0 .. pg_catalog.jsonb_array_length(p_ends) - 1 loop
-    v_end := p_ends -> v_n;
-    v_field := pg_catalog.format('ends[%s]', v_n);
-    if (case when pg_catalog.jsonb_typeof(v_end) = 'object'
-      then v_end - array['lease', 'results', 'failures'] <> '{}' else true end)
-    then
-      perform tock.refuse(422, v_field || ' must be an object with lease, and optionally results and failures',
-        v_field);
-    elsif coalesce(v_end ->> 'lease', '') !~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
-      perform tock.refuse(422, 'lease must be the token of a lease, as a claim returns it',
-        v_field || '.lease');
-    end if;
-    if nullif(v_end -> 'results', 'null') is not null then
-      perform tock.check_rows(v_end -> 'results', v_field || '.results',
-        array['id', 'result', 'stage', 'spawn']);
-    end if;
-    if nullif(v_end -> 'failures', 'null') is not null then
-      perform tock.check_rows(v_end -> 'failures', v_field || '.failures',
-        array['id', 'error', 'retry_in_seconds', 'fatal']);
-    end if;
-  end loop;
-end $$;
-
-comment on function tock.check_ends is 'Raises TK422 for p_ends that next() does not accept.';
+comment on function tock.end_leases is
+  'Ends the leases of next() in their order; returns its column ended. TK422 names the end that is wrong.';
