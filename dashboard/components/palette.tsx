@@ -60,13 +60,16 @@ const taskCommand = (id: string): Command => ({
   run: goTo(['tasks', id]),
 });
 
+const keyOf = ({ kind, name }: Command) => `${kind} ${name}`;
+
 type Props = { onClose(): void; openHelp(): void };
 
 /** A list of places and actions that typing filters. The focus stays in the field; arrows choose, Enter runs. */
 export function Palette({ onClose, openHelp }: Props) {
   const commands = useCommands(useSession(), openHelp);
   const [text, setText] = useState('');
-  const [chosen, setChosen] = useState(0);
+  // A command rather than its place, because names that arrive later move it.
+  const [chosen, setChosen] = useState<string | null>(null);
   const list = useRef<HTMLDivElement>(null);
   const id = useId();
   const found = [
@@ -74,7 +77,14 @@ export function Palette({ onClose, openHelp }: Props) {
     ...matching(commands, text),
   ];
   const shown = found.slice(0, MOST_SHOWN);
-  const at = Math.min(chosen, shown.length - 1);
+  const at = Math.max(
+    0,
+    shown.findIndex((command) => keyOf(command) === chosen),
+  );
+  const choose = (n: number) => {
+    const command = shown[n];
+    if (command) setChosen(keyOf(command));
+  };
 
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
@@ -89,8 +99,8 @@ export function Palette({ onClose, openHelp }: Props) {
     const { key, ctrlKey, metaKey, isComposing } = event;
     if (isComposing) return;
     const last = Math.max(0, shown.length - 1);
-    if (key === 'ArrowDown') setChosen(at < last ? at + 1 : 0);
-    else if (key === 'ArrowUp') setChosen(at > 0 ? at - 1 : last);
+    if (key === 'ArrowDown') choose(at < last ? at + 1 : 0);
+    else if (key === 'ArrowUp') choose(at > 0 ? at - 1 : last);
     else if (key === 'Enter') run(shown[at]);
     else if ((ctrlKey || metaKey) && key.toLowerCase() === 'k') onClose();
     else return;
@@ -112,7 +122,7 @@ export function Palette({ onClose, openHelp }: Props) {
           value={text}
           onInput={({ currentTarget }) => {
             setText(currentTarget.value);
-            setChosen(0);
+            setChosen(null);
           }}
           onKeyDown={onKeyDown}
         />
@@ -120,7 +130,7 @@ export function Palette({ onClose, openHelp }: Props) {
           {shown.map((command, n) => (
             // biome-ignore lint/a11y/useFocusableInteractive lint/a11y/useKeyWithClickEvents: see the list
             <div
-              key={`${command.kind} ${command.name}`}
+              key={keyOf(command)}
               id={`${id}-${n}`}
               class="result"
               role="option"

@@ -1,3 +1,5 @@
+import { getRuntimeKey } from 'hono/adapter';
+import { compress } from 'hono/compress';
 import type { App } from '../http/endpoint.ts';
 
 const policy = [
@@ -21,6 +23,8 @@ const built = () => import('../dashboard/built.ts');
 
 /** The dashboard: one page, which calls the routes with the key of the signed-in user. */
 export function dashboard(app: App): void {
+  // Cloudflare compresses by itself, and would compress again.
+  if (getRuntimeKey() === 'node') app.use('/dashboard/*', compress());
   app.get('/', async (c) => {
     const { page } = await built();
     c.header('Content-Security-Policy', policy);

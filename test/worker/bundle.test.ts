@@ -54,7 +54,7 @@ test('a waiting claim stops polling when its client disconnects', async () => {
       `select extract(epoch from max(query_start))::float8 as last,
          extract(epoch from clock_timestamp())::float8 as now
        from pg_stat_activity
-       where datname = $1 and usename = 'tock_edge' and query like '%tock.claim(%'`,
+       where datname = $1 and usename = 'tock_edge' and query like '%tock.http_claim(%'`,
       [database.name],
     );
     last = Math.max(last, result.rows[0].last ?? 0);
