@@ -139,7 +139,7 @@ describe.each(both)('over %s', (name, env) => {
     const claimed = json('claim', queue, '--wait', '100');
     onTestFinished(() => claimed.then(() => {}));
     const asks = `select exists (select from pg_stat_activity
-      where pid <> pg_backend_pid() and datname = current_database() and query ~ 'tock\\.claim\\(p_queue')`;
+      where pid <> pg_backend_pid() and datname = current_database() and query ~ 'tock\\.next\\(p_queue')`;
     await waitUntil('the claim waits', async () =>
       name === 'SQL' ? value(client, asks) : server().calls.length > 0,
     );

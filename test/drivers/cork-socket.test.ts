@@ -63,7 +63,7 @@ test('in workerd the messages of a statement are one write', async () => {
     const reply = await fetch(url, { method: 'POST', headers: headers(), body: '{}' });
     expect(reply.status).toBe(200);
     // The five messages of a statement are Parse, Bind, Describe, Execute and Sync.
-    const statement = writes.filter((bytes) => bytes.includes('tock.claim('));
+    const statement = writes.filter((bytes) => bytes.includes('tock.http_claim('));
     expect(statement.map(types)).toEqual(['PBDES']);
     expect(writes.filter((bytes) => /^[BDES]/.test(bytes.toString('latin1')))).toEqual([]);
   }

@@ -135,7 +135,7 @@ test('on SIGTERM the server answers open requests and ends with 0, despite open 
   const since = (await admin.query('select clock_timestamp() as now')).rows[0].now;
   const waiting = post('/v1/queues/late/claim', '{"worker": "w", "wait_seconds": 10}');
   const looks = `select from pg_stat_activity where datname = current_database()
-    and usename = 'tock_edge' and query ~ 'tock.claim' and query_start > $1`;
+    and usename = 'tock_edge' and query ~ 'tock.http_claim' and query_start > $1`;
   await vi.waitUntil(async () => (await admin.query(looks, [since])).rowCount, 5000);
   server.child.kill('SIGTERM');
   const isRefused = () =>
