@@ -1,61 +1,95 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chromium } from 'playwright-core';
+import { parseArgs } from 'node:util';
+import { chromium, type Page } from 'playwright-core';
+import sharp from 'sharp';
+import { type Named, traffic } from './screenshots/traffic.ts';
 import { browserPath } from './stack/browser.ts';
 import { readDevEnv } from './stack/files.ts';
-import { home } from './stack/paths.ts';
+import { checkout } from './stack/paths.ts';
 
-// Takes screenshots of the dashboard of a running `npm start`: in both themes, at the sizes of a desktop and a phone.
+// Works on a running `npm start` for some minutes, which fills the charts, and takes screenshots of every page.
+const { values, positionals } = parseArgs({
+  options: { minutes: { type: 'string', default: '5' } },
+  allowPositionals: true,
+});
 const { TOCK_URL, TOCK_KEY } = readDevEnv();
 if (!TOCK_URL || !TOCK_KEY) {
   process.stderr.write('No stack is running. First run: npm start\n');
   process.exit(1);
 }
-const folder = join(home(), 'screenshots');
+const folder = join(checkout, 'docs/images/dashboard');
 mkdirSync(folder, { recursive: true });
 
-const requestedPages = process.argv.slice(2);
-const pages =
-  requestedPages.length > 0
-    ? requestedPages
-    : [
-        '',
-        'queues/emails',
-        'queues/imports',
-        'queues/payments',
-        'queues/images',
-        'tasks',
-        'workers',
-        'schedules',
-        'concurrency_keys',
-        'pools',
-        'system',
-        'keys',
-        'audit_log',
-      ];
-const sizes = { desktop: { width: 1280, height: 900 }, phone: { width: 390, height: 844 } };
+const desktop = { width: 1280, height: 900 };
+const looks = {
+  light: { viewport: desktop, colorScheme: 'light' },
+  dark: { viewport: desktop, colorScheme: 'dark' },
+  phone: { viewport: { width: 390, height: 844 }, colorScheme: 'light' },
+} as const;
+const highest = 1600;
+
+const pages = ({ callback, retried }: Named): Record<string, string> => ({
+  overview: '',
+  queue: 'queues/invoices',
+  'queue-ready': 'queues/reports?state=ready',
+  'queue-waiting': 'queues/payments?state=waiting',
+  'queue-dead': 'queues/imports?state=dead',
+  'task-with-retries': `tasks/${retried}`,
+  'task-with-parents': `tasks/${callback}`,
+  tasks: 'tasks?payload={"customer":"eve"}',
+  workers: 'workers',
+  worker: 'workers?worker=encoder',
+  schedules: 'schedules',
+  schedule: 'schedules/reminders',
+  'concurrency-keys': 'concurrency_keys?queue=payments',
+  pools: 'pools/drivers',
+  system: 'system',
+  keys: 'keys',
+  'audit-log': 'audit_log',
+  palette: '',
+});
+
+/** Cuts the page and writes it with 128 colours, so that it stays small. */
+async function write(page: Page, path: string): Promise<void> {
+  const whole = await page.screenshot({ fullPage: true });
+  const { width, height } = await sharp(whole).metadata();
+  const cut = sharp(whole).extract({ left: 0, top: 0, width, height: Math.min(height, highest) });
+  writeFileSync(path, await cut.png({ colours: 128, dither: 0, effort: 10 }).toBuffer());
+}
+
+const stopping = new AbortController();
+process.on('SIGINT', () => stopping.abort());
+const named = await traffic(TOCK_URL, TOCK_KEY, stopping.signal);
+await new Promise((resolve) => setTimeout(resolve, Number(values.minutes) * 60_000));
 
 const browser = await chromium.launch({
   executablePath: browserPath(),
   args: ['--headless', '--no-sandbox', '--disable-background-networking'],
 });
-for (const [size, viewport] of Object.entries(sizes)) {
-  for (const theme of ['light', 'dark'] as const) {
-    const context = await browser.newContext({ viewport, colorScheme: theme });
-    await context.addInitScript((key) => sessionStorage.setItem('tock-key', key), TOCK_KEY);
-    const page = await context.newPage();
-    page.on('console', (message) =>
-      process.stdout.write(`console: ${message.text()} ${message.location().url}\n`),
+for (const [look, options] of Object.entries(looks)) {
+  const context = await browser.newContext(options);
+  await context.addInitScript((key) => sessionStorage.setItem('tock-key', key), TOCK_KEY);
+  const page = await context.newPage();
+  page.on('console', (message) =>
+    process.stdout.write(`console: ${message.text()} ${message.location().url}\n`),
+  );
+  page.on('pageerror', (error) => process.stdout.write(`error: ${error.message}\n`));
+  for (const [name, place] of Object.entries(pages(named))) {
+    if (positionals.length > 0 && !positionals.includes(name)) continue;
+    await page.goto(`${TOCK_URL}/#/${place}`);
+    await page.reload();
+    await page.waitForFunction(
+      () => document.querySelector('h1') && !document.querySelector('[aria-busy="true"]'),
     );
-    page.on('pageerror', (error) => process.stdout.write(`error: ${error.message}\n`));
-    for (const place of pages) {
-      await page.goto(`${TOCK_URL}/#/${place}`);
-      await page.waitForTimeout(1500);
-      const name = `${size}-${theme}-${place.replaceAll('/', '-') || 'overview'}.png`;
-      await page.screenshot({ path: join(folder, name), fullPage: true });
-    }
-    await context.close();
+    if (name === 'palette') await page.keyboard.press('Control+k');
+    // The charts are drawn after the answer.
+    await page.waitForTimeout(1000);
+    await write(page, join(folder, `${name}-${look}.png`));
+    if (name === 'overview' && look === 'light') await write(page, join(checkout, 'docs/dashboard.png'));
   }
+  await context.close();
 }
 await browser.close();
+stopping.abort();
 process.stdout.write(`${folder}\n`);
