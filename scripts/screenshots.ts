@@ -1,18 +1,15 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { chromium, type Page } from 'playwright-core';
 import sharp from 'sharp';
-import { type Named, traffic } from './screenshots/traffic.ts';
+import { api, expectOk } from './demo/api.ts';
 import { browserPath } from './stack/browser.ts';
 import { readDevEnv } from './stack/files.ts';
 import { checkout } from './stack/paths.ts';
 
-// Works on a running `npm start` for some minutes, which fills the charts, and takes screenshots of every page.
-const { values, positionals } = parseArgs({
-  options: { minutes: { type: 'string', default: '5' } },
-  allowPositionals: true,
-});
+// Takes screenshots of every page of a running `npm start`. Some minutes before, start the traffic that fills the pages:
+// npm run screenshots:traffic
+const wanted = process.argv.slice(2);
 const { TOCK_URL, TOCK_KEY } = readDevEnv();
 if (!TOCK_URL || !TOCK_KEY) {
   process.stderr.write('No stack is running. First run: npm start\n');
@@ -29,14 +26,21 @@ const looks = {
 } as const;
 const highest = 1600;
 
-const pages = ({ callback, retried }: Named): Record<string, string> => ({
+/** The newest task with this in its payload. */
+const find = async (payload: object) => {
+  const query = new URLSearchParams({ payload: JSON.stringify(payload), limit: '1' });
+  const path = `/v1/tasks?${query}`;
+  const { tasks } = await expectOk<{ tasks: { id: string }[] }>(api(TOCK_URL, TOCK_KEY)(path));
+  return tasks[0]?.id ?? '';
+};
+const pages = {
   overview: '',
   queue: 'queues/invoices',
   'queue-ready': 'queues/reports?state=ready',
   'queue-waiting': 'queues/payments?state=waiting',
   'queue-dead': 'queues/imports?state=dead',
-  'task-with-retries': `tasks/${retried}`,
-  'task-with-parents': `tasks/${callback}`,
+  'task-with-retries': `tasks/${await find({ broken: true })}`,
+  'task-with-parents': `tasks/${await find({ send: 'month.pdf' })}`,
   tasks: 'tasks?payload={"customer":"eve"}',
   workers: 'workers',
   worker: 'workers?worker=encoder',
@@ -48,7 +52,7 @@ const pages = ({ callback, retried }: Named): Record<string, string> => ({
   keys: 'keys',
   'audit-log': 'audit_log',
   palette: '',
-});
+};
 
 /** Cuts the page and writes it with 128 colours, so that it stays small. */
 async function write(page: Page, path: string): Promise<void> {
@@ -57,11 +61,6 @@ async function write(page: Page, path: string): Promise<void> {
   const cut = sharp(whole).extract({ left: 0, top: 0, width, height: Math.min(height, highest) });
   writeFileSync(path, await cut.png({ colours: 128, dither: 0, effort: 10 }).toBuffer());
 }
-
-const stopping = new AbortController();
-process.on('SIGINT', () => stopping.abort());
-const named = await traffic(TOCK_URL, TOCK_KEY, stopping.signal);
-await new Promise((resolve) => setTimeout(resolve, Number(values.minutes) * 60_000));
 
 const browser = await chromium.launch({
   executablePath: browserPath(),
@@ -75,8 +74,8 @@ for (const [look, options] of Object.entries(looks)) {
     process.stdout.write(`console: ${message.text()} ${message.location().url}\n`),
   );
   page.on('pageerror', (error) => process.stdout.write(`error: ${error.message}\n`));
-  for (const [name, place] of Object.entries(pages(named))) {
-    if (positionals.length > 0 && !positionals.includes(name)) continue;
+  for (const [name, place] of Object.entries(pages)) {
+    if (wanted.length > 0 && !wanted.includes(name)) continue;
     await page.goto(`${TOCK_URL}/#/${place}`);
     await page.reload();
     await page.waitForFunction(
@@ -86,10 +85,10 @@ for (const [look, options] of Object.entries(looks)) {
     // The charts are drawn after the answer.
     await page.waitForTimeout(1000);
     await write(page, join(folder, `${name}-${look}.png`));
-    if (name === 'overview' && look === 'light') await write(page, join(checkout, 'docs/dashboard.png'));
+    if (name === 'overview' && look === 'light')
+      await write(page, join(checkout, 'docs/dashboard.png'));
   }
   await context.close();
 }
 await browser.close();
-stopping.abort();
 process.stdout.write(`${folder}\n`);

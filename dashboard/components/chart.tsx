@@ -67,6 +67,7 @@ function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): 
     height: HEIGHT,
     title: '',
     legend: { live: true },
+    hooks: { setCursor: [showNewest], ready: [showNewest] },
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, _low, high) => [0, Math.max(least, high > 0 ? high * 1.1 : 1)] } },
     axes: [
@@ -90,6 +91,11 @@ function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): 
       })),
     ],
   };
+}
+
+/** Without a pointer over the chart the legend has the newest values. */
+function showNewest(chart: uPlot | null): void {
+  if (chart?.cursor.idx == null) chart?.setLegend({ idx: chart.data[0].length - 1 });
 }
 
 /** A line chart over time, with the same numbers as a table for screen readers. */
@@ -131,6 +137,7 @@ export function Chart(props: Props) {
 
   useEffect(() => {
     chart.current?.setData(data as uPlot.AlignedData);
+    showNewest(chart.current);
   });
 
   const step = Math.max(1, Math.ceil(at.length / 12));

@@ -41,7 +41,7 @@ export function Confirm({ title, children, buttonLabel, danger, word, onConfirm,
         )}
         <p class="buttons">
           <button type="button" onClick={onClose}>
-            Cancel
+            {buttonLabel.startsWith('Cancel') ? 'Back' : 'Cancel'}
           </button>
           <button
             type="submit"

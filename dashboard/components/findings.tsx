@@ -52,7 +52,7 @@ export function Findings({ findings }: { findings: readonly Shown[] }) {
           )}
           {hint && (
             <p class="hint">
-              <span>Hint:</span> {hint}
+              <span>Hint:</span> <Linked text={hint} />
             </p>
           )}
         </li>

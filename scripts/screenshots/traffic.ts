@@ -1,5 +1,6 @@
 import { createTock, Fatal } from '../../client/index.ts';
 import { api, expectOk } from '../demo/api.ts';
+import { readDevEnv } from '../stack/files.ts';
 
 type Order = { order: number; customer: string };
 type Tasks = Record<string, unknown>[];
@@ -23,14 +24,11 @@ const pause = (ms: number, signal: AbortSignal) =>
     });
   });
 
-/** What the pages of the screenshots name: the ids of a batch's callback and of a task with retries. */
-export type Named = { callback: string; retried: string };
-
 /**
  * Adds the queues of a shop over HTTP and works on them until the signal aborts: a batch of 2,000 tasks with a callback,
  * failures, dead tasks, limits, schedules and pools.
  */
-export async function traffic(url: string, key: string, signal: AbortSignal): Promise<Named> {
+async function traffic(url: string, key: string, signal: AbortSignal): Promise<void> {
   const call = api(url, key);
   const put = (path: string, body: object) => expectOk(call(path, body, 'PUT'));
   const enqueue = async (queue: string, tasks: Tasks) =>
@@ -44,8 +42,8 @@ export async function traffic(url: string, key: string, signal: AbortSignal): Pr
 
   const batch = orders(parts);
   batch.push({ payload: { send: 'month.pdf' }, depends_on: ['*'], name: 'callback' });
-  const callback = (await enqueue('invoices', batch)).at(-1) ?? '';
-  const [retried = ''] = await enqueue('emails', [
+  await enqueue('invoices', batch);
+  await enqueue('emails', [
     { payload: { to: 'ann@shop.example', subject: 'Your order', broken: true }, tenant: 'ann' },
   ]);
   await enqueue('imports', orders(30));
@@ -107,6 +105,14 @@ export async function traffic(url: string, key: string, signal: AbortSignal): Pr
       }
     })(),
   ];
-  for (const running of workers) running.catch((error) => process.stderr.write(`${error}\n`));
-  return { callback, retried };
+  await Promise.all(workers);
 }
+
+const { TOCK_URL, TOCK_KEY } = readDevEnv();
+if (!TOCK_URL || !TOCK_KEY) {
+  process.stderr.write('No stack is running. First run: npm start\n');
+  process.exit(1);
+}
+const stopping = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => stopping.abort());
+await traffic(TOCK_URL, TOCK_KEY, stopping.signal);
