@@ -26,21 +26,27 @@ const looks = {
 } as const;
 const highest = 1600;
 
-/** The newest task with this in its payload. */
-const find = async (payload: object) => {
-  const query = new URLSearchParams({ payload: JSON.stringify(payload), limit: '1' });
-  const path = `/v1/tasks?${query}`;
-  const { tasks } = await expectOk<{ tasks: { id: string }[] }>(api(TOCK_URL, TOCK_KEY)(path));
-  return tasks[0]?.id ?? '';
-};
+/** The newest task of a queue with this in its payload. A call searches a part of the queue. */
+async function find(queue: string, payload: object): Promise<string> {
+  let cursor: string | null = '';
+  while (cursor !== null) {
+    const query = new URLSearchParams({ queue, payload: JSON.stringify(payload), limit: '1' });
+    if (cursor) query.set('cursor', cursor);
+    type Found = { tasks: { id: string }[]; cursor: string | null };
+    const found: Found = await expectOk(api(`${TOCK_URL}`, `${TOCK_KEY}`)(`/v1/tasks?${query}`));
+    if (found.tasks[0]) return found.tasks[0].id;
+    cursor = found.cursor;
+  }
+  throw new Error('The traffic is missing. First run: npm run screenshots:traffic');
+}
 const pages = {
   overview: '',
   queue: 'queues/invoices',
   'queue-ready': 'queues/reports?state=ready',
   'queue-waiting': 'queues/payments?state=waiting',
   'queue-dead': 'queues/imports?state=dead',
-  'task-with-retries': `tasks/${await find({ broken: true })}`,
-  'task-with-parents': `tasks/${await find({ send: 'month.pdf' })}`,
+  'task-with-retries': `tasks/${await find('emails', { broken: true })}`,
+  'task-with-parents': `tasks/${await find('invoices', { send: 'month.pdf' })}`,
   tasks: 'tasks?payload={"customer":"eve"}',
   workers: 'workers',
   worker: 'workers?worker=encoder',
@@ -54,12 +60,12 @@ const pages = {
   palette: '',
 };
 
-/** Cuts the page and writes it with 128 colours, so that it stays small. */
+/** Cuts the page and writes it with 64 colours, so that it stays small. */
 async function write(page: Page, path: string): Promise<void> {
   const whole = await page.screenshot({ fullPage: true });
   const { width, height } = await sharp(whole).metadata();
   const cut = sharp(whole).extract({ left: 0, top: 0, width, height: Math.min(height, highest) });
-  writeFileSync(path, await cut.png({ colours: 128, dither: 0, effort: 10 }).toBuffer());
+  writeFileSync(path, await cut.png({ colours: 64, dither: 0, effort: 10 }).toBuffer());
 }
 
 const browser = await chromium.launch({
@@ -81,7 +87,7 @@ for (const [look, options] of Object.entries(looks)) {
     await page.waitForFunction(
       () => document.querySelector('h1') && !document.querySelector('[aria-busy="true"]'),
     );
-    if (name === 'palette') await page.keyboard.press('Control+k');
+    if (name === 'palette') await page.locator('.to-palette').click();
     // The charts are drawn after the answer.
     await page.waitForTimeout(1000);
     await write(page, join(folder, `${name}-${look}.png`));
