@@ -60,12 +60,13 @@ const pages = {
   palette: '',
 };
 
-/** Cuts the page and writes it with 64 colours, so that it stays small. */
+/** Cuts the page and writes it with 48 colours, so that it stays small. */
 async function write(page: Page, path: string): Promise<void> {
-  const whole = await page.screenshot({ fullPage: true });
+  const fullPage = (await page.getByRole('dialog').count()) === 0;
+  const whole = await page.screenshot({ fullPage });
   const { width, height } = await sharp(whole).metadata();
   const cut = sharp(whole).extract({ left: 0, top: 0, width, height: Math.min(height, highest) });
-  writeFileSync(path, await cut.png({ colours: 64, dither: 0, effort: 10 }).toBuffer());
+  writeFileSync(path, await cut.png({ colours: 48, dither: 0, effort: 10 }).toBuffer());
 }
 
 const browser = await chromium.launch({
@@ -85,7 +86,7 @@ for (const [look, options] of Object.entries(looks)) {
     await page.goto(`${TOCK_URL}/#/${place}`);
     await page.reload();
     await page.waitForFunction(
-      () => document.querySelector('h1') && !document.querySelector('[aria-busy="true"]'),
+      () => document.querySelector('h1') && !document.body.innerText.includes('Loading …'),
     );
     if (name === 'palette') await page.locator('.to-palette').click();
     // The charts are drawn after the answer.

@@ -14,6 +14,13 @@ const orders = (count: number, more: object = {}): Tasks =>
   }));
 const randomBelow = (n: number) => Math.floor(Math.random() * n);
 
+/** An error with a stack that names no folder of this machine. */
+function failure(message: string): Error {
+  const error = new Error(message);
+  error.stack = `Error: ${message}\n    at deliver (mailer.ts:41:11)\n    at async run (mailer.ts:18:3)`;
+  return error;
+}
+
 /** Waits, until the signal aborts at the latest. */
 const pause = (ms: number, signal: AbortSignal) =>
   new Promise<void>((resolve) => {
@@ -86,14 +93,18 @@ async function traffic(url: string, key: string, signal: AbortSignal): Promise<v
     work('printer-1', 'invoices', 4, async () => pause(3000 + randomBelow(1000), signal)),
     work('mailer-1', 'emails', 5, async ({ broken }) => {
       await pause(100 + randomBelow(400), signal);
-      if (broken) throw new Error('550 no such mailbox: ann@shop.example');
-      if (randomBelow(12) === 0) throw new Error('421 try again later');
+      if (broken) throw failure('550 no such mailbox: ann@shop.example');
+      if (randomBelow(12) === 0) throw failure('421 try again later');
     }),
-    work('mailer-2', 'emails', 5, async () => pause(100 + randomBelow(800), signal)),
+    work('mailer-2', 'emails', 5, async ({ broken }) => {
+      await pause(100 + randomBelow(800), signal);
+      if (broken) throw failure('550 no such mailbox: ann@shop.example');
+    }),
     work('importer', 'imports', 2, async ({ order }) => {
       await pause(200, signal);
-      if (order % 3 === 0) throw new Fatal('no such column: "colour"');
-      if (order % 7 === 0) throw new Error('connection reset by peer');
+      if (order % 3 === 0)
+        throw Object.assign(new Fatal('no such column: "colour"'), { stack: '' });
+      if (order % 7 === 0) throw failure('connection reset by peer');
     }),
     work('payer', 'payments', 2, async () => pause(600_000, signal)),
     work('encoder', 'videos', 1, async () => pause(3_600_000, signal)),
