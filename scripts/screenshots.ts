@@ -86,7 +86,7 @@ for (const [look, options] of Object.entries(looks)) {
     await page.goto(`${TOCK_URL}/#/${place}`);
     await page.reload();
     await page.waitForFunction(
-      () => document.querySelector('h1') && !document.body.innerText.includes('Loading …'),
+      () => document.querySelector('h1') && !/(Load|Look)ing …/.test(document.body.innerText),
     );
     if (name === 'palette') await page.locator('.to-palette').click();
     // The charts are drawn after the answer.

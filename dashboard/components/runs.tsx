@@ -50,6 +50,7 @@ export function Runs({ task }: { task: TaskAnswer }) {
       <Timeline task={task} />
       <Table
         label="Runs"
+        stacked
         rows={task.runs}
         id={({ id }) => id}
         emptyText=""
