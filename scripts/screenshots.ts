@@ -25,6 +25,8 @@ const looks = {
   phone: { viewport: { width: 390, height: 844 }, colorScheme: 'light' },
 } as const;
 const highest = 1600;
+/** Bytes of an image; a larger one gets fewer colours. */
+const most = 120_000;
 
 /** The newest task of a queue with this in its payload. A call searches a part of the queue. */
 async function find(queue: string, payload: object): Promise<string> {
@@ -60,13 +62,15 @@ const pages = {
   palette: '',
 };
 
-/** Cuts the page and writes it with 48 colours, so that it stays small. */
+/** Cuts the page and writes it with few colours, so that it stays small. */
 async function write(page: Page, path: string): Promise<void> {
   const fullPage = (await page.getByRole('dialog').count()) === 0;
   const whole = await page.screenshot({ fullPage });
   const { width, height } = await sharp(whole).metadata();
   const cut = sharp(whole).extract({ left: 0, top: 0, width, height: Math.min(height, highest) });
-  writeFileSync(path, await cut.png({ colours: 48, dither: 0, effort: 10 }).toBuffer());
+  const png = (colours: number) => cut.png({ colours, dither: 0, effort: 10 }).toBuffer();
+  const image = await png(48);
+  writeFileSync(path, image.length > most ? await png(16) : image);
 }
 
 const browser = await chromium.launch({
