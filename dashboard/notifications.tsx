@@ -1,5 +1,5 @@
 import { type ComponentChildren, createContext } from 'preact';
-import { useCallback, useContext, useState } from 'preact/hooks';
+import { useCallback, useContext, useEffect, useState } from 'preact/hooks';
 import type { RouteInput } from '../client/route.ts';
 import type { Answer, Route } from '../client/wire.ts';
 import { call, Refused } from './api.ts';
@@ -7,12 +7,19 @@ import { useSession } from './session.tsx';
 
 type Notification = { text: string; isError: boolean } | null;
 type Notify = (notification: Notification) => void;
+/** A message of success covers the page for this time at most. An error stays until it is closed. */
+const SHOWN_MS = 15_000;
 const Context = createContext<Notify>(() => {});
 
 /** Shows the result of an action, also to screen readers. */
 export function NotificationProvider({ children }: { children: ComponentChildren }) {
   const [notification, setNotification] = useState<Notification>(null);
   const notify = useCallback<Notify>((next) => setNotification(next), []);
+  useEffect(() => {
+    if (!notification || notification.isError) return;
+    const timer = setTimeout(() => setNotification(null), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [notification]);
   return (
     <Context.Provider value={notify}>
       {children}

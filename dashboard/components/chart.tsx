@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
+import { duration } from '../format.ts';
 
 export type Line = {
   name: string;
@@ -22,12 +23,12 @@ type Props = {
 const HEIGHT = 200;
 
 const clock = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' });
-const day = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
+const dayName = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' });
 const moment = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
 
 /** Labels of one day are times; over several days the first label of each day is its name. */
 function timeLabels(ticks: number[]): string[] {
-  const days = ticks.map((n) => day.format(n * 1000));
+  const days = ticks.map((n) => dayName.format(n * 1000));
   const several = days[0] !== days.at(-1);
   return ticks.map((n, at) =>
     several && days[at] !== days[at - 1] ? (days[at] ?? '') : clock.format(n * 1000),
@@ -53,11 +54,24 @@ function cssColour(name: string): string {
   return color;
 }
 
-/** Possible steps of an axis with whole numbers: 1, 2, 5, 10 … */
-const wholeSteps = Array.from(
-  { length: 36 },
-  (_, n) => ([1, 2, 5][n % 3] as number) * 10 ** Math.floor(n / 3),
-);
+/** Possible steps of an axis: 1, 2, 5, 10 …, from a power of ten. */
+const stepsFrom = (power: number) =>
+  Array.from(
+    { length: 36 },
+    (_, n) => ([1, 2, 5][n % 3] as number) * 10 ** (power + Math.floor(n / 3)),
+  );
+const wholeSteps = stepsFrom(0);
+/** The labels of rates have two decimals. */
+const rateSteps = stepsFrom(-2);
+const [minute, hour, day] = [60, 3600, 86_400];
+/** Steps in seconds that are round in their unit. */
+const timeSteps = [
+  ...stepsFrom(-3).filter((step) => step <= 10),
+  ...[15, 30],
+  ...[1, 2, 5, 10, 15, 30].map((n) => n * minute),
+  ...[1, 2, 3, 6, 12].map((n) => n * hour),
+  ...stepsFrom(0).map((n) => n * day),
+];
 
 function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): uPlot.Options {
   const [muted, line] = [cssColour('--muted'), cssColour('--line')];
@@ -67,13 +81,14 @@ function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): 
     height: HEIGHT,
     title: '',
     legend: { live: true },
+    hooks: { setCursor: [showNewest], ready: [showNewest] },
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (_, _low, high) => [0, Math.max(least, high > 0 ? high * 1.1 : 1)] } },
     axes: [
       { ...axis, values: (_, ticks) => timeLabels(ticks) },
       {
         ...axis,
-        ...(whole && { incrs: wholeSteps }),
+        incrs: whole ? wholeSteps : show === duration ? timeSteps : rateSteps,
         size: (_, names) => 20 + 7 * Math.max(4, ...(names ?? []).map((name) => name.length)),
         values: (_, ticks) => ticks.map((n) => (n < 0 ? '' : show(n))),
       },
@@ -90,6 +105,11 @@ function chartOptions({ lines, show, whole, least = 0 }: Props, width: number): 
       })),
     ],
   };
+}
+
+/** Without a pointer over the chart the legend has the newest values. */
+function showNewest(chart: uPlot | null): void {
+  if (chart?.cursor.idx == null) chart?.setLegend({ idx: chart.data[0].length - 1 });
 }
 
 /** A line chart over time, with the same numbers as a table for screen readers. */
@@ -131,6 +151,7 @@ export function Chart(props: Props) {
 
   useEffect(() => {
     chart.current?.setData(data as uPlot.AlignedData);
+    showNewest(chart.current);
   });
 
   const step = Math.max(1, Math.ceil(at.length / 12));

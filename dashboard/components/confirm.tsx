@@ -41,7 +41,7 @@ export function Confirm({ title, children, buttonLabel, danger, word, onConfirm,
         )}
         <p class="buttons">
           <button type="button" onClick={onClose}>
-            Cancel
+            {buttonLabel.startsWith('Cancel') ? 'Back' : 'Cancel'}
           </button>
           <button
             type="submit"
@@ -57,7 +57,10 @@ export function Confirm({ title, children, buttonLabel, danger, word, onConfirm,
 }
 
 /** A button whose action must be confirmed. */
-export function ConfirmButton({ label, ...props }: { label: string } & Omit<Props, 'onClose'>) {
+export function ConfirmButton({
+  label,
+  ...props
+}: { label: ComponentChildren } & Omit<Props, 'onClose'>) {
   const [open, setOpen] = useState(false);
   return (
     <>

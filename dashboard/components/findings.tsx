@@ -8,9 +8,9 @@ export const severities: Record<string, string> = {
 };
 const order = ['critical', 'warning', 'note'];
 
-/** Text with links for the tasks and queues that it names. */
-function Linked({ text }: { text: string }) {
-  const segments = text.split(/\b((?:task|queue) [\w.:-]*\w)/);
+/** Text with links for the tasks and queues that it names; in a command, `queue` comes before a verb. */
+function Linked({ text, isHint }: { text: string; isHint?: boolean }) {
+  const segments = text.split(isHint ? /\b(task \d+)/ : /\b((?:task|queue) [\w.:-]*\w)/);
   return (
     <>
       {segments.map((segment, n) => {
@@ -52,7 +52,7 @@ export function Findings({ findings }: { findings: readonly Shown[] }) {
           )}
           {hint && (
             <p class="hint">
-              <span>Hint:</span> {hint}
+              <span>Hint:</span> <Linked text={hint} isHint />
             </p>
           )}
         </li>

@@ -1,8 +1,8 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { call, Refused } from '../api.ts';
 import { pretty } from '../format.ts';
-import { sentences } from '../notifications.tsx';
+import { sentences, useNotify } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { useMay, useSession } from '../session.tsx';
 import { Panel } from './panel.tsx';
@@ -42,6 +42,10 @@ function Editor({ queue, name, value, onDone, close }: SettingProps & { close():
   const { key } = useSession();
   const [text, setText] = useState(toText(value));
   const [refused, setRefused] = useState<Refused | null>(null);
+  const notify = useNotify();
+  const input = useRef<HTMLInputElement>(null);
+  // The attribute autofocus works only while the page loads.
+  useEffect(() => input.current?.select(), []);
   const save = async (event: Event) => {
     event.preventDefault();
     try {
@@ -49,6 +53,7 @@ function Editor({ queue, name, value, onDone, close }: SettingProps & { close():
       await call(key, 'PUT /v1/queues/{queue}', { path: { queue }, body });
       close();
       onDone();
+      notify({ text: `${name} of ${queue} is ${text.trim() || 'not set'}.`, isError: false });
     } catch (error) {
       setRefused(error instanceof Refused ? error : new Refused(0, { detail: String(error) }));
     }
@@ -60,7 +65,7 @@ function Editor({ queue, name, value, onDone, close }: SettingProps & { close():
         value={text}
         placeholder="not set"
         spellcheck={false}
-        autofocus
+        ref={input}
         aria-invalid={refused ? 'true' : undefined}
         onInput={({ currentTarget }) => setText(currentTarget.value)}
         onKeyDown={(event) => event.key === 'Escape' && close()}
@@ -84,6 +89,12 @@ function Setting(props: SettingProps) {
   const { queue, name, value, standard } = props;
   const may = useMay();
   const [editing, setEditing] = useState(false);
+  const edit = useRef<HTMLButtonElement>(null);
+  const wasEditing = useRef(false);
+  useEffect(() => {
+    if (wasEditing.current && !editing) edit.current?.focus();
+    wasEditing.current = editing;
+  }, [editing]);
   const differs = standard !== undefined && JSON.stringify(standard) !== JSON.stringify(value);
   return (
     <div>
@@ -95,7 +106,7 @@ function Setting(props: SettingProps) {
           <>
             <span class={differs ? 'changed' : ''}>{shown(value)}</span>{' '}
             {may('admin', queue) && (
-              <button type="button" class="edit" onClick={() => setEditing(true)}>
+              <button ref={edit} type="button" class="edit" onClick={() => setEditing(true)}>
                 Edit<span class="hidden"> {name}</span>
               </button>
             )}

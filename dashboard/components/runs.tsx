@@ -50,11 +50,12 @@ export function Runs({ task }: { task: TaskAnswer }) {
       <Timeline task={task} />
       <Table
         label="Runs"
+        stacked
         rows={task.runs}
         id={({ id }) => id}
         emptyText=""
         columns={[
-          { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
+          { name: 'Attempt', show: ({ attempt }) => attempt },
           { name: 'State', show: ({ state }) => <State state={state} /> },
           { name: 'Queue', show: ({ queue }) => queue },
           { name: 'Worker', show: ({ worker }) => worker ?? '–' },
@@ -77,7 +78,7 @@ export function Runs({ task }: { task: TaskAnswer }) {
                 {run.progress !== null && `${run.progress} % `}
                 {run.note}
                 <span class="error">{errorLine(run.error)}</span>
-                {run.cancel_requested && ' (cancelled)'}
+                {run.cancel_requested && ' cancel requested'}
               </>
             ),
           },

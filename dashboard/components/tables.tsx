@@ -49,6 +49,7 @@ export function LeaseTable({ rows, queues }: { rows: Lease[]; queues?: boolean }
   ];
   return (
     <Table
+      stacked
       label="Leases"
       rows={rows}
       columns={columns}
@@ -106,6 +107,7 @@ export function TaskTable({
   ];
   return (
     <Table
+      stacked
       label="Tasks"
       rows={rows}
       id={({ id }) => id}
@@ -134,6 +136,7 @@ export function ConcurrencyKeyTable({
   };
   return (
     <Table
+      stacked
       label="Concurrency keys"
       rows={rows}
       id={({ concurrency_key }) => concurrency_key}

@@ -1,4 +1,5 @@
 import { duration, exactTime, relative } from '../format.ts';
+import { usePaused } from '../pause.ts';
 import { useNow } from '../polling.ts';
 
 /** An instant as relative time. Its title has the exact instant. */
@@ -26,11 +27,12 @@ export function Since({ at }: { at: string | null | undefined }) {
 /** The time of the last answer. */
 export function Updated({ at }: { at: number | null }) {
   const now = useNow();
+  const paused = usePaused();
   if (at === null) return null;
   const seconds = Math.max(0, Math.round((now - at) / 1000));
   return (
     <span class={seconds > 20 ? 'updated old' : 'updated'}>
-      {seconds < 5 ? 'live' : `as of ${duration(seconds)} ago`}
+      {seconds < 5 ? (paused ? 'paused' : 'live') : `as of ${duration(seconds)} ago`}
     </span>
   );
 }

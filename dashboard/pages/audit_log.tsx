@@ -65,6 +65,7 @@ export function AuditLog({ address }: { address: Address }) {
           {({ entries }) => (
             <>
               <Table
+                stacked
                 label="Audit log"
                 rows={entries}
                 id={({ number }) => number}

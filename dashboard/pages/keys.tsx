@@ -107,7 +107,8 @@ function Actions({
 }) {
   const action = useAction();
   const path = { prefix: row.prefix };
-  if (row.revoked_at || row.replaced_by) return null;
+  if (row.replaced_by) return <span class="hint">replaced by {row.replaced_by}</span>;
+  if (row.revoked_at) return null;
   const rotate = async () => {
     const body = { overlap_seconds: DAY };
     const message = `${row.name} has a new key. The old one ends in a day.`;
@@ -122,7 +123,11 @@ function Actions({
   return (
     <span class="buttons">
       <ConfirmButton
-        label={`Rotate ${row.prefix}`}
+        label={
+          <>
+            Rotate<span class="hidden"> {row.prefix}</span>
+          </>
+        }
         title={`Rotate the key ${row.name}?`}
         buttonLabel="Rotate"
         onConfirm={rotate}
@@ -131,7 +136,11 @@ function Actions({
       </ConfirmButton>
       <ConfirmButton
         danger
-        label={`Revoke ${row.prefix}`}
+        label={
+          <>
+            Revoke<span class="hidden"> {row.prefix}</span>
+          </>
+        }
         title={`Revoke the key ${row.name}?`}
         buttonLabel="Revoke"
         word={row.prefix}
@@ -177,6 +186,7 @@ export function Keys() {
           {({ keys }) => (
             <>
               <Table
+                stacked
                 label="Keys"
                 rows={valid(keys).slice(0, 100)}
                 id={({ prefix }) => prefix}

@@ -49,7 +49,7 @@ const columns: Column<Row>[] = [
     sortKey: ({ ready }) => ready,
     show: ({ ready, spark }) => (
       <>
-        <Spark values={spark.ready} /> {count(ready)}
+        <Spark values={spark.ready} /> <span class="beside-spark">{count(ready)}</span>
       </>
     ),
   },
@@ -68,7 +68,7 @@ const columns: Column<Row>[] = [
     sortKey: (r) => r.done_per_second,
     show: (r) => (
       <>
-        <Spark values={r.spark.done} /> {rate(r.done_per_second)}
+        <Spark values={r.spark.done} /> <span class="beside-spark">{rate(r.done_per_second)}</span>
       </>
     ),
   },

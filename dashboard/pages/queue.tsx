@@ -28,12 +28,33 @@ function Why({ queue }: { queue: string }) {
   );
 }
 
+const sections = [
+  'Tasks',
+  'Activity',
+  'Dead tasks by error',
+  'Open leases',
+  'Concurrency keys',
+  'Limits',
+  'Settings',
+];
+
+/** Goes to a section of the page. The address has the page itself, so these are buttons. */
+function goToSection(name: string): void {
+  const headings = [...document.querySelectorAll<HTMLElement>('main h2')];
+  const heading = headings.find(({ textContent }) => textContent === name);
+  if (!heading) return;
+  heading.tabIndex = -1;
+  heading.focus();
+  heading.scrollIntoView();
+}
+
 export function Queue({ queue, address }: { queue: string; address: Address }) {
   const path = { queue };
   const polled = usePolling('GET /v1/queues/{queue}', { path });
   const concurrency_keys = usePolling('GET /v1/queues/{queue}/concurrency-keys', { path }, 10_000);
   const leases = usePolling('GET /v1/leases', { query: { queue, limit: 20 } }, 5000);
   const limited = polled.data?.max_running != null || polled.data?.rate_limit != null;
+  const hasKeys = (concurrency_keys.data?.concurrency_keys.length ?? 0) > 0;
   const limits = usePolling('GET /v1/queues/{queue}/limits', limited ? { path } : null, 5000);
   return (
     <>
@@ -42,6 +63,16 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
         {polled.data?.paused && <State state="paused" />}
         <Updated at={polled.at} />
       </div>
+      <nav class="sections" aria-label="On this page">
+        {sections
+          .filter((name) => name !== 'Limits' || limited)
+          .filter((name) => name !== 'Concurrency keys' || hasKeys)
+          .map((name) => (
+            <button key={name} type="button" class="quiet" onClick={() => goToSection(name)}>
+              {name}
+            </button>
+          ))}
+      </nav>
       <Why queue={queue} />
       <QueueActions queue={queue} polled={polled} />
       <PolledContent polled={polled}>
@@ -67,7 +98,7 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
           )}
         </PolledContent>
       </Panel>
-      {concurrency_keys.data && concurrency_keys.data.concurrency_keys.length > 0 && (
+      {concurrency_keys.data && hasKeys && (
         <Panel title="Concurrency keys" side={<Updated at={concurrency_keys.at} />}>
           <ConcurrencyKeyTable
             queue={queue}

@@ -76,6 +76,7 @@ export function Schedules() {
           {({ schedules }) => (
             <>
               <Table
+                stacked
                 label="Schedules"
                 rows={schedules}
                 id={({ name }) => name}

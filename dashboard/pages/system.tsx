@@ -83,7 +83,7 @@ function Segments({ rows }: { rows: Maintenance['segments'] }) {
       id={({ number }) => String(number)}
       emptyText={<Empty command="tock migrate">There are no segments. This adds them:</Empty>}
       columns={[
-        { name: 'Segment', number: true, sortKey: (e) => e.number, show: (e) => e.number },
+        { name: 'Segment', sortKey: (e) => e.number, show: (e) => e.number },
         { name: 'State', show: ({ state }) => <State state={state} /> },
         { name: 'Started', show: ({ started_at }) => <Ago at={started_at} /> },
         { name: 'Settled', show: ({ closed_at }) => <Ago at={closed_at} /> },

@@ -173,7 +173,9 @@ function Actions({ task, refresh }: { task: TaskAnswer; refresh(): void }) {
           onConfirm={async () => {
             await action('POST /v1/tasks/{id}/cancel', { path }, ({ changed }) =>
               changed
-                ? 'The task is cancelled, or its worker is notified.'
+                ? task.state === 'running'
+                  ? 'Its worker is notified.'
+                  : 'The task is cancelled.'
                 : 'The task was already cancelled.',
             );
             refresh();
@@ -216,6 +218,9 @@ export function Task({ id }: { id: string }) {
       <div class="heading">
         <h1 tabIndex={-1}>Task {id}</h1>
         {polled.data && <State state={polled.data.state} />}
+        {polled.data?.state === 'running' && polled.data.runs.at(-1)?.cancel_requested && (
+          <span class="late">cancel requested: its worker learns of it at its next call</span>
+        )}
         <Updated at={polled.at} />
       </div>
       <PolledContent polled={polled}>

@@ -104,6 +104,7 @@ test('the page of a late queue names a task that kills its workers', async () =>
   await why
     .filter({ hasText: 'a task kills its workers' })
     .getByRole('link', { name: /task \d+/ })
+    .first()
     .click();
   await page.getByRole('heading', { name: /^Task/ }).waitFor();
   expect(ids).toContain(new URL(page.url()).hash.split('/').at(-1));

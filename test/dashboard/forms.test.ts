@@ -19,12 +19,21 @@ test('a setting is changed in place, and the message of the server is shown for 
   await goTo(page, 'queues/dials');
   await button(page, 'Edit lease_seconds').click();
   const field = page.getByRole('textbox', { name: 'lease_seconds', exact: true });
+  const hasFocus = (element: typeof field) =>
+    expect
+      .poll(() => element.evaluate((node) => node === document.activeElement), {
+        timeout: conditionTimeout,
+      })
+      .toBe(true);
+  await hasFocus(field);
   await field.fill('0');
   await button(page, 'Save').click();
   await page.getByRole('alert').getByText('1 to 86').waitFor();
   await field.fill('90');
   await button(page, 'Save').click();
   await page.getByText('default: 60').waitFor();
+  await shows(page, 'lease_seconds of dials is 90.');
+  await hasFocus(button(page, 'Edit lease_seconds'));
   expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
 });
 
