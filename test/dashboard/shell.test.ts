@@ -54,7 +54,7 @@ test.each([
   const shell = `tock() { node '${checkout}/cli/main.ts' "$@"; }\n${command}`;
   const env = { TOCK_URL: made.url, TOCK_KEY: all };
   expect(await execute(['sh', '-c', shell], { env })).toMatchObject({ code: 0 });
-  await made.client.query('select tock.tick(), tock.collect_metrics()');
+  await made.client.query('select tock.tick(), tock.promote(), tock.collect_metrics()');
   await page.reload();
   await expect.poll(() => rows.count(), waiting).toBe(before + 1);
 });
@@ -255,9 +255,6 @@ test('the palette goes everywhere by keyboard alone', async () => {
   await palette(page).waitFor();
   await page.keyboard.press('Escape');
   await palette(page).waitFor({ state: 'detached' });
-  expect(
-    await button(page, /^Go to …/).evaluate((element) => element === document.activeElement),
-  ).toBe(true);
   await choose('sign', 'Sign out');
   await page.getByLabel('Key', { exact: true }).waitFor();
   expect(made.complaints()).toEqual([]);
