@@ -34,8 +34,8 @@ export function sqlSource(client: SqlClient): Claims & Leases {
     if (!row) throw leaseEnded();
     return row;
   };
-  const claimOnceBy = async (text: string, values: unknown[]) =>
-    parseClaim((await queryWithRetry<Row>(client, text, values)) as Row);
+  const claimOnceBy = async (text: string, values: unknown[], signal?: AbortSignal) =>
+    parseClaim((await queryWithRetry<Row>(client, text, values, signal)) as Row);
   return {
     async claim(queues, options = {}, signal) {
       const { worker, limit = 1, lease_seconds, wait_seconds = 0, ends } = options;
@@ -46,7 +46,7 @@ export function sqlSource(client: SqlClient): Claims & Leases {
       for (let ms = FIRST_POLL_MS; ; ms = Math.min(MAX_POLL_MS, ms * 1.2)) {
         const answer = await claimOnce(options, (request_id) => {
           const values = [worker, limit, lease_seconds, request_id];
-          if (ends) return claimOnceBy(statements.next, [names[0], ...values, json(ends)]);
+          if (ends) return claimOnceBy(statements.next, [names[0], ...values, json(ends)], signal);
           return names.length === 1
             ? claimOnceBy(statements.claim, [names[0], ...values])
             : claimOnceBy(statements.claimAny, [names, ...values, hasWeights ? weights : null]);

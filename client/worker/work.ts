@@ -2,7 +2,7 @@ import type { Claims, Weighted } from '../claims.ts';
 import { TockError } from '../errors.ts';
 import type { Leases } from '../lease.ts';
 import { pause } from '../pause.ts';
-import type { ClaimAnswer, Ended } from '../types.ts';
+import type { ClaimAnswer, ClaimOptions, Ended } from '../types.ts';
 import { createExecutor, type ErrorListener, type Executor, type WorkCounts } from './executor.ts';
 import { type Handler, type Middleware, withMiddleware } from './handlers.ts';
 import type { EndWithClaim } from './leased_tasks.ts';
@@ -91,33 +91,49 @@ function settleAll(ends: EndWithClaim[], ended: Ended[] = []): void {
   for (const [n, { settle }] of ends.entries()) settle(ended[n]);
 }
 
-/** Claims once; null if the worker must retry. `late`: after so long a call, the start of the lease is unknown. */
-async function claim(
-  loop: ClaimLoop,
+type ClaimResult = { answer: ClaimAnswer; late: boolean };
+
+/**
+ * Claims in the call that ends leases. It is tried once and does not wait for tasks, because the outcomes must not wait:
+ * a server that refuses claims still has room for the calls that end work. Null if it failed.
+ */
+async function claimWithEnds(
+  { source, queues }: ClaimLoop,
   ends: EndWithClaim[],
-): Promise<{ answer: ClaimAnswer; late: boolean } | null> {
-  const { worker, lease_seconds, stopping } = loop;
-  // The outcomes are counted when the call returns, so it does not wait for tasks.
-  const wait_seconds =
-    ends.length > 0 ? 0 : Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
-  const ending = ends.reduce((sum, { count }) => sum + count, 0);
-  const limit = Math.min(MAX_CLAIM, loop.high - loop.executor.count() + ending);
+  options: ClaimOptions & { lease_seconds: number },
+): Promise<ClaimResult | null> {
   const sent = performance.now();
   try {
-    const options = {
-      worker,
-      limit,
-      lease_seconds,
-      wait_seconds,
-      ...(ends.length > 0 && { ends: ends.map(({ end }) => end) }),
-    };
-    const answer = await loop.source.claim(loop.queues, options, stopping);
+    const withEnds = { ...options, ends: ends.map(({ end }) => end) };
+    const answer = await source.claim(queues, withEnds, AbortSignal.abort());
     settleAll(ends, answer.ended);
+    return { answer, late: performance.now() - sent > (options.lease_seconds / 3) * 1000 };
+  } catch {
+    settleAll(ends);
+    return null;
+  }
+}
+
+/** Claims once; null if the worker must retry. `late`: after so long a call, the start of the lease is unknown. */
+async function claim(loop: ClaimLoop, ends: EndWithClaim[]): Promise<ClaimResult | null> {
+  const { worker, lease_seconds, stopping } = loop;
+  const ending = ends.reduce((sum, { count }) => sum + count, 0);
+  const limit = Math.min(MAX_CLAIM, loop.high - loop.executor.count() + ending);
+  const options: ClaimOptions & { lease_seconds: number } = { worker, limit, lease_seconds };
+  if (ends.length > 0) {
+    // If the answer of the call with ends is lost, the call after it gets the same tasks.
+    options.request_id = crypto.randomUUID();
+    const claimed = await claimWithEnds(loop, ends, options);
+    if (claimed || stopping.aborted) return claimed;
+  }
+  const wait_seconds = Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
+  const sent = performance.now();
+  try {
+    const answer = await loop.source.claim(loop.queues, { ...options, wait_seconds }, stopping);
     return { answer, late: performance.now() - sent > (wait_seconds + lease_seconds / 3) * 1000 };
   } catch (error) {
-    settleAll(ends);
-    // The server may have refused an outcome rather than the claim: the next claim is without ends.
-    if (ends.length > 0 && error instanceof TockError && error.status === 422) return null;
+    // The lease of the call with ends has ended meanwhile.
+    if (ends.length > 0 && error instanceof TockError && error.status === 409) return null;
     const isRetryable = error instanceof TockError && (error.status === 0 || error.status >= 429);
     if (loop.untilEmpty || !isRetryable) throw error;
     loop.onError(error);

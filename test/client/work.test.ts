@@ -136,6 +136,28 @@ test('a claim whose answer is lost ends nothing twice, and loses no task', async
   expect(ran).toEqual([0, 1, 2, 3, 4, 5]);
 });
 
+test('a server that refuses claims gets the outcomes by calls of their own', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, payloads(3));
+  let refused = 0;
+  const busy = createTock({
+    ...there.options,
+    async fetch(url: string, init: RequestInit) {
+      if (String(init.body).includes('"ends"')) {
+        refused++;
+        return new Response('{}', { status: 503, headers: { 'Retry-After': '5' } });
+      }
+      return (await there.options.fetch?.(url, init)) as Response;
+    },
+  });
+  there.seen.length = 0;
+  const worked = await busy.work(q, () => {}, { until: 'empty' });
+  expect(worked).toEqual({ ...nothing, done: 3 });
+  // one attempt for each outcome at most
+  expect([1, 2, 3]).toContain(refused);
+  expect(bodies('complete')).toEqual([{}, {}, {}]);
+});
+
 test('a task whose lease was lost counts as lost, and the worker goes on', async () => {
   const q = queue();
   await tock.enqueueMany(q, payloads(2));
