@@ -1,4 +1,5 @@
 import { href } from '../route.ts';
+import { SearchButtons } from './search_form.tsx';
 
 /** Text filters of a page, kept in its address. */
 export function FilterForm({
@@ -25,14 +26,7 @@ export function FilterForm({
             <input name={name} defaultValue={values[name] ?? ''} />
           </label>
         ))}
-        <p class="buttons">
-          <a class="button" href={href([page])}>
-            Clear
-          </a>
-          <button type="submit" class="main">
-            Search
-          </button>
-        </p>
+        <SearchButtons clear={href([page])} />
       </form>
     </search>
   );

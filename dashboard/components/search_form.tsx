@@ -61,6 +61,18 @@ function QueueNames() {
   );
 }
 
+/** The buttons of a search. `clear` is the link that empties its fields. */
+export const SearchButtons = ({ clear }: { clear: string }) => (
+  <p class="buttons">
+    <a class="button" href={clear}>
+      Clear
+    </a>
+    <button type="submit" class="main">
+      Search
+    </button>
+  </p>
+);
+
 type Props = {
   search: Search;
   fields: readonly FieldName[];
@@ -102,14 +114,7 @@ export function SearchForm({ search, fields, clear, archive, onSearch }: Props) 
           </label>
         )}
         {fields.includes('queue') && <QueueNames />}
-        <p class="buttons">
-          <a class="button" href={clear}>
-            Clear
-          </a>
-          <button type="submit" class="main">
-            Search
-          </button>
-        </p>
+        <SearchButtons clear={clear} />
       </form>
     </search>
   );

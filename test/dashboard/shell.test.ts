@@ -1,19 +1,15 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkout } from '../../scripts/stack/paths.ts';
-import { execute } from '../cli/tock.ts';
-import { enqueue, numberedTasks, value } from '../sql/verbs.ts';
+import { enqueue, numberedTasks } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { button, type Dashboard, dashboard, goTo, violations } from './browser.ts';
 
 let made: Dashboard;
 let all: string;
-let read: string;
 
 beforeAll(async () => {
   made = await dashboard();
   all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
-  await made.client.query('delete from tock.audit_log');
 });
 
 afterAll(() => made?.close());
@@ -30,34 +26,6 @@ const focus = (page: Page) =>
     const { activeElement } = document;
     return activeElement === document.body ? '' : activeElement?.textContent?.trim();
   });
-
-// This test is the first one, because it needs empty lists.
-test.each([
-  ['', 'Queues', 'Overview'],
-  ['schedules', 'Schedules', 'Schedules'],
-  ['concurrency_keys?queue=mail', 'Concurrency keys', 'Concurrency keys'],
-  ['pools', 'Pools', 'Pools'],
-  ['workers', 'Workers', 'Workers'],
-  ['audit_log', 'Audit log', 'Audit log'],
-  ['keys', 'Keys', 'Keys'],
-])('the command of an empty list fills it: #/%s', async (place, table, title) => {
-  if (place.startsWith('concurrency'))
-    await made.client.query("select tock.put_queue('mail', '{}')");
-  if (place === 'audit_log') await made.client.query('delete from tock.audit_log');
-  const page = await made.open(all);
-  await goTo(page, place);
-  await heading(page, title);
-  const command = await page.locator('main .empty code').first().innerText();
-  const rows = page.getByRole('table', { name: table }).locator('tbody tr');
-  const before = await rows.count();
-  expect(before).toBe(place === 'keys' ? 1 : 0);
-  const shell = `tock() { node '${checkout}/cli/main.ts' "$@"; }\n${command}`;
-  const env = { TOCK_URL: made.url, TOCK_KEY: all };
-  expect(await execute(['sh', '-c', shell], { env })).toMatchObject({ code: 0 });
-  await made.client.query('select tock.tick(), tock.promote(), tock.collect_metrics()');
-  await page.reload();
-  await expect.poll(() => rows.count(), waiting).toBe(before + 1);
-});
 
 test('each letter after g goes to its page', async () => {
   const page = await made.open(all);
@@ -248,13 +216,14 @@ test('the palette goes everywhere by keyboard alone', async () => {
   await palette(page).getByText('Nothing has this name.').waitFor();
   await page.keyboard.press('Enter');
   await page.keyboard.press('Escape');
-  await palette(page).waitFor({ state: 'detached' });
+  // A closed dialog has no role any more, but it is unmounted a moment later, and only then the focus is back.
+  await expect.poll(() => focus(page), waiting).toBe('Schedule sunday');
 
   await button(page, /^Go to …/).focus();
   await page.keyboard.press('Enter');
   await palette(page).waitFor();
   await page.keyboard.press('Escape');
-  await palette(page).waitFor({ state: 'detached' });
+  await expect.poll(() => focus(page), waiting).toMatch(/^Go to …/);
   await choose('sign', 'Sign out');
   await page.getByLabel('Key', { exact: true }).waitFor();
   expect(made.complaints()).toEqual([]);
@@ -295,55 +264,8 @@ test('nothing moves for users who want less motion', async () => {
   expect(await longest()).toBe(0);
 });
 
-test('the filters of the audit log stay in the address, over a reload and pages', async () => {
-  await made.client.query(
-    `select tock.put_queue('audited', jsonb_build_object('max_attempts', 1 + n % 9))
-     from generate_series(1, 60) n`,
-  );
-  await made.client.query(`select tock.put_queue('other', '{"max_attempts": 2}')`);
-  const entries = await value<number>(
-    made.client,
-    "select count(*)::int from tock.audit_log where object = 'audited'",
-  );
-  const page = await made.open(all);
-  await goTo(page, 'audit_log');
-  const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr');
-  await rows.filter({ hasText: 'other' }).waitFor();
-  const field = (name: string) => page.getByRole('search').getByLabel(name);
-  await field('Object').fill('audited');
-  await field('Verb').fill('put_queue');
-  await button(page, 'Search').click();
-  await expect.poll(() => rows.filter({ hasText: 'audited' }).count(), waiting).toBe(50);
-  expect(await rows.count()).toBe(50);
-  expect(placeOf(page)).toBe('#/audit_log?verb=put_queue&object=audited');
-  await page.reload();
-  await expect.poll(() => rows.filter({ hasText: 'audited' }).count(), waiting).toBe(50);
-  expect(await field('Object').inputValue()).toBe('audited');
-  await page.getByRole('link', { name: 'Next page' }).click();
-  await expect.poll(() => rows.count(), waiting).toBe((entries ?? 0) - 50);
-  await page.reload();
-  await expect.poll(() => rows.count(), waiting).toBe((entries ?? 0) - 50);
-  await page.getByRole('link', { name: 'First page' }).click();
-  await expect.poll(() => rows.count(), waiting).toBe(50);
-  const put = await fetch(`${made.url}/v1/queues/by-key`, {
-    method: 'PUT',
-    headers: { authorization: `Bearer ${all}`, 'content-type': 'application/json' },
-    body: '{"max_attempts": 3}',
-  });
-  expect(put.ok).toBe(true);
-  await page.getByRole('link', { name: 'Clear' }).click();
-  await field('Key, as its prefix').fill(all.slice(0, 13));
-  await button(page, 'Search').click();
-  await rows.filter({ hasText: 'by-key' }).waitFor();
-  expect(await rows.filter({ hasText: 'audited' }).count()).toBe(0);
-  expect(placeOf(page)).toBe(`#/audit_log?key=${all.slice(0, 13)}`);
-  await goTo(page, 'audit_log?key=nonsense');
-  await page.getByText(/\(422\).*key/).waitFor();
-});
-
 test('a key that may only read is offered neither keys nor the audit log', async () => {
-  read = await made.makeKey(['read']);
-  const page = await made.open(read);
+  const page = await made.open(await made.makeKey(['read']));
   const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
   expect(await links.allInnerTexts()).toEqual([
     'Overview',

@@ -1,0 +1,45 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { checkout } from '../../scripts/stack/paths.ts';
+import { execute } from '../cli/tock.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type Dashboard, dashboard, goTo } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+  await made.client.query('delete from tock.audit_log');
+});
+
+afterAll(() => made?.close());
+
+const waiting = { timeout: conditionTimeout };
+
+test.each([
+  ['', 'Queues', 'Overview'],
+  ['schedules', 'Schedules', 'Schedules'],
+  ['concurrency_keys?queue=mail', 'Concurrency keys', 'Concurrency keys'],
+  ['pools', 'Pools', 'Pools'],
+  ['workers', 'Workers', 'Workers'],
+  ['audit_log', 'Audit log', 'Audit log'],
+  ['keys', 'Keys', 'Keys'],
+])('the command of an empty list fills it: #/%s', async (place, table, title) => {
+  if (place.startsWith('concurrency'))
+    await made.client.query("select tock.put_queue('mail', '{}')");
+  if (place === 'audit_log') await made.client.query('delete from tock.audit_log');
+  const page = await made.open(all);
+  await goTo(page, place);
+  await page.getByRole('heading', { name: title, exact: true, level: 1 }).waitFor();
+  const command = await page.locator('main .empty code').first().innerText();
+  const rows = page.getByRole('table', { name: table }).locator('tbody tr');
+  const before = await rows.count();
+  expect(before).toBe(place === 'keys' ? 1 : 0);
+  const shell = `tock() { node '${checkout}/cli/main.ts' "$@"; }\n${command}`;
+  const env = { TOCK_URL: made.url, TOCK_KEY: all };
+  expect(await execute(['sh', '-c', shell], { env })).toMatchObject({ code: 0 });
+  await made.client.query('select tock.tick(), tock.promote(), tock.collect_metrics()');
+  await page.reload();
+  await expect.poll(() => rows.count(), waiting).toBe(before + 1);
+});
