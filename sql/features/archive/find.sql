@@ -54,15 +54,15 @@ $$;
 comment on function tock.file_of_run is 'The file of the archive whose range covers a run.';
 
 -- The id of a waiting task means the run that it became, which is in a file with later runs of the task. Only
--- files of dropped segments are listed: the database still has the other segments, and their files may be
--- incomplete.
+-- whole segments are listed: the files of others may be incomplete. A segment that is verified but not yet
+-- dropped is listed too, because its drop begins with the promotions that lead to its runs.
 create or replace function tock.files_of(p_id bigint, p_task_id bigint)
 returns setof tock.archived_files language plpgsql stable as $$
 begin
   if tock.stream_of(p_id) = 0 then
     return query
       select f.* from tock.files_of_begun(tock.position_of(p_task_id)) f
-      join tock.archives a on a.segment = f.segment and a.state = 'dropped'
+      join tock.archives a on a.segment = f.segment and a.state in ('verified', 'dropped')
         and a.end_position > tock.position_of(p_id)
       order by f.segment, f.part limit 101;
   else
