@@ -215,19 +215,22 @@ test('two concurrent steps archive each run once', async () => {
 });
 
 /** A drop that fails for a reader leaves a segment whose ids are already redirected. */
-test.each([1, 2])('no task is missing while a reader holds up the drop of segment %s', async (n) => {
-  const ids = await twoDays(tock.owner);
-  const before = await answers(allTasks(ids));
-  await passAllRetentions(tock.owner);
-  await enableArchive();
-  await archive();
-  const reader = await tock.database.connect();
-  await reader.query(`begin; select from tock.runs_${n}`);
-  await dropExpiredSegments(tock.owner);
-  const left = await segmentNumbers(tock.owner);
-  expect([1, 2].filter((number) => left.includes(number))).toEqual([n]);
-  expect(await answers(allTasks(ids))).toEqual(before);
-});
+test.each([1, 2])(
+  'no task is missing while a reader holds up the drop of segment %s',
+  async (n) => {
+    const ids = await twoDays(tock.owner);
+    const before = await answers(allTasks(ids));
+    await passAllRetentions(tock.owner);
+    await enableArchive();
+    await archive();
+    const reader = await tock.database.connect();
+    await reader.query(`begin; select from tock.runs_${n}`);
+    await dropExpiredSegments(tock.owner);
+    const left = await segmentNumbers(tock.owner);
+    expect([1, 2].filter((number) => left.includes(number))).toEqual([n]);
+    expect(await answers(allTasks(ids))).toEqual(before);
+  },
+);
 
 /** The statement succeeds, its answer is lost, and the rest of the step does not run. */
 test.each(['tock.archive_part', 'tock.archived(', 'tock.archive_rewritten', 'tock.archive_erased'])(
