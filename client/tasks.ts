@@ -20,6 +20,7 @@ import type {
   Task,
   TaskFilter,
   TaskPage,
+  WorkerActivity,
 } from './types.ts';
 
 /** Existing tasks: how to read and change them. */
@@ -36,6 +37,12 @@ export type Tasks<Q = AnyQueues> = {
   openLeases(
     filter?: Pick<TaskFilter, 'queue' | 'worker' | 'cursor' | 'limit'>,
   ): Promise<{ leases: OpenLease[]; cursor: string | null; scanned: number }>;
+  /** The workers that claimed tasks in the last `seconds` (default 3600), also those that are idle now. */
+  workers(filter?: {
+    queue?: Name<Q>;
+    seconds?: number;
+    limit?: number;
+  }): Promise<WorkerActivity[]>;
   /** Why tasks of a queue are late; empty if they aren't. */
   why(queue: Name<Q>): Promise<DelayReason[]>;
   /** Cancels up to 10,000 tasks. The answer omits unknown ids. */
@@ -69,6 +76,9 @@ export function httpTasks(call: Call): Tasks {
     tasks: (filter = {}) => call('GET', `/v1/tasks${queryString(filter)}`),
     archived: (filter) => call('GET', `/v1/archive/tasks${queryString(filter)}`),
     openLeases: (filter = {}) => call('GET', `/v1/leases${queryString(filter)}`),
+    workers: async (filter = {}) =>
+      (await call<{ workers: WorkerActivity[] }>('GET', `/v1/workers${queryString(filter)}`))
+        .workers,
     why: async (queue) =>
       (await call<{ reasons: DelayReason[] }>('GET', `${queuePath(queue)}/why`)).reasons,
     cancel: (ids) => postIds('cancel', { ids }),

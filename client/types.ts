@@ -82,6 +82,8 @@ export type ArchivePage = Answer<'GET /v1/archive/tasks'>;
 
 /** An open lease, or its part in one stream, without its token. `tasks` has up to ten of its unfinished tasks. */
 export type OpenLease = Answer<'GET /v1/leases'>['leases'][number];
+/** What a worker did lately, by its leases. */
+export type WorkerActivity = Answer<'GET /v1/workers'>['workers'][number];
 /** Why tasks of a queue are late, and what to do about it. */
 export type DelayReason = Answer<'GET /v1/queues/{queue}/why'>['reasons'][number];
 

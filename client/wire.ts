@@ -399,20 +399,6 @@ export type Routes = {
       changed: boolean;
     };
   };
-  /** List the links from a task to other systems */
-  'GET /v1/task-links': {
-    path: unknown;
-    query: unknown;
-    body: undefined;
-    answer: {
-      links: {
-        /** The text of the link. */
-        name: string;
-        /** The URL, with placeholders in braces for data of the task. */
-        url: string;
-      }[];
-    };
-  };
   /** List the parents of a task with their states and results */
   'GET /v1/tasks/{id}/parents': {
     path: {
@@ -805,6 +791,8 @@ export type Routes = {
       expires_at: string | null;
       /** The name of this installation, from the variable TOCK_NAME of the Worker. */
       installation: string | null;
+      /** The fields that the dashboard hides, from the variable TOCK_HIDDEN_FIELDS. */
+      hidden_fields: string[];
     };
   };
   /** List the open leases with their workers and tasks, earliest deadline first */
@@ -841,6 +829,35 @@ export type Routes = {
       cursor: string | null;
       /** The number of rows that the call read. */
       scanned: number;
+    };
+  };
+  /** List the workers that claimed tasks lately, also those that are idle now */
+  'GET /v1/workers': {
+    path: unknown;
+    query: {
+      /** Only claims of this queue. Default: all queues. */
+      queue?: string;
+      /** The period. Default: 3600. */
+      seconds?: number;
+      /** The maximum number of rows in the answer. Default: 1000. */
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      workers: {
+        worker: string;
+        /** The queues of its leases. */
+        queues: string[];
+        /** The first claim of the period. */
+        first_claim_at: string;
+        last_claim_at: string;
+        /** The number of its leases in the period. */
+        leases: number;
+        /** How many of them are open. An idle worker has none. */
+        open_leases: number;
+        /** The average number of open leases since the first claim: how busy the worker is. */
+        average_open: number;
+      }[];
     };
   };
   /** List the maintenance jobs, the pg_cron jobs and the segments */
@@ -2649,6 +2666,28 @@ export type Routes = {
           /** The tasks done in each minute. */
           done: number[];
         };
+      }[];
+    };
+  };
+  /** List the links of the dashboard to other systems */
+  'GET /v1/links': {
+    path: unknown;
+    query: unknown;
+    body: undefined;
+    answer: {
+      /** The links from a task to other systems, from the variable TOCK_TASK_LINKS. */
+      task_links: {
+        /** The text of the link. */
+        name: string;
+        /** The URL, with placeholders in braces for data of the task. */
+        url: string;
+      }[];
+      /** The other installations of Tock, from the variable TOCK_INSTALLATIONS. */
+      installations: {
+        /** The name of the installation. */
+        name: string;
+        /** The URL of its dashboard. */
+        url: string;
       }[];
     };
   };

@@ -11,3 +11,4 @@ export type Listed = Omit<StoredTask, 'started_at' | 'preview' | 'rerun'> &
 export type Lease = Answer<'GET /v1/leases'>['leases'][number];
 export type ConcurrencyKey =
   Answer<'GET /v1/queues/{queue}/concurrency-keys'>['concurrency_keys'][number];
+export type WorkerActivity = Answer<'GET /v1/workers'>['workers'][number];

@@ -24,6 +24,10 @@ export type Bindings = {
   TOCK_TRACE?: string;
   /** Links from a task in the dashboard to your logs or traces, as JSON: see docs/operating/dashboard.md. Default: none. */
   TOCK_TASK_LINKS?: string;
+  /** The dashboards of your other installations, as JSON: see docs/operating/dashboard.md. Default: none. */
+  TOCK_INSTALLATIONS?: string;
+  /** Names of fields whose values the dashboard hides, separated by commas. Default: none. */
+  TOCK_HIDDEN_FIELDS?: string;
   /** The Durable Object that knows when the next work is due; see alarm/alarm.ts. */
   ALARM?: AlarmNamespace;
   /** The R2 bucket of the archive. */

@@ -74,7 +74,7 @@ grant execute on function
 grant execute on function
   tock.put_queue, tock.queue, tock.concurrency_keys, tock.put_concurrency_key, tock.reset_concurrency_key,
   tock.limits, tock.reset_limits, tock.queue_stats, tock.series, tock.overview, tock.metrics,
-  tock.running, tock.why, tock.maintenance_jobs_list, tock.cron_jobs_list, tock.segments_list,
+  tock.running, tock.workers, tock.why, tock.maintenance_jobs_list, tock.cron_jobs_list, tock.segments_list,
   tock.purge_queue, tock.drop_queue, tock.doctor,
   tock.erase, tock.create_key, tock.keys_list, tock.revoke_key, tock.rotate_key, tock.update_key,
   tock.audit_log, tock.tick, tock.pools, tock.put_schedule, tock.pause_schedule, tock.resume_schedule,

@@ -1041,10 +1041,6 @@ function tock.bounds()
   returns double precision[]
   -- The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound have their own bucket.
 
-function tock.bucket_of(p_seconds double precision)
-  returns integer
-  -- The number of the bucket of a duration in seconds, from 1.
-
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
   -- Cancels up to 10,000 tasks. Waiting and ready ones never start, unless a concurrent claim has them. The worker of a running one gets a cancel request (see extend()), and the task is not retried, or once if its attempt is ending at that moment. Returns one row per task: its state, and whether this call changed anything.
@@ -3615,6 +3611,11 @@ function tock.without_secrets(p_options jsonb)
 function tock.without_trace(p_tasks jsonb)
   returns jsonb
   -- Tasks as a repeated call is compared: without the trace context, which differs for each attempt.
+
+function tock.workers(p_queue text DEFAULT NULL::text, p_seconds integer DEFAULT 3600, p_limit integer DEFAULT 1000)
+  returns TABLE(worker text, queues text[], first_claim_at timestamp with time zone, last_claim_at timestamp with time zone, leases integer, open_leases integer, average_open real)
+  -- The workers that claimed tasks in the last p_seconds, of one queue if given, the latest claim first: their queues, their leases in that time, how many are open, and how many were open on average since the first. Reads the last 50 leases of up to 1,000 streams in the two newest segments. A worker that never found a task is not known.
+  -- for tock_admin, tock_edge
 
 function tock.workers_past_deadline(p_pool text)
   returns integer

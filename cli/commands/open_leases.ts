@@ -34,6 +34,26 @@ async function leases(options: Options<{ queue?: string; worker?: string; limit:
   note(options, collected.length === 0 && 'There are no open leases.');
 }
 
+type WorkerOptions = { queue?: string; seconds: number; limit: number };
+
+async function workers(options: Options<WorkerOptions>) {
+  const { queue, seconds, limit } = options;
+  const { workers: found } = await withApi(options, (api) =>
+    api.call('GET /v1/workers', { query: { queue, seconds, limit } }),
+  );
+  const rows = found.map((row) => [
+    row.worker,
+    row.queues.join(' '),
+    moment(row.last_claim_at),
+    row.leases,
+    row.open_leases,
+    row.average_open.toFixed(2),
+  ]);
+  const heading = ['worker', 'queues', 'last claim', 'leases', 'open', 'open on average'];
+  print(options, { workers: found }, () => table([heading, ...rows]));
+  note(options, found.length === 0 && 'No worker has claimed a task in this period.');
+}
+
 export function addOpenLeases(program: Command): void {
   program
     .command('leases')
@@ -42,4 +62,11 @@ export function addOpenLeases(program: Command): void {
     .option('--worker <worker>', 'leases of this worker')
     .option('--limit <count>', 'maximum number of leases', wholeNumber(1, 100_000), 100)
     .action((_options, command: Command) => leases(optionsOf(command)));
+  program
+    .command('workers')
+    .description('list the workers that claimed tasks lately, also those that are idle now')
+    .option('--queue <queue>', 'claims of this queue')
+    .option('--seconds <seconds>', 'the period', wholeNumber(1, 86_400), 3600)
+    .option('--limit <count>', 'maximum number of workers', wholeNumber(1, 10_000), 1000)
+    .action((_options, command: Command) => workers(optionsOf(command)));
 }

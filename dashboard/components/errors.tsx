@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { count, errorLine, pretty } from '../format.ts';
+import { useHidden } from '../hidden_fields.ts';
 import { CopyButton } from './empty.tsx';
 import { Panel } from './panel.tsx';
 import { State } from './state.tsx';
@@ -37,7 +38,7 @@ function errorText(error: unknown): string {
 }
 
 function Attempt({ failure: { run, error }, open }: { failure: Failure; open: boolean }) {
-  const text = errorText(error);
+  const text = errorText(useHidden().value(error));
   const { shortened } = error as { shortened?: unknown };
   return (
     <details class="failure" open={open}>

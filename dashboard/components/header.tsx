@@ -5,6 +5,7 @@ import { type Address, href } from '../route.ts';
 import { useSession } from '../session.tsx';
 import { ThemeSwitch } from '../theme.tsx';
 import { Icon } from './icon.tsx';
+import { Installations } from './installations.tsx';
 import { PauseSwitch } from './pause_switch.tsx';
 
 const isMac = navigator.platform.startsWith('Mac');
@@ -24,8 +25,8 @@ export function Header({ address, openPalette }: { address: Address; openPalette
     <header class="top">
       <a class="brand" href="#/">
         <Icon of={Timer} /> Tock
-        {keyInfo.installation && <strong class="installation">{keyInfo.installation}</strong>}
       </a>
+      <Installations page={section} />
       <div class="who">
         <button type="button" class="to-palette" onClick={openPalette}>
           <Icon of={Search} /> <span>Go to …</span> <kbd>{isMac ? '⌘' : 'Ctrl'} K</kbd>

@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import { plural, pretty } from '../format.ts';
+import { isLeaf, useHidden } from '../hidden_fields.ts';
 import { CopyButton } from './empty.tsx';
 import { Panel } from './panel.tsx';
 
@@ -8,10 +9,6 @@ const MOST_TEXT = 20_000;
 /** Objects and arrays down to this depth are open at first, if they are small. */
 const OPEN_DEPTH = 2;
 const OPEN_ENTRIES = 20;
-
-/** Numbers of many digits are objects of JSON.rawJSON(), which have no prototype. */
-const isLeaf = (value: unknown) =>
-  typeof value !== 'object' || value === null || Object.getPrototypeOf(value) === null;
 
 function Leaf({ value }: { value: unknown }) {
   const [all, setAll] = useState(false);
@@ -67,7 +64,8 @@ function Node({ name, value, depth }: { name: string; value: unknown; depth: num
 }
 
 /** JSON as a tree whose parts can be closed. The page never executes it. */
-export function Json({ title, value }: { title: string; value: unknown }) {
+export function Json({ title, value: whole }: { title: string; value: unknown }) {
+  const value = useHidden().value(whole);
   if (value === null || value === undefined) return null;
   return (
     <Panel title={title} side={<CopyButton text={pretty(value)} />}>

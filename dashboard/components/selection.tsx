@@ -2,8 +2,8 @@ import { useRef, useState } from 'preact/hooks';
 import { plural } from '../format.ts';
 import { useMay } from '../session.tsx';
 import type { Listed } from '../types.ts';
-import { TaskTable } from './tables.tsx';
 import { ChangeButtons } from './task_changes.tsx';
+import { TaskTable } from './task_table.tsx';
 
 type Props = {
   rows: Listed[];

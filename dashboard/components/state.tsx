@@ -39,6 +39,7 @@ const looks: Record<string, [IconNode, Tone]> = {
   replaced: [CornerUpRight, ''],
   held: [Play, 'active'],
   free: [Circle, ''],
+  idle: [Circle, ''],
   verified: [CircleCheck, 'good'],
 };
 

@@ -42,9 +42,9 @@ function filledUrl(url: string, task: TaskAnswer): string | null {
 export function TaskLinks({ task }: { task: TaskAnswer }) {
   const { keyInfo } = useSession();
   // A key of some tenants may not see them.
-  const polled = usePolling('GET /v1/task-links', keyInfo.tenants ? null : {}, 3_600_000);
+  const polled = usePolling('GET /v1/links', keyInfo.tenants ? null : {}, 3_600_000);
   if (polled.error) return <Problem error={polled.error} />;
-  const links = (polled.data?.links ?? []).flatMap(({ name, url }) => {
+  const links = (polled.data?.task_links ?? []).flatMap(({ name, url }) => {
     const filled = filledUrl(url, task);
     return filled === null ? [] : [{ name, url: filled }];
   });

@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call } from '../api.ts';
+import { ConcurrencyKeyTable } from '../components/concurrency_key_table.tsx';
 import { Empty } from '../components/empty.tsx';
 import { PolledContent } from '../components/panel.tsx';
-import { ConcurrencyKeyTable } from '../components/tables.tsx';
 import { Updated } from '../components/times.tsx';
 import { count } from '../format.ts';
 import { usePolling } from '../polling.ts';

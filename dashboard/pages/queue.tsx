@@ -1,13 +1,14 @@
 import { Activity } from '../components/activity.tsx';
+import { ConcurrencyKeyTable } from '../components/concurrency_key_table.tsx';
 import { DeadGroups } from '../components/dead_groups.tsx';
 import { Findings } from '../components/findings.tsx';
+import { LeaseTable } from '../components/lease_table.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { QueueActions } from '../components/queue_actions.tsx';
 import { QueueLimits } from '../components/queue_limits.tsx';
 import { QueueSettings } from '../components/queue_settings.tsx';
 import { QueueTasks } from '../components/queue_tasks.tsx';
 import { State } from '../components/state.tsx';
-import { ConcurrencyKeyTable, LeaseTable } from '../components/tables.tsx';
 import { Updated } from '../components/times.tsx';
 import { count } from '../format.ts';
 import { usePolling } from '../polling.ts';

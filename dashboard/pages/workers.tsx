@@ -2,10 +2,11 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { Empty } from '../components/empty.tsx';
 import { FilterForm } from '../components/filter_form.tsx';
+import { LeaseTable } from '../components/lease_table.tsx';
 import { Panel, PolledContent } from '../components/panel.tsx';
 import { QueueLink, State, TaskLink, WorkerLink } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
-import { LeaseTable, TaskTable } from '../components/tables.tsx';
+import { TaskTable } from '../components/task_table.tsx';
 import { Ago, Since, Updated } from '../components/times.tsx';
 import { count } from '../format.ts';
 import {
@@ -17,6 +18,7 @@ import {
 } from '../leases.ts';
 import { usePolling } from '../polling.ts';
 import type { Address } from '../route.ts';
+import type { WorkerActivity } from '../types.ts';
 
 const SHOWN_TASKS = 3;
 const SHOWN = 50;
@@ -115,6 +117,60 @@ function RunningTasks({ queue, worker }: LeaseFilter) {
   );
 }
 
+const activityColumns: Column<WorkerActivity>[] = [
+  {
+    name: 'Worker',
+    sortKey: ({ worker }) => worker,
+    show: ({ worker, queues: [queue = ''] }) => <WorkerLink worker={worker} queue={queue} />,
+  },
+  { name: 'State', show: (w) => <State state={w.open_leases > 0 ? 'running' : 'idle'} /> },
+  {
+    name: 'Queues',
+    show: ({ queues }) =>
+      queues.map((queue) => (
+        <span key={queue}>
+          <QueueLink queue={queue} />{' '}
+        </span>
+      )),
+  },
+  {
+    name: 'Last claim',
+    sortKey: (w) => Date.parse(w.last_claim_at),
+    show: (w) => <Ago at={w.last_claim_at} />,
+  },
+  { name: 'Leases', number: true, sortKey: (w) => w.leases, show: (w) => count(w.leases) },
+  {
+    name: 'Open on average',
+    number: true,
+    sortKey: (w) => w.average_open,
+    show: (w) => w.average_open.toFixed(2),
+  },
+];
+
+/** Who claimed in the last hour, also those that are idle now. */
+function LastHour({ queue }: { queue: string | undefined }) {
+  const polled = usePolling('GET /v1/workers', { query: { queue } }, 10_000);
+  const workers = polled.data?.workers ?? [];
+  if (workers.length === 0) return null;
+  return (
+    <Panel title="Last hour, idle workers too" side={<Updated at={polled.at} />}>
+      <Growing
+        rows={workers}
+        show={(rows) => (
+          <Table
+            label="Activity of the last hour"
+            rows={rows}
+            columns={activityColumns}
+            id={({ worker }) => worker}
+            stacked
+            emptyText=""
+          />
+        )}
+      />
+    </Panel>
+  );
+}
+
 /** The workers that hold open leases, and these leases; with a worker chosen also its tasks. */
 export function Workers({ address }: { address: Address }) {
   const queue = address.query.get('queue') || undefined;
@@ -129,8 +185,8 @@ export function Workers({ address }: { address: Address }) {
         <Updated at={polled.at} />
       </div>
       <p class="lead">
-        Tock knows a worker by its open leases: it was first and last seen when it claimed them. An
-        idle worker holds none and is not listed. Consumers in the Worker are listed as alarm,
+        Tock knows a worker by its leases: it was first and last seen when it claimed them. A worker
+        that never found a task is not listed. Consumers in the Worker are listed as alarm,
         scheduled and woken.
       </p>
       <FilterForm page="workers" fields={fields} values={{ queue, worker }} />
@@ -167,6 +223,7 @@ export function Workers({ address }: { address: Address }) {
               />
             </section>
             {worker && <RunningTasks queue={queue} worker={worker} />}
+            {!worker && <LastHour queue={queue} />}
             {leases.length > 0 && (
               <Panel title="Open leases, earliest deadline first">
                 <Growing

@@ -16,6 +16,7 @@ import { health } from '../routes/health.ts';
 import { keys } from '../routes/keys.ts';
 import { leases } from '../routes/leases.ts';
 import { limits } from '../routes/limits.ts';
+import { links } from '../routes/links.ts';
 import { listing } from '../routes/listing.ts';
 import { maintenance } from '../routes/maintenance.ts';
 import { metrics } from '../routes/metrics.ts';
@@ -32,7 +33,6 @@ import { reruns } from '../routes/reruns.ts';
 import { schedules } from '../routes/schedules.ts';
 import { series } from '../routes/series.ts';
 import { stats } from '../routes/stats.ts';
-import { taskLinkTemplates } from '../routes/task_links.ts';
 import { tasks } from '../routes/tasks.ts';
 import { tick } from '../routes/tick.ts';
 import { whoami } from '../routes/whoami.ts';
@@ -44,7 +44,6 @@ import { securityHeaders } from './security_headers.ts';
 
 const taskRoutes = [
   tasks,
-  taskLinkTemplates,
   parents,
   changes,
   moves,
@@ -71,6 +70,7 @@ const adminRoutes = [
   stats,
   series,
   overview,
+  links,
   metrics,
   archive,
   doctor,

@@ -15,7 +15,19 @@ const lease = z.strictObject({
   tasks: z.array(s.id).describe('Up to ten tasks that have not ended.'),
 });
 
-/** GET /v1/leases: open leases, without their tokens. */
+const worker = z.strictObject({
+  worker: z.string(),
+  queues: z.array(s.queueName).describe('The queues of its leases.'),
+  first_claim_at: s.moment.describe('The first claim of the period.'),
+  last_claim_at: s.moment,
+  leases: s.count.describe('The number of its leases in the period.'),
+  open_leases: s.count.describe('How many of them are open. An idle worker has none.'),
+  average_open: z
+    .number()
+    .describe('The average number of open leases since the first claim: how busy the worker is.'),
+});
+
+/** GET /v1/leases: open leases, without their tokens. GET /v1/workers: who claimed lately. */
 export function openLeases(app: App, connect: Connect): void {
   serve(app, connect, {
     method: 'get',
@@ -45,5 +57,30 @@ export function openLeases(app: App, connect: Connect): void {
       cursor: s.nextCursor,
       scanned: s.count.describe('The number of rows that the call read.'),
     }),
+  });
+
+  serve(app, connect, {
+    method: 'get',
+    path: '/v1/workers',
+    operationId: 'listWorkers',
+    tag: 'Workers',
+    summary: 'List the workers that claimed tasks lately, also those that are idle now',
+    description:
+      'The call reads the last 50 leases of up to 1,000 streams. Tock does not know a worker that never found a task. A key for some queues must name a queue.',
+    returns: 'The workers, the latest claim first.',
+    params: s.noParams,
+    query: s.options({
+      queue: s.queueName.optional().describe('Only claims of this queue. Default: all queues.'),
+      seconds: s.wholeText(1, 86_400).optional().describe('The period. Default: 3600.'),
+      limit: s.pageSize(1000, 10_000),
+    }),
+    statement: authorized(
+      'read',
+      `coalesce($2, ${everyQueue})`,
+      "coalesce(json_agg(w), '[]') as workers",
+      `tock.workers(p_queue => $2, p_seconds => coalesce($3::integer, 3600), p_limit => coalesce($4::integer, 1000)) as w`,
+    ),
+    values: ({ query: q }) => [q.queue, q.seconds, q.limit],
+    answer: z.strictObject({ workers: z.array(worker) }),
   });
 }

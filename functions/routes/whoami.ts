@@ -18,6 +18,9 @@ const key = z.strictObject({
     .string()
     .nullable()
     .describe('The name of this installation, from the variable TOCK_NAME of the Worker.'),
+  hidden_fields: z
+    .array(z.string())
+    .describe('The fields that the dashboard hides, from the variable TOCK_HIDDEN_FIELDS.'),
 });
 
 /** GET /v1/key: the key of the request. */
@@ -35,8 +38,12 @@ export function whoami(app: App, connect: Connect): void {
       () => 'select row_to_json(k)::text as body from tock.whoami(p_key => $1) as k',
     ),
     values: () => [],
-    finish: async (body, { TOCK_NAME }) =>
-      JSON.stringify({ ...JSON.parse(body), installation: TOCK_NAME || null }),
+    finish: async (body, { TOCK_NAME, TOCK_HIDDEN_FIELDS = '' }) =>
+      JSON.stringify({
+        ...JSON.parse(body),
+        installation: TOCK_NAME || null,
+        hidden_fields: TOCK_HIDDEN_FIELDS.split(',').flatMap((name) => name.trim() || []),
+      }),
     answer: key,
   });
 }

@@ -61,6 +61,7 @@ test('a list prints a table to stdout, even if empty, and remarks to stderr', as
     [['dead', 'quiet'], 'dead ', 'No dead task is left to rerun.\n'],
     [['concurrency', 'quiet'], 'key ', 'No task has used a concurrency key.\n'],
     [['leases', '--worker', 'bob'], 'queue ', 'There are no open leases.\n'],
+    [['workers', '--queue', 'quiet'], 'worker ', 'No worker has claimed a task in this period.\n'],
     [['limits'], 'queue ', 'No queue has limits.\n'],
     [['pool', 'list'], 'pool ', 'There are no pools.\n'],
     [['pool', 'list', 'none'], 'worker ', 'The pool has no workers and no tasks.\n'],
@@ -84,6 +85,9 @@ test('a list prints a table to stdout, even if empty, and remarks to stderr', as
 test('leases, maintenance jobs and reasons for late tasks are listed', async () => {
   expect(await out('leases')).toMatch(/queue +worker.*\nshop +ann +20.* 1 +1 +\d+\n$/);
   expect((await json('leases', '--worker', 'bob')).leases).toEqual([]);
+  expect(await out('workers', '--queue', 'shop')).toMatch(
+    /worker +queues.*\nann +shop +20.* 1 +1 +\d\.\d\d\n$/,
+  );
   expect((await cli('maintenance')).out).toMatch(/job +every.*\n(.*\n)*collect_metrics +10 s/);
   expect(await out('segments')).toMatch(/segment +state.*\n(.*\n)* *1 +in use /);
   expect(await out('why', 'bills')).toMatch(/warning: tasks die\n.*\n.*tock redrive bills/);

@@ -286,6 +286,7 @@ test('tasks, leases and reasons for late tasks are listed', async () => {
   const { leases } = await tock.openLeases({ queue: q, worker: 'one' });
   expect(leases).toMatchObject([{ queue: q, worker: 'one', runs: 1, late: false }]);
   expect(await tock.openLeases({ queue: q, worker: 'two' })).toMatchObject({ leases: [] });
+  expect(await tock.workers({ queue: q })).toMatchObject([{ worker: 'one', open_leases: 1 }]);
   expect(await tock.why(q)).toEqual([]);
   await tock.call('PUT', `/v1/queues/${q}`, { paused: true });
   await tock.enqueue(q, 3);

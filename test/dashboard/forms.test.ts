@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, complete, enqueue, fail, leaseOf, numberedTasks, value } from '../sql/verbs.ts';
+import {
+  claim,
+  complete,
+  enqueue,
+  fail,
+  leaseOf,
+  numberedTasks,
+  promote,
+  value,
+} from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { button, confirm, type Dashboard, dashboard, goTo, shows } from './browser.ts';
 
@@ -35,6 +44,31 @@ test('a setting is changed in place, and the message of the server is shown for 
   await shows(page, 'lease_seconds of dials is 90.');
   await hasFocus(button(page, 'Edit lease_seconds'));
   expect(await value(made.client, "select lease_seconds from tock.queue('dials')")).toBe(90);
+});
+
+test('the limits of a concurrency key are set, and emptied they follow the queue', async () => {
+  await made.client.query(`select tock.put_queue('rooms', '{"concurrency_limit": 3}')`);
+  await enqueue(made.client, 'rooms', [{ concurrency_key: 'blue' }]);
+  await promote(made.client);
+  const page = await made.open(all);
+  await goTo(page, 'concurrency_keys?queue=rooms');
+  const form = page.getByRole('dialog', { name: 'Limits of blue' });
+  const save = async (limit: string) => {
+    await button(page, 'Limits of concurrency key blue').click();
+    await form.getByLabel('Holders at a time').fill(limit);
+    await form.getByRole('button', { name: 'Save' }).click();
+  };
+  await save('1001');
+  await form.getByText('1 to 1').waitFor();
+  await form.getByRole('button', { name: 'Cancel' }).click();
+  const limit = () =>
+    value(made.client, "select concurrency_limit from tock.concurrency_keys('rooms')");
+  await save('7');
+  await page.getByText('of 7 inside').waitFor();
+  expect(await limit()).toBe(7);
+  await save('');
+  await page.getByText('of 3 inside').waitFor();
+  expect(await limit()).toBe(3);
 });
 
 test('a key is created, rotated and revoked, and its secret is shown once', async () => {

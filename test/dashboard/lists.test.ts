@@ -220,6 +220,28 @@ test('Shift selects a range, and paused updates leave the rows where they are', 
   await shows(page, '4 tasks selected');
 });
 
+test('the user hides columns of a list, and the browser keeps the choice', async () => {
+  await enqueue(made.client, 'wide', [{ payload: 1 }]);
+  const page = await made.open(all);
+  await goTo(page, 'queues/wide');
+  await expectListed(page, 1);
+  const header = page
+    .getByRole('table', { name: 'Tasks' })
+    .getByRole('columnheader', { name: 'Worker' });
+  await header.waitFor();
+  const choose = async (on: boolean) => {
+    await page.getByText('Columns', { exact: true }).click();
+    await page.getByRole('checkbox', { name: 'Worker' }).setChecked(on);
+    await header.waitFor({ state: on ? 'attached' : 'detached' });
+  };
+  await choose(false);
+  expect(await violations(page)).toEqual([]);
+  await page.reload();
+  await expectListed(page, 1);
+  expect(await header.count()).toBe(0);
+  await choose(true);
+});
+
 test('the tiles of the overview open their lists, and a search suggests queues', async () => {
   await enqueue(made.client, 'suggested', numberedTasks(1));
   const page = await made.open(all);

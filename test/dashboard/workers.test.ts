@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, enqueue, numberedTasks, task } from '../sql/verbs.ts';
+import { claim, complete, enqueue, leaseOf, numberedTasks, task } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
 import { button, confirm, type Dashboard, dashboard, goTo, phone, shows } from './browser.ts';
 
@@ -63,6 +63,17 @@ test('the workers are the groups of the open leases', async () => {
   expect(new Set(shown.map(([worker]) => worker))).toEqual(
     new Set(['ann', 'ben', 'cy', '(no name)']),
   );
+});
+
+test('a worker that has ended its tasks is listed as idle', async () => {
+  const claimed = await claim(made.client, 'images', { worker: 'dan', limit: 1 });
+  await complete(made.client, leaseOf(claimed));
+  const page = await made.open(all);
+  await goTo(page, 'workers');
+  const rows = page.getByRole('table', { name: 'Activity of the last hour' }).locator('tbody tr');
+  await rows.filter({ hasText: 'dan' }).getByText('idle').waitFor();
+  await rows.filter({ hasText: 'ben' }).getByText('running').waitFor();
+  expect(await rows.count()).toBe(4);
 });
 
 test('a worker opens to its leases and tasks, and a task of it is cancelled', async () => {

@@ -33,6 +33,7 @@ const scopes = [
   ['GET /v1/archive', 'read'],
   ['GET /v1/tasks', 'read'],
   ['GET /v1/leases', 'read'],
+  ['GET /v1/workers', 'read'],
   ['GET /v1/maintenance', 'read'],
   ['GET /v1/queues/q/why', 'read'],
   ['GET /v1/queues/q/series', 'read'],

@@ -14,7 +14,7 @@ const doing = names(`
   claim next claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by
   claim_for_worker join_pool leave_pool take_task lease_headers`);
 const governing = names(
-  `put_queue queue concurrency_keys put_concurrency_key reset_concurrency_key limits reset_limits queue_stats series overview metrics running why maintenance_jobs_list cron_jobs_list segments_list purge_queue drop_queue doctor erase
+  `put_queue queue concurrency_keys put_concurrency_key reset_concurrency_key limits reset_limits queue_stats series overview metrics running workers why maintenance_jobs_list cron_jobs_list segments_list purge_queue drop_queue doctor erase
    create_key keys_list revoke_key rotate_key update_key audit_log tick pools put_schedule pause_schedule resume_schedule drop_schedule run_schedule
    queue_of_schedule push_queues has_push push_secret rotate_push_secret`,
 );

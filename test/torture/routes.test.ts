@@ -32,6 +32,7 @@ const apart = [
   '/v1/archive/step',
   '/v1/archive/tasks',
   '/v1/health',
+  '/v1/links',
   '/v1/next-fires',
   ...['', '/assign', '/assign-all', '/take', '/tasks', '/unassign', '/workers/{worker}'].map(
     (rest) => `/v1/pools/{pool}${rest}`,
@@ -42,7 +43,6 @@ const apart = [
   '/v1/queues/{queue}/push-secret/rotate',
   '/v1/schedules/{schedule}/pause',
   '/v1/schedules/{schedule}/resume',
-  '/v1/task-links',
   '/v1/tasks/{id}/parents',
   '/v1/tasks/{id}/payload',
 ];

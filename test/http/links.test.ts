@@ -1,21 +1,23 @@
 import { expect, test } from 'vitest';
+import type { Bindings } from '../../functions/env.ts';
 import { createApp } from '../../functions/http/app.ts';
 
 // The statement only checks the key.
 const app = createApp((_env, use) => use(async () => [{ body: '{"links":[]}' }]));
 
-async function linksOf(TOCK_TASK_LINKS?: string) {
+async function answerTo(env: Bindings) {
   const headers = { authorization: 'Bearer tock_00000000_0' };
-  const env = TOCK_TASK_LINKS === undefined ? {} : { TOCK_TASK_LINKS };
-  const answer = await app.request('/v1/task-links', { headers }, env);
+  const answer = await app.request('/v1/links', { headers }, env);
   return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
 }
+const linksOf = (TOCK_TASK_LINKS: string) => answerTo({ TOCK_TASK_LINKS });
 
 const one = (url: unknown) => JSON.stringify([{ name: 'Logs', url }]);
 
 test('the links of a Worker are those of its setting, none without it', async () => {
-  expect(await linksOf()).toEqual({ status: 200, body: { links: [] } });
-  expect(await linksOf('')).toEqual({ status: 200, body: { links: [] } });
+  const none = { status: 200, body: { task_links: [], installations: [] } };
+  expect(await answerTo({})).toEqual(none);
+  expect(await linksOf('')).toEqual(none);
   for (const url of [
     'https://logs.example/?q={id}+{queue}+{tenant}',
     'http://localhost:3000/t/{trace_id}#{payload.order-id}',
@@ -23,7 +25,7 @@ test('the links of a Worker are those of its setting, none without it', async ()
     'https://a.example',
   ]) {
     const answer = await linksOf(one(url));
-    expect(answer).toEqual({ status: 200, body: { links: [{ name: 'Logs', url }] } });
+    expect(answer.body).toEqual({ task_links: [{ name: 'Logs', url }], installations: [] });
   }
 });
 
@@ -53,4 +55,12 @@ test('a link that is no web address, or whose host a task could choose, is refus
   expect((await linksOf('[{')).body.detail).toBe('TOCK_TASK_LINKS is not JSON.');
   expect((await linksOf('{}')).body.detail).toMatch(/^TOCK_TASK_LINKS: /);
   expect((await linksOf('[{"name": "x"}]')).body.detail).toMatch(/^TOCK_TASK_LINKS\[0\]\.url: /);
+});
+
+test('other installations are web addresses without placeholders', async () => {
+  const url = 'https://staging.example/tock/';
+  const installed = (to: string) => answerTo({ TOCK_INSTALLATIONS: one(to) });
+  expect((await installed(url)).body.installations).toEqual([{ name: 'Logs', url }]);
+  for (const bad of ['javascript:alert(1)', 'staging.example', 'https://{id}.example/'])
+    expect((await installed(bad)).body.detail).toMatch(/^TOCK_INSTALLATIONS\[0\]\.url: https:/);
 });

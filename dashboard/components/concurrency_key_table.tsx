@@ -1,0 +1,105 @@
+import { useState } from 'preact/hooks';
+import { count } from '../format.ts';
+import { useAction } from '../notifications.tsx';
+import { useMay } from '../session.tsx';
+import type { ConcurrencyKey } from '../types.ts';
+import { Bar } from './bar.tsx';
+import { ConcurrencyKeyForm } from './concurrency_key_form.tsx';
+import { Empty } from './empty.tsx';
+import { State, TaskLink } from './state.tsx';
+import { Table } from './table.tsx';
+
+/** The concurrency keys of a queue: holders, waiters, and what an admin may change. */
+export function ConcurrencyKeyTable({
+  queue,
+  rows,
+  onChange,
+}: {
+  queue: string;
+  rows: ConcurrencyKey[];
+  onChange(): void;
+}) {
+  const may = useMay();
+  const action = useAction();
+  const [edited, setEdited] = useState<ConcurrencyKey | null>(null);
+  const pause = async (concurrency_key: string, paused: boolean) => {
+    const input = { path: { queue, concurrency_key }, body: { paused } };
+    const message = `The concurrency key ${concurrency_key} ${paused ? 'is paused' : 'is resumed'}.`;
+    await action('PATCH /v1/queues/{queue}/concurrency-keys/{concurrency_key}', input, message);
+    onChange();
+  };
+  const table = (
+    <Table
+      stacked
+      label="Concurrency keys"
+      rows={rows}
+      id={({ concurrency_key }) => concurrency_key}
+      emptyText={
+        <Empty command={`tock enqueue ${queue} '{"to": "ann"}' --concurrency-key ann`}>
+          No task of this queue has used a concurrency key. This enqueues one that does:
+        </Empty>
+      }
+      sorted="Waiting"
+      columns={[
+        {
+          name: 'Concurrency key',
+          show: ({ concurrency_key, paused }) => (
+            <>
+              {concurrency_key} {paused && <State state="paused" />}
+            </>
+          ),
+        },
+        {
+          name: 'Holders',
+          show: ({ holders, concurrency_limit }) => (
+            <>
+              <Bar
+                part={holders.length}
+                whole={concurrency_limit ?? holders.length}
+                text={`${count(holders.length)} of ${count(concurrency_limit)} inside`}
+              />
+              {holders.slice(0, 3).map((id) => (
+                <span key={id}>
+                  <TaskLink id={id} />{' '}
+                </span>
+              ))}
+            </>
+          ),
+        },
+        { name: 'Waiting', number: true, sortKey: (g) => g.waiting, show: (g) => count(g.waiting) },
+        ...(may('admin', queue)
+          ? [
+              {
+                name: 'Action',
+                show: (row: ConcurrencyKey) => (
+                  <p class="buttons">
+                    <button type="button" onClick={() => pause(row.concurrency_key, !row.paused)}>
+                      {row.paused ? 'Resume' : 'Pause'}
+                      <span class="hidden"> concurrency key {row.concurrency_key}</span>
+                    </button>
+                    <button type="button" onClick={() => setEdited(row)}>
+                      Limits
+                      <span class="hidden"> of concurrency key {row.concurrency_key}</span>
+                    </button>
+                  </p>
+                ),
+              },
+            ]
+          : []),
+      ]}
+    />
+  );
+  return (
+    <>
+      {table}
+      {edited && (
+        <ConcurrencyKeyForm
+          queue={queue}
+          settings={edited}
+          onClose={() => setEdited(null)}
+          onDone={onChange}
+        />
+      )}
+    </>
+  );
+}

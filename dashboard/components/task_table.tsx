@@ -1,0 +1,70 @@
+import { duration } from '../format.ts';
+import { useHidden } from '../hidden_fields.ts';
+import type { Listed } from '../types.ts';
+import { useColumns } from './columns.tsx';
+import { QueueLink, State, TaskLink } from './state.tsx';
+import { type Column, Table } from './table.tsx';
+import { Ago } from './times.tsx';
+
+/** How long the newest run of a task took, or has taken so far; a waiting or ready task has none. */
+const ran = ({ started_at, ended_at }: Listed) =>
+  started_at ? (ended_at ? Date.parse(ended_at) : Date.now()) - Date.parse(started_at) : null;
+
+/** A list of tasks, whose columns the user chooses. */
+export function TaskTable({
+  rows,
+  emptyText,
+  ofOneQueue,
+  box,
+}: {
+  rows: Listed[];
+  emptyText: string;
+  ofOneQueue?: boolean;
+  /** A column to select tasks. */
+  box?: Column<Listed>;
+}) {
+  const hidden = useHidden();
+  const optional: (Column<Listed> | false)[] = [
+    !ofOneQueue && { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
+    !ofOneQueue && { name: 'State', show: ({ state }) => <State state={state} /> },
+    {
+      name: 'Payload',
+      show: ({ preview }) => <code class="preview">{preview ? hidden.text(preview) : '–'}</code>,
+    },
+    { name: 'Created', show: ({ created_at }) => <Ago at={created_at} /> },
+    {
+      name: 'Due or ended',
+      show: ({ run_at, ended_at }) => <Ago at={ended_at ?? run_at} />,
+    },
+    {
+      name: 'Ran for',
+      number: true,
+      show: (task) => {
+        const ms = ran(task);
+        return duration(ms === null ? null : ms / 1000);
+      },
+    },
+    { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
+    rows.some(({ tenant }) => tenant) && { name: 'Tenant', show: ({ tenant }) => tenant ?? '–' },
+    { name: 'Worker', show: ({ worker }) => worker ?? '–' },
+    rows.some(({ error }) => error) && {
+      name: 'Error',
+      show: ({ error }) => <span class="error">{error ?? ''}</span>,
+    },
+  ];
+  const { chosen, choice } = useColumns(optional.filter((column) => column !== false));
+  const task: Column<Listed> = { name: 'Task', show: ({ id }) => <TaskLink id={id} /> };
+  return (
+    <>
+      <Table
+        stacked
+        label="Tasks"
+        rows={rows}
+        id={({ id }) => id}
+        emptyText={emptyText}
+        columns={[task, ...(box ? [box] : []), ...chosen]}
+      />
+      {rows.length > 0 && choice}
+    </>
+  );
+}
