@@ -28,6 +28,7 @@ export function useColumns<Row>(columns: Column<Row>[]) {
           <label key={name} class="check">
             <input
               type="checkbox"
+              aria-label={`Column ${name}`}
               checked={!hidden.includes(name)}
               onChange={({ currentTarget }) => toggle(name, currentTarget.checked)}
             />{' '}

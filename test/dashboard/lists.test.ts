@@ -231,7 +231,7 @@ test('the user hides columns of a list, and the browser keeps the choice', async
   await header.waitFor();
   const choose = async (on: boolean) => {
     await page.getByText('Columns', { exact: true }).click();
-    await page.getByRole('checkbox', { name: 'Worker' }).setChecked(on);
+    await page.getByRole('checkbox', { name: 'Column Worker' }).setChecked(on);
     await header.waitFor({ state: on ? 'attached' : 'detached' });
   };
   await choose(false);
