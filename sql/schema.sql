@@ -1041,6 +1041,10 @@ function tock.bounds()
   returns double precision[]
   -- The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound have their own bucket.
 
+function tock.bucket_of(p_seconds double precision)
+  returns integer
+  -- The number of the bucket of a duration in seconds, from 1.
+
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
   -- Cancels up to 10,000 tasks. Waiting and ready ones never start, unless a concurrent claim has them. The worker of a running one gets a cancel request (see extend()), and the task is not retried, or once if its attempt is ending at that moment. Returns one row per task: its state, and whether this call changed anything.
@@ -1903,10 +1907,6 @@ function tock.has_push(p_queue text)
   -- True if the tasks of a queue are sent to an endpoint.
   -- for tock_admin, tock_edge
 
-function tock.has_working_member(p_pool text)
-  returns boolean
-  -- True if a worker of a pool, among the first 1,000 by name, holds a task.
-
 function tock.headers_error(p_headers jsonb)
   returns text[]
   -- The error in the headers of a task: {field, message}, or null.
@@ -1957,7 +1957,7 @@ function tock.how_to_end(p_since timestamp with time zone, p_mild text, p_end te
 
 function tock.http_claim(p_key text, p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_ends jsonb, p_again boolean DEFAULT false)
   returns text
-  -- POST /v1/queues/:queue/claim: authorize() and claim(), or next() with p_ends; returns the body of the answer.
+  -- POST /v1/queues/:queue/claim: authorize() and end_and_claim(); returns the body of the answer.
   -- for tock_edge
 
 function tock.http_claim_any(p_queues text[], p_runs claimed_from[])

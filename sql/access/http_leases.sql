@@ -70,8 +70,7 @@ begin
 end $$;
 
 comment on function tock.http_claim is
-  'POST /v1/queues/:queue/claim: authorize() and claim(), or next() with p_ends; returns the body of the '
-  'answer.';
+  'POST /v1/queues/:queue/claim: authorize() and end_and_claim(); returns the body of the answer.';
 
 create or replace function tock.http_claim_any(p_queues text[], p_runs tock.claimed_from[])
 returns text language plpgsql volatile as $$

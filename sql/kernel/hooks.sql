@@ -1,4 +1,5 @@
--- The only calls from the kernel into features. Each body lists the features in lock order (sql/README.md).
+-- The only calls from the kernel into other layers, mostly features. Each body lists them in lock order
+-- (sql/README.md).
 -- An enqueue or a claim of plain tasks, and the completion of their whole lease, call a hook only for late
 -- maintenance, a limit of the queue, cancelled runs, or children that wait.
 

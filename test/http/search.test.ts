@@ -47,6 +47,7 @@ test("GET /v1/key shows the key's rights, and never the key or its hash", async 
     created_at: expect.any(String),
     expires_at: null,
     installation: null,
+    hidden_fields: [],
   });
   expect(text).not.toContain(key);
   const { rows } = await tock.owner.query(

@@ -18,7 +18,13 @@ begin
     v_oldest := array(
       select o from unnest(v_oldest) o
       where o.since < pg_catalog.clock_timestamp() - interval '10 minutes'
-        and o.number = (tock.oldest_waiting(o.pool)).number and not tock.has_working_member(o.pool));
+        and o.number = (tock.oldest_waiting(o.pool)).number
+        -- no worker, among the first 1,000 by name, holds a task
+        and not exists (
+          select from (
+            select p.task, p.leased_until from tock.pool_members p
+            where p.pool = o.pool and p.worker is not null order by p.pool, p.worker limit 1000) w
+          where w.task is not null and w.leased_until > pg_catalog.clock_timestamp()));
     exit when pg_catalog.cardinality(v_oldest) = 0;
     perform pg_catalog.pg_sleep(0.05);
   end loop;
@@ -43,19 +49,6 @@ end $$;
 
 comment on function tock.oldest_waiting is
   'The task that has waited for longest in a pool, in the order of take_task(), without a lock.';
-
-create or replace function tock.has_working_member(p_pool text)
-returns boolean language plpgsql volatile as $$
-begin
-  return exists (
-    select from (
-      select p.task, p.leased_until from tock.pool_members p
-      where p.pool = p_pool and p.worker is not null order by p.pool, p.worker limit 1000) w
-    where w.task is not null and w.leased_until > pg_catalog.clock_timestamp());
-end $$;
-
-comment on function tock.has_working_member is
-  'True if a worker of a pool, among the first 1,000 by name, holds a task.';
 
 -- The maintenance job checks each member within ten seconds. A member past its deadline for longer than a job
 -- may be late was not checked.

@@ -107,10 +107,7 @@ begin
     select f.queue, case when f.at < v_hours then 3600 else 60 end as width,
       case when f.at < v_hours then pg_catalog.date_trunc('hour', f.at, 'UTC')
         else pg_catalog.date_trunc('minute', least(f.at, v_now)) end as at,
-      -- A value that equals a bound is in the bucket that ends there, as with "le" of Prometheus;
-      -- width_bucket() puts it into the next one.
-      f.what, case when f.what in ('wait', 'run') then 1 + pg_catalog.width_bucket(f.seconds, tock.bounds())
-        - (f.seconds = any (tock.bounds()))::integer end as bucket,
+      f.what, case when f.what in ('wait', 'run') then tock.bucket_of(f.seconds) end as bucket,
       sum(f.n)::bigint as n, sum(f.n * greatest(0, f.seconds)) as seconds
     from facts f group by 1, 2, 3, 4, 5
   ), sums as materialized (

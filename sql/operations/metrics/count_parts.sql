@@ -14,6 +14,15 @@ comment on function tock.bounds is
   'The upper bounds of the buckets for waiting and running times, in seconds; values above the last bound '
   'have their own bucket.';
 
+-- A value that equals a bound is in the bucket that ends there, as with "le" of Prometheus; width_bucket()
+-- puts it into the next one.
+create or replace function tock.bucket_of(p_seconds double precision)
+returns integer language sql immutable as $$
+  select 1 + pg_catalog.width_bucket(p_seconds, tock.bounds()) - (p_seconds = any (tock.bounds()))::integer
+$$;
+
+comment on function tock.bucket_of is 'The number of the bucket of a duration in seconds, from 1.';
+
 create or replace function tock.histogram(p_buckets integer[], p_counts bigint[])
 returns bigint[] language sql immutable as $$
   select case when pg_catalog.cardinality(p_buckets) > 0 then array(

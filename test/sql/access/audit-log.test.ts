@@ -177,7 +177,7 @@ test('an audit log entry names the key of its call, and another role cannot forg
 // A verb that is new here needs a place in one of these lists, or a call of write_audit_log().
 const looks =
   `queue concurrency_keys limits queue_stats doctor keys_list audit_log pools queue_of_schedule push_queues has_push
-  push_secret pause_schedule resume_schedule running why series overview metrics maintenance_jobs_list cron_jobs_list segments_list`.split(
+  push_secret pause_schedule resume_schedule running workers why series overview metrics maintenance_jobs_list cron_jobs_list segments_list`.split(
     /\s+/,
   );
 const clockwork =
