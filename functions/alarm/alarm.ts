@@ -57,6 +57,8 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
     readonly #hub = new LocalHub();
     #wantsArchive = false;
     #archivedAt = Number.NEGATIVE_INFINITY;
+    /** The last `again` of this object that was stored. */
+    #again_at = Number.NEGATIVE_INFINITY;
 
     constructor({ storage }: AlarmState, env: Bindings) {
       this.#storage = storage;
@@ -80,8 +82,12 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
       const at = Date.now() + SETTLE_MS;
       const scheduled = await this.#storage.getAlarm();
       if (scheduled === null || scheduled > at) await this.#storage.setAlarm(at);
-      // The pending alarm may fire before the last request that this notification covers, so another one follows.
-      else await this.#storage.put('again', at);
+      // The pending alarm may fire before the last request that this message covers, so another one follows. While
+      // calls wait there are many messages, and the storage is written for few of them.
+      else if (at > this.#again_at + SETTLE_MS / 2) {
+        this.#again_at = at;
+        await this.#storage.put('again', at);
+      }
     }
 
     async alarm(): Promise<void> {

@@ -79,7 +79,9 @@ export async function poll(
   let skips = 0;
   let leave: (() => void) | null = noop;
   let recent = seconds > 0 ? changes?.recent() : undefined;
-  for (let remaining = most - 1; ; remaining--) {
+  // A wait in the hub is a request of its own, and counts as much as a statement.
+  const mostLooks = changes ? Math.ceil(most / 2) : most;
+  for (let remaining = mostLooks - 1; ; remaining--) {
     const asked_at = now;
     const answer: Answer = recent ?? (await once().finally(leave));
     const isRecent = recent !== undefined;
@@ -95,7 +97,7 @@ export async function poll(
     if (state === 'passing' && skips++ < MAX_SKIPS) continue;
     const hub = idleStates.includes(state) ? changes : undefined;
     if (isRecent) remaining++;
-    else hub?.foundNothing(answer);
+    else hub?.foundNothing(answer, (seconds * 1000) / mostLooks);
     const hasReason = await hub?.next(deadline, disconnected).catch((error) => {
       logError(error);
       changes = undefined;

@@ -28,8 +28,8 @@ function remember(name: string, look: Look): void {
 export type Changes = {
   /** The answer of a recent look of another call, if nothing has changed since. */
   recent(): Answer;
-  /** Remembers a look that found nothing. */
-  foundNothing(answer: Answer): void;
+  /** Remembers a look that found nothing. Without a change the next one comes after `least_ms` at the earliest. */
+  foundNothing(answer: Answer, least_ms: number): void;
   /** To be called when the call has found something: if a change woke it, others are woken too. */
   found(): void;
   /** Waits for a reason to look: true, or false if there was none until the deadline. */
@@ -55,7 +55,7 @@ export function idlePollMs({ TOCK_IDLE_POLL_SECONDS = '', ALARM }: Bindings): nu
 export function createChanges({ hub, names, most_ms, shared, passOn }: Options): Changes {
   let own: Look | undefined;
   let woken = false;
-  const look = () => (shared === undefined ? own : looks.get(shared));
+  const look = () => (shared === undefined ? own : (looks.get(shared) ?? own));
   let version: string | null = null;
   let idle_since = Date.now();
 
@@ -66,10 +66,11 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
       ({ version, idle_since } = last);
       return Date.now() < last.next_at ? last.answer : undefined;
     },
-    foundNothing(answer) {
+    foundNothing(answer, least_ms) {
       if (version === null) return;
       const at = Date.now();
-      const next_at = at + Math.min(most_ms, Math.max(LEAST_MS, (at - idle_since) * SHARE));
+      const share_ms = Math.max(LEAST_MS, least_ms, (at - idle_since) * SHARE);
+      const next_at = at + Math.min(most_ms, share_ms);
       own = { version, at, next_at, idle_since, answer };
       if (shared !== undefined) remember(shared, own);
     },

@@ -20,6 +20,8 @@ export type Hub = {
 const SPREAD_MS = 20;
 /** So many names have a version of their own. */
 const MAX_NAMES = 10_000;
+/** A worker waits again soon after it was woken. */
+const RECENT_MS = 2000;
 /** A call that was woken and found something wakes so many others: there may be more. */
 const PASS_ON = 2;
 
@@ -37,6 +39,7 @@ export class LocalHub implements Hub {
   #last = 0;
   readonly #changed = new Map<string, number>();
   readonly #waiting = new Map<string, Set<Waiter>>();
+  #waited_at = Number.NEGATIVE_INFINITY;
   #spread: ReturnType<typeof setTimeout> | null = null;
   #spread_at = Number.NEGATIVE_INFINITY;
 
@@ -46,9 +49,9 @@ export class LocalHub implements Hub {
     return this.#created;
   }
 
-  /** Whether any call waits. */
+  /** Whether any call waits, or has waited a moment ago. */
   get isWaitedFor(): boolean {
-    return this.#waiting.size > 0;
+    return this.#waiting.size > 0 || performance.now() < this.#waited_at + RECENT_MS;
   }
 
   /** Tells of a change of some names, or with null of anything. */
@@ -82,6 +85,7 @@ export class LocalHub implements Hub {
       return Promise.resolve(change(hasChanged()));
     return new Promise<Change>((resolve) => {
       const end = (isWoken: boolean) => {
+        this.#waited_at = performance.now();
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
         for (const name of names) {

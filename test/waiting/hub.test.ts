@@ -42,6 +42,8 @@ test('a change of a name wakes the call that has waited longest for it, and no o
   await vi.advanceTimersByTimeAsync(1000);
   // The last one learns at its end that it was not woken, but that something has changed.
   expect(woken).toEqual([1, 0, 2, 3]);
+  expect(hub.isWaitedFor).toBe(true);
+  await vi.advanceTimersByTimeAsync(2000);
   expect(hub.isWaitedFor).toBe(false);
 });
 
@@ -87,7 +89,6 @@ test('a call whose client has left is not woken in place of another', async () =
   hub.announce(['a']);
   await settle();
   expect([ended, woken]).toEqual([[0, 1], [1]]);
-  expect(hub.isWaitedFor).toBe(false);
 });
 
 test('of very many names single ones are forgotten, and then everything counts as changed', async () => {
