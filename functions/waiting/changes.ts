@@ -18,6 +18,14 @@ type Look = { version: string; at: number; next_at: number; idle_since: number; 
 /** The looks of an isolate, by the key and what it asked for. A later call of the same kind need not look again. */
 const looks = new Map<string, Look>();
 
+/** True if a call has to look again. Then the others wait for what it finds. */
+function isDue(look: Look): boolean {
+  const now = Date.now();
+  if (now < look.next_at) return false;
+  look.next_at = now + KILLED_MS;
+  return true;
+}
+
 function remember(name: string, look: Look): void {
   looks.delete(name);
   looks.set(name, look);
@@ -64,7 +72,7 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
       const last = look();
       if (!last) return undefined;
       ({ version, idle_since } = last);
-      return Date.now() < last.next_at ? last.answer : undefined;
+      return isDue(last) ? undefined : last.answer;
     },
     foundNothing(answer, least_ms) {
       if (version === null) return;
@@ -92,10 +100,7 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
         }
         if (disconnected.aborted || Date.now() >= deadline) return false;
         const newest = look();
-        if (newest && Date.now() < newest.next_at) continue;
-        // The others wait for what this look finds.
-        if (newest) newest.next_at = Date.now() + KILLED_MS;
-        return true;
+        if (!newest || isDue(newest)) return true;
       }
     },
   };
