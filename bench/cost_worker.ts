@@ -38,9 +38,9 @@ export class Alarm extends worker.Alarm {
   constructor({ storage }: AlarmState, env: Bindings) {
     super({ storage: counted(storage) }, env);
   }
-  override fetch(): Promise<Response> {
+  override fetch(request: Request): Promise<Response> {
     counts.object_requests++;
-    return super.fetch();
+    return super.fetch(request);
   }
   override alarm(): Promise<void> {
     counts.object_requests++;

@@ -25,8 +25,7 @@ export function appFetch(client: pg.Client): NonNullable<CallOptions['fetch']> {
           throw refusal(500, env.failed.message);
         }
       }),
-    undefined,
-    'database role',
+    { rights: 'database role' },
   );
   return async (input, init) => {
     const env: CallBindings = { TOCK_PUSH_SECRET: process.env.TOCK_PUSH_SECRET ?? '' };

@@ -14,6 +14,10 @@ export type Bindings = {
   HYPERDRIVE_ENDS?: { connectionString: string };
   /** Maximum number of concurrent calls of an isolate, for each kind: enqueues, claims, others. Default: 300. */
   TOCK_MOST_AT_ONCE?: string;
+  /** The longest time between two looks of waiting calls at an idle queue. Default: 600 with ALARM, 1 in one process. */
+  TOCK_IDLE_POLL_SECONDS?: string;
+  /** `1`: this process serves all calls, so that its calls wake its waiting calls. */
+  TOCK_ONE_PROCESS?: string;
   /** The master secrets of queues with push, newest first, separated by spaces. Without it nothing is pushed. */
   TOCK_PUSH_SECRET?: string;
   /** `allow`: pushes may go to http:// and to private addresses, for local development. */

@@ -1,6 +1,6 @@
 import { type Middleware, withMiddleware } from '../client/worker/handlers.ts';
 import { type AlarmClass, createAlarm } from './alarm/alarm.ts';
-import { alarmNotifier } from './alarm/notify.ts';
+import { alarmHub, alarmNotifier } from './alarm/notify.ts';
 import { enableArchive, runArchive } from './archive/step.ts';
 import { borrowedConnections } from './consumers/borrowed_connections.ts';
 import type { Consumer } from './consumers/define.ts';
@@ -74,9 +74,17 @@ export function createWorker({
     borrowed,
     notifyAlarm,
   });
-  const app = createApp(borrowed.connect, (c) => {
-    wakeConsumers(c);
-    if (c.env.ALARM) keepAliveOf(c)?.(notifyAlarm(c.env));
+  const app = createApp(borrowed.connect, {
+    onChange(c) {
+      wakeConsumers(c);
+      const changed = c.get('changes');
+      const message = {
+        changed: changed === undefined ? [] : changed,
+        passOn: c.get('passOn') ?? [],
+      };
+      if (c.env.ALARM) keepAliveOf(c)?.(notifyAlarm(c.env, message));
+    },
+    hubOf: ({ ALARM }) => (ALARM ? alarmHub(ALARM) : null),
   });
   const queues = new Set(consumers.map(({ queue }) => queue));
   const allConsumers = withPush(consumers);
@@ -102,7 +110,7 @@ export function createWorker({
         () => connect(env, (query) => query('select tock.tick() as next_wake_at')),
         () => drain(connect, env, allConsumers, { seconds, enough_seconds, worker: 'scheduled' }),
         () => runArchive(connect, env),
-        () => notifyAlarm(env),
+        () => notifyAlarm(env, { changed: null, passOn: [] }),
       ),
     Alarm: createAlarm(connect, allConsumers, seconds),
   };

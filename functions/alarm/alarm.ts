@@ -2,7 +2,9 @@ import { enableArchive, runArchive } from '../archive/step.ts';
 import { type Consumers, logError } from '../consumers/drain.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
+import { LocalHub } from '../waiting/hub.ts';
 import { alarmCycle } from './cycle.ts';
+import type { Message } from './notify.ts';
 
 /** The part of a Durable Object's state that the alarm uses. */
 export type AlarmState = {
@@ -16,7 +18,7 @@ export type AlarmState = {
   };
 };
 
-export type AlarmObject = { fetch(): Promise<Response>; alarm(): Promise<void> };
+export type AlarmObject = { fetch(request: Request): Promise<Response>; alarm(): Promise<void> };
 export type AlarmClass = new (state: AlarmState, env: Bindings) => AlarmObject;
 
 /** Time from a notification to its alarm. A notifier sends one each half second at most; one alarm covers several. */
@@ -32,6 +34,9 @@ const MAX_LATE_ALARMS = 10;
 /** Interval between checks for history to archive. No alarm is set for the check alone, only for remaining work. */
 const ARCHIVE_MS = 60_000;
 
+/** What a waiting call sends: see LocalHub.next(). */
+type Waiting = { names: string[]; since: string | null; ms: number };
+
 /** Failures in a row, and alarms in a row for one passed time. Stored, because Cloudflare evicts an idle object. */
 type AlarmHistory = { failures: number; late: number; passed_at: string | null };
 const noFailures: AlarmHistory = { failures: 0, late: 0, passed_at: null };
@@ -40,7 +45,7 @@ const backoff = (times: number) =>
   Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** Math.min(20, times));
 
 /**
- * The Durable Object that wakes the database when work is due, and only then. Its storage keeps the alarm, set to
+ * The Durable Object that wakes the database when work is due, and only then. Waiting calls wait in it, in memory. Its storage keeps the alarm, set to
  * next_wake_at(). alarm() catches the errors of its work, because Cloudflare stops retrying after six failures. A run
  * that is killed fails too, so alarm() sets the next alarm before it starts.
  */
@@ -49,22 +54,40 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
     readonly #storage: AlarmState['storage'];
     readonly #env: Bindings;
     #past: AlarmHistory = noFailures;
+    readonly #hub = new LocalHub();
     #wantsArchive = false;
     #archivedAt = Number.NEGATIVE_INFINITY;
+    /** The last `again` of this object that was stored. */
+    #again_at = Number.NEGATIVE_INFINITY;
 
     constructor({ storage }: AlarmState, env: Bindings) {
       this.#storage = storage;
       this.#env = env;
     }
 
-    /** Receives the notification that work may be due before the pending alarm. */
-    async fetch(): Promise<Response> {
+    /** A call that waits, or a message that work may be due before the pending alarm. */
+    async fetch(request: Request): Promise<Response> {
+      if (new URL(request.url).pathname === '/wait') {
+        const { names, since, ms } = (await request.json()) as Waiting;
+        return Response.json(await this.#hub.next(names, since, ms, request.signal));
+      }
+      const { changed, passOn } = (await request.json()) as Message;
+      this.#hub.passOn(passOn);
+      this.#hub.announce(changed);
+      await this.#setEarlierAlarm();
+      return Response.json({ waiting: this.#hub.isWaitedFor });
+    }
+
+    async #setEarlierAlarm(): Promise<void> {
       const at = Date.now() + SETTLE_MS;
       const scheduled = await this.#storage.getAlarm();
       if (scheduled === null || scheduled > at) await this.#storage.setAlarm(at);
-      // The pending alarm may fire before the last request that this notification covers, so another one follows.
-      else await this.#storage.put('again', at);
-      return new Response(null, { status: 204 });
+      // The pending alarm may fire before the last request that this message covers, so another one follows. While
+      // calls wait there are many messages, and the storage is written for few of them.
+      else if (at > this.#again_at + SETTLE_MS / 2) {
+        this.#again_at = at;
+        await this.#storage.put('again', at);
+      }
     }
 
     async alarm(): Promise<void> {
@@ -101,7 +124,14 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
     /** Runs a cycle and returns when to wake next. */
     async #ring(): Promise<number | null> {
       try {
-        const { ms, passed_at, errors } = await alarmCycle(connect, this.#env, consumers, seconds);
+        const onTick = () => this.#hub.announce(null);
+        const { ms, passed_at, errors } = await alarmCycle(
+          connect,
+          this.#env,
+          consumers,
+          seconds,
+          onTick,
+        );
         for (const error of errors) logError(error);
         const next = ms === null ? null : this.#unlessStuck(ms, passed_at);
         const at = next === null ? null : Date.now() + next + MARGIN_MS;

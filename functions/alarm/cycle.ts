@@ -75,12 +75,14 @@ async function consume(
   consumers: Consumers,
   seconds: number,
   due: Due | null,
+  onTick: () => void,
 ): Promise<CycleResult> {
   const { notify, next: nextWake } = createNotifier();
   let wakeCount = 0;
   const wake = () => {
     wakeCount++;
     notify();
+    onTick();
   };
   const wakeups = { count: () => wakeCount, next: nextWake };
   const deadline = performance.now() + seconds * 1000;
@@ -116,12 +118,13 @@ async function consume(
 const isReached = (error: unknown) =>
   !/^(08|57P0|TK503)/.test((error as { code?: string }).code ?? '08');
 
-/** Runs due work, then drains ready tasks. Returns the milliseconds until the next cycle, null if none is needed. */
+/** Runs due work, then drains ready tasks; `onTick` is called when tasks may have become ready. Returns the milliseconds until the next cycle, null if none is needed. */
 export async function alarmCycle(
   connect: Connect,
   env: Bindings,
   consumers: Consumers,
   seconds: number,
+  onTick = () => {},
 ): Promise<CycleResult> {
   const connection = serialConnection(connect, env);
   const errors: unknown[] = [];
@@ -131,7 +134,9 @@ export async function alarmCycle(
       errors.push(error);
       return null;
     });
-    const drained = await consume(connection, env, consumers, seconds, due);
+    onTick();
+    const drained = await consume(connection, env, consumers, seconds, due, onTick);
+    onTick();
     return { ...drained, errors: [...errors, ...drained.errors] };
   } finally {
     await connection.close();

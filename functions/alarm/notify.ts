@@ -1,32 +1,86 @@
 import { pause } from '../../client/pause.ts';
 import { logError } from '../consumers/drain.ts';
-import type { Bindings } from '../env.ts';
+import type { AlarmNamespace, Bindings } from '../env.ts';
 import { NOTIFY_ALARM_MS } from '../timeouts.ts';
+import type { Hub } from '../waiting/hub.ts';
 
-/** One notification covers all requests within this time; the alarm fires a second later. */
+/** One message covers all requests within this time, or within the shorter one while calls wait. */
 const QUIET_MS = 500;
+const BUSY_MS = 20;
+
+/** If the invocation that is to send a message is killed, the next one sends it after this time. */
+const LATE_MS = 1000;
 
 /** A moved or overloaded object recovers soon, and a Worker has 30 s after its response. */
 const RETRY_MS = [100, 500, 2000, 8000];
 
-/** Notifies the Durable Object that work may be due before its alarm; retries on failure. */
+/** A message to the object: what may have changed (null: anything), and which changes are passed on to other calls. */
+export type Message = { changed: readonly string[] | null; passOn: readonly string[] };
+
+export const objectOf = (ALARM: AlarmNamespace) => ALARM.get(ALARM.idFromName('tock') as never);
+
+/** Where calls wait in the Durable Object. */
+export const alarmHub = (ALARM: AlarmNamespace): Hub => ({
+  async next(names, since, ms, signal) {
+    const body = JSON.stringify({ names, since, ms });
+    const answer = await objectOf(ALARM).fetch('https://alarm/wait', {
+      method: 'POST',
+      body,
+      signal,
+    });
+    return answer.json();
+  },
+});
+
+/** Tells the Durable Object that work may be due before its alarm, and wakes calls that wait in it; retries on failure. */
 export function alarmNotifier() {
-  let notified_at = Number.NEGATIVE_INFINITY;
-  return async ({ ALARM }: Bindings): Promise<void> => {
-    if (!ALARM || performance.now() < notified_at + QUIET_MS) return;
+  let changed: Set<string> | null = new Set();
+  let passOn = new Set<string>();
+  /** Until then another invocation is to send what has been collected. */
+  let collected_until = Number.NEGATIVE_INFINITY;
+  let next_at = Number.NEGATIVE_INFINITY;
+
+  function take(): string {
+    const message = { changed: changed && [...changed], passOn: [...passOn] };
+    [changed, passOn] = [new Set(), new Set()];
+    return JSON.stringify(message);
+  }
+
+  async function send(ALARM: AlarmNamespace, body: string): Promise<void> {
     for (const delay_ms of [...RETRY_MS, null]) {
-      notified_at = performance.now();
+      next_at = performance.now() + QUIET_MS;
       try {
-        const stub = ALARM.get(ALARM.idFromName('tock') as never);
         const signal = AbortSignal.timeout(NOTIFY_ALARM_MS);
-        await stub.fetch('https://alarm/', { method: 'POST', signal });
+        const answer = await objectOf(ALARM).fetch('https://alarm/', {
+          method: 'POST',
+          body,
+          signal,
+        });
+        if (((await answer.json()) as { waiting: boolean }).waiting)
+          next_at = performance.now() + BUSY_MS;
         return;
       } catch (error) {
         // A call during the pause notifies too.
-        notified_at = Number.NEGATIVE_INFINITY;
+        next_at = Number.NEGATIVE_INFINITY;
         if (delay_ms === null) logError(error);
         else await pause(delay_ms);
       }
     }
+  }
+
+  return async ({ ALARM }: Bindings, message: Message): Promise<void> => {
+    if (!ALARM) return;
+    if (message.changed === null) changed = null;
+    else for (const name of message.changed) changed?.add(name);
+    for (const name of message.passOn) passOn.add(name);
+    const now = performance.now();
+    if (now < collected_until) return;
+    const delay_ms = next_at - now;
+    if (delay_ms > 0) {
+      collected_until = next_at + LATE_MS;
+      await pause(delay_ms);
+      collected_until = Number.NEGATIVE_INFINITY;
+    }
+    await send(ALARM, take());
   };
 }

@@ -1,5 +1,6 @@
 import type { Context } from 'hono';
 import type { Wakeups } from '../../client/worker/work.ts';
+import type { Message } from '../alarm/notify.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import type { OnChange } from '../http/app.ts';
@@ -50,7 +51,7 @@ type Options = {
   seconds: number;
   borrowed: BorrowedConnections;
   /** Notifies the Durable Object of tasks that are left or may be due later. */
-  notifyAlarm(env: Bindings): Promise<void>;
+  notifyAlarm(env: Bindings, message: Message): Promise<void>;
 };
 
 /** After a call that may have made tasks ready, drains them in the Worker's time after the response. */
@@ -78,7 +79,7 @@ export function wakeAfterRequest(
       };
       const result = await drain(connect, env, consumerList, options).catch(logError);
       if (!result || result.again_seconds !== null || total(result) > 0)
-        keepAlive(notifyAlarm(env));
+        keepAlive(notifyAlarm(env, { changed: null, passOn: [] }));
       if (result && total(result) > 0 && quiet_ms === 0) wakeOthers(keepAlive, deadline);
     };
     return singleFlight<OpenConnection>(work, { seconds, quiet_ms });

@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
 import type { Connect } from '../database/types.ts';
+import type { Bindings } from '../env.ts';
 import { archive } from '../routes/archive.ts';
 import { auditLog } from '../routes/audit_log.ts';
 import { changes } from '../routes/changes.ts';
@@ -36,6 +37,7 @@ import { stats } from '../routes/stats.ts';
 import { tasks } from '../routes/tasks.ts';
 import { tick } from '../routes/tick.ts';
 import { whoami } from '../routes/whoami.ts';
+import { type Hub, LocalHub } from '../waiting/hub.ts';
 import type { Rights } from './authorize.ts';
 import { cors } from './cors.ts';
 import type { App, Env } from './endpoint.ts';
@@ -92,16 +94,26 @@ function refuseLongUrl({ length }: string): void {
 const displayPath = (c: Context<Env>) =>
   c.req.path.length > 500 ? `${c.req.path.slice(0, 500)}…` : c.req.path;
 
-/** Called after each successful change, before the response is sent. */
+const isOneProcess = (c: Context<Env>) => c.env?.TOCK_ONE_PROCESS === '1';
+
+/** Called after each successful change, and after each call that a change woke, before the response is sent. */
 export type OnChange = (c: Context<Env>) => void;
 
-/** Creates the HTTP API on a database connection. The program's code chooses `rights`, never a request or a binding. */
+export type AppOptions = {
+  onChange?: OnChange;
+  /** The program's code chooses them, never a request or a binding. */
+  rights?: Rights;
+  /** Where waiting calls wait. Without a hub they poll. */
+  hubOf?(env: Bindings): Hub | null;
+};
+
+/** Creates the HTTP API on a database connection. */
 export function createApp(
   connect: Connect,
-  onChange: OnChange = () => {},
-  rights: Rights = 'key',
+  { onChange = () => {}, rights = 'key', hubOf = () => null }: AppOptions = {},
 ): App {
   const app: App = new OpenAPIHono<Env>();
+  const ownHub = new LocalHub();
   app.onError(problem);
   app.notFound((c) => {
     const hint = 'GET /openapi.json lists the routes.';
@@ -110,6 +122,7 @@ export function createApp(
   app.use(requestId());
   app.use(async (c, next) => {
     c.set('rights', rights);
+    c.set('hub', isOneProcess(c) ? ownHub : hubOf(c.env ?? {}));
     await next();
   });
   app.use(securityHeaders);
@@ -117,7 +130,12 @@ export function createApp(
   app.use(async (c, next) => {
     refuseLongUrl(c.req.url);
     await next();
-    if (c.res.ok && !safeMethods.includes(c.req.method)) onChange(c);
+    const [changes, passOn] = [c.get('changes'), c.get('passOn')];
+    if (isOneProcess(c)) {
+      if (passOn) ownHub.passOn(passOn);
+      if (c.res.ok && changes !== undefined) ownHub.announce(changes);
+    }
+    if ((c.res.ok && !safeMethods.includes(c.req.method)) || passOn) onChange(c);
   });
   app.use(
     methodNotAllowed({

@@ -3,6 +3,8 @@ import type { Context } from 'hono';
 import { unlimitedAnswers } from '../database/connect.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
+import { type Changes, createChanges, idlePollMs } from '../waiting/changes.ts';
+import type { Hub } from '../waiting/hub.ts';
 import { bearerKey, type Rights, type Statement } from './authorize.ts';
 import { type CheckKey, readBody } from './body.ts';
 import {
@@ -22,8 +24,20 @@ import { noQuery, repeatHeaders } from './schemas.ts';
 import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 
-/** `pushes` is true if the call has added tasks to a queue with push. createApp() sets `rights`. */
-export type Env = { Bindings: Bindings; Variables: { rights: Rights; pushes?: boolean } };
+/**
+ * `pushes` is true if the call has added tasks to a queue with push, `changes` are the names that it may have changed
+ * (null: anything), and `passOn` those whose change woke it. createApp() sets `rights` and `hub`.
+ */
+export type Env = {
+  Bindings: Bindings;
+  Variables: {
+    rights: Rights;
+    hub: Hub | null;
+    pushes?: boolean;
+    changes?: readonly string[] | null;
+    passOn?: readonly string[];
+  };
+};
 export type App = OpenAPIHono<Env>;
 
 export type Call<P, B, Q = object> = {
@@ -40,6 +54,8 @@ export type Call<P, B, Q = object> = {
   disconnected: AbortSignal;
   /** Takes a slot for one poll of a waiting call: see poll.ts. */
   pollSlot(): (() => void) | null;
+  /** How a waiting call learns of changes of these names; undefined if it has to poll. `shared`: see changes.ts. */
+  changes(names: readonly string[], shared?: string): Changes | undefined;
   env: Bindings;
 };
 
@@ -70,6 +86,8 @@ export type Endpoint<
   statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
   /** The statement's parameters from $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
+  /** The names that the call may have changed. Default: none for GET, and for other methods null (anything). */
+  changes?(call: Call<z.output<P>, z.output<B>, z.output<Q>>): readonly string[] | null;
   /** Repeats the statement for a waiting call; `most` is the maximum number of runs. */
   repeat?(
     once: Once,
@@ -140,7 +158,30 @@ async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.
   const disconnected = c.req.raw.signal;
   const pollSlot = () => enter('polls', c.env ?? {}, key, disconnected);
   const trace = endpoint.traced ? traceOf((name) => c.req.header(name), c.env ?? {}) : null;
-  return { params, query, body, text, requestId, trace, disconnected, pollSlot, env: c.env ?? {} };
+  const env = c.env ?? {};
+  const changes: Call<object, unknown>['changes'] = (names, shared) => {
+    const hub = c.get('hub');
+    if (!hub) return undefined;
+    return createChanges({
+      hub,
+      names,
+      most_ms: idlePollMs(env),
+      ...(shared !== undefined && { shared: `${key}\n${shared}` }),
+      passOn: () => c.set('passOn', names),
+    });
+  };
+  return {
+    params,
+    query,
+    body,
+    text,
+    requestId,
+    trace,
+    disconnected,
+    pollSlot,
+    changes,
+    env,
+  };
 }
 
 const isWaiting = ({ body, query }: { body: unknown; query: unknown }) =>
@@ -189,6 +230,7 @@ export function serve<
         };
         return repeat ? repeat(once, call, most) : once();
       });
+    const changed = endpoint.changes?.(call) ?? null;
     const slotKind = repeat && isWaiting(call) ? 'waits' : share;
     let answer = await withSlot(slotKind, env, key, call.disconnected, run).catch((error) => {
       throw withoutBatchPrefix(error, endpoint, call.body as object);
@@ -208,6 +250,7 @@ export function serve<
     const reason = answer && conflict?.(answer.body);
     if (reason) throw refusal(409, reason.detail, { field: reason.field, hint: reason.hint });
     if (answer?.pushes) c.set('pushes', true);
+    if (endpoint.method !== 'get') c.set('changes', changed);
     const body = answer && finish ? await finish(answer.body, env) : (answer?.body ?? '{}');
     return c.body(body, status, { 'Content-Type': endpoint.media ?? 'application/json' });
   };

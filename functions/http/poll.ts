@@ -1,3 +1,5 @@
+import { logError } from '../consumers/drain.ts';
+import type { Changes } from '../waiting/changes.ts';
 import type { Answer, Once } from './endpoint.ts';
 
 const POLL_MS = 20;
@@ -15,7 +17,12 @@ type Wait = {
   /** Takes a slot for a poll after the first; returns the function that releases it, null without a free slot. */
   pollSlot?: () => (() => void) | null;
   disconnected: AbortSignal;
+  /** Tells when something has changed; without it the call polls. */
+  changes?: Changes | undefined;
 };
+
+/** In these states only a change of something lets the call find more. */
+const idleStates = ['empty', 'paused', 'going on'];
 
 const noop = () => {};
 
@@ -48,10 +55,10 @@ async function waitForSlot(
 }
 
 /**
- * Repeats a statement until it finds a task, the time is up, or the client disconnects. It polls fifty times a second,
- * less often if the database is slow or the number of statements is limited. It does not pause after a claim that only
- * skipped cancelled runs. If a queue's limit admits no task yet, it pauses until it does. The waiting calls of one
- * isolate share a few slots for their polls.
+ * Repeats a statement until it finds a task, the time is up, or the client disconnects. With `changes` it waits for a
+ * change before it looks again. Otherwise it polls fifty times a second, less often if the database is slow or the
+ * number of statements is limited. It does not pause after a claim that only skipped cancelled runs. If a queue's limit
+ * admits no task yet, it pauses until it does. The waiting calls of one isolate share a few slots for their polls.
  */
 export async function poll(
   once: Once,
@@ -63,6 +70,7 @@ export async function poll(
     secondsToAdmission = () => 0,
     pollSlot = () => noop,
     disconnected,
+    changes,
   }: Wait,
 ): Promise<Answer> {
   const start = Date.now();
@@ -70,15 +78,31 @@ export async function poll(
   let now = start;
   let skips = 0;
   let leave: (() => void) | null = noop;
-  for (let remaining = most - 1; ; remaining--) {
+  let recent = seconds > 0 ? changes?.recent() : undefined;
+  // A wait in the hub is a request of its own, and counts as much as a statement.
+  const mostLooks = changes ? Math.ceil(most / 2) : most;
+  for (let remaining = mostLooks - 1; ; remaining--) {
     const asked_at = now;
-    const answer: Answer = await once().finally(leave);
+    const answer: Answer = recent ?? (await once().finally(leave));
+    const isRecent = recent !== undefined;
+    recent = undefined;
     now = Date.now();
     if (!answer || now >= deadline || remaining <= 0 || disconnected.aborted) return answer;
     const state = stateOf(answer.body);
-    if (state === 'found') return answer;
+    if (state === 'found') {
+      changes?.found();
+      return answer;
+    }
     leave = noop;
     if (state === 'passing' && skips++ < MAX_SKIPS) continue;
+    const hub = idleStates.includes(state) ? changes : undefined;
+    if (isRecent) remaining++;
+    else hub?.foundNothing(answer, (seconds * 1000) / mostLooks);
+    const hasReason = await hub?.next(deadline, disconnected).catch((error) => {
+      logError(error);
+      changes = undefined;
+    });
+    if (hasReason === false) return answer;
     const duration_ms = now - asked_at;
     const interval_ms = (deadline - now) / remaining;
     // The random factor keeps waiting calls from polling all at the same time.
@@ -87,12 +111,8 @@ export async function poll(
       (0.8 + 0.4 * Math.random());
     const limited_ms = state === 'limited' ? (secondsToAdmission(answer.body) - 1) * 1000 : 0;
     // The last poll runs at the deadline.
-    await pause(
-      remaining === 1
-        ? deadline - now
-        : Math.min(deadline - now, Math.max(pause_ms, duration_ms, limited_ms)),
-      disconnected,
-    );
+    const wait_ms = remaining === 1 ? deadline - now : Math.max(pause_ms, duration_ms, limited_ms);
+    if (!hasReason) await pause(Math.min(deadline - now, wait_ms), disconnected);
     leave = await waitForSlot(pollSlot, deadline, disconnected);
     if (!leave) return answer;
     now = Date.now();

@@ -5,6 +5,7 @@ import { type Answer, type App, type Call, type Once, serve } from '../http/endp
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
 import { checkTargets } from '../push/guard.ts';
+import { queueChange } from '../waiting/hub.ts';
 import { failure, result } from './outcome_schemas.ts';
 
 const claimOptions = {
@@ -147,11 +148,8 @@ async function endOnce(
 /** Repeats a waiting claim; see poll(). */
 function waitForTask(
   once: Once,
-  {
-    body,
-    pollSlot,
-    disconnected,
-  }: Pick<Call<object, WaitOptions>, 'body' | 'pollSlot' | 'disconnected'>,
+  { body, pollSlot, disconnected, changes }: Omit<Call<object, WaitOptions>, 'params' | 'query'>,
+  queues: readonly string[],
   maxPolls?: number,
 ): Promise<Answer> {
   return poll(once, stateOf, {
@@ -160,11 +158,12 @@ function waitForTask(
     secondsToAdmission: retryAfter,
     pollSlot,
     disconnected,
+    changes: changes(queues.map(queueChange), JSON.stringify(queues)),
   });
 }
 
 const description =
-  'A waiting claim polls every 20 ms. It polls less often while the database is slow, or while a rate limits the queue. Over HTTPS to Neon it polls at most 45 times.';
+  'With the Durable Object bound, an enqueue over HTTP wakes a waiting claim. Otherwise the claim polls every 20 ms. It polls less often while the database is slow, or while a rate limits the queue. Over HTTPS to Neon it polls at most 45 times.';
 
 /** /v1/queues/:queue/claim and /v1/claim. The verb alone returns the runs; a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {
@@ -206,10 +205,12 @@ from tock.next(p_queue => $2, p_ends => $7::jsonb -> 'ends', p_worker => $3, p_l
     ],
     repeat(once, call, maxPolls) {
       const { body } = call;
-      if (!body.ends) return waitForTask(once, call, maxPolls);
+      const queues = [call.params.queue];
+      if (!body.ends) return waitForTask(once, call, queues, maxPolls);
       if (body.wait_seconds === 0) return once();
-      return endOnce(once, body, () => waitForTask(once, call, maxPolls && maxPolls - 1));
+      return endOnce(once, body, () => waitForTask(once, call, queues, maxPolls && maxPolls - 1));
     },
+    changes: ({ body }) => (body.ends ? null : []),
     refused,
     answer: oneLeaseAndEnded,
   });
@@ -237,6 +238,7 @@ from tock.next(p_queue => $2, p_ends => $7::jsonb -> 'ends', p_worker => $3, p_l
 where ${check('claim', '$2')}`,
     ),
     values: ({ params, body }) => [params.queue, body.worker, body.lease_seconds],
+    changes: () => [],
     answer: oneLease,
   });
 
@@ -268,7 +270,9 @@ where (select bool_and(${check('claim', 'q.name')})
       body.lease_seconds,
       requestId,
     ],
-    repeat: waitForTask,
+    repeat: (once, call, maxPolls) =>
+      waitForTask(once, call, call.body.queues.map(queueName), maxPolls),
+    changes: () => [],
     refused,
     answer: z.strictObject({ leases: z.array(lease), ...claimState }),
   });

@@ -48,6 +48,7 @@ type Verb<B extends z.ZodType> = Pick<
   | 'statement'
   | 'values'
   | 'check'
+  | 'changes'
 > & {
   name: string;
   body: B;
@@ -176,6 +177,7 @@ export function leases(app: App, connect: Connect): void {
       body.lease_seconds,
       body.progress ? JSON.stringify(body.progress) : null,
     ],
+    changes: () => [],
     answer: z.strictObject({
       leased_until: s.moment.describe('The deadline of the lease.'),
       runs,

@@ -7,6 +7,7 @@ import { type App, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
 import { checkTarget, checkTargets } from '../push/guard.ts';
+import { queueChange, taskChange } from '../waiting/hub.ts';
 import { batch, single, taskAnswer } from './task_schemas.ts';
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
@@ -64,6 +65,7 @@ export function tasks(app: App, connect: Connect): void {
     needsBody: true,
     repeatable: true,
     traced: true,
+    changes: ({ params }) => [queueChange(params.queue)],
     check({ body }, env) {
       if ('tasks' in body) checkTargets('tasks', body.tasks, env);
       else checkTarget('push_url', body.push_url, env);
@@ -98,7 +100,7 @@ export function tasks(app: App, connect: Connect): void {
     tag: 'Tasks',
     summary: 'Get a task and its runs, or wait for its end',
     description:
-      'With `wait_seconds` the call returns once the task has ended (done, dead, cancelled or expired), or when the time is up. The call polls every 20 ms at first, then after each tenth of the time that it has waited.',
+      'With `wait_seconds` the call returns once the task has ended (done, dead, cancelled or expired), or when the time is up. With the Durable Object bound, the end of the task wakes the call. Otherwise it polls every 20 ms at first, then after each tenth of the time that it has waited.',
     returns: 'The task, as it is at the end of the call.',
     params: z.strictObject({ id: s.taskId }),
     query: s.options({
@@ -118,12 +120,19 @@ export function tasks(app: App, connect: Connect): void {
     },
     repeat: async (
       once,
-      { query, pollSlot, disconnected },
+      { params, query, pollSlot, disconnected, changes },
       maxPolls = Number.POSITIVE_INFINITY,
     ) => {
       const seconds = query.wait_seconds ?? 0;
       if (seconds === 0 || maxPolls < 2) return once();
-      const wait = { seconds, most: maxPolls - 1, share: 0.1, pollSlot, disconnected };
+      const wait = {
+        seconds,
+        most: maxPolls - 1,
+        share: 0.1,
+        pollSlot,
+        disconnected,
+        changes: changes([taskChange(params.id)]),
+      };
       const answer = await poll(() => once(false), stateOf, wait);
       return answer && stateOf(answer.body) !== 'found' && !disconnected.aborted ? once() : answer;
     },

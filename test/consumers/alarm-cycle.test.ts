@@ -51,6 +51,11 @@ function state() {
   };
 }
 
+const message = () => {
+  const body = JSON.stringify({ changed: null, passOn: [] });
+  return new Request('https://alarm/', { method: 'POST', body });
+};
+
 function alarmed(connect: Connect = there.connect, consumers: Consumer[] = []) {
   const held = state();
   const Alarm = createAlarm(connect, consumers, 25);
@@ -129,24 +134,24 @@ test('if pg_cron runs only each minute, the alarm fires every five seconds for t
 test('a notification sets the alarm one second later, unless an earlier one is set', async () => {
   const { alarm, rings, set } = alarmed();
   set(60_000);
-  await alarm.fetch();
+  await alarm.fetch(message());
   expect(rings()).toBeLessThanOrEqual(1000);
   set(300);
-  await alarm.fetch();
+  await alarm.fetch(message());
   expect(rings()).toBeLessThanOrEqual(300);
 });
 
 test('an alarm that fires too soon after a notification is followed by another one', async () => {
   const { alarm, rings, ring, set } = alarmed();
   set(10);
-  await alarm.fetch();
+  await alarm.fetch(message());
   await ring();
   expect(rings()).toBe(1000);
 });
 
 test('a notification during an alarm is not lost', async () => {
   const { alarm, rings, ring } = alarmed(async (env, use) => {
-    await alarm.fetch();
+    await alarm.fetch(message());
     return there.connect(env, use);
   });
   await ring();

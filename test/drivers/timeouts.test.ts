@@ -80,7 +80,7 @@ test('a notification that gets no answer is retried a limited number of times', 
   );
   const ALARM = { idFromName: () => 'tock', get: () => ({ fetch }) };
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-  const telling = alarmNotifier()({ ALARM });
+  const telling = alarmNotifier()({ ALARM }, { changed: null, passOn: [] });
   let over = false;
   void telling.then(() => {
     over = true;

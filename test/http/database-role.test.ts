@@ -35,7 +35,7 @@ const through =
 /** An app with the rights of the role of its connection. */
 function appOf(role: string) {
   const { client } = members.find((member) => member.role === role) as Member;
-  const app = createApp(through(client), undefined, 'database role');
+  const app = createApp(through(client), { rights: 'database role' });
   return async (route: string, body?: object) => {
     const [method = '', path = ''] = route.split(' ');
     const answer = await app.request(path, {

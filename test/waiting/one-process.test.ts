@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { type Service, service } from '../http/service.ts';
+import { enqueue } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+
+let tock: Service;
+let n = 0;
+const queue = () => `q${n++}`;
+
+beforeAll(async () => {
+  tock = await service({ TOCK_ONE_PROCESS: '1', TOCK_IDLE_POLL_SECONDS: '600' });
+});
+afterAll(() => tock.database.drop());
+beforeEach(() => {
+  tock.statements.length = 0;
+});
+
+const claim = (q: string, signal?: AbortSignal) =>
+  tock.send(`POST /v1/queues/${q}/claim`, {
+    body: { wait_seconds: 30 },
+    ...(signal && { signal }),
+  });
+const add = (q: string, tasks: object[] = [{ payload: 1 }]) =>
+  tock.send(`POST /v1/queues/${q}/tasks`, { body: { tasks } });
+const claims = () => tock.statements.filter(({ text }) => text.includes('claim')).length;
+
+/** Waits until as many calls have looked, and then wait for a change. */
+async function waitUntilIdle() {
+  let before = -1;
+  await vi.waitUntil(
+    () => {
+      const idle = claims() === before;
+      before = claims();
+      return idle && before > 0;
+    },
+    { timeout: conditionTimeout, interval: 700 },
+  );
+}
+
+test('an enqueue over HTTP wakes one waiting claim, and the others ask nothing', async () => {
+  const q = queue();
+  const waiting = Array.from({ length: 20 }, () => claim(q));
+  await waitUntilIdle();
+  // Polling each 20 ms would need a thousand each second.
+  expect(claims()).toBeLessThan(100);
+  tock.statements.length = 0;
+  await add(q);
+  const first = await Promise.race(waiting);
+  expect(first.body).toMatchObject({ state: 'found', tasks: [{ payload: 1 }] });
+  // The claim that found the task woke two others, which found nothing.
+  await waitUntilIdle();
+  expect(claims()).toBeLessThan(100);
+  await add(
+    q,
+    Array.from({ length: 19 }, (_, payload) => ({ payload })),
+  );
+  const all = await Promise.all(waiting);
+  expect(all.flatMap(({ body }) => body.tasks)).toHaveLength(20);
+});
+
+test('a claim whose client has left takes no other claim its task', async () => {
+  const q = queue();
+  const client = new AbortController();
+  const left = claim(q, client.signal);
+  await waitUntilIdle();
+  const other = claim(q);
+  await waitUntilIdle();
+  client.abort();
+  await left.catch(() => {});
+  await add(q);
+  expect((await other).body).toMatchObject({ state: 'found' });
+});
+
+test('the end of a task wakes all calls that wait for it', async () => {
+  const q = queue();
+  const [id] = (await add(q)).body.ids;
+  const { body } = await tock.send(`POST /v1/queues/${q}/claim`, { body: {} });
+  const looks = Array.from({ length: 5 }, () => tock.send(`GET /v1/tasks/${id}?wait_seconds=30`));
+  await vi.waitUntil(() => tock.statements.length >= 12, { timeout: conditionTimeout });
+  await tock.send(`POST /v1/leases/${body.lease}/complete`, { body: {} });
+  for (const look of await Promise.all(looks)) expect(look.body.state).toBe('done');
+});
+
+test('the end of a parent wakes a claim of its child, and a resumed queue its claims', async () => {
+  const [parents, children] = [queue(), queue()];
+  const [id] = (await add(parents)).body.ids;
+  await add(children, [{ payload: 2, depends_on: [id] }]);
+  const { body } = await tock.send(`POST /v1/queues/${parents}/claim`, { body: {} });
+  const waiting = claim(children);
+  await waitUntilIdle();
+  await tock.send(`POST /v1/leases/${body.lease}/complete`, { body: {} });
+  expect((await waiting).body).toMatchObject({ state: 'found' });
+  await tock.send(`PUT /v1/queues/${children}`, { body: { paused: true } });
+  await add(children);
+  const held = claim(children);
+  await waitUntilIdle();
+  await tock.send(`PUT /v1/queues/${children}`, { body: { paused: false } });
+  expect((await held).body).toMatchObject({ state: 'found' });
+});
+
+test('a revoked key no longer waits', async () => {
+  const q = queue();
+  const key = await tock.makeKey(['claim'], [q]);
+  const request = { key, body: { wait_seconds: 1 } };
+  expect((await tock.send(`POST /v1/queues/${q}/claim`, request)).status).toBe(200);
+  expect((await tock.send(`POST /v1/queues/${q}/claim`, request)).status).toBe(200);
+  await tock.send(`DELETE /v1/keys/${key.slice(0, 13)}`);
+  expect((await tock.send(`POST /v1/queues/${q}/claim`, request)).status).toBe(401);
+});
+
+test('a task that was enqueued in SQL is found by the next look', async () => {
+  const q = queue();
+  const waiting = claim(q);
+  await vi.waitUntil(() => claims() > 0, { timeout: conditionTimeout });
+  await enqueue(tock.owner, q, [{ payload: 'from SQL' }]);
+  expect((await waiting).body).toMatchObject({ tasks: [{ payload: 'from SQL' }] });
+});
