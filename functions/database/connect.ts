@@ -1,7 +1,7 @@
 import type { Bindings } from '../env.ts';
 import { misconfigured } from './errors.ts';
 import { connectHyperdrive } from './hyperdrive.ts';
-import { connectNeonHttp } from './neon_http.ts';
+import { connectNeonHttp, MAX_STATEMENTS } from './neon_http.ts';
 import { connectNeonWs } from './neon_ws.ts';
 import { connectPg } from './pg.ts';
 import type { Connect } from './types.ts';
@@ -36,6 +36,10 @@ export function chooseDriver(env: Bindings): Connect {
 
 const driverOf = ({ TOCK_DRIVER, DATABASE_URL = '' }: Bindings) =>
   TOCK_DRIVER || (isNeon(DATABASE_URL) ? 'neon-http' : 'pg');
+
+/** The maximum number of statements of a request, if the driver has a limit. */
+export const statementLimit = (env: Bindings) =>
+  !env.HYPERDRIVE && driverOf(env) === 'neon-http' ? MAX_STATEMENTS : undefined;
 
 /** Bindings for answers of any size: over HTTPS, Neon limits an answer to 10 MiB. Node has WebSocket since 22. */
 export function unlimitedAnswers(env: Bindings): Bindings {

@@ -5,7 +5,7 @@ import { neonOf } from './neon.ts';
 import type { Connect, Query } from './types.ts';
 
 // A Worker's request may make 50 subrequests on the free plan.
-const MAX_STATEMENTS = 45;
+export const MAX_STATEMENTS = 45;
 
 const defaultEndpoint = neonConfig.fetchEndpoint;
 

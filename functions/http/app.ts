@@ -82,8 +82,6 @@ const adminRoutes = [
   openapi,
 ];
 
-const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
-
 const MAX_URL = 8192;
 
 /** Limits the URL only: the server (Cloudflare, workerd, Node) limits the headers. */
@@ -96,7 +94,7 @@ const displayPath = (c: Context<Env>) =>
 
 const isOneProcess = (c: Context<Env>) => c.env?.TOCK_ONE_PROCESS === '1';
 
-/** Called after each successful change, and after each call that a change woke, before the response is sent. */
+/** Called after each call that has changed something, and after each that a change woke, before the response is sent. */
 export type OnChange = (c: Context<Env>) => void;
 
 export type AppOptions = {
@@ -135,7 +133,7 @@ export function createApp(
       if (passOn) ownHub.passOn(passOn);
       if (c.res.ok && changes !== undefined) ownHub.announce(changes);
     }
-    if ((c.res.ok && !safeMethods.includes(c.req.method)) || passOn) onChange(c);
+    if ((c.res.ok && changes !== undefined) || passOn) onChange(c);
   });
   app.use(
     methodNotAllowed({

@@ -1,7 +1,7 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
-import { unlimitedAnswers } from '../database/connect.ts';
-import type { Connect } from '../database/types.ts';
+import { statementLimit, unlimitedAnswers } from '../database/connect.ts';
+import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { type Changes, createChanges, idlePollMs } from '../waiting/changes.ts';
 import type { Hub } from '../waiting/hub.ts';
@@ -88,6 +88,8 @@ export type Endpoint<
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
   /** The names that the call may have changed. Default: none for GET, and for other methods null (anything). */
   changes?(call: Call<z.output<P>, z.output<B>, z.output<Q>>): readonly string[] | null;
+  /** True for the answer of a call that has changed nothing, not even a lease. */
+  foundNothing?(body: string): boolean;
   /** Repeats the statement for a waiting call; `most` is the maximum number of runs. */
   repeat?(
     once: Once,
@@ -220,18 +222,26 @@ export function serve<
     // check() protects a Worker from its callers; a program with the database URL needs no such protection.
     if (usesKey) check?.(call, env);
     const statement = (typeof source === 'function' ? source(env, call) : source)[rights];
-    const run = () =>
-      connect(c.env, (query, most) => {
-        let runs = 0;
-        const once: Once = async (last = true) => {
-          const text = runs++ === 0 ? statement : repeatedStatement(statement);
-          const [row] = await query(text, [usesKey ? key : null, ...values(call, last)]);
-          return row?.body == null ? undefined : (row as Answer);
-        };
+    let runs = 0;
+    const runOnce = async (query: Query, last: boolean) => {
+      const text = runs++ === 0 ? statement : repeatedStatement(statement);
+      const [row] = await query(text, [usesKey ? key : null, ...values(call, last)]);
+      return row?.body == null ? undefined : (row as Answer);
+    };
+    const isWait = repeat !== undefined && isWaiting(call);
+    const run = () => {
+      // A call that waits in the hub holds no connection, and a call that asks nothing opens none.
+      if (isWait && c.get('hub')) {
+        const look: Once = (last = true) => connect(env, (query) => runOnce(query, last));
+        return repeat(look, call, statementLimit(env));
+      }
+      return connect(c.env, (query, most) => {
+        const once: Once = (last = true) => runOnce(query, last);
         return repeat ? repeat(once, call, most) : once();
       });
+    };
     const changed = endpoint.changes?.(call) ?? null;
-    const slotKind = repeat && isWaiting(call) ? 'waits' : share;
+    const slotKind = isWait ? 'waits' : share;
     let answer = await withSlot(slotKind, env, key, call.disconnected, run).catch((error) => {
       throw withoutBatchPrefix(error, endpoint, call.body as object);
     });
@@ -250,7 +260,8 @@ export function serve<
     const reason = answer && conflict?.(answer.body);
     if (reason) throw refusal(409, reason.detail, { field: reason.field, hint: reason.hint });
     if (answer?.pushes) c.set('pushes', true);
-    if (endpoint.method !== 'get') c.set('changes', changed);
+    const isIdle = changed?.length === 0 && answer && endpoint.foundNothing?.(answer.body);
+    if (endpoint.method !== 'get' && !isIdle) c.set('changes', changed);
     const body = answer && finish ? await finish(answer.body, env) : (answer?.body ?? '{}');
     return c.body(body, status, { 'Content-Type': endpoint.media ?? 'application/json' });
   };

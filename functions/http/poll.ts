@@ -5,6 +5,8 @@ import type { Answer, Once } from './endpoint.ts';
 const POLL_MS = 20;
 /** A claim that only skipped cancelled runs (up to 10,000) is repeated at once, up to this many times. */
 const MAX_SKIPS = 100;
+/** A call that waits in the hub waits so many times at most, because a Worker's request may make 50 on the free plan. */
+const MAX_WAITS = 40;
 
 type Wait = {
   seconds: number;
@@ -80,7 +82,7 @@ export async function poll(
   let leave: (() => void) | null = noop;
   let recent = seconds > 0 ? changes?.recent() : undefined;
   // A wait in the hub is a request of its own, and counts as much as a statement.
-  const mostLooks = changes ? Math.ceil(most / 2) : most;
+  const mostLooks = changes ? Math.min(MAX_WAITS, Math.ceil(most / 2)) : most;
   for (let remaining = mostLooks - 1; ; remaining--) {
     const asked_at = now;
     const answer: Answer = recent ?? (await once().finally(leave));
@@ -97,10 +99,11 @@ export async function poll(
     if (state === 'passing' && skips++ < MAX_SKIPS) continue;
     const hub = idleStates.includes(state) ? changes : undefined;
     if (isRecent) remaining++;
-    else hub?.foundNothing(answer, (seconds * 1000) / mostLooks);
+    else hub?.foundNothing(answer, (seconds * 1000) / Math.ceil(most / 2));
     const hasReason = await hub?.next(deadline, disconnected).catch((error) => {
       logError(error);
       changes = undefined;
+      remaining += most - mostLooks;
     });
     if (hasReason === false) return answer;
     const duration_ms = now - asked_at;

@@ -211,6 +211,7 @@ from tock.next(p_queue => $2, p_ends => $7::jsonb -> 'ends', p_worker => $3, p_l
       return endOnce(once, body, () => waitForTask(once, call, queues, maxPolls && maxPolls - 1));
     },
     changes: ({ body }) => (body.ends ? null : []),
+    foundNothing: (body) => stateOf(body) !== 'found',
     refused,
     answer: oneLeaseAndEnded,
   });
@@ -239,6 +240,7 @@ where ${check('claim', '$2')}`,
     ),
     values: ({ params, body }) => [params.queue, body.worker, body.lease_seconds],
     changes: () => [],
+    foundNothing: (body) => stateOf(body) !== 'found',
     answer: oneLease,
   });
 
@@ -273,6 +275,7 @@ where (select bool_and(${check('claim', 'q.name')})
     repeat: (once, call, maxPolls) =>
       waitForTask(once, call, call.body.queues.map(queueName), maxPolls),
     changes: () => [],
+    foundNothing: (body) => stateOf(body) !== 'found',
     refused,
     answer: z.strictObject({ leases: z.array(lease), ...claimState }),
   });

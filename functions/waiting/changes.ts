@@ -2,7 +2,7 @@ import type { Bindings } from '../env.ts';
 import type { Answer } from '../http/endpoint.ts';
 import type { Change, Hub } from './hub.ts';
 
-/** When a call looks again without a change: after this share of the time for which nothing has changed. */
+/** When a call looks again without a change: after this share of the time for which nothing was found. */
 const SHARE = 0.2;
 /** The shortest time from one look to the next. */
 const LEAST_MS = 20;
@@ -12,7 +12,7 @@ const MAX_LOOKS = 1000;
 /** If the call that looks again for all is killed, another one looks after this time. */
 const KILLED_MS = 1000;
 
-/** A look that found nothing. Nothing has changed between `idle_since` and `at`. */
+/** A look that found nothing, as all looks since `idle_since` did. */
 type Look = { version: string; at: number; next_at: number; idle_since: number; answer: Answer };
 
 /** The looks of an isolate, by the key and what it asked for. A later call of the same kind need not look again. */
@@ -82,7 +82,10 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
       own = { version, at, next_at, idle_since, answer };
       if (shared !== undefined) remember(shared, own);
     },
-    found: () => void (woken && passOn()),
+    found() {
+      if (shared !== undefined) looks.delete(shared);
+      if (woken) passOn();
+    },
     async next(deadline, disconnected) {
       for (;;) {
         const last = look();
@@ -94,10 +97,7 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
         version = change.version;
         if (isFirst) return true;
         woken = change.changed;
-        if (woken) {
-          idle_since = Date.now();
-          return true;
-        }
+        if (woken) return true;
         if (disconnected.aborted || Date.now() >= deadline) return false;
         const newest = look();
         if (!newest || isDue(newest)) return true;
