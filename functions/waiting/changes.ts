@@ -95,7 +95,13 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
         const change: Change = await hub.next(names, version, ms, disconnected);
         const isFirst = version === null;
         version = change.version;
-        if (isFirst) return true;
+        if (isFirst) {
+          const recent = look();
+          if (!recent || isDue(recent)) return true;
+          // Another call of the kind has just looked.
+          ({ version } = recent);
+          continue;
+        }
         woken = change.changed;
         if (woken) return true;
         if (disconnected.aborted || Date.now() >= deadline) return false;

@@ -29,8 +29,8 @@ type Waiter = () => void;
 
 /**
  * A hub in memory. A change wakes one call of a name, because one task is enough for one call; if it finds a task it
- * passes the change on. A call that missed a change, because it was looking at that moment, has an older version and
- * does not wait. After a restart all versions are unknown.
+ * passes the change on. A change that has woken nobody, because all calls were looking at that moment, ends the next
+ * wait at once. After a restart all versions are unknown.
  */
 export class LocalHub implements Hub {
   #created = '';
@@ -38,6 +38,8 @@ export class LocalHub implements Hub {
   /** The version of the last change of anything, and of single names. */
   #last = 0;
   readonly #changed = new Map<string, number>();
+  /** Up to which version a call has been woken for a name. If it finds something it passes it on, so the others wait. */
+  readonly #handled = new Map<string, number>();
   readonly #waiting = new Map<string, Set<Waiter>>();
   #waited_at = Number.NEGATIVE_INFINITY;
   #spread: ReturnType<typeof setTimeout> | null = null;
@@ -75,14 +77,13 @@ export class LocalHub implements Hub {
   next(names: readonly string[], since: string | null, ms: number, signal: AbortSignal) {
     const [id, seen] = (since ?? '').split('.');
     const hasChanged = () =>
-      id !== this.#id ||
-      Number(seen) < Math.max(this.#last, ...names.map((name) => this.#changed.get(name) ?? 0));
-    const change = (changed: boolean): Change => ({
-      version: `${this.#id}.${this.#version}`,
-      changed,
-    });
-    if (since === null || ms <= 0 || hasChanged() || signal.aborted)
-      return Promise.resolve(change(hasChanged()));
+      id !== this.#id || names.some((name) => this.#isUnhandled(name, Number(seen)));
+    const change = (changed: boolean): Change => {
+      if (changed) this.#handle(names);
+      return { version: `${this.#id}.${this.#version}`, changed };
+    };
+    if (since === null) return Promise.resolve(change(false));
+    if (ms <= 0 || hasChanged() || signal.aborted) return Promise.resolve(change(hasChanged()));
     return new Promise<Change>((resolve) => {
       const end = (isWoken: boolean) => {
         this.#waited_at = performance.now();
@@ -104,6 +105,16 @@ export class LocalHub implements Hub {
         this.#waiting.set(name, waiters.add(wake));
       }
     });
+  }
+
+  #isUnhandled(name: string, seen: number): boolean {
+    const changed = Math.max(this.#last, this.#changed.get(name) ?? 0);
+    return changed > Math.max(seen, this.#handled.get(name) ?? 0);
+  }
+
+  #handle(names: readonly string[]): void {
+    if (this.#handled.size + names.length > MAX_NAMES) this.#handled.clear();
+    for (const name of names) this.#handled.set(name, this.#version);
   }
 
   /** Wakes the calls that have waited longest. */

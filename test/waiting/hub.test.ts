@@ -40,8 +40,8 @@ test('a change of a name wakes the call that has waited longest for it, and no o
   expect(woken).toEqual([1, 0, 2]);
   hub.announce(['c']);
   await vi.advanceTimersByTimeAsync(1000);
-  // The last one learns at its end that it was not woken, but that something has changed.
-  expect(woken).toEqual([1, 0, 2, 3]);
+  // Another call was woken for the change of the last one.
+  expect(woken).toEqual([1, 0, 2]);
   expect(hub.isWaitedFor).toBe(true);
   await vi.advanceTimersByTimeAsync(2000);
   expect(hub.isWaitedFor).toBe(false);
@@ -61,6 +61,16 @@ test('without a change a call waits until its time is up', async () => {
   hub.announce(['b']);
   await vi.advanceTimersByTimeAsync(1000);
   expect((await waiting).changed).toBe(false);
+});
+
+test('a change that woke nobody ends the next wait, and only that one', async () => {
+  const { hub, version } = await hubWith([]);
+  hub.announce(null);
+  expect((await hub.next(['a'], version, 1000, never)).changed).toBe(true);
+  const later = hub.next(['a'], version, 1000, never);
+  expect((await hub.next(['b'], version, 1000, never)).changed).toBe(true);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect((await later).changed).toBe(false);
 });
 
 test('a change between two waits is not missed, nor one of another hub', async () => {
