@@ -70,8 +70,10 @@ export class LocalHub implements Hub {
     }
   }
 
+  /** Wakes others for the names. If too few wait now, the next calls that come do not wait. */
   passOn(names: readonly string[]): void {
-    for (const name of names) this.#wake(name, PASS_ON);
+    for (const name of names)
+      if (this.#wake(name, PASS_ON) < PASS_ON) this.#changed.set(name, ++this.#version);
   }
 
   next(names: readonly string[], since: string | null, ms: number, signal: AbortSignal) {
@@ -82,10 +84,10 @@ export class LocalHub implements Hub {
       if (changed) this.#handle(names);
       return { version: `${this.#id}.${this.#version}`, changed };
     };
-    if (since === null) return Promise.resolve(change(false));
-    if (ms <= 0 || hasChanged() || signal.aborted) return Promise.resolve(change(hasChanged()));
+    if (since === null || signal.aborted) return Promise.resolve(change(false));
+    if (ms <= 0 || hasChanged()) return Promise.resolve(change(hasChanged()));
     return new Promise<Change>((resolve) => {
-      const end = (isWoken: boolean) => {
+      const end = (changed: () => boolean) => {
         this.#waited_at = performance.now();
         clearTimeout(timer);
         signal.removeEventListener('abort', leave);
@@ -94,11 +96,11 @@ export class LocalHub implements Hub {
           waiters?.delete(wake);
           if (waiters?.size === 0) this.#waiting.delete(name);
         }
-        resolve(change(isWoken || hasChanged()));
+        resolve(change(changed()));
       };
-      const wake = () => end(true);
-      const leave = () => end(false);
-      const timer = setTimeout(leave, ms);
+      const wake = () => end(() => true);
+      const leave = () => end(() => false);
+      const timer = setTimeout(() => end(hasChanged), ms);
       signal.addEventListener('abort', leave);
       for (const name of names) {
         const waiters = this.#waiting.get(name) ?? new Set();
@@ -117,10 +119,11 @@ export class LocalHub implements Hub {
     for (const name of names) this.#handled.set(name, this.#version);
   }
 
-  /** Wakes the calls that have waited longest. */
-  #wake(name: string, count: number): void {
-    const waiters = [...(this.#waiting.get(name) ?? [])];
-    for (const wake of waiters.slice(0, count)) wake();
+  /** Wakes the calls that have waited longest; returns how many. */
+  #wake(name: string, count: number): number {
+    const waiters = [...(this.#waiting.get(name) ?? [])].slice(0, count);
+    for (const wake of waiters) wake();
+    return waiters.length;
   }
 
   /** Wakes one call of each name. Many changes at once wake it once. */

@@ -55,6 +55,25 @@ test('a call that finds something passes the change on to two others', async () 
   expect(woken).toEqual([0, 1, 2]);
 });
 
+test('a change that is passed on while nobody waits is for the next call that comes', async () => {
+  const { hub, version, settle } = await hubWith([['a']]);
+  hub.announce(['a']);
+  await settle();
+  hub.passOn(['a']);
+  expect((await hub.next(['a'], version, 1000, never)).changed).toBe(true);
+  expect((await hub.next(['a'], version, 0, never)).changed).toBe(false);
+});
+
+test('a call whose client has left takes no change from the next one', async () => {
+  const { hub, version, clients, settle } = await hubWith([['b']]);
+  hub.announce(['a']);
+  const gone = AbortSignal.abort();
+  expect((await hub.next(['a'], version, 1000, gone)).changed).toBe(false);
+  clients[0]?.abort();
+  await settle();
+  expect((await hub.next(['a'], version, 1000, never)).changed).toBe(true);
+});
+
 test('without a change a call waits until its time is up', async () => {
   const { hub, version } = await hubWith([]);
   const waiting = hub.next(['a'], version, 1000, never);
