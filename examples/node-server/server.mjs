@@ -48,11 +48,18 @@ function alarmIn(env) {
     delete: async (key) => kept.delete(key),
   };
   const alarm = new tock.Alarm({ storage }, env);
-  return { namespace: { idFromName: (name) => name, get: () => alarm }, stop: () => set(null) };
+  const object = { fetch: (url, init) => alarm.fetch(new Request(url, init)) };
+  return {
+    namespace: { idFromName: (name) => name, get: () => object },
+    ring,
+    stop: () => set(null),
+  };
 }
 
 const env = { ...process.env };
-const { namespace, stop } = alarmIn(env);
+// Another process may have enqueued: waiting claims look once a second.
+env.TOCK_IDLE_POLL_SECONDS ??= '1';
+const { namespace, ring, stop } = alarmIn(env);
 env.ALARM = namespace;
 
 function requestOf(incoming, signal) {
@@ -111,7 +118,7 @@ server.once('error', ({ message }) => {
 server.listen(Number(PORT), HOST, () => {
   console.log(`Tock listens on http://${HOST}:${server.address().port}`);
   // Runs work that became due while no server ran.
-  waitUntil(namespace.get().fetch());
+  ring();
 });
 
 async function end() {

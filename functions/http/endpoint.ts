@@ -5,6 +5,7 @@ import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { type Changes, createChanges, idlePollMs } from '../waiting/changes.ts';
 import type { Hub } from '../waiting/hub.ts';
+import type { Answer } from './answer.ts';
 import { bearerKey, type Rights, type Statement } from './authorize.ts';
 import { type CheckKey, readBody } from './body.ts';
 import {
@@ -58,9 +59,6 @@ export type Call<P, B, Q = object> = {
   changes(names: readonly string[], shared?: string): Changes | undefined;
   env: Bindings;
 };
-
-/** The row of a statement, undefined without one. `body` is the answer's JSON text, as PostgreSQL wrote it. */
-export type Answer = { body: string; pushes?: boolean } | undefined;
 
 /** Runs the statement once. `last` is passed to values(): false for a poll that need not return the whole answer. */
 export type Once = (last?: boolean) => Promise<Answer>;

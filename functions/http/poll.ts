@@ -1,6 +1,7 @@
 import { logError } from '../consumers/drain.ts';
 import type { Changes } from '../waiting/changes.ts';
-import type { Answer, Once } from './endpoint.ts';
+import type { Answer } from './answer.ts';
+import type { Once } from './endpoint.ts';
 
 const POLL_MS = 20;
 /** A claim that only skipped cancelled runs (up to 10,000) is repeated at once, up to this many times. */

@@ -1,7 +1,8 @@
 import { z } from '@hono/zod-openapi';
 import type { Connect } from '../database/types.ts';
+import type { Answer } from '../http/answer.ts';
 import { checked, checkedInside } from '../http/authorize.ts';
-import { type Answer, type App, type Call, type Once, serve } from '../http/endpoint.ts';
+import { type App, type Call, type Once, serve } from '../http/endpoint.ts';
 import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
 import { checkTargets } from '../push/guard.ts';

@@ -1,5 +1,5 @@
 import type { Bindings } from '../env.ts';
-import type { Answer } from '../http/endpoint.ts';
+import type { Answer } from '../http/answer.ts';
 import type { Change, Hub } from './hub.ts';
 
 /** When a call looks again without a change: after this share of the time for which nothing was found. */
