@@ -10,6 +10,7 @@ export const slow = [
   // Quick runs use the browser only in dashboard/pages, and workerd only in worker/worker.
   'test/dashboard/{actions,audit-log,counts,diagnoses,edges,empty-lists,forms,lists}.test.ts',
   'test/dashboard/{schedules,shell,task,variables,workers}.test.ts',
+  'test/waiting/{one-process,workerd}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
   'test/client/{bundle,guide,kills,leases}.test.ts',
   'test/consumers/{alarm,alarm-cycle,drain,guide,worker}.test.ts',
