@@ -17,7 +17,7 @@ const RETRY_MS = [100, 500, 2000, 8000];
 /** A message to the object: what may have changed (null: anything), and which changes are passed on to other calls. */
 export type Message = { changed: readonly string[] | null; passOn: readonly string[] };
 
-export const objectOf = (ALARM: AlarmNamespace) => ALARM.get(ALARM.idFromName('tock') as never);
+const objectOf = (ALARM: AlarmNamespace) => ALARM.get(ALARM.idFromName('tock') as never);
 
 /** Where calls wait in the Durable Object. */
 export const alarmHub = (ALARM: AlarmNamespace): Hub => ({

@@ -22,6 +22,11 @@ type Wait = {
   disconnected: AbortSignal;
   /** Tells when something has changed; without it the call polls. */
   changes?: Changes | undefined;
+  /**
+   * True for a call with a request id: only its own looks tell whether an earlier call with this id has found tasks. So
+   * the first and the last look are its own.
+   */
+  isRepeatable?: boolean;
 };
 
 /** In these states only a change of something lets the call find more. */
@@ -74,6 +79,7 @@ export async function poll(
     pollSlot = () => noop,
     disconnected,
     changes,
+    isRepeatable = false,
   }: Wait,
 ): Promise<Answer> {
   const start = Date.now();
@@ -81,7 +87,8 @@ export async function poll(
   let now = start;
   let skips = 0;
   let leave: (() => void) | null = noop;
-  let recent = seconds > 0 ? changes?.recent() : undefined;
+  const known = seconds > 0 ? changes?.recent() : undefined;
+  let recent = isRepeatable ? undefined : known;
   // A wait in the hub is a request of its own, and counts as much as a statement.
   const mostLooks = changes ? Math.min(MAX_WAITS, Math.ceil(most / 2)) : most;
   for (let remaining = mostLooks - 1; ; remaining--) {
@@ -106,7 +113,7 @@ export async function poll(
       changes = undefined;
       remaining += most - mostLooks;
     });
-    if (hasReason === false) return answer;
+    if (hasReason === false) return isRepeatable && !disconnected.aborted ? once() : answer;
     const duration_ms = now - asked_at;
     const interval_ms = (deadline - now) / remaining;
     // The random factor keeps waiting calls from polling all at the same time.

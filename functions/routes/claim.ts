@@ -149,7 +149,13 @@ async function endOnce(
 /** Repeats a waiting claim; see poll(). */
 function waitForTask(
   once: Once,
-  { body, pollSlot, disconnected, changes }: Omit<Call<object, WaitOptions>, 'params' | 'query'>,
+  {
+    body,
+    requestId,
+    pollSlot,
+    disconnected,
+    changes,
+  }: Omit<Call<object, WaitOptions>, 'params' | 'query'>,
   queues: readonly string[],
   maxPolls?: number,
 ): Promise<Answer> {
@@ -160,6 +166,7 @@ function waitForTask(
     pollSlot,
     disconnected,
     changes: changes(queues.map(queueChange), JSON.stringify(queues)),
+    isRepeatable: requestId !== null,
   });
 }
 
