@@ -21,14 +21,20 @@ function calls(hub: Hub = new LocalHub(), most_ms = 600_000) {
   const state = { found: false };
   const shared = `kind ${n++}`;
   const passed: string[] = [];
-  const wait = (seconds = 30, most?: number) => {
+  const wait = (seconds = 30, most?: number, isRepeatable = false) => {
     const once = async () => {
       looks.push(Date.now());
       return { body: state.found ? 'found' : 'empty' };
     };
     const passOn = () => void passed.push('on');
     const changes = createChanges({ hub, names: ['a'], most_ms, shared, passOn });
-    return poll(once, (body) => body, { seconds, most, disconnected: never, changes });
+    return poll(once, (body) => body, {
+      seconds,
+      most,
+      disconnected: never,
+      changes,
+      isRepeatable,
+    });
   };
   return { looks, state, wait, passed };
 }
@@ -58,6 +64,20 @@ test('a later call of the same kind asks nothing while the last look is recent',
   }
   // Half an hour of a hundred workers.
   expect(looks.length - before).toBeLessThan(60);
+});
+
+test('a call with a request id looks itself, first and last, because only so it finds its own lease', async () => {
+  const { looks, wait } = calls();
+  const waiting = wait();
+  await pass(30_000);
+  await waiting;
+  const before = looks.length;
+  const repeated = wait(1, undefined, true);
+  await pass(0);
+  expect(looks.length).toBe(before + 1);
+  await pass(1000);
+  await repeated;
+  expect(looks.length).toBe(before + 2);
 });
 
 test('no look is more than most_ms after the one before', async () => {

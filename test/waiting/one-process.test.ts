@@ -98,18 +98,6 @@ test('the end of a parent wakes a claim of its child, and a resumed queue its cl
   expect((await held).body).toMatchObject({ state: 'found' });
 });
 
-test('a claim that is repeated with its request id gets its tasks, though others found none since', async () => {
-  const q = queue();
-  await add(q);
-  const request = { body: { wait_seconds: 2, request_id: 'again' } };
-  const first = await tock.send(`POST /v1/queues/${q}/claim`, request);
-  expect(first.body.tasks).toHaveLength(1);
-  // This call finds nothing, which later calls may take as their own look.
-  await tock.send(`POST /v1/queues/${q}/claim`, { body: { wait_seconds: 1 } });
-  const repeated = await tock.send(`POST /v1/queues/${q}/claim`, request);
-  expect(repeated.body).toEqual(first.body);
-});
-
 test('a revoked key no longer waits', async () => {
   const q = queue();
   const key = await tock.makeKey(['claim'], [q]);
