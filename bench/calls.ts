@@ -2,7 +2,7 @@ import { Agent, request } from 'node:http';
 import type { Served } from './serve_worker.ts';
 
 /** One request over a kept connection; returns the answer's text. Throws unless the status is 200 or 201. */
-export type Call = (method: 'GET' | 'POST', path: string, body?: string) => Promise<string>;
+export type Call = (method: 'GET' | 'POST' | 'PUT', path: string, body?: string) => Promise<string>;
 
 export type Connection = { call: Call; close(): void };
 

@@ -2,10 +2,11 @@ import { connect } from '../functions/database/connect.ts';
 import { createApp } from '../functions/http/app.ts';
 import { createWorker, defineConsumer } from '../functions/worker.ts';
 
-const started = defineConsumer({
+const started = defineConsumer<number>({
   queue: 'started',
+  concurrency: 10,
   handler: async (task, { env }) => {
-    await fetch(`${env.LISTENER}/${task.id}`);
+    await fetch(`${env.LISTENER}/${task.payload}`);
   },
 });
 
@@ -31,3 +32,5 @@ export default {
       ? floor.fetch(request, env)
       : worker.fetch(request, env, execution)) satisfies typeof worker.fetch,
 };
+
+export const { Alarm } = worker;

@@ -6,6 +6,7 @@ import { addBench } from './commands/bench.ts';
 import { addBulkChanges } from './commands/bulk_changes.ts';
 import { addCancel } from './commands/cancel.ts';
 import { addChange } from './commands/change.ts';
+import { addChildren } from './commands/children.ts';
 import { addClaim } from './commands/claim.ts';
 import { addConcurrencyKey } from './commands/concurrency.ts';
 import { addDead } from './commands/dead.ts';
@@ -80,6 +81,7 @@ export function program(): Command {
     addTask,
     addTasks,
     addParents,
+    addChildren,
     addCancel,
     addChange,
     addMove,

@@ -9,6 +9,7 @@ import type {
   BulkPage,
   ChangedTask,
   Changes,
+  ChildPage,
   DelayReason,
   IdempotencyOptions,
   Name,
@@ -29,6 +30,8 @@ export type Tasks<Q = AnyQueues> = {
   task(id: string, options?: { wait_seconds?: number }): Promise<Task | null>;
   /** The tasks that it depends on; null if there is no such task. */
   parents(id: string, options?: { after?: number; limit?: number }): Promise<Parent[] | null>;
+  /** The tasks that depend on it or are parts of it, one page a call; null if there is no such task. */
+  children(id: string, options?: { cursor?: string; limit?: number }): Promise<ChildPage | null>;
   /** Tasks of one queue or of all, newest first, one page a call. Continue while there is a cursor. */
   tasks(filter?: TaskFilter): Promise<TaskPage>;
   /** Like tasks(), for archived history in object storage. */
@@ -73,6 +76,8 @@ export function httpTasks(call: Call): Tasks {
       const path = `${taskPath(id)}/parents${queryString(options)}`;
       return (await nullOnStatus(404, call<{ parents: Parent[] }>('GET', path)))?.parents ?? null;
     },
+    children: (id, options = {}) =>
+      nullOnStatus(404, call('GET', `${taskPath(id)}/children${queryString(options)}`)),
     tasks: (filter = {}) => call('GET', `/v1/tasks${queryString(filter)}`),
     archived: (filter) => call('GET', `/v1/archive/tasks${queryString(filter)}`),
     openLeases: (filter = {}) => call('GET', `/v1/leases${queryString(filter)}`),

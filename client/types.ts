@@ -66,6 +66,7 @@ export type ProgressOf = NonNullFields<Extract<AnyProgress, unknown[]>[number]>;
 export type Progress = Omit<ProgressOf, 'id'>;
 
 export type Parent = Answer<'GET /v1/tasks/{id}/parents'>['parents'][number];
+export type ChildPage = Answer<'GET /v1/tasks/{id}/children'>;
 export type Changes<P = unknown> = Omit<WireChanges, 'payload'> & { payload?: P };
 /** `state` is the task's state before the change, or `cancelled` after a cancel. */
 export type ChangedTask = Answer<'PATCH /v1/tasks/{id}'>;

@@ -431,6 +431,28 @@ export type Routes = {
       counts: Record<string, number> | null;
     };
   };
+  /** List the tasks that depend on a task or are parts of it */
+  'GET /v1/tasks/{id}/children': {
+    path: {
+      id: string;
+    };
+    query: {
+      /** The maximum number of rows in the answer. Default: 100. */
+      limit?: number;
+      /** The `cursor` of the previous page. Default: the first page. */
+      cursor?: string;
+    };
+    body: undefined;
+    answer: {
+      children: {
+        id: string;
+        queue: string;
+        state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
+      }[];
+      /** For the next page. Null on the last. */
+      cursor: string | null;
+    };
+  };
   /** Cancel a task */
   'POST /v1/tasks/{id}/cancel': {
     path: {

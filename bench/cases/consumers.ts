@@ -1,6 +1,5 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type Call, connection } from '../calls.ts';
+import { listener } from '../open_loop.ts';
 import { serve } from '../serve_worker.ts';
 import type { Case, Group, Run } from '../types.ts';
 
@@ -10,23 +9,17 @@ const warmUp = 100;
 const PAUSE_MS = 50;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** A server that handlers call when they start. */
-async function listener() {
+/** The start of the next handler. */
+async function nextStart() {
   let heard = () => {};
-  const server = createServer((_, response) => {
-    heard();
-    response.end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const server = await listener(() => heard());
   return {
-    url: `http://127.0.0.1:${port}`,
+    ...server,
     /** Resolves with the next message. */
     next: () =>
       new Promise<number>((resolve) => {
         heard = () => resolve(performance.now());
       }),
-    close: () => server.close(),
   };
 }
 
@@ -72,7 +65,7 @@ async function measured(run: Run): Promise<Case[]> {
   const tock = run.systems.find(({ name }) => name === 'tock');
   if (!tock) return [];
   const database = await run.open(tock);
-  const { url, next, close } = await listener();
+  const { url, next, close } = await nextStart();
   const served = await serve(run, database, 'bench/consumer_worker.ts', { LISTENER: url });
   const client = connection(served);
   try {

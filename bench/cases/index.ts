@@ -10,6 +10,7 @@ import { groups as held } from './held.ts';
 import { groups as history } from './history.ts';
 import { groups as http } from './http.ts';
 import { groups as latency } from './latency.ts';
+import { groups as latencyCurve } from './latency_curve.ts';
 import { groups as memory } from './memory.ts';
 import { groups as mixed } from './mixed.ts';
 import { groups as pages } from './pages.ts';
@@ -33,6 +34,7 @@ export const groups: Group[] = [
   ...due,
   ...http,
   ...latency,
+  ...latencyCurve,
   ...consumers,
   ...tenants,
   ...memory,

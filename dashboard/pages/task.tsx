@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Answer, Changes } from '../../client/wire.ts';
+import { Children } from '../components/children.tsx';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Enqueue } from '../components/enqueue.tsx';
 import { Errors } from '../components/errors.tsx';
@@ -24,7 +25,8 @@ const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
 /** The options that have no place of their own on the page; null if there are none. */
 function otherOptions({ options }: TaskAnswer) {
-  const { depends_on, names, concurrency_key, unique_key, pipeline, ...others } = options ?? {};
+  const { depends_on, names, parent, concurrency_key, unique_key, pipeline, ...others } =
+    options ?? {};
   return Object.keys(others).length > 0 ? others : null;
 }
 
@@ -47,7 +49,10 @@ function Stages({ stages, queue }: { stages: unknown[]; queue: string }) {
 
 /** Links for what the options name. */
 function optionFacts({ options, queue }: TaskAnswer): [string, unknown][] {
-  const { concurrency_key, unique_key, pipeline } = (options ?? {}) as Record<string, unknown>;
+  const { parent, concurrency_key, unique_key, pipeline } = (options ?? {}) as Record<
+    string,
+    unknown
+  >;
   const search = (name: 'concurrency_key' | 'unique_key', value: unknown) =>
     typeof value === 'string' && (
       <a key={name} href={href(['tasks'], { queue, [name]: value })}>
@@ -55,9 +60,10 @@ function optionFacts({ options, queue }: TaskAnswer): [string, unknown][] {
       </a>
     );
   return [
+    ['part of', typeof parent === 'string' && <TaskLink key="p" id={parent} />],
     ['concurrency key', search('concurrency_key', concurrency_key)],
     ['unique key', search('unique_key', unique_key)],
-    ['pipeline', Array.isArray(pipeline) && <Stages key="p" stages={pipeline} queue={queue} />],
+    ['pipeline', Array.isArray(pipeline) && <Stages key="s" stages={pipeline} queue={queue} />],
   ];
 }
 
@@ -232,6 +238,7 @@ export function Task({ id }: { id: string }) {
               <TaskFacts task={task} />
             </Panel>
             {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
+            <Children id={task.id} />
             <Errors task={task} />
             <Runs task={task} />
             <Json title="Payload" value={task.payload} />

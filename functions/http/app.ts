@@ -7,6 +7,7 @@ import type { Bindings } from '../env.ts';
 import { archive } from '../routes/archive.ts';
 import { auditLog } from '../routes/audit_log.ts';
 import { changes } from '../routes/changes.ts';
+import { children } from '../routes/children.ts';
 import { claim } from '../routes/claim.ts';
 import { clearing } from '../routes/clearing.ts';
 import { concurrency_keys } from '../routes/concurrency_keys.ts';
@@ -47,6 +48,7 @@ import { securityHeaders } from './security_headers.ts';
 const taskRoutes = [
   tasks,
   parents,
+  children,
   changes,
   moves,
   reruns,

@@ -20,10 +20,18 @@ as $$ select tock.append_keyed(p_queue, p_tasks, p_policy) $$;
 comment on function tock.append_with_keys is
   'Appends tasks of which some have a unique key; calls append_any() for the new ones.';
 
-create or replace function tock.after_append(p_children bigint[])
-returns void language sql volatile as $$ select tock.check_parents(p_children) $$;
+create or replace function tock.after_append(p_waiting bigint[], p_parents bigint[], p_parts bigint[])
+returns void language plpgsql volatile as $$
+begin
+  perform tock.record_children(p_waiting, p_parents, p_parts);
+  if p_waiting is not null then
+    perform tock.check_parents(p_waiting);
+  end if;
+end $$;
 
-comment on function tock.after_append is 'Called with the positions of tasks that have depends_on.';
+comment on function tock.after_append is
+  'Called with the positions of tasks that have depends_on, and the ids of those that have the option parent '
+  '(p_parts), with these parents.';
 
 create or replace function tock.before_complete(p_lease uuid, p_results jsonb)
 returns void language plpgsql volatile as $$

@@ -142,6 +142,7 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set jit = off as $$
 declare
+  v_children integer;
   v_requests integer;
   v_details integer := 0;
   v_fired integer;
@@ -158,6 +159,15 @@ begin
     order by o.id limit p_limit));
   delete from tock.moves m where m.id = any (array(
     select o.id from tock.moves o where o.id < tock.id_at(v_oldest, 0) order by o.id limit p_limit));
+  -- a parent with such an id may still wait, or have runs in later segments
+  delete from tock.children c
+  using (
+    select o.parent, o.child from tock.children o
+    where o.parent < tock.id_at(v_oldest, 0) order by o.parent, o.child limit p_limit) o
+  where c.parent = o.parent and c.child = o.child
+    and not exists (select from tock.waiting w where w.position = tock.position_of(o.parent))
+    and not exists (select from tock.promotions p where p.position = tock.position_of(o.parent));
+  get diagnostics v_children = row_count;
   delete from tock.requests r where (r.queue, r.verb, r.request_id) in (
     select o.queue, o.verb, o.request_id from tock.requests o
     where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit);
@@ -178,7 +188,7 @@ begin
   get diagnostics v_fired = row_count;
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
     and not r.detail ? 'identity';
-  return v_requests + v_details + v_fired + tock.prune_audit_log(p_limit) + tock.prune_unique_keys(p_limit)
+  return v_children + v_requests + v_details + v_fired + tock.prune_audit_log(p_limit) + tock.prune_unique_keys(p_limit)
     + tock.prune_concurrency_keys(p_limit);
 end $$;
 
@@ -186,4 +196,4 @@ comment on function tock.prune is
   'Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron '
   'about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven '
   'days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency '
-  'keys.';
+  'keys, and the children of tasks whose history is gone.';

@@ -23,6 +23,12 @@ test('tasks wait for their parents and list them', async () => {
   );
   expect((await cli('parents', a)).err).toBe(`Task ${a} depends on no other task.\n`);
   expect(await cli('parents', '99999999')).toMatchObject({ code: 3 });
+  expect((await cli('children', a)).out).toMatch(
+    new RegExp(`task +queue +state\\n${b} +${queue} +ready\\n${c} +${queue} +waiting\\n`),
+  );
+  expect((await cli('children', a, '--limit', '1')).err).toBe(`There are more: --cursor ${b}\n`);
+  expect((await cli('children', c)).err).toBe(`No task depends on task ${c}.\n`);
+  expect(await cli('children', '99999999')).toMatchObject({ code: 3 });
   const { options } = JSON.parse((await cli('task', c, '--json')).out);
   expect(options).toEqual({ depends_on: [a, b], include_results: true, on_parent_failure: 'run' });
 });

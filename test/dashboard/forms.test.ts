@@ -198,3 +198,23 @@ test('a task that waits for many others shows how many are done, and which faile
   const table = page.getByRole('table', { name: 'Parents: dead' });
   await expect.poll(() => table.getByRole('row').count(), { timeout: conditionTimeout }).toBe(2);
 });
+
+test('a task shows the tree of its children, each of which opens to show its own', async () => {
+  const [root = ''] = await enqueue(made.client, 'roots', [{}]);
+  const [child = '', part = ''] = await enqueue(made.client, 'branches', [
+    { depends_on: [root] },
+    { parent: root },
+  ]);
+  const [leaf = ''] = await enqueue(made.client, 'leaves', [{ depends_on: [child] }]);
+  const page = await made.open(all);
+  await goTo(page, `tasks/${root}`);
+  const tree = page.locator('section', { has: page.getByRole('heading', { name: 'Children' }) });
+  await tree.getByRole('link', { name: part }).waitFor();
+  await button(page, `Children of ${child}`).click();
+  await tree.getByRole('link', { name: leaf }).waitFor();
+  await button(page, `Children of ${leaf}`).click();
+  await tree.getByText('It has no children.').waitFor();
+  await tree.getByRole('link', { name: part }).click();
+  await page.getByText('part of').waitFor();
+  await page.getByRole('link', { name: root }).waitFor();
+});

@@ -41,6 +41,42 @@ test('tasks of one call run after their parents, and the last one gets all resul
   expect((await tock.send('GET /v1/tasks/999999999/parents')).status).toBe(404);
 });
 
+test('the children of a task are listed page by page', async () => {
+  const [id] = (await post('queues/elder/tasks', {})).body.ids;
+  const tasks = Array.from({ length: 3 }, (_, n) => ({ payload: n, depends_on: [id] }));
+  const { ids } = (await post('queues/younger/tasks', { tasks })).body;
+  const list = async (query = '') =>
+    (await tock.send(`GET /v1/tasks/${id}/children?${query}`)).body;
+  const child = (n: number) => ({ id: ids[n], queue: 'younger', state: 'waiting' });
+  expect(await list()).toEqual({ children: [child(0), child(1), child(2)], cursor: null });
+  const first = await list('limit=2');
+  expect(first).toEqual({ children: [child(0), child(1)], cursor: ids[1] });
+  expect(await list(`limit=2&cursor=${first.cursor}`)).toEqual({
+    children: [child(2)],
+    cursor: null,
+  });
+  expect((await tock.send('GET /v1/tasks/999999999/children')).status).toBe(404);
+  expect(await list('limit=0')).toMatchObject({ status: 422, field: 'limit' });
+});
+
+test('a key sees the children of its own queues and tenants, and gets to all of them', async () => {
+  const key = await tock.makeKey(['read'], ['elder']);
+  const [id] = (await post('queues/elder/tasks', {})).body.ids;
+  const child = { depends_on: [id] };
+  const add = async (queue: string) => (await post(`queues/${queue}/tasks`, child)).body.ids[0];
+  const foreign = [await add('younger'), await add('younger')];
+  const own = [await add('elder'), await add('elder')];
+  const list = async (query: string) =>
+    (await tock.send(`GET /v1/tasks/${id}/children?${query}`, { key })).body;
+  const first = await list('limit=1');
+  expect(first).toMatchObject({ children: [{ id: own[0] }], cursor: own[0] });
+  const second = await list(`limit=1&cursor=${first.cursor}`);
+  expect(second).toMatchObject({ children: [{ id: own[1] }], cursor: null });
+  expect(JSON.stringify([first, second])).not.toContain(foreign[1]);
+  const other = await tock.makeKey(['read'], ['younger']);
+  expect((await tock.send(`GET /v1/tasks/${id}/children`, { key: other })).status).toBe(403);
+});
+
 test('of many parents those in one state are listed, without their results', async () => {
   const tasks = Array.from({ length: 6 }, (_, n) => ({ payload: n, max_attempts: 1 }));
   const { ids } = (await post('queues/many/tasks', { tasks })).body;

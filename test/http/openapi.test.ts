@@ -65,6 +65,7 @@ test('the OpenAPI document needs no key and has every route', async () => {
     'GET /v1/stats',
     'GET /v1/tasks',
     'GET /v1/tasks/{id}',
+    'GET /v1/tasks/{id}/children',
     'GET /v1/tasks/{id}/parents',
     'GET /v1/workers',
     'PATCH /v1/keys/{prefix}',

@@ -43,6 +43,7 @@ const apart = [
   '/v1/queues/{queue}/push-secret/rotate',
   '/v1/schedules/{schedule}/pause',
   '/v1/schedules/{schedule}/resume',
+  '/v1/tasks/{id}/children',
   '/v1/tasks/{id}/parents',
   '/v1/tasks/{id}/payload',
 ];
@@ -61,7 +62,7 @@ test('the load calls every route except those listed here', async () => {
 const apartInSql = `
   add_tasks archive archive_abandoned archive_deleted archive_emptied archive_erased archive_erasing
   archive_part archive_rewriting archive_rewritten archive_search archive_unwanted archived assign_task
-  assign_tasks claim_body claim_for_worker collect_metrics create_segments deactivate_streams drop_expired_segments
+  assign_tasks children claim_body claim_for_worker collect_metrics create_segments deactivate_streams drop_expired_segments
   drop_queue drop_schedule enable_archive_by_default end_segment enqueue_task erase fire_schedules guard
   has_push http_claim_any isolate_tenants join_pool lease_headers leave_pool own_request_id
   own_tenant parents pause_schedule pool promote prune push_queues push_secret put_archive queue

@@ -13,7 +13,10 @@ begin
     exit when not found;
     v_pool := v_mark.pool;
     v_list := v_mark.line;
-    if v_mark.made_at < pg_catalog.now() - interval '10 minutes' and tock.is_empty_pool(v_pool) then
+    if v_mark.made_at < pg_catalog.now() - interval '10 minutes'
+      and not exists (select from tock.pool_members p where p.pool = v_pool and p.worker is not null)
+      and not exists (select from tock.pool_members p where p.pool = v_pool and p.task is not null)
+    then
       delete from tock.wait_list_cursors m where m.pool = v_pool and m.line = v_list and v_left < 500;
       v_left := v_left + 1;
     else
@@ -28,15 +31,6 @@ end $$;
 comment on function tock.prune_wait_lists is
   'Sets the start of the wait lists to their first entry, keeps the four newest cursors of each, and '
   'deletes the cursors of up to 500 empty pools a call.';
-
-create or replace function tock.is_empty_pool(p_pool text)
-returns boolean language plpgsql volatile as $$
-begin
-  return not exists (select from tock.pool_members p where p.pool = p_pool and p.worker is not null)
-    and not exists (select from tock.pool_members p where p.pool = p_pool and p.task is not null);
-end $$;
-
-comment on function tock.is_empty_pool is 'True if the pool has no workers and no tasks.';
 
 -- The start moves down to an entry below it, unless another session has locked that entry; the lock that the
 -- check takes ends with the check. The start moves up to the first entry if a search for that takes long, as

@@ -38,6 +38,8 @@ declare
   v_ids bigint[];
   v_waits boolean;
   v_children bigint[];
+  v_parents bigint[];
+  v_parts bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
   perform tock.before_append(p_queue, p_tasks, p_policy);
@@ -101,16 +103,19 @@ begin
       case when p.waits then p.due_at end
     from placed p cross join call c where p.stream = 0
   )
-  select c.ids, w.waits, w.children into v_ids, v_waits, v_children
+  select c.ids, w.waits, w.children, w.parents, w.parts
+  into v_ids, v_waits, v_children, v_parents, v_parts
   from call c cross join (
-    select bool_or(p.stream = 0) as waits, pg_catalog.array_agg(p.position) filter (where p.waits) as children
+    select bool_or(p.stream = 0) as waits, pg_catalog.array_agg(p.position) filter (where p.waits) as children,
+      pg_catalog.array_agg((p.options ->> 'parent')::bigint) filter (where p.options ? 'parent') as parents,
+      pg_catalog.array_agg(tock.id_at(p.position, p.stream)) filter (where p.options ? 'parent') as parts
     from placed p) w;
   if v_waits then
     perform tock.check_waiting_ids();
     perform tock.check_new_ids(v_ids);
   end if;
-  if v_children is not null then
-    perform tock.after_append(v_children);
+  if v_children is not null or v_parts is not null then
+    perform tock.after_append(v_children, v_parents, v_parts);
   end if;
   return v_ids;
 end $$;

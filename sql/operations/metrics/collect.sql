@@ -48,7 +48,12 @@ begin
   -- leases that are added from now on belong to the next round
   v_round.open_stream := 2147483647;
   loop
-    v_streams := tock.uncollected_streams(v_round.stream, 200);
+    v_streams := array(
+      select s.number from tock.streams s
+      left join tock.metrics_cursors c on c.stream = s.number
+      where s.number > v_round.stream
+        and (s.awake or s.start_after > coalesce(least(c.runs_to, c.leases_to), -1))
+      order by s.number limit 200);
     exit when v_streams = '{}';
     v_left := v_streams;
     while v_left <> '{}' loop
@@ -87,14 +92,3 @@ begin
 end $$;
 
 comment on function tock.pause_collection is 'Stores the position of an unfinished round; returns p_amount.';
-
-create or replace function tock.uncollected_streams(p_after integer, p_limit integer)
-returns integer[] language sql volatile as $$
-  select array(
-    select s.number from tock.streams s
-    left join tock.metrics_cursors c on c.stream = s.number
-    where s.number > p_after and (s.awake or s.start_after > coalesce(least(c.runs_to, c.leases_to), -1))
-    order by s.number limit p_limit)
-$$;
-
-comment on function tock.uncollected_streams is 'The next streams that may have uncounted runs or leases.';

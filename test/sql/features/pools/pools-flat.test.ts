@@ -78,7 +78,7 @@ test.each(plannerStatistics)(
         );
         await asVerb(
           on,
-          "select tock.reset_wait_list_start('p', 'free'), tock.reset_wait_list_start('p', 'waiting'), tock.is_empty_pool('p')",
+          "select tock.reset_wait_list_start('p', 'free'), tock.reset_wait_list_start('p', 'waiting'), tock.prune_wait_lists()",
         );
         await on.query(
           "select tock.reap_pools(p_sweep => true), tock.pool('p', p_limit => 10), tock.pool('p', 'w7')",
