@@ -20,7 +20,13 @@ const SAMPLES = 200;
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function call(served: Served, path: string, body: object, signal?: AbortSignal) {
-  const headers = { authorization: `Bearer ${served.key}`, 'content-type': 'application/json' };
+  // A claim has a request id that is new, as one of the client has.
+  const headers = {
+    authorization: `Bearer ${served.key}`,
+    'content-type': 'application/json',
+    'idempotency-key': crypto.randomUUID(),
+    'tock-first-try': 'true',
+  };
   const init = { method: 'POST', headers, body: JSON.stringify(body), signal: signal ?? null };
   const answer = await fetch(`${served.url}${path}`, init);
   if (!answer.ok) throw new Error(await answer.text());

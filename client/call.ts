@@ -33,6 +33,8 @@ export type WaitOptions = {
   wait_seconds?: number | undefined;
   signal?: AbortSignal | undefined;
   request_id?: string | undefined;
+  /** True if no call had the request id before; the server then need not look for the answer of an earlier one. */
+  hasNewRequestId?: boolean | undefined;
 };
 
 /** The result of one attempt. `retry_after_ms` is the minimum pause before the next one. */
@@ -147,7 +149,7 @@ export function caller({
     body?: object | string,
     wait: WaitOptions = {},
   ) => {
-    const { wait_seconds = 0, signal, request_id } = wait;
+    const { wait_seconds = 0, signal, request_id, hasNewRequestId } = wait;
     const text = typeof body === 'object' ? JSON.stringify(body) : body;
     const init = {
       method,
@@ -161,9 +163,10 @@ export function caller({
     const deadline = performance.now() + (deadline_seconds + wait_seconds) * 1000;
     for (let attempts = 1; ; attempts++) {
       const left_ms = deadline - performance.now();
+      const isFirstTry = attempts === 1 && hasNewRequestId;
       const attempted = await attempt(
         path,
-        init,
+        isFirstTry ? { ...init, headers: { ...init.headers, 'tock-first-try': 'true' } } : init,
         Math.min(left_ms, (timeout_seconds + wait_seconds) * 1000),
       );
       if ('answer' in attempted) return attempted.answer as T;

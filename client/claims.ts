@@ -67,7 +67,8 @@ export function httpClaims(call: Call): Claims {
     claim: (queues, options = {}, signal = undefined) =>
       claimOnce(options, async (request_id) => {
         const body = { ...options, request_id };
-        const wait = { wait_seconds: body.wait_seconds, signal };
+        const hasNewRequestId = options.request_id === undefined;
+        const wait = { wait_seconds: body.wait_seconds, signal, hasNewRequestId };
         const [queue] = queues;
         if (queues.length === 1 && typeof queue === 'string') {
           return claimFrom(queue, 'claim', body, wait);

@@ -9,6 +9,7 @@ const allow = honoCors({
     'Authorization',
     'Content-Type',
     'Idempotency-Key',
+    'Tock-First-Try',
     'traceparent',
     'tracestate',
     'baggage',

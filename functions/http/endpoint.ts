@@ -49,6 +49,8 @@ export type Call<P, B, Q = object> = {
   text: string;
   /** The request id of a repeatable call, null without one. */
   requestId: string | null;
+  /** True if the caller says that it has sent no call with this request id before. */
+  isFirstTry: boolean;
   /** The trace of a call that adds tasks, null without one. */
   trace: Trace | null;
   /** Aborts when the client disconnects. */
@@ -176,6 +178,7 @@ async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.
     body,
     text,
     requestId,
+    isFirstTry: c.req.header('Tock-First-Try') === 'true',
     trace,
     disconnected,
     pollSlot,

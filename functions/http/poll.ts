@@ -23,8 +23,8 @@ type Wait = {
   /** Tells when something has changed; without it the call polls. */
   changes?: Changes | undefined;
   /**
-   * True for a call with a request id: only its own looks tell whether an earlier call with this id has found tasks. So
-   * the first and the last look are its own.
+   * True for a call whose request id an earlier call may have had: only its own looks tell whether that call has found
+   * tasks. So the first and the last look are its own.
    */
   isRepeatable?: boolean;
 };

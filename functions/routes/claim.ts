@@ -152,6 +152,7 @@ function waitForTask(
   {
     body,
     requestId,
+    isFirstTry,
     pollSlot,
     disconnected,
     changes,
@@ -166,12 +167,12 @@ function waitForTask(
     pollSlot,
     disconnected,
     changes: changes(queues.map(queueChange), JSON.stringify(queues)),
-    isRepeatable: requestId !== null,
+    isRepeatable: requestId !== null && !isFirstTry,
   });
 }
 
 const description =
-  'With the Durable Object bound, an enqueue over HTTP wakes a waiting claim. Otherwise the claim polls every 20 ms. It polls less often while the database is slow, or while a rate limits the queue. Over HTTPS to Neon it polls at most 45 times.';
+  'With the Durable Object bound, an enqueue over HTTP wakes a waiting claim. Otherwise the claim polls every 20 ms. It polls less often while the database is slow, or while a rate limits the queue. Over HTTPS to Neon it polls at most 45 times. With the header `Tock-First-Try: true` the caller says that it has sent no call with this request id before; then a waiting claim need not look for the tasks of an earlier one.';
 
 /** /v1/queues/:queue/claim and /v1/claim. The verb alone returns the runs; a join would read an older snapshot. */
 export function claim(app: App, connect: Connect): void {

@@ -182,6 +182,25 @@ test.each([429, 500, 502, 503, 504, 520, 524, 530])(
   },
 );
 
+test('only the first try of a claim with an id of its own says that the id is new', async () => {
+  const sent: unknown[] = [];
+  const fetch = async (_: string, { headers }: RequestInit) => {
+    sent.push(new Headers(headers).get('tock-first-try'));
+    const body = {
+      lease: null,
+      leased_until: null,
+      tasks: [],
+      state: 'empty',
+      retry_after_seconds: 0,
+    };
+    return new Response(JSON.stringify(body), { status: sent.length === 1 ? 503 : 200 });
+  };
+  const claims = createTock({ url: 'http://tock', key: 'k', fetch });
+  await claims.claim('q');
+  await claims.claim('q', { request_id: 'mine' });
+  expect(sent).toEqual(['true', null, null]);
+});
+
 test("a deadline may be shorter than an attempt's timeout, or infinite", async () => {
   for (const deadline_seconds of [5, Number.POSITIVE_INFINITY]) {
     const { fetch } = answers([200]);
