@@ -34,7 +34,10 @@ export const explained = (verb: string, outcome: string) =>
 /** A call that is repeated must be answered within this many seconds, despite all faults and load. */
 export const RETRY_SECONDS = 600;
 
-/** Repeats a call with a request id or a lease until it is answered. Returns null if no answer comes in `seconds`. */
+/**
+ * Repeats a call with a request id or a lease until it is answered. Returns null if no answer comes in `seconds`. With
+ * `isNew` no earlier call had the request id.
+ */
 export async function call(
   { driver, random }: Client,
   verb: Verb,
@@ -42,8 +45,9 @@ export async function call(
   seconds = 60,
 ): Promise<Answer | null> {
   const deadline = performance.now() + seconds * 1000;
-  for (;;) {
-    const answer = await driver.attempt(verb, args);
+  for (let tries = 1; ; tries++) {
+    const again = tries > 1 && args.isNew ? { ...args, isNew: false } : args;
+    const answer = await driver.attempt(verb, again);
     if (answer && answer.status !== 503 && answer.status !== 429) return answer;
     if (performance.now() > deadline) return null;
     await pause(50 + random(200));

@@ -23,7 +23,8 @@ export function httpDriver(url: string, defaultKey: string, onOutcome: OnOutcome
       const key = typeof args.key === 'string' ? args.key : defaultKey;
       const call = caller({ url, key, fetch: fetched, timeout_seconds: 10, retries: 0 });
       try {
-        const answer = await call<object>(method, path, body);
+        const { wait_seconds, isNew: hasNewRequestId } = args;
+        const answer = await call<object>(method, path, body, { wait_seconds, hasNewRequestId });
         onOutcome(verb, '200', '');
         return { status: 200, body: answer };
       } catch (error) {

@@ -17,8 +17,8 @@ const orNull = (value: unknown) => value ?? null;
 const leased = `to_json(c.lease) #>> '{}' as lease, c.leased_until,
   json_agg(json_build_object('id', c.id::text, 'run_id', c.run_id::text, 'attempt', c.attempt, 'payload', c.payload)) as tasks`;
 
-/** A claim without tasks returns no lease: null over HTTP, no row in SQL. */
-const claim = ({ queue, alone, ...body }: Args): Spelled => ({
+/** A claim without tasks returns no lease: null over HTTP, where it may wait, no row in SQL. */
+const claim = ({ queue, alone, isNew, ...body }: Args): Spelled => ({
   http: ['POST', `/v1/queues/${queue}/claim`, body],
   sql: [
     `select ${leased} from tock.claim(p_queue => $1, p_worker => $2, p_limit => $3, p_lease_seconds => $4,
@@ -51,7 +51,7 @@ const next = ({ queue, alone, ends, ...body }: Args): Spelled => ({
   ],
 });
 
-const claimAny = ({ queues, alone, ...body }: Args): Spelled => ({
+const claimAny = ({ queues, alone, isNew, ...body }: Args): Spelled => ({
   http: ['POST', '/v1/claim', { ...body, queues }],
   sql: [
     `select coalesce(json_agg(l), '[]') as leases from (

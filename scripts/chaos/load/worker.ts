@@ -252,6 +252,8 @@ async function claimAndWork(client: Client): Promise<void> {
     limit,
     lease_seconds: random(4) ? lease_seconds : 1,
     alone: random(8) > 0,
+    // Over HTTP some claims wait in the Durable Object.
+    wait_seconds: draining ? 0 : Math.max(0, random(8) - 4),
     ...repeated,
   };
   const several = draining || random(2) === 0;
@@ -260,7 +262,7 @@ async function claimAndWork(client: Client): Promise<void> {
   const [verb, args] = several
     ? (['claim any', { ...options, queues: some }] as const)
     : (['claim', { ...options, queue }] as const);
-  const claiming = () => call(client, verb, args);
+  const claiming = (isNew = false) => call(client, verb, { ...args, isNew });
   const leasesOf = (body: { leases?: Lease[] }): Lease[] =>
     body.leases ?? [{ ...(body as Lease), queue }];
   const sent = Date.now();
@@ -268,7 +270,7 @@ async function claimAndWork(client: Client): Promise<void> {
   const commitsLate = client.driver.transactions && !draining && random(10) === 0;
   const answer = commitsLate
     ? await client.driver.attempt(verb, args, { hold: random(1000), end: 'commit' })
-    : await claiming();
+    : await claiming(true);
   if (answer?.status !== 200 || answer.undone) return pause(200);
   const leases = leasesOf(answer.body).filter(({ lease }) => lease !== null);
   const deliveries = leases.map((lease) => taken(lease, sent, Date.now()));
