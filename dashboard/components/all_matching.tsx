@@ -21,9 +21,12 @@ function statesOf(tasks: Changeable[]): string {
 /** All tasks that match a filter: how many there are, and then what the key may do with them. */
 export function AllMatching({
   filter,
+  label,
   onChange,
 }: {
   filter: Query<'GET /v1/tasks'>;
+  /** The label of the button that counts them. */
+  label: string;
   onChange(): void;
 }) {
   const { key } = useSession();
@@ -54,7 +57,7 @@ export function AllMatching({
           { signal },
         );
         for (const { id, queue, state, rerun } of page.tasks)
-          if (may('enqueue', queue)) tasks.push({ id, queue, state, rerun });
+          tasks.push({ id, queue, state, rerun });
         cursor = page.cursor;
         shown(true);
       } while (cursor !== null && tasks.length < MOST);
@@ -69,7 +72,7 @@ export function AllMatching({
     return (
       <p class="buttons">
         <button type="button" onClick={() => void collect()}>
-          All that match
+          {label}
         </button>
       </p>
     );
@@ -98,7 +101,7 @@ export function AllMatching({
       ) : (
         <>
           <ChangeButtons
-            tasks={tasks}
+            tasks={tasks.filter(({ queue }) => may('enqueue', queue))}
             onDone={() => {
               close();
               onChange();

@@ -37,8 +37,13 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }:
       </p>
       {error && <Problem error={error} />}
       {reason && <p class="problem">{reason}</p>}
-      {mayChange && !search.archive && (rows.length > 0 || cursor) && (
-        <AllMatching key={JSON.stringify(search)} filter={filterOf(search)} onChange={changed} />
+      {!search.archive && (mayChange ? rows.length > 0 || cursor : cursor) && (
+        <AllMatching
+          key={JSON.stringify(search)}
+          filter={filterOf(search)}
+          label={mayChange ? 'All that match' : 'Count all that match'}
+          onChange={changed}
+        />
       )}
       {(rows.length > 0 || (!busy && !error)) && (
         <SelectableTasks

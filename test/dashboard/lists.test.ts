@@ -199,6 +199,15 @@ test('a key that may only read filters lists and gets no button for all that mat
   await expectListed(page, 1);
 });
 
+test('a key that may only read counts the tasks that match when they are more than a page', async () => {
+  await enqueue(made.client, 'crowd', numberedTasks(60));
+  const page = await made.open(await made.makeKey(['read']));
+  await goTo(page, 'tasks?queue=crowd');
+  await button(page, 'Count all that match').click();
+  await page.getByText('60 tasks match').waitFor();
+  expect(await button(page, 'Cancel').count()).toBe(0);
+});
+
 test('Shift selects a range, and paused updates leave the rows where they are', async () => {
   await enqueue(made.client, 'ranges', numberedTasks(6));
   const page = await made.open(all);
