@@ -21,9 +21,7 @@ returns table (number bigint, at timestamptz, role text, key text, key_name text
   object text, detail jsonb) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 begin

@@ -28,9 +28,7 @@ create or replace function tock.http_task(
   p_key text, p_id bigint, p_whole boolean, p_rows jsonb, p_scanned bigint[], p_again boolean default false)
 returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_own bigint := tock.visible_task(p_key, p_id);
   v_task record;
@@ -101,9 +99,7 @@ comment on function tock.archive_search is
 create or replace function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])
 returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_task record;
   v_runs integer;

@@ -44,9 +44,7 @@ create or replace function tock.http_claim(
   p_ends jsonb, p_again boolean default false)
 returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_context text;
@@ -130,9 +128,7 @@ comment on function tock.authorize_end is
 create or replace function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_done integer;

@@ -37,9 +37,7 @@ comment on function tock.stages_of_task is
 create or replace function tock.queue_for_authorization(p_key text, p_id bigint)
 returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_queue text := tock.queue_of_task(p_id);
   v_stages jsonb;

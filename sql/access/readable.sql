@@ -3,9 +3,7 @@
 create or replace function tock.readable(p_key text, p_ids bigint[])
 returns bigint[] language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_key record;
 begin
@@ -33,9 +31,7 @@ create or replace function tock.readable_links(
   out error jsonb, out rerun_of text, out reruns jsonb)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_ids bigint[];
   v_readable text[];

@@ -19,9 +19,7 @@ comment on function tock.queues_of_key is 'The queues of a key; null for all.';
 create or replace function tock.tenant_of_task(p_id bigint)
 returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_id bigint := p_id;
   v_segment integer;
@@ -50,9 +48,7 @@ comment on function tock.tenant_of_task is
 create or replace function tock.visible_task(p_key text, p_id bigint)
 returns bigint language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_key record;
 begin

@@ -3,9 +3,7 @@
 create or replace function tock.run_maintenance(p_job text, p_seconds integer default 5)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set lock_timeout = '1s' as $$
 declare
   v_started timestamptz := pg_catalog.clock_timestamp();
@@ -138,9 +136,7 @@ comment on function tock.sweep_may_be_late is
 create or replace function tock.prune(p_limit integer default 10000)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_children integer;
   v_requests integer;

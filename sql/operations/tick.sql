@@ -1,9 +1,7 @@
 create or replace function tock.tick()
 returns timestamptz language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_job text;
 begin
@@ -40,9 +38,7 @@ comment on function tock.tick is
 create or replace function tock.next_wake_at()
 returns timestamptz language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_swept tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'promote');
   v_from timestamptz := coalesce(v_swept.reached_at - interval '10 s', '-infinity');

@@ -2,9 +2,7 @@ create or replace function tock.children(p_id bigint, p_limit integer default 10
 returns table (id bigint, queue text, state text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_parent bigint := tock.first_id(p_id);
   v_ids bigint[];

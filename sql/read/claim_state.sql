@@ -4,9 +4,7 @@ create or replace function tock.claim_state(
   p_queues text[], out state text, out retry_after_seconds integer)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 begin
   with states as materialized (
     select s.* from unnest(p_queues) q cross join lateral tock.queue_claim_state(q) s)

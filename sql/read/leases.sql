@@ -7,9 +7,7 @@ create or replace function tock.running(
 returns table (leases jsonb, cursor text, scanned integer) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_after jsonb;

@@ -4,9 +4,7 @@ create or replace function tock.parents(
 returns table (n integer, id bigint, name text, state text, result jsonb) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_options jsonb;
   v_names jsonb;

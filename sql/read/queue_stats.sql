@@ -59,9 +59,7 @@ returns table (
   oldest_ready_at timestamptz, waiting_for jsonb) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_unfinished text := (
     select coalesce(pg_catalog.string_agg(pg_catalog.format($q$

@@ -121,9 +121,7 @@ returns table (
   error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 begin
   return query

@@ -4,9 +4,7 @@ create or replace function tock.tasks(
   p_filter jsonb default '{}', p_cursor text default null, p_limit integer default 100)
 returns table (tasks jsonb, cursor text, scanned integer) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_filter jsonb;

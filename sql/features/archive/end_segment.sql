@@ -7,9 +7,7 @@ create or replace function tock.end_segment()
 returns table (segment integer, closed_at timestamptz, why text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_segment tock.segments;

@@ -52,9 +52,7 @@ create or replace function tock.archive_part(p_limit integer default 10000, p_by
 returns table (segment integer, part integer, path text, count integer, digest text, rows text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_segment tock.segments;

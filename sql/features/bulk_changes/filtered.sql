@@ -41,9 +41,7 @@ create or replace function tock.cancel_where(
 returns table (matched integer, changed integer, cursor text, scanned integer) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_ids bigint[];
@@ -70,9 +68,7 @@ create or replace function tock.reprioritize_where(
 returns table (matched integer, changed integer, cursor text, scanned integer) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_ids bigint[];

@@ -4,9 +4,7 @@
 create or replace function tock.move(p_ids bigint[], p_queue text)
 returns table (id bigint, state text, changed boolean) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set lock_timeout = '2s'
 set plan_cache_mode = auto as $$
 #variable_conflict use_column
@@ -95,9 +93,7 @@ comment on function tock.keyed is
 create or replace function tock.queue_of_task(p_id bigint)
 returns text language sql stable security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   select coalesce(
     (select (select w.queue from tock.resolve_tasks(array[m.id]) w) from tock.moves m
      where m.id in (p_id, case when exists (select from tock.moves) then tock.first_id(p_id) end) limit 1),

@@ -7,9 +7,7 @@ create or replace function tock.claim_any(
   p_own_transaction boolean default false, p_weights integer[] default null)
 returns setof tock.claimed_from language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_queues text[] := array(select q from unnest(p_queues) q);

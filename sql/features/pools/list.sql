@@ -5,9 +5,7 @@ returns table (worker text, task text, state text, fencing_token bigint, since t
   leased_until timestamptz) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_members tock.pool_members[];
@@ -50,9 +48,7 @@ create or replace function tock.pools()
 returns table (pool text, free bigint, held bigint, waiting bigint) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_pool text := '';

@@ -3,9 +3,7 @@ create or replace function tock.push_queues(p_queue text default null, p_limit i
 returns table (queue text, push jsonb, generation integer, previous_until timestamptz)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 #variable_conflict use_column
 declare
   v_queue record;

@@ -1,9 +1,7 @@
 create or replace function tock.put_queue(p_queue text, p_policy jsonb default '{}')
 returns tock.queues language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_policy jsonb;
   v_row tock.queues;

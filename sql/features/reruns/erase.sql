@@ -3,9 +3,7 @@
 create or replace function tock.erase(p_id bigint)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_task tock.resolved_task;
   v_ids bigint[];

@@ -1,9 +1,7 @@
 create or replace function tock.schedule(p_schedule text)
 returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 begin
   return query select (tock.shown_schedule(s)).* from tock.schedules s where s.name = p_schedule;
 end $$;
@@ -15,9 +13,7 @@ create or replace function tock.schedules(
   p_queue text default null, p_after text default null, p_limit integer default 100)
 returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 begin
   if p_limit is null or p_limit not between 1 and 1000 then

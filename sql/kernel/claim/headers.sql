@@ -3,9 +3,7 @@
 create or replace function tock.lease_headers(p_lease uuid)
 returns jsonb language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_segment integer := case when tock.lease_has_options(p_lease) then tock.lease_segment(p_lease) end;
   v_headers jsonb;

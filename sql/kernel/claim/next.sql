@@ -8,9 +8,7 @@ create or replace function tock.next(
   p_own_transaction boolean default false)
 returns table (ended jsonb, claimed tock.claimed[]) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_context text;

@@ -28,9 +28,7 @@ comment on function tock.enqueue is
 -- microseconds.
 create or replace function tock.enqueue_any(p_queue text, p_tasks jsonb, p_request_id text)
 returns bigint[] language plpgsql volatile
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_policy tock.queues := tock.policy(p_queue);
   v_digest bigint;

@@ -3,9 +3,7 @@ create or replace function tock.extend(
 returns table (leased_until timestamptz, runs integer, cancel bigint[], refused bigint[])
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare

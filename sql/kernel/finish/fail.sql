@@ -2,9 +2,7 @@ create or replace function tock.fail(p_lease uuid, p_failures jsonb default null
 returns table (failed integer, dead integer, refused bigint[]) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare

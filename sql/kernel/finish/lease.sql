@@ -106,9 +106,7 @@ comment on function tock.check_rows is
 create or replace function tock.queue_of_lease(p_lease uuid)
 returns text language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 declare
   v_segment integer := tock.lease_segment(p_lease);

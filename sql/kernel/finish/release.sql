@@ -1,9 +1,7 @@
 create or replace function tock.release(p_lease uuid, p_ids bigint[] default null)
 returns table (released integer, refused bigint[]) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
 declare

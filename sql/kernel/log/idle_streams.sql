@@ -6,9 +6,7 @@
 create or replace function tock.deactivate_streams(p_limit integer default 20000)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_newest tock.segments;
   v_slot integer;

@@ -3,9 +3,7 @@
 create or replace function tock.verify_segments(p_limit integer default 1000000)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_segment tock.segments;
   v_left integer := p_limit;

@@ -77,9 +77,7 @@ comment on function tock.create_next_segment is
 create or replace function tock.guard()
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_seen bigint := (select i.last_value from tock.system_identity i);
   v_identity bigint := tock.server_identity();

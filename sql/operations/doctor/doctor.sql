@@ -41,9 +41,7 @@ create or replace function tock.doctor()
 returns table (finding text, severity text, detail text, hint text) language sql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
   select f.finding, f.severity, f.detail, f.hint from tock.examine() f
   order by pg_catalog.array_position(array['critical', 'warning', 'note'], f.severity), f.finding, f.detail
 $$;

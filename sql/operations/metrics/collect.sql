@@ -6,9 +6,7 @@ create or replace function tock.collect_metrics(
   p_limit integer default 100000, p_seconds double precision default 2)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
   v_until timestamptz;
   v_round tock.metrics_progress;
