@@ -101,6 +101,11 @@ table tock.audit_log
   CREATE INDEX audit_log_by_object ON tock.audit_log USING btree (object, number)
   CREATE INDEX audit_log_by_verb ON tock.audit_log USING btree (verb, number)
 
+table tock.children
+  parent bigint not null
+  child bigint not null
+  constraint children_pkey PRIMARY KEY (parent, child)
+
 table tock.concurrency_admissions
   number bigint not null
   last_ticket bigint not null
@@ -805,9 +810,9 @@ function tock.advance_start(p_limit integer DEFAULT 1000)
   returns integer
   -- Moves start_after of streams up to the segment of their next run; returns the number moved.
 
-function tock.after_append(p_children bigint[])
+function tock.after_append(p_waiting bigint[], p_parents bigint[], p_parts bigint[])
   returns void
-  -- Called with the positions of tasks that have depends_on.
+  -- Called with the positions of tasks that have depends_on, and the ids of those that have the option parent (p_parts), with these parents.
 
 function tock.after_claim(p_queue text, p_policy queues, p_asked limiter_state, p_token uuid, p_started integer)
   returns void
@@ -1223,6 +1228,11 @@ function tock.check_time_zone(p_zone text)
 function tock.check_waiting_ids()
   returns void
   -- Raises TK503 if a waiting task could get an id that is already in use.
+
+function tock.children(p_id bigint, p_limit integer DEFAULT 100, p_after bigint DEFAULT 0)
+  returns TABLE(id bigint, queue text, state text)
+  -- The tasks that depend on a task or are parts of it, in the order of their ids, after p_after (up to p_limit, 1,000 at most): those that name it in depends_on or as their parent, as spawned tasks do. Leaves out tasks whose history is gone.
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
 
 function tock.children_of_lease_1(p_lease uuid)
   returns bigint[]
@@ -2013,10 +2023,6 @@ function tock.is_archiving()
   returns boolean
   -- True if history is kept until it is in the archive.
 
-function tock.is_empty_pool(p_pool text)
-  returns boolean
-  -- True if the pool has no workers and no tasks.
-
 function tock.is_erased(p_id bigint)
   returns boolean
   -- True if the content of a run or waiting task was erased.
@@ -2772,7 +2778,7 @@ function tock.promote_from(p_positions bigint[])
 
 function tock.prune(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency keys.
+  -- Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency keys, and the children of tasks whose history is gone.
   -- for tock_admin
 
 function tock.prune_audit_log(p_limit integer)
@@ -2945,6 +2951,10 @@ function tock.record_archive_step(p_error text DEFAULT NULL::text)
   returns void
   -- Records the outcome of a step of the archive; p_error is null after a success.
   -- for tock_admin, tock_edge
+
+function tock.record_children(p_waiting bigint[], p_parents bigint[], p_parts bigint[])
+  returns void
+  -- Records tasks that were just added: as children of the tasks in their depends_on those that wait at these positions, and each of p_parts as a part of the parent at its place.
 
 function tock.record_dead_tasks(p_segment integer, p_ended ending[])
   returns void
@@ -3453,10 +3463,6 @@ function tock.unchanged_fields(p_ended ending[], p_runs leased_run[], p_all bool
 function tock.uncollected_segments()
   returns integer[]
   -- The segments that may have uncounted runs or leases.
-
-function tock.uncollected_streams(p_after integer, p_limit integer)
-  returns integer[]
-  -- The next streams that may have uncounted runs or leases.
 
 function tock.unfinished_tasks(p_fires schedule_next_fires[])
   returns bigint[]

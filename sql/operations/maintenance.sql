@@ -184,8 +184,8 @@ begin
   get diagnostics v_fired = row_count;
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
     and not r.detail ? 'identity';
-  return v_children + v_requests + v_details + v_fired + tock.prune_audit_log(p_limit) + tock.prune_unique_keys(p_limit)
-    + tock.prune_concurrency_keys(p_limit);
+  return v_children + v_requests + v_details + v_fired + tock.prune_audit_log(p_limit)
+    + tock.prune_unique_keys(p_limit) + tock.prune_concurrency_keys(p_limit);
 end $$;
 
 comment on function tock.prune is

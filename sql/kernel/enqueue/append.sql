@@ -106,7 +106,8 @@ begin
   select c.ids, w.waits, w.children, w.parents, w.parts
   into v_ids, v_waits, v_children, v_parents, v_parts
   from call c cross join (
-    select bool_or(p.stream = 0) as waits, pg_catalog.array_agg(p.position) filter (where p.waits) as children,
+    select bool_or(p.stream = 0) as waits,
+      pg_catalog.array_agg(p.position) filter (where p.waits) as children,
       pg_catalog.array_agg((p.options ->> 'parent')::bigint) filter (where p.options ? 'parent') as parents,
       pg_catalog.array_agg(tock.id_at(p.position, p.stream)) filter (where p.options ? 'parent') as parts
     from placed p) w;
