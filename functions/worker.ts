@@ -69,14 +69,14 @@ export function createWorker({
     );
   const notifyAlarm = alarmNotifier();
   const borrowed = borrowedConnections(connect);
-  const wakeConsumers = wakeAfterRequest(connect, consumers, {
+  const wakes = wakeAfterRequest(connect, consumers, {
     seconds,
     borrowed,
     notifyAlarm,
   });
   const app = createApp(borrowed.connect, {
     onChange(c) {
-      wakeConsumers(c);
+      wakes.onChange(c);
       const changed = c.get('changes');
       const message = {
         changed: changed === undefined ? [] : changed,
@@ -85,6 +85,7 @@ export function createWorker({
       if (c.env.ALARM) keepAliveOf(c)?.(notifyAlarm(c.env, message));
     },
     hubOf: ({ ALARM }) => (ALARM ? alarmHub(ALARM) : null),
+    freeConsumerOf: wakes.freeConsumerOf,
   });
   const queues = new Set(consumers.map(({ queue }) => queue));
   const allConsumers = withPush(consumers);

@@ -1871,10 +1871,6 @@ function tock.free_workers(p_pool text, p_limit integer)
   returns pool_members[]
   -- Locks the p_limit workers that have been free for longest.
 
-function tock.from_micros(p_micros bigint)
-  returns timestamp with time zone
-  -- The inverse of micros().
-
 function tock.gives_way(p_key unique_keys, p_at resolved_task, p_task jsonb, p_left bigint)
   returns boolean
   -- True if the ready holder of a key is cancelled for a newer task; false if it stays, because its key has been in use for long.
@@ -1983,6 +1979,11 @@ function tock.http_complete(p_key text, p_lease uuid, p_body jsonb)
 function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
   returns text
   -- POST /v1/queues/:queue/tasks: authorize(), also for each stage of a pipeline, and enqueue(); returns the body of the answer.
+  -- for tock_edge
+
+function tock.http_enqueue_and_claim(p_key text, p_queue text, p_body jsonb, p_request_id text, p_limit integer, p_lease_seconds integer, OUT body text, OUT claimed text)
+  returns record
+  -- http_enqueue(), then a claim for a consumer that is free in the Worker of the call; claimed is as in the answer to a claim, null without a task.
   -- for tock_edge
 
 function tock.http_erase_archived(p_key text, p_id bigint, p_rows jsonb, p_scanned bigint[])

@@ -7,6 +7,7 @@ import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
+import type { HandedOver } from './hand_over.ts';
 import { createRunner } from './run.ts';
 import {
   type OpenConnection,
@@ -30,6 +31,8 @@ export type DrainOptions = {
   open?: OpenConnection | undefined;
   /** Announces tasks that were added during the drain. */
   wakeups?: Wakeups;
+  /** Leases that calls have claimed for the only consumer. */
+  handed_over?: HandedOver | undefined;
   on_error?: (error: unknown, task?: Claimed) => void;
 };
 
@@ -100,7 +103,9 @@ function createSource(drain: DrainState, { batch }: Consumer): Source {
         return { leases: [], state: 'empty', retry_after_seconds: 0 };
       }
       const limit = Math.min(batch, options?.limit ?? 1);
-      const answer = await source.claim(queues, { ...options, limit }, signal);
+      // A claim that ends leases has to be made.
+      const handed = options?.ends ? undefined : drain.options.handed_over?.take();
+      const answer = handed ?? (await source.claim(queues, { ...options, limit }, signal));
       claimed(answer);
       const { state, retry_after_seconds } = answer;
       if (state !== 'limited' || retry_after_seconds <= MAX_LIMIT_WAIT_SECONDS) return answer;

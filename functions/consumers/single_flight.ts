@@ -79,11 +79,13 @@ export function singleFlight<With = never>(
     if (current === turn || (turn.missedWakeups && !current)) await runTurn(end, keepAlive);
   }
 
-  return (keepAlive: KeepAlive, own_seconds = seconds, resource?: With): boolean => {
+  const isIdle = () => !current || performance.now() >= current.until;
+
+  const wake = (keepAlive: KeepAlive, own_seconds = seconds, resource?: With): boolean => {
     const now = performance.now();
     const end = now + own_seconds * 1000;
     wakeups++;
-    if (!current || now >= current.until) {
+    if (!current || isIdle()) {
       keepAlive(runTurn(end, keepAlive, resource));
       return true;
     }
@@ -93,4 +95,5 @@ export function singleFlight<With = never>(
     }
     return false;
   };
+  return Object.assign(wake, { isIdle });
 }

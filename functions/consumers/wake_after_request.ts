@@ -9,6 +9,7 @@ import { pushConsumers, withPush } from '../push/consumers.ts';
 import type { BorrowedConnections } from './borrowed_connections.ts';
 import type { Consumer } from './define.ts';
 import { type Consumers, drain, enoughSeconds, logError, total } from './drain.ts';
+import { createHandedOver, type FreeConsumer, type HandedOver } from './hand_over.ts';
 import type { OpenConnection } from './serial_connection.ts';
 import { type KeepAlive, singleFlight } from './single_flight.ts';
 
@@ -54,14 +55,19 @@ type Options = {
   notifyAlarm(env: Bindings, message: Message): Promise<void>;
 };
 
+type WakeAfterRequest = {
+  onChange: OnChange;
+  freeConsumerOf(c: Context<Env>): FreeConsumer | null;
+};
+
 /** After a call that may have made tasks ready, drains them in the Worker's time after the response. */
 export function wakeAfterRequest(
   connect: Connect,
   consumers: readonly Consumer[],
   { seconds, borrowed, notifyAlarm }: Options,
-): OnChange {
+): WakeAfterRequest {
   let env: Bindings = {};
-  const createWake = (consumerList: Consumers, quiet_ms = 0) => {
+  const createWake = (consumerList: Consumers, quiet_ms = 0, handed_over?: HandedOver) => {
     const work = async (
       left_seconds: number,
       wakeups: Wakeups,
@@ -76,6 +82,7 @@ export function wakeAfterRequest(
         wakeups,
         open,
         worker: 'woken',
+        handed_over,
       };
       const result = await drain(connect, env, consumerList, options).catch(logError);
       if (!result || result.again_seconds !== null || total(result) > 0)
@@ -92,7 +99,12 @@ export function wakeAfterRequest(
   }
   const names = new Set(consumers.map(({ queue }) => queue));
   const consumersOf = (name: string) => consumers.filter(({ queue }) => queue === name);
-  const queues = new Map([...names].map((name) => [name, createWake(consumersOf(name))]));
+  const handedOver = new Map([...names].map((name) => [name, createHandedOver()]));
+  const queues = new Map(
+    [...names].map((name) => [name, createWake(consumersOf(name), 0, handedOver.get(name))]),
+  );
+  /** The queues whose consumer a call has been promised. */
+  const reserved = new Set<string>();
   const wakeAll = createWake(withPush(consumers), QUIET_MS);
   // The map gets an entry only for an existing queue with push, so it stays small.
   const wakeForPush = (queue: string) => {
@@ -101,7 +113,17 @@ export function wakeAfterRequest(
     queues.set(queue, existing);
     return existing;
   };
-  return (c) => {
+  function freeConsumerOf(c: Context<Env>): FreeConsumer | null {
+    const queue = enqueuedTo(c.req.method, c.req.path);
+    const [consumer] = queue === null ? [] : consumersOf(queue);
+    if (!consumer || c.get('rights') !== 'key' || !keepAliveOf(c)) return null;
+    if (reserved.has(consumer.queue) || !queues.get(consumer.queue)?.isIdle()) return null;
+    reserved.add(consumer.queue);
+    const { batch: limit, lease_seconds } = consumer;
+    return { limit, lease_seconds, release: () => void reserved.delete(consumer.queue) };
+  }
+
+  function onChange(c: Context<Env>): void {
     const keepAlive = (consumers.length > 0 || c.env.TOCK_PUSH_SECRET) && keepAliveOf(c);
     if (!keepAlive) return;
     env = c.env;
@@ -109,8 +131,12 @@ export function wakeAfterRequest(
     if (queue === null) {
       if (!env.ALARM && !readOnlyRoutes.test(c.req.path)) wakeAll(keepAlive);
     } else {
+      const claimed = c.get('claimed');
+      if (claimed) handedOver.get(queue)?.add(queue, claimed);
       const wakes = c.get('pushes') ? wakeForPush(queue) : queues.get(queue);
       if (wakes?.(keepAlive, seconds, borrowed.connectionOf(env))) borrowed.taken(env);
     }
-  };
+  }
+
+  return { onChange, freeConsumerOf };
 }

@@ -1,2 +1,5 @@
-/** The row of a statement, undefined without one. `body` is the answer's JSON text, as PostgreSQL wrote it. */
-export type Answer = { body: string; pushes?: boolean } | undefined;
+/**
+ * The row of a statement, undefined without one. `body` is the answer's JSON text, as PostgreSQL wrote it. `claimed` is
+ * that of a claim for a free consumer.
+ */
+export type Answer = { body: string; pushes?: boolean; claimed?: string | null } | undefined;

@@ -2,6 +2,7 @@ import { OpenAPIHono } from '@hono/zod-openapi';
 import type { Context } from 'hono';
 import { methodNotAllowed } from 'hono/method-not-allowed';
 import { requestId } from 'hono/request-id';
+import type { FreeConsumer } from '../consumers/hand_over.ts';
 import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { archive } from '../routes/archive.ts';
@@ -105,12 +106,19 @@ export type AppOptions = {
   rights?: Rights;
   /** Where waiting calls wait. Without a hub they poll. */
   hubOf?(env: Bindings): Hub | null;
+  /** The consumer that is free to take the tasks of this call. */
+  freeConsumerOf?(c: Context<Env>): FreeConsumer | null;
 };
 
 /** Creates the HTTP API on a database connection. */
 export function createApp(
   connect: Connect,
-  { onChange = () => {}, rights = 'key', hubOf = () => null }: AppOptions = {},
+  {
+    onChange = () => {},
+    rights = 'key',
+    hubOf = () => null,
+    freeConsumerOf = () => null,
+  }: AppOptions = {},
 ): App {
   const app: App = new OpenAPIHono<Env>();
   const ownHub = new LocalHub();
@@ -123,7 +131,10 @@ export function createApp(
   app.use(async (c, next) => {
     c.set('rights', rights);
     c.set('hub', isOneProcess(c) ? ownHub : hubOf(c.env ?? {}));
+    const freeConsumer = freeConsumerOf(c);
+    c.set('freeConsumer', freeConsumer);
     await next();
+    freeConsumer?.release();
   });
   app.use(securityHeaders);
   app.use(cors);

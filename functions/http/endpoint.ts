@@ -1,5 +1,6 @@
 import { type OpenAPIHono, z } from '@hono/zod-openapi';
 import type { Context } from 'hono';
+import type { FreeConsumer } from '../consumers/hand_over.ts';
 import { statementLimit, unlimitedAnswers } from '../database/connect.ts';
 import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
@@ -26,15 +27,18 @@ import { type Trace, traceOf } from './trace.ts';
 import { validate } from './validate.ts';
 
 /**
- * `pushes` is true if the call has added tasks to a queue with push, `changes` are the names that it may have changed
- * (null: anything), and `passOn` those whose change woke it. createApp() sets `rights` and `hub`.
+ * `pushes` is true if the call has added tasks to a queue with push, `claimed` has the tasks that it has claimed for a
+ * free consumer, `changes` are the names that it may have changed (null: anything), and `passOn` those whose change woke
+ * it. createApp() sets `rights`, `hub` and `freeConsumer`.
  */
 export type Env = {
   Bindings: Bindings;
   Variables: {
     rights: Rights;
     hub: Hub | null;
+    freeConsumer: FreeConsumer | null;
     pushes?: boolean;
+    claimed?: string;
     changes?: readonly string[] | null;
     passOn?: readonly string[];
   };
@@ -53,6 +57,8 @@ export type Call<P, B, Q = object> = {
   isFirstTry: boolean;
   /** The trace of a call that adds tasks, null without one. */
   trace: Trace | null;
+  /** A consumer for which an enqueue claims too. */
+  freeConsumer: FreeConsumer | null;
   /** Aborts when the client disconnects. */
   disconnected: AbortSignal;
   /** Takes a slot for one poll of a waiting call: see poll.ts. */
@@ -83,7 +89,12 @@ export type Endpoint<
   /** The call's tasks keep the trace in the request's headers. */
   traced?: boolean;
   /** Made by authorized(), or a call of sql/access/http_bodies.sql. $1 is the key. It may depend on the bindings. */
-  statement: Statement | ((env: Bindings, call: { trace: Trace | null }) => Statement);
+  statement:
+    | Statement
+    | ((
+        env: Bindings,
+        call: { trace: Trace | null; freeConsumer: FreeConsumer | null },
+      ) => Statement);
   /** The statement's parameters from $2 on. */
   values(call: Call<z.output<P>, z.output<B>, z.output<Q>>, last: boolean): unknown[];
   /** The names that the call may have changed. Default: none for GET, and for other methods null (anything). */
@@ -180,6 +191,7 @@ async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.
     requestId,
     isFirstTry: c.req.header('Tock-First-Try') === 'true',
     trace,
+    freeConsumer: c.get('freeConsumer'),
     disconnected,
     pollSlot,
     changes,
@@ -204,7 +216,8 @@ export function serve<
   Q extends z.ZodObject = typeof noQuery,
 >(app: App, connect: Connect, endpoint: Endpoint<P, B, Q>): void {
   const { statement: source } = endpoint;
-  const needs = typeof source === 'function' ? source({}, { trace: null }) : source;
+  const needs =
+    typeof source === 'function' ? source({}, { trace: null, freeConsumer: null }) : source;
   const route = document(endpoint, needs);
   app.openAPIRegistry.registerPath(route);
   const { values, repeat, none, conflict, check, further, finish } = endpoint;
@@ -261,6 +274,7 @@ export function serve<
     const reason = answer && conflict?.(answer.body);
     if (reason) throw refusal(409, reason.detail, { field: reason.field, hint: reason.hint });
     if (answer?.pushes) c.set('pushes', true);
+    if (answer?.claimed) c.set('claimed', answer.claimed);
     const isIdle = changed?.length === 0 && answer && endpoint.foundNothing?.(answer.body);
     if (endpoint.method !== 'get' && !isIdle) c.set('changes', changed);
     const body = answer && finish ? await finish(answer.body, env) : (answer?.body ?? '{}');

@@ -71,19 +71,24 @@ export function tasks(app: App, connect: Connect): void {
       else checkTarget('push_url', body.push_url, env);
     },
     // Only a Worker that pushes needs to know whether the queue has push.
-    statement: ({ TOCK_PUSH_SECRET }, { trace }) => {
+    statement: ({ TOCK_PUSH_SECRET }, { trace, freeConsumer }) => {
       const body = trace ? 'tock.with_trace(p_body => $3, p_trace => $5)' : '$3';
       const pushes = TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : '';
+      const task = `p_key => $1, p_queue => $2, p_body => ${body}, p_request_id => $4`;
+      const [limit, seconds] = trace ? ['$6', '$7'] : ['$5', '$6'];
       return {
         ...enqueued(body),
-        key: `select tock.http_enqueue(p_key => $1, p_queue => $2, p_body => ${body}, p_request_id => $4) as body${pushes}`,
+        key: freeConsumer
+          ? `select e.body, e.claimed${pushes} from tock.http_enqueue_and_claim(${task}, p_limit => ${limit}, p_lease_seconds => ${seconds}) as e`
+          : `select tock.http_enqueue(${task}) as body${pushes}`,
       };
     },
-    values: ({ params, text, requestId, trace }) => [
+    values: ({ params, text, requestId, trace, freeConsumer }) => [
       params.queue,
       text,
       requestId,
       ...(trace ? [JSON.stringify(trace)] : []),
+      ...(freeConsumer ? [freeConsumer.limit, freeConsumer.lease_seconds] : []),
     ],
     answer: z.strictObject({
       ids: z

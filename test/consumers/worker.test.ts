@@ -16,7 +16,8 @@ beforeEach(() => {
 });
 afterAll(() => there?.close());
 
-const isClaim = (text: string) => text.includes('tock.claim(');
+/** A claim of a drain, or that of an enqueue for a free consumer. */
+const isClaim = (text: string) => /tock\.(claim|http_enqueue_and_claim)\(/.test(text);
 const state = async (id: string) => (await there.tock.task(id))?.state;
 const done = (ids: string[]) => async () =>
   (await Promise.all(ids.map(state))).every((taskState) => taskState === 'done');

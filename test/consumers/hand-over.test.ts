@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
+import { type ConsumerWorker, startConsumerWorker } from './served.ts';
+
+let there: ConsumerWorker;
+let key: string;
+beforeAll(async () => {
+  there = await startConsumerWorker();
+  await there.owner.query('create table public.effects (task bigint)');
+  await there.owner.query('grant insert on public.effects to tock_edge');
+  await there.start();
+  key = await value(there.owner, "select key from tock.create_key('h', array['enqueue'])");
+});
+beforeEach(() => {
+  there.reports.length = 0;
+  there.onTold(() => {});
+});
+afterAll(() => there?.close());
+
+const timeout = { timeout: conditionTimeout };
+const isHandOver = (text: string) => text.includes('tock.http_enqueue_and_claim(');
+const isDone = (id: string) => async () => (await there.tock.task(id))?.state === 'done';
+const started = (queue: string, id: string) =>
+  vi.waitUntil(() => there.reports.includes(`/${queue}/${id}`), timeout);
+
+/** The statements that the Worker sends from now on. */
+function statements(): string[] {
+  const sent: string[] = [];
+  there.proxy.hears = { sent: (text) => void sent.push(text) };
+  return sent;
+}
+
+/** Enqueues until a call finds the consumer free: the drain of an earlier task may not have ended yet. */
+async function handedOver(queue: string, point = queue): Promise<{ id: string; sent: string[] }> {
+  for (;;) {
+    const sent = statements();
+    let after: string[] = [];
+    there.onTold((path) => {
+      if (path.startsWith(`/${point}/`)) after = sent.slice(sent.findIndex(isHandOver));
+    });
+    const id = await there.tock.enqueue(queue, 1);
+    await vi.waitUntil(isDone(id), timeout);
+    if (sent.some(isHandOver)) return { id, sent: after };
+  }
+}
+
+test('a task for a free consumer starts without a claim of its own', async () => {
+  const { sent } = await handedOver('once', 'begun');
+  expect(sent[0]).toSatisfy(isHandOver);
+  // The consumer takes one task at a time, so it claims again when this one has ended. The texts have the parameters.
+  const isOwnClaim = (text: string) => text.includes('tock.claim(') && text.includes('once');
+  expect(sent.filter(isOwnClaim)).toEqual([]);
+});
+
+test('each of many tasks enqueued at the same moment runs once', async () => {
+  await handedOver('quick');
+  there.reports.length = 0;
+  const ids = await Promise.all(
+    Array.from({ length: 8 }, (_, n) => there.tock.enqueue('quick', n)),
+  );
+  for (const id of ids) await vi.waitUntil(isDone(id), timeout);
+  expect([...there.reports].sort()).toEqual(ids.map((id) => `/quick/${id}`).sort());
+});
+
+test('an enqueue that is refused leaves the consumer free', async () => {
+  await handedOver('quick');
+  const refused = there.tock.enqueue('quick', 1, { priority: 12 });
+  await expect(refused).rejects.toMatchObject({ status: 422 });
+  const { id } = await handedOver('quick');
+  expect(there.reports).toContain(`/quick/${id}`);
+});
+
+test('nothing is claimed from a paused queue, and the task starts when it is resumed', async () => {
+  await there.owner.query(`select tock.put_queue('quick', '{"paused": true}')`);
+  const id = await there.tock.enqueue('quick', 1);
+  expect((await there.tock.task(id))?.state).toBe('ready');
+  await there.owner.query(`select tock.put_queue('quick', '{"paused": false}')`);
+  await there.tock.enqueue('quick', 2);
+  await started('quick', id);
+  await vi.waitUntil(isDone(id), timeout);
+});
+
+const call = `select e.* from tock.http_enqueue_and_claim(p_key => $1, p_queue => $2, p_body => $3,
+  p_request_id => $4, p_limit => $5, p_lease_seconds => 60) e`;
+
+test.for([1, 5])('the call claims up to %i tasks, and commits synchronously', async (limit) => {
+  const queue = `direct-${limit}`;
+  const body = { tasks: [{ payload: 1 }, { payload: 2 }] };
+  await there.owner.query('begin');
+  const { rows } = await there.owner.query(call, [key, queue, JSON.stringify(body), 'r', limit]);
+  expect(await value(there.owner, 'show synchronous_commit')).toBe('on');
+  await there.owner.query('commit');
+  const { ids } = JSON.parse(rows[0].body);
+  const { lease, tasks } = JSON.parse(rows[0].claimed);
+  expect(tasks.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, limit));
+  expect(lease).toMatch(/^[0-9a-f-]{36}$/);
+  // A repetition adds nothing, and claims what is left.
+  const again = (await there.owner.query(call, [key, queue, JSON.stringify(body), 'r', 5])).rows[0];
+  expect(JSON.parse(again.body)).toEqual({ ids });
+  const left = again.claimed === null ? [] : JSON.parse(again.claimed).tasks;
+  expect(left).toHaveLength(2 - Math.min(limit, 2));
+});
+
+test('a call that is rolled back has neither enqueued nor claimed', async () => {
+  await there.owner.query('begin');
+  await there.owner.query(call, [key, 'undone', '{"payload": 1}', null, 1]);
+  await there.owner.query('rollback');
+  expect(await value(there.owner, "select count(*)::int from tock.claim('undone')")).toBe(0);
+  expect((await there.tock.tasks({ queue: 'undone' })).tasks).toEqual([]);
+});
