@@ -2,15 +2,23 @@ import { connect } from '../functions/database/connect.ts';
 import { createApp } from '../functions/http/app.ts';
 import { createWorker, defineConsumer } from '../functions/worker.ts';
 
-const started = defineConsumer<number>({
+const started = defineConsumer({
   queue: 'started',
+  handler: async (task, { env }) => {
+    await fetch(`${env.LISTENER}/${task.id}`);
+  },
+});
+
+/** For the latency curve: the path is the number of the task. */
+const curve = defineConsumer<number>({
+  queue: 'curve',
   concurrency: 10,
   handler: async (task, { env }) => {
     await fetch(`${env.LISTENER}/${task.payload}`);
   },
 });
 
-const worker = createWorker({ consumers: [started] });
+const worker = createWorker({ consumers: [started, curve] });
 const floor = createApp(connect);
 
 floor.get('/bench/select1', async (c) => {

@@ -26,6 +26,9 @@ export type Arrivals = {
   started(n: number): void;
 };
 
+/** The number of the next task. No two runs share one, so that a task left over from an earlier run counts for none. */
+let next = 1;
+
 /**
  * Sends tasks at a rate, whether the earlier ones have started or not. Returns the milliseconds from the moment at which
  * each was due to be sent until it started, so that a system that falls behind is not asked less. Null if tasks had not
@@ -39,23 +42,26 @@ export async function openLoop(
   ) => Promise<{ send(n: number): Promise<unknown>; stop(): Promise<void> }>,
 ): Promise<number[] | null> {
   const count = Math.max(20, Math.round(rate * seconds));
-  const due: number[] = [];
-  const latencies = new Map<number, number>();
+  const due = new Map<number, number>();
+  const latencies: number[] = [];
   const all = Promise.withResolvers<void>();
+  all.promise.catch(() => {});
   const { send, stop } = await run({
     started(n) {
-      const at = due[n];
-      if (at === undefined || latencies.has(n)) return;
-      latencies.set(n, performance.now() - at);
-      if (latencies.size === count) all.resolve();
+      const at = due.get(n);
+      if (at === undefined) return;
+      due.delete(n);
+      if (latencies.push(performance.now() - at) === count) all.resolve();
     },
   });
   try {
     const begun = performance.now() + 1000;
     const sent: Promise<unknown>[] = [];
-    for (let n = 0; n < count; n++) {
-      due[n] = begun + (n * 1000) / rate;
-      const left = (due[n] as number) - performance.now();
+    for (let i = 0; i < count; i++) {
+      const n = next++;
+      const at = begun + (i * 1000) / rate;
+      due.set(n, at);
+      const left = at - performance.now();
       if (left > 1) await pause(left);
       const answer = send(n);
       answer.catch(all.reject);
@@ -66,7 +72,7 @@ export async function openLoop(
       pause(10_000).then(() => false),
     ]);
     await Promise.all(sent);
-    return inTime ? [...latencies.values()] : null;
+    return inTime ? latencies : null;
   } finally {
     await stop();
   }

@@ -99,8 +99,11 @@ export function createWorker({
         return app.fetch(request, env, execution as never);
       }
       const ownEnv = borrowed.lend(env);
+      const answered = Promise.resolve(app.fetch(request, ownEnv, execution as never));
+      // If the client disconnects, the tasks that the call has claimed for a consumer are to be worked on all the same.
+      execution.waitUntil(answered);
       try {
-        return await app.fetch(request, ownEnv, execution as never);
+        return await answered;
       } finally {
         execution.waitUntil(borrowed.settle(ownEnv));
       }

@@ -51,6 +51,7 @@ function waitingWorkers(served: Served, queue: string, { started }: Arrivals) {
     close();
   };
   const all = Promise.all(Array.from({ length: WORKERS }, work));
+  all.catch(() => {});
   return async () => {
     over = true;
     await all;
@@ -58,9 +59,9 @@ function waitingWorkers(served: Served, queue: string, { started }: Arrivals) {
 }
 
 async function ofWay(run: Run, served: Served, way: Way, rate: number, heard: Heard) {
-  const queue = way === 'consumer' ? 'started' : `${way.replace(' ', '-')}-${rate}`;
+  const queue = way === 'consumer' ? 'curve' : `${way.replace(' ', '-')}-${rate}`;
   return openLoop(rate, run.quick ? 3 : 10, async (arrivals) => {
-    heard.listener = arrivals.started;
+    heard.listener = way === 'waiting claim' ? () => {} : arrivals.started;
     const { send, close } = senders(served);
     if (way === 'push') {
       const { call, close } = connection(served);
@@ -109,7 +110,7 @@ async function ofTock(run: Run, tock: System) {
   }
 }
 
-/** The same for a peer, in its own runner with NOTIFY: bench/peers/start.ts prints a line when a job starts. */
+/** The same for a peer, in its own runner with NOTIFY: bench/peers/start_at_rate.ts sends the number of a started job. */
 async function ofPeer(run: Run, peer: System, rate: number): Promise<number[] | null> {
   const database = await run.open(peer);
   try {
@@ -122,17 +123,25 @@ async function ofPeer(run: Run, peer: System, rate: number): Promise<number[] | 
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       });
       const ready = Promise.withResolvers<void>();
-      child.once('exit', (code) => ready.reject(new Error(`${peer.name} ended with ${code}.`)));
+      const exited = new Promise<void>((resolve) => {
+        child.once('exit', (code) => {
+          ready.reject(new Error(`${peer.name} ended with ${code}.`));
+          resolve();
+        });
+      });
       child.on('message', (message: 'ready' | number) => {
         if (message === 'ready') ready.resolve();
         else started(message);
       });
       await ready.promise;
       return {
-        send: async (n) => child.send(n),
+        send: (n) =>
+          new Promise((resolve, reject) => {
+            child.send(n, (error) => (error ? reject(error) : resolve(null)));
+          }),
         async stop() {
-          child.disconnect();
-          await new Promise((resolve) => child.once('exit', resolve));
+          if (child.connected) child.disconnect();
+          await exited;
         },
       };
     });

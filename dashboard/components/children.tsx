@@ -1,5 +1,5 @@
 import { ChevronDown, ChevronRight } from 'lucide';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { type Polled, usePolling } from '../polling.ts';
 import { Icon } from './icon.tsx';
@@ -15,8 +15,12 @@ function useChildren(id: string) {
   const [limit, setLimit] = useState(PAGE);
   const query = { limit };
   const polled = usePolling('GET /v1/tasks/{id}/children', { path: { id }, query }, 10_000);
-  const more = polled.data?.cursor && limit < MOST ? () => setLimit(MOST) : null;
-  return { polled, more };
+  // The shorter list stays while the longer one is loading.
+  const last = useRef(polled.data);
+  last.current = polled.data ?? last.current;
+  const data = last.current;
+  const more = data?.cursor && limit < MOST ? () => setLimit(MOST) : null;
+  return { polled: { ...polled, data }, more };
 }
 
 type Page = Answer<'GET /v1/tasks/{id}/children'>;
@@ -66,7 +70,7 @@ function Branch({ id, queue, state }: Page['children'][number]) {
 /** The tasks that depend on a task or are parts of it, as a tree: a task opens to show its own children. */
 export function Children({ id }: { id: string }) {
   const { polled, more } = useChildren(id);
-  if (!polled.data?.children.length) return null;
+  if (!polled.data?.children.length && !polled.error) return null;
   return (
     <Panel title="Children" side={<Updated at={polled.at} />}>
       <p class="hint">These tasks depend on this one or are parts of it.</p>

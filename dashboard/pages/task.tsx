@@ -238,7 +238,7 @@ export function Task({ id }: { id: string }) {
               <TaskFacts task={task} />
             </Panel>
             {task.options && 'depends_on' in task.options && <Parents id={task.id} />}
-            <Children id={task.id} />
+            <Children key={task.id} id={task.id} />
             <Errors task={task} />
             <Runs task={task} />
             <Json title="Payload" value={task.payload} />

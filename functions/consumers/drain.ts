@@ -7,7 +7,6 @@ import type { Connect, Query } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { type Budget, budget } from './budget.ts';
 import type { Consumer } from './define.ts';
-import type { HandedOver } from './hand_over.ts';
 import { createRunner } from './run.ts';
 import {
   type OpenConnection,
@@ -31,8 +30,8 @@ export type DrainOptions = {
   open?: OpenConnection | undefined;
   /** Announces tasks that were added during the drain. */
   wakeups?: Wakeups;
-  /** Leases that calls have claimed for the only consumer. */
-  handed_over?: HandedOver | undefined;
+  /** What has been claimed for the only consumer already. */
+  claimed?: ClaimAnswer | undefined;
   on_error?: (error: unknown, task?: Claimed) => void;
 };
 
@@ -84,6 +83,8 @@ type DrainState = {
   /** Number of consumers with work; `idleNotifier` notifies when one of them has no more. */
   working: number;
   idleNotifier: Notifier;
+  /** What has been claimed already, until it is taken. */
+  claimed: ClaimAnswer | undefined;
   options: DrainOptions;
 };
 
@@ -103,9 +104,10 @@ function createSource(drain: DrainState, { batch }: Consumer): Source {
         return { leases: [], state: 'empty', retry_after_seconds: 0 };
       }
       const limit = Math.min(batch, options?.limit ?? 1);
-      // A claim that ends leases has to be made.
-      const handed = options?.ends ? undefined : drain.options.handed_over?.take();
-      const answer = handed ?? (await source.claim(queues, { ...options, limit }, signal));
+      // The first claim of a drain ends no leases, so it need not be made.
+      const before = drain.claimed;
+      drain.claimed = undefined;
+      const answer = before ?? (await source.claim(queues, { ...options, limit }, signal));
       claimed(answer);
       const { state, retry_after_seconds } = answer;
       if (state !== 'limited' || retry_after_seconds <= MAX_LIMIT_WAIT_SECONDS) return answer;
@@ -189,6 +191,7 @@ export async function drainOver(
     stopOutOfStatements,
     working: 0,
     idleNotifier: createNotifier(),
+    claimed: options.claimed,
     options,
   };
   async function drainAll(): Promise<void> {

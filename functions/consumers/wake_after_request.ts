@@ -1,4 +1,6 @@
 import type { Context } from 'hono';
+import * as statements from '../../client/sql/statements.ts';
+import type { ClaimAnswer } from '../../client/types.ts';
 import type { Wakeups } from '../../client/worker/work.ts';
 import type { Message } from '../alarm/notify.ts';
 import type { Connect } from '../database/types.ts';
@@ -9,7 +11,7 @@ import { pushConsumers, withPush } from '../push/consumers.ts';
 import type { BorrowedConnections } from './borrowed_connections.ts';
 import type { Consumer } from './define.ts';
 import { type Consumers, drain, enoughSeconds, logError, total } from './drain.ts';
-import { createHandedOver, type FreeConsumer, type HandedOver } from './hand_over.ts';
+import { type FreeConsumer, parseClaimed } from './hand_over.ts';
 import type { OpenConnection } from './serial_connection.ts';
 import { type KeepAlive, singleFlight } from './single_flight.ts';
 
@@ -18,6 +20,12 @@ const QUIET_MS = 1000;
 
 /** The shortest time for which work starts. */
 const LEAST_SECONDS = 5;
+
+/** A call whose statement takes longer has no consumer for itself any more. */
+const RESERVED_MS = 5000;
+
+/** What the call that starts a drain passes on to it. */
+type Resource = { open?: OpenConnection | undefined; claimed?: ClaimAnswer | undefined };
 
 /** Routes that make no task ready: they claim or keep tasks, or manage keys. */
 const readOnlyRoutes = /\/(claim|claim-for-worker|extend|take)$|^\/v1\/keys/;
@@ -67,12 +75,12 @@ export function wakeAfterRequest(
   { seconds, borrowed, notifyAlarm }: Options,
 ): WakeAfterRequest {
   let env: Bindings = {};
-  const createWake = (consumerList: Consumers, quiet_ms = 0, handed_over?: HandedOver) => {
+  const createWake = (consumerList: Consumers, quiet_ms = 0) => {
     const work = async (
       left_seconds: number,
       wakeups: Wakeups,
       keepAlive: KeepAlive,
-      open?: OpenConnection,
+      { open, claimed }: Resource = {},
     ) => {
       const deadline = performance.now() + left_seconds * 1000;
       const enough_seconds = enoughSeconds(seconds);
@@ -82,14 +90,14 @@ export function wakeAfterRequest(
         wakeups,
         open,
         worker: 'woken',
-        handed_over,
+        claimed,
       };
       const result = await drain(connect, env, consumerList, options).catch(logError);
       if (!result || result.again_seconds !== null || total(result) > 0)
         keepAlive(notifyAlarm(env, { changed: null, passOn: [] }));
       if (result && total(result) > 0 && quiet_ms === 0) wakeOthers(keepAlive, deadline);
     };
-    return singleFlight<OpenConnection>(work, { seconds, quiet_ms });
+    return singleFlight<Resource>(work, { seconds, quiet_ms });
   };
   /** The handlers may have made tasks of other queues ready. */
   function wakeOthers(keepAlive: KeepAlive, deadline: number): void {
@@ -99,12 +107,9 @@ export function wakeAfterRequest(
   }
   const names = new Set(consumers.map(({ queue }) => queue));
   const consumersOf = (name: string) => consumers.filter(({ queue }) => queue === name);
-  const handedOver = new Map([...names].map((name) => [name, createHandedOver()]));
-  const queues = new Map(
-    [...names].map((name) => [name, createWake(consumersOf(name), 0, handedOver.get(name))]),
-  );
-  /** The queues whose consumer a call has been promised. */
-  const reserved = new Set<string>();
+  const queues = new Map([...names].map((name) => [name, createWake(consumersOf(name))]));
+  /** The queues whose consumer a call has been promised, and until when: the call may be killed. */
+  const reserved = new Map<string, number>();
   const wakeAll = createWake(withPush(consumers), QUIET_MS);
   // The map gets an entry only for an existing queue with push, so it stays small.
   const wakeForPush = (queue: string) => {
@@ -117,10 +122,19 @@ export function wakeAfterRequest(
     const queue = enqueuedTo(c.req.method, c.req.path);
     const [consumer] = queue === null ? [] : consumersOf(queue);
     if (!consumer || c.get('rights') !== 'key' || !keepAliveOf(c)) return null;
-    if (reserved.has(consumer.queue) || !queues.get(consumer.queue)?.isIdle()) return null;
-    reserved.add(consumer.queue);
+    const now = performance.now();
+    if (now < (reserved.get(consumer.queue) ?? 0) || !queues.get(consumer.queue)?.isIdle())
+      return null;
+    reserved.set(consumer.queue, now + RESERVED_MS);
     const { batch: limit, lease_seconds } = consumer;
     return { limit, lease_seconds, release: () => void reserved.delete(consumer.queue) };
+  }
+
+  /** Another call has started the consumer meanwhile: it finds the tasks when they are released. */
+  async function giveBack({ leases }: ClaimAnswer): Promise<void> {
+    await connect(env, async (query) => {
+      for (const { lease } of leases) await query(statements.release, [lease, null]);
+    }).catch(logError);
   }
 
   function onChange(c: Context<Env>): void {
@@ -131,10 +145,12 @@ export function wakeAfterRequest(
     if (queue === null) {
       if (!env.ALARM && !readOnlyRoutes.test(c.req.path)) wakeAll(keepAlive);
     } else {
-      const claimed = c.get('claimed');
-      if (claimed) handedOver.get(queue)?.add(queue, claimed);
+      const text = c.get('claimed');
+      const claimed = text === undefined ? undefined : parseClaimed(queue, text);
       const wakes = c.get('pushes') ? wakeForPush(queue) : queues.get(queue);
-      if (wakes?.(keepAlive, seconds, borrowed.connectionOf(env))) borrowed.taken(env);
+      const open = borrowed.connectionOf(env);
+      if (wakes?.(keepAlive, seconds, { open, claimed })) borrowed.taken(env);
+      else if (wakes && claimed) keepAlive(giveBack(claimed).then(() => void wakes(keepAlive)));
     }
   }
 

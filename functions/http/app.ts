@@ -131,10 +131,9 @@ export function createApp(
   app.use(async (c, next) => {
     c.set('rights', rights);
     c.set('hub', isOneProcess(c) ? ownHub : hubOf(c.env ?? {}));
-    const freeConsumer = freeConsumerOf(c);
-    c.set('freeConsumer', freeConsumer);
+    c.set('reserveConsumer', () => freeConsumerOf(c));
     await next();
-    freeConsumer?.release();
+    c.get('freeConsumer')?.release();
   });
   app.use(securityHeaders);
   app.use(cors);

@@ -29,14 +29,15 @@ import { validate } from './validate.ts';
 /**
  * `pushes` is true if the call has added tasks to a queue with push, `claimed` has the tasks that it has claimed for a
  * free consumer, `changes` are the names that it may have changed (null: anything), and `passOn` those whose change woke
- * it. createApp() sets `rights`, `hub` and `freeConsumer`.
+ * it. createApp() sets `rights`, `hub` and `reserveConsumer`, and releases the consumer that a call has reserved.
  */
 export type Env = {
   Bindings: Bindings;
   Variables: {
     rights: Rights;
     hub: Hub | null;
-    freeConsumer: FreeConsumer | null;
+    reserveConsumer: () => FreeConsumer | null;
+    freeConsumer?: FreeConsumer;
     pushes?: boolean;
     claimed?: string;
     changes?: readonly string[] | null;
@@ -183,6 +184,9 @@ async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.
       passOn: () => c.set('passOn', names),
     });
   };
+  // After the body has come, which may take long.
+  const freeConsumer = c.get('reserveConsumer')();
+  if (freeConsumer) c.set('freeConsumer', freeConsumer);
   return {
     params,
     query,
@@ -191,7 +195,7 @@ async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.
     requestId,
     isFirstTry: c.req.header('Tock-First-Try') === 'true',
     trace,
-    freeConsumer: c.get('freeConsumer'),
+    freeConsumer,
     disconnected,
     pollSlot,
     changes,

@@ -6,7 +6,10 @@ import * as s from '../http/schemas.ts';
 
 const child = z.strictObject({ id: s.id, queue: s.queueName, state: s.taskState });
 
-/** A key for some queues or tenants gets those that it may read among the next 1,000. */
+/**
+ * A key for some queues or tenants gets those that it may read among the next 1,000. If there are none, its cursor is a
+ * number after them that is no id.
+ */
 const listed = `(with asked as materialized (
     select coalesce($3::integer, 100) as count, case when tock.queues_of_key(p_key => $1) is null
       and tock.tenants_of_key(p_key => $1) is null then coalesce($3::integer, 100) else 1000 end as read),
@@ -19,7 +22,8 @@ const listed = `(with asked as materialized (
   select coalesce(json_agg(json_build_object('id', r.id::text, 'queue', r.queue, 'state', r.state)
       order by r.id), '[]') as children,
     case when (select count(*) from page) = (select a.read from asked as a)
-      or (select count(*) from readable) > count(*) then max(r.id)::text end as cursor
+      or (select count(*) from readable) > count(*)
+      then coalesce(max(r.id), (select ((max(p.id) >> 20) + 1 << 20) - 1 from page as p))::text end as cursor
   from readable as r where r.n <= (select a.count from asked as a))`;
 
 /** GET /v1/tasks/:id/children */

@@ -1,4 +1,5 @@
--- The claim is part of the transaction of the enqueue, so it commits synchronously and waits for no lock.
+-- The claim is part of the transaction of the enqueue, so it commits synchronously. It takes what is first in
+-- the queue, waits for no stream and no limit, and for a concurrency key 100 ms at most.
 create or replace function tock.http_enqueue_and_claim(
   p_key text, p_queue text, p_body jsonb, p_request_id text, p_limit integer, p_lease_seconds integer,
   out body text, out claimed text)

@@ -159,10 +159,11 @@ begin
   delete from tock.children c
   using (
     select o.parent, o.child from tock.children o
-    where o.parent < tock.id_at(v_oldest, 0) order by o.parent, o.child limit p_limit) o
-  where c.parent = o.parent and c.child = o.child
-    and not exists (select from tock.waiting w where w.position = tock.position_of(o.parent))
-    and not exists (select from tock.promotions p where p.position = tock.position_of(o.parent));
+    where o.parent < tock.id_at(v_oldest, 0)
+      and not exists (select from tock.waiting w where w.position = tock.position_of(o.parent))
+      and not exists (select from tock.promotions p where p.position = tock.position_of(o.parent))
+    order by o.parent, o.child limit p_limit) o
+  where c.parent = o.parent and c.child = o.child;
   get diagnostics v_children = row_count;
   delete from tock.requests r where (r.queue, r.verb, r.request_id) in (
     select o.queue, o.verb, o.request_id from tock.requests o

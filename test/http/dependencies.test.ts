@@ -73,6 +73,17 @@ test('a key sees the children of its own queues and tenants, and gets to all of 
   const second = await list(`limit=1&cursor=${first.cursor}`);
   expect(second).toMatchObject({ children: [{ id: own[1] }], cursor: null });
   expect(JSON.stringify([first, second])).not.toContain(foreign[1]);
+  const many = { tasks: Array.from({ length: 1000 }, () => child) };
+  await post('queues/younger/tasks', many);
+  own.push(await add('elder'));
+  // Between its own children are a thousand foreign ones, which fill a page without any.
+  const found = [];
+  for (let cursor = own[1], pages = 0; cursor !== null && pages < 5; pages++) {
+    const page = await list(`limit=10&cursor=${cursor}`);
+    found.push(...page.children.map((one: { id: string }) => one.id));
+    cursor = page.cursor;
+  }
+  expect(found).toEqual([own[2]]);
   const other = await tock.makeKey(['read'], ['younger']);
   expect((await tock.send(`GET /v1/tasks/${id}/children`, { key: other })).status).toBe(403);
 });

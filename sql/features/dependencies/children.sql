@@ -7,7 +7,8 @@ returns void language sql volatile as $$
   cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'depends_on') p (id)
   where w.position = any (p_waiting)
   union
-  select t.parent, t.child from unnest(p_parents, p_parts) t (parent, child)
+  -- any number may be named as the parent, but a task that exists is older
+  select t.parent, t.child from unnest(p_parents, p_parts) t (parent, child) where t.parent < t.child
 $$;
 
 comment on function tock.record_children is

@@ -75,6 +75,11 @@ test('pages follow each other, and a limit is from 1 to 1,000', async () => {
   expect(await children('999999999')).toEqual([]);
 });
 
+test('a number that is no task gets no row as a parent', async () => {
+  await enqueue(client, 'q', [{ parent: '9223372036854775807' }]);
+  expect(await rows(client, 'select from tock.children')).toEqual([]);
+});
+
 test('rows go with the history of the parent, and stay while the parent waits', async () => {
   const [ended = ''] = await enqueue(client, 'q', [{}]);
   const [waits = ''] = await enqueue(client, 'q', [{ delay_seconds: 86_400 }]);
@@ -99,4 +104,22 @@ test('rows go with the history of the parent, and stay while the parent waits', 
   await prune();
   expect(await stored()).toEqual([both[1]]);
   expect(await idsOf(waits)).toEqual([ofWaiting]);
+  // A parent that still waits holds up none after it.
+  await client.query('select tock.prune(1)');
+  expect(await stored()).toEqual([both[1]]);
+});
+
+test('children whose history is gone take no place of a page', async () => {
+  const [parent = ''] = await enqueue(client, 'q', [{ delay_seconds: 86_400 }]);
+  await enqueue(client, 'gone', numberedTasks(3, 0, { parent }));
+  const runs = await claim(client, 'gone', { limit: 3 });
+  await complete(client, leaseOf(runs));
+  await startNextSegment(client);
+  await closeSegments(client);
+  await verifySegments(client);
+  await ageClosedSegments(client, '1 year');
+  await dropExpiredSegments(client);
+  const left = await enqueue(client, 'q', numberedTasks(2, 0, { parent }));
+  expect((await children(parent, 1)).map(({ id }) => id)).toEqual([left[0]]);
+  expect(await idsOf(parent)).toEqual(left);
 });
