@@ -53,22 +53,29 @@ test('a task for a free consumer starts without a claim of its own', async () =>
 });
 
 /** A call that is to claim for the consumer, and that an open transaction holds up at its unique key. */
-async function heldUp(): Promise<{ id: Promise<string> }> {
+async function heldUp<T>(
+  unique_key: string,
+  send: () => Promise<T>,
+): Promise<{ answer: Promise<T> }> {
   for (;;) {
     await there.owner.query('begin');
-    await there.owner.query("select tock.enqueue('once', $1)", ['[{"unique_key": "held"}]']);
+    await there.owner.query("select tock.enqueue('once', $1)", [JSON.stringify([{ unique_key }])]);
     const sent = statements();
-    const id = there.tock.enqueue('once', 1, { unique_key: 'held' });
+    const answer = send();
     const find = () => sent.find((text) => text.includes('tock.http_enqueue'));
-    if (isHandOver((await vi.waitUntil(find, timeout)) ?? '')) return { id };
+    if (isHandOver((await vi.waitUntil(find, timeout)) ?? '')) return { answer };
     // The drain of an earlier task had not ended yet.
     await there.owner.query('rollback');
-    await vi.waitUntil(isDone(await id), timeout);
+    await answer;
+    await vi.waitUntil(async () => (await open('once')).length === 0, timeout);
   }
 }
 
+const open = async (queue: string) =>
+  (await there.tock.tasks({ queue })).tasks.filter(({ state }) => state !== 'done');
+
 test('tasks claimed for a consumer that another call has started meanwhile are given back', async () => {
-  const late = await heldUp();
+  const late = await heldUp('late', () => there.tock.enqueue('once', 1, { unique_key: 'late' }));
   let end: () => void = () => {};
   there.onTold((path) => {
     if (!path.startsWith('/begun')) return;
@@ -79,7 +86,7 @@ test('tasks claimed for a consumer that another call has started meanwhile are g
   const early = await there.tock.enqueue('once', 2);
   await started('begun', early);
   await there.owner.query('rollback');
-  const id = await late.id;
+  const id = await late.answer;
   // It is ready again while the consumer is busy, so that any worker could take it.
   await vi.waitUntil(async () => (await there.tock.task(id))?.state === 'ready', timeout);
   end();
@@ -87,6 +94,21 @@ test('tasks claimed for a consumer that another call has started meanwhile are g
   end();
   for (const ended of [early, id]) await vi.waitUntil(isDone(ended), timeout);
   expect(await there.tock.task(id)).toMatchObject({ lost: 0, attempt: 1 });
+});
+
+test('tasks claimed by a call whose client has left start all the same', async () => {
+  const client = new AbortController();
+  const { answer } = await heldUp('left', async () => {
+    const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+    const init = { method: 'POST', headers, body: '{"unique_key": "left"}', signal: client.signal };
+    await there.fetch('/v1/queues/once/tasks', init).catch(() => {});
+  });
+  client.abort();
+  await answer;
+  await there.owner.query('rollback');
+  const find = async () => (await there.tock.tasks({ queue: 'once', unique_key: 'left' })).tasks[0];
+  await vi.waitUntil(async () => (await find())?.state === 'done', timeout);
+  expect(await there.tock.task((await find())?.id ?? '')).toMatchObject({ lost: 0 });
 });
 
 test('each of many tasks enqueued at the same moment runs once', async () => {

@@ -15,6 +15,8 @@ export type ConsumerWorker = {
   owner: pg.Client;
   proxy: TappedProxy;
   tock: Tock;
+  /** A request to the Worker. */
+  fetch(path: string, init?: RequestInit): Promise<Response>;
   /** The paths that handlers have called, `/point/id`, in order. */
   reports: string[];
   /** Calls `hear` with each path before the listener answers. */
@@ -62,6 +64,7 @@ export async function startConsumerWorker(storage?: string): Promise<ConsumerWor
     owner,
     proxy: tapped,
     tock,
+    fetch: fetchOf,
     reports,
     onTold(callback) {
       hear = callback;

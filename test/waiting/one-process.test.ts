@@ -115,3 +115,21 @@ test('a task that was enqueued in SQL is found by the next look', async () => {
   await enqueue(tock.owner, q, [{ payload: 'from SQL' }]);
   expect((await waiting).body).toMatchObject({ tasks: [{ payload: 'from SQL' }] });
 });
+
+test('claims with a new request id share looks, and others look themselves, first and last', async () => {
+  const q = queue();
+  const body = { wait_seconds: 1 };
+  const thirty = async (headers: Record<string, string>) => {
+    // So that there is a look to share.
+    await tock.send(`POST /v1/queues/${q}/claim`, { body });
+    tock.statements.length = 0;
+    const waiting = Array.from({ length: 30 }, () => {
+      const ownId = { ...body, request_id: crypto.randomUUID() };
+      return tock.send(`POST /v1/queues/${q}/claim`, { body: ownId, headers });
+    });
+    for (const answer of await Promise.all(waiting)) expect(answer.body.state).toBe('empty');
+    return claims();
+  };
+  expect(await thirty({})).toBeGreaterThanOrEqual(60);
+  expect(await thirty({ 'Tock-First-Try': 'true' })).toBeLessThan(60);
+});
