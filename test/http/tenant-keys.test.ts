@@ -44,6 +44,7 @@ const withoutId = ({ status, text }: Reply, id: string) => ({
 /** The requests of all routes that take a task's id. */
 const byId = (id: string): [route: string, body?: object][] => [
   [`GET /v1/tasks/${id}`],
+  [`GET /v1/tasks/${id}/children`],
   [`GET /v1/tasks/${id}/parents`],
   [`PATCH /v1/tasks/${id}`, { priority: 1 }],
   [`POST /v1/tasks/${id}/cancel`, {}],
@@ -142,6 +143,11 @@ test("a child of two tenants' parents lists only its own tenant's parents, and r
     const all = (await tock.send(`GET /v1/tasks/${id}/parents`)).body.parents;
     expect(all).toHaveLength(count);
   }
+  const foreign = { tenant: 'evil', depends_on: [own] };
+  await tock.send('POST /v1/queues/q/tasks', { body: foreign });
+  const path = `GET /v1/tasks/${own}/children`;
+  expect((await as(acme, path)).body.children).toMatchObject([{ id: child }, { id: mixed }]);
+  expect((await tock.send(path)).body.children).toHaveLength(3);
 });
 
 test("lists and changes by filter concern only the key's tenant", async () => {
@@ -235,6 +241,7 @@ test('a key for some tenants is refused by every route that concerns all tenants
     'GET /v1/archive/tasks',
     'GET /v1/tasks',
     'GET /v1/tasks/{id}',
+    'GET /v1/tasks/{id}/children',
     'GET /v1/tasks/{id}/parents',
     'PATCH /v1/tasks/{id}',
     'POST /v1/tasks/{id}/cancel',
