@@ -1871,6 +1871,10 @@ function tock.free_workers(p_pool text, p_limit integer)
   returns pool_members[]
   -- Locks the p_limit workers that have been free for longest.
 
+function tock.from_micros(p_micros bigint)
+  returns timestamp with time zone
+  -- The inverse of micros().
+
 function tock.gives_way(p_key unique_keys, p_at resolved_task, p_task jsonb, p_left bigint)
   returns boolean
   -- True if the ready holder of a key is cancelled for a newer task; false if it stays, because its key has been in use for long.
@@ -2071,10 +2075,6 @@ function tock.is_past_retention(p_segment segments)
 function tock.is_paused(p_policy queues)
   returns boolean
   -- True if claims from a queue return nothing: it is paused, or waits to be resumed after a restore.
-
-function tock.is_paused_concurrency_key(p_queue text, p_concurrency_key text)
-  returns boolean
-  -- True if a concurrency key is paused.
 
 function tock.is_plain_one(p_tasks jsonb)
   returns boolean

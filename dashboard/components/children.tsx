@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { type Polled, usePolling } from '../polling.ts';
 import { Icon } from './icon.tsx';
-import { Panel, Problem } from './panel.tsx';
+import { Panel, PolledContent } from './panel.tsx';
 import { QueueLink, State, TaskLink } from './state.tsx';
 import { Updated } from './times.tsx';
 
@@ -26,23 +26,25 @@ function useChildren(id: string) {
 type Page = Answer<'GET /v1/tasks/{id}/children'>;
 
 function Level({ polled, more }: { polled: Polled<Page>; more: (() => void) | null }) {
-  const { data, error } = polled;
-  if (!data) return error ? <Problem error={error} /> : <p class="none">Loading …</p>;
-  if (data.children.length === 0) return <p class="none">It has no children.</p>;
   return (
-    <>
-      <ul>
-        {data.children.map((child) => (
-          <Branch key={child.id} {...child} />
-        ))}
-      </ul>
-      {more && (
-        <button type="button" onClick={more}>
-          Show more
-        </button>
+    <PolledContent polled={polled}>
+      {({ children, cursor }) => (
+        <>
+          {children.length === 0 && <p class="none">It has no children.</p>}
+          <ul>
+            {children.map((child) => (
+              <Branch key={child.id} {...child} />
+            ))}
+          </ul>
+          {more && (
+            <button type="button" onClick={more}>
+              Show more
+            </button>
+          )}
+          {cursor && !more && <p class="hint">There are more.</p>}
+        </>
       )}
-      {data.cursor && !more && <p class="hint">There are more.</p>}
-    </>
+    </PolledContent>
   );
 }
 

@@ -43,24 +43,27 @@ comment on function tock.missing_run is
   'The run to read from the archive next, and the archived files that may hold it, oldest first; null if '
   'there are none.';
 
+create or replace function tock.from_micros(p_micros bigint)
+returns timestamptz language sql immutable as $$
+  select '1970-01-01 00:00:00+00'::timestamptz + p_micros * interval '1 microsecond'
+$$;
+
+comment on function tock.from_micros is 'The inverse of micros().';
+
 -- The rows are as the Worker reads them: texts, with the names of functions/archive/columns.ts.
 create or replace function tock.archived_runs(p_rows jsonb)
 returns tock.found_run[] language sql stable as $$
   select coalesce(array(
     select row(u.id, u.task_id, u.queue, u.priority, u.tenant, u.attempt, u.max_attempts, u.lost,
-      t.created_at, u.payload::jsonb, u.state, u.worker, t.started_at, t.ended_at, u.result::jsonb,
-      u.error::jsonb, u.next_id, u.cancel_requested, u.options::jsonb, t.leased_until,
+      tock.from_micros(u.created_at), u.payload::jsonb, u.state, u.worker, tock.from_micros(u.started_at),
+      tock.from_micros(u.ended_at), u.result::jsonb,
+      u.error::jsonb, u.next_id, u.cancel_requested, u.options::jsonb, tock.from_micros(u.leased_until),
       u.progress, u.note)::tock.found_run
     from pg_catalog.jsonb_to_recordset(p_rows) u (
       id bigint, task_id bigint, next_id bigint, queue text, state text, priority smallint, tenant text,
       attempt smallint, max_attempts smallint, lost smallint, created_at bigint, started_at bigint,
       leased_until bigint, ended_at bigint, worker text, payload text, result text, error text, options text,
-      progress real, note text, cancel_requested boolean)
-    cross join lateral (
-      -- the inverse of micros()
-      select e.at + u.created_at * e.one as created_at, e.at + u.started_at * e.one as started_at,
-        e.at + u.ended_at * e.one as ended_at, e.at + u.leased_until * e.one as leased_until
-      from (select '1970-01-01 00:00:00+00'::timestamptz as at, interval '1 microsecond' as one) e) t), '{}')
+      progress real, note text, cancel_requested boolean)), '{}')
 $$;
 
 comment on function tock.archived_runs is 'Rows of the archive as runs.';

@@ -27,21 +27,13 @@ end $$;
 
 comment on function tock.own_policy is 'The policy of a queue with the backoff of a task that has its own.';
 
-create or replace function tock.is_paused_concurrency_key(p_queue text, p_concurrency_key text)
-returns boolean language plpgsql volatile as $$
-begin
-  return coalesce((select g.paused from tock.concurrency_keys g
-    where g.queue = p_queue and g.concurrency_key = p_concurrency_key), false);
-end $$;
-
-comment on function tock.is_paused_concurrency_key is 'True if a concurrency key is paused.';
-
 -- end_runs() makes a task wait if this time is later than its own clock_timestamp(). For all runs of a call,
 -- both are read within a second.
 create or replace function tock.ready_again_at(p_queue text, p_options jsonb)
 returns timestamptz language sql volatile as $$
-  select case when p_options ->> 'concurrency_key' is not null
-    and tock.is_paused_concurrency_key(p_queue, p_options ->> 'concurrency_key')
+  select case when (
+      select g.paused from tock.concurrency_keys g
+      where g.queue = p_queue and g.concurrency_key = p_options ->> 'concurrency_key')
     then pg_catalog.clock_timestamp() + interval '1 second' else '-infinity' end
 $$;
 

@@ -57,6 +57,7 @@ async function day(on: pg.Client): Promise<void> {
     { depends_on: [parent], on_parent_failure: 'wait' },
   ]);
   await rows(on, 'select * from tock.parents($1)', [child]);
+  await rows(on, 'select * from tock.children($1)', [parent]);
   await rows(on, 'select * from tock.reprioritize(array[$1::bigint], 3)', [parent]);
   await rows(on, 'select * from tock.cancel(array[$1::bigint])', [parent]);
   await rows(on, 'select * from tock.cancel(array[$1::bigint])', [child]);
@@ -65,7 +66,7 @@ async function day(on: pg.Client): Promise<void> {
 
 const bounds = {
   tables:
-    /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|dependency_waits|promotions|reruns|requests)$/,
+    /^(runs|leases|results|run_overrides)(_\d+)?$|^(waiting|dependency_waits|children|promotions|reruns|requests)$/,
   most: 2000,
   least: 100,
 };
