@@ -19,7 +19,7 @@ export const slow = [
   'test/openapi/openapi.test.ts',
   'test/cli/{export,migrate,migrate-refusals,migrate-together,package,package-client,project,tls,work}.test.ts',
   'test/http/{claim-state,promtool}.test.ts',
-  'test/archive/{archive,faults,gaps,s3,task-histories}.test.ts',
+  'test/archive/{archive,end-segment,faults,gaps,s3,task-histories}.test.ts',
   'test/sql/features/dependencies/{notified,open-completions}.test.ts',
   'test/sql/read/attempts.test.ts',
   'test/sql/features/schedules/{cron-library,locked-schedules}.test.ts',

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { createTock, LeaseLost, type Tock, TockError } from '../../client/index.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTock, LeaseLost, type Tock } from '../../client/index.ts';
 import { type ClientService, startClientService } from './service.ts';
 
 let there: ClientService;
@@ -12,7 +12,6 @@ beforeAll(async () => {
   tock = createTock(there.options);
 });
 afterAll(() => there.database.drop());
-afterEach(() => void vi.useRealTimers());
 
 const depth = async (q: string) => {
   const { rows } = await there.owner.query('select ready, running from tock.queue_stats($1)', [q]);
@@ -132,84 +131,6 @@ async function done(): Promise<string> {
   return id;
 }
 
-/** A fetch that gives these answers, then the last one repeatedly. `times` has the times of the calls. */
-function answers(...all: [status: number, headers?: Record<string, string>][]) {
-  const times: number[] = [];
-  const fetch = async () => {
-    times.push(Date.now());
-    const [status, headers = {}] = all[Math.min(times.length, all.length) - 1] ?? [200];
-    return new Response(status === 200 ? '{"ids":["1"]}' : '', { status, headers });
-  };
-  return { times, fetch };
-}
-
-test('a retry waits for Retry-After, else longer each time, with jitter', async () => {
-  vi.useFakeTimers();
-  const { times, fetch } = answers([503], [500], [429, { 'retry-after': '7' }], [502], [200]);
-  const call = createTock({ url: 'http://tock/', key: 'k', fetch }).enqueue('q', 1);
-  await vi.runAllTimersAsync();
-  expect(await call).toBe('1');
-  const waits = times.slice(1).map((at, n) => at - (times[n] as number));
-  const between = (n: number, low: number, high: number) => {
-    expect(waits[n]).toBeGreaterThanOrEqual(low);
-    expect(waits[n]).toBeLessThanOrEqual(high);
-  };
-  between(0, 100, 200);
-  between(1, 200, 400);
-  between(2, 7000, 7200);
-  between(3, 800, 1600);
-});
-
-test('a call ends at its deadline or after its retries, with the last error', async () => {
-  vi.useFakeTimers();
-  const options = { url: 'http://tock', key: 'k' };
-  const far = answers([503, { 'retry-after': '100' }]);
-  const late = createTock({ ...options, fetch: far.fetch, deadline_seconds: 50 }).enqueue('q', 1);
-  await expect(late).rejects.toMatchObject({ status: 503 });
-  expect(far.times).toHaveLength(1);
-  const busy = answers([503]);
-  const often = createTock({ ...options, fetch: busy.fetch, retries: 2 }).enqueue('q', 1);
-  await Promise.all([expect(often).rejects.toMatchObject({ status: 503 }), vi.runAllTimersAsync()]);
-  expect(busy.times).toHaveLength(3);
-});
-
-test.each([429, 500, 502, 503, 504, 520, 524, 530])(
-  'a call that is refused with %i is retried',
-  async (status) => {
-    const { times, fetch } = answers([status], [200]);
-    expect(await createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1)).toBe('1');
-    expect(times).toHaveLength(2);
-  },
-);
-
-test('only the first try of a claim with an id of its own says that the id is new', async () => {
-  const sent: unknown[] = [];
-  const fetch = async (_: string, { headers }: RequestInit) => {
-    sent.push(new Headers(headers).get('tock-first-try'));
-    const body = {
-      lease: null,
-      leased_until: null,
-      tasks: [],
-      state: 'empty',
-      retry_after_seconds: 0,
-    };
-    return new Response(JSON.stringify(body), { status: sent.length === 1 ? 503 : 200 });
-  };
-  const claims = createTock({ url: 'http://tock', key: 'k', fetch });
-  await claims.claim('q');
-  await claims.claim('q', { request_id: 'mine' });
-  expect(sent).toEqual(['true', null, null]);
-});
-
-test("a deadline may be shorter than an attempt's timeout, or infinite", async () => {
-  for (const deadline_seconds of [5, Number.POSITIVE_INFINITY]) {
-    const { fetch } = answers([200]);
-    const options = { url: 'http://tock', key: 'k', fetch, retries: 0, deadline_seconds };
-    const timeout_seconds = 6 * deadline_seconds;
-    expect(await createTock({ ...options, timeout_seconds }).enqueue('q', 1)).toBe('1');
-  }
-});
-
 test('a POST by call() has its effect once, even if its answer was lost', async () => {
   const q = queue();
   const body = { payload: 1 };
@@ -218,72 +139,6 @@ test('a POST by call() has its effect once, even if its answer was lost', async 
     await tock.call('POST', `/v1/queues/${q}/tasks`, requestBody);
   }
   expect(await depth(q)).toEqual({ ready: 3, running: 0 });
-});
-
-test('a body that is not JSON is refused by the server', async () => {
-  const { fetch } = answers([400]);
-  const { call } = createTock({ url: 'http://tock', key: 'k', fetch });
-  await expect(call('POST', '/v1/queues/q/tasks', '{')).rejects.toMatchObject({
-    name: 'TockError',
-    status: 400,
-  });
-});
-
-test("an answer of a proxy is reported as not Tock's", async () => {
-  for (const text of ['<html>Log in', 'null', '"ok"', '']) {
-    const fetch = async () => new Response(text);
-    const call = createTock({ url: 'http://else', key: 'k', fetch, retries: 0 }).enqueue('q', 1);
-    await expect(call).rejects.toMatchObject({
-      name: 'TockError',
-      status: 0,
-      message: `http://else does not answer like a Tock server: ${text}`,
-    });
-  }
-});
-
-test.each(['"no"', '[]', 'null', '<html>', '{"detail":[{"loc":"body"}],"field":3}'])(
-  "a refusal that is not Tock's problem document is still a refusal: %s",
-  async (text) => {
-    const fetch = async () => new Response(text, { status: 403 });
-    const call = createTock({ url: 'http://else', key: 'k', fetch }).enqueue('q', 1);
-    await expect(call).rejects.toMatchObject({ status: 403, message: 'status 403' });
-  },
-);
-
-test('an invalid URL or key is refused at once, and the error does not contain the key', async () => {
-  const key = 'tock_secret';
-  for (const url of ['', 'localhost:8787', 'ftp://tock']) {
-    expect(() => createTock({ url, key })).toThrow(/^(Invalid URL|url: )/);
-  }
-  for (const odd of [`${key}\n${key}`, `\u201c${key}\u201d`]) {
-    expect(() => createTock({ url: 'http://tock', key: odd })).toThrow(/^key: (?!.*secret)/);
-  }
-  const { fetch } = answers([200]);
-  expect(await createTock({ url: 'http://tock/', key: `${key}\n`, fetch }).enqueue('q', 1)).toBe(
-    '1',
-  );
-});
-
-test.each([400, 401, 403, 404, 409, 413, 415, 422, 501, 507])(
-  'a call that is refused with %i is not retried',
-  async (status) => {
-    const { times, fetch } = answers([status]);
-    const call = createTock({ url: 'http://tock', key: 'k', fetch }).enqueue('q', 1);
-    await expect(call).rejects.toBeInstanceOf(TockError);
-    expect(times).toHaveLength(1);
-  },
-);
-
-test('a server that never answers is reported as unreachable', async () => {
-  const fetch = (_: string, { signal }: RequestInit) =>
-    new Promise<Response>((_resolve, reject) => {
-      signal?.addEventListener('abort', () => reject(signal.reason));
-    });
-  const options = { url: 'http://tock', key: 'k', fetch, timeout_seconds: 0.01, retries: 1 };
-  await expect(createTock(options).task('1')).rejects.toMatchObject({
-    status: 0,
-    message: expect.stringMatching(/^http:\/\/tock does not answer: /),
-  });
 });
 
 test('a lossless parser keeps numbers that no double can hold', async () => {

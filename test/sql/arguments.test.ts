@@ -212,7 +212,7 @@ test('with any arguments a verb answers or raises a TK error, and changes no oth
       throw new Error(`${verb}: ${error.code} ${error.message} in ${error.where}`);
   };
   for (const seed of seeds) {
-    // end_segment() replaces functions when it ends the current segment. test/archive/archive.test.ts covers it.
+    // end_segment() replaces functions when it ends the current segment. test/archive/end-segment.test.ts covers it.
     const calls = fc.oneof(...verbs.filter(({ name }) => name !== 'end_segment').map(callOf));
     await fc.assert(fc.asyncProperty(calls, hold), { seed, numRuns: 3 * runs });
   }

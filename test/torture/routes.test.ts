@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import { openApiDocument } from '../../scripts/docs/openapi.ts';
 import { grantedVerbs } from '../sql/roles.ts';
 
-const verbs = readFileSync(
-  join(import.meta.dirname, '../../scripts/chaos/drivers/verbs.ts'),
-  'utf8',
-);
+const drivers = join(import.meta.dirname, '../../scripts/chaos/drivers');
+const verbs = ['verbs.ts', 'reads.ts']
+  .map((file) => readFileSync(join(drivers, file), 'utf8'))
+  .join('\n');
 
 /** The paths in the HTTP driver's source, without query strings. */
 const calledPaths = (verbs.match(/['`]\/v1\/[^'`]*['`]/g) ?? []).map((text) =>

@@ -1,4 +1,5 @@
 import type { Method } from '../../../client/call.ts';
+import { reads, readsInSql } from './reads.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: each verb takes its own arguments
 export type Args = Record<string, any>;
@@ -83,57 +84,6 @@ function change({ ids, changes }: Args): Spelled {
     return { http, sql: [forMany('reschedule(p_ids => $1, p_run_at => $2)'), ids, run_at] };
   return { http, sql: [forMany('change(p_ids => $1, p_changes => $2)'), ids, json(changes)] };
 }
-
-const reads: Spelled['http'][1][] = [
-  '/v1/queues',
-  '/v1/queues/one/concurrency-keys',
-  '/v1/tasks?queue=plain&state=ready&limit=50',
-  '/v1/stats',
-  '/v1/schedules',
-  '/v1/queues/broken/dead',
-  '/v1/audit-log',
-  '/v1/keys',
-  '/v1/limits',
-  '/v1/pools',
-  '/v1/doctor',
-  '/v1/queues/capped/limits',
-  '/v1/queues/plain/series',
-  '/v1/series',
-  '/v1/overview',
-  '/v1/leases',
-  '/v1/workers',
-  '/v1/maintenance',
-  '/v1/key',
-  '/v1/queues/plain/why',
-  '/v1/schedules/each-second/fires',
-  '/v1/schedules/each-second/next',
-];
-
-const readsInSql = [
-  'tock.queue_stats()',
-  "tock.concurrency_keys(p_queue => 'one')",
-  `tock.tasks(p_filter => '{"queue": "plain", "state": "ready"}', p_limit => 50)`,
-  "tock.schedules(p_queue => 'clock')",
-  "tock.dead_groups(p_queue => 'broken')",
-  'tock.audit_log()',
-  'tock.keys_list()',
-  'tock.limits()',
-  'tock.pools()',
-  'tock.doctor()',
-  'tock.series()',
-  'tock.overview()',
-  'tock.metrics()',
-  'tock.running()',
-  'tock.workers()',
-  'tock.maintenance_jobs_list()',
-  'tock.cron_jobs_list()',
-  'tock.segments_list()',
-  "tock.why(p_queue => 'plain')",
-  "tock.schedule_history(p_schedule => 'each-second')",
-  "tock.next_fires(p_schedule => 'each-second')",
-  'tock.next_wake_at()',
-  "tock.claim_state(p_queues => '{plain}')",
-];
 
 /** Every verb of the load. No other part of the harness knows the routes or the names of the SQL functions. */
 export const verbs = {

@@ -6,6 +6,7 @@ import { type Client, call, type Transaction } from '../drivers/driver.ts';
 import { openDriver } from '../drivers/open.ts';
 import type { Claim, End, Repeat, Run, TaskRequest } from '../journal.ts';
 import { chosen, dice, pause } from '../random.ts';
+import { type Lease, named, taken } from './claimed.ts';
 import { bounds, lease_seconds, queues, stages } from './queues.ts';
 
 const [name = '', seed = '1'] = process.argv.slice(2);
@@ -31,13 +32,6 @@ const onOutcome = (verb: string, outcome: string, detail: string) =>
   send(['heard', verb, outcome, outcome.startsWith('2') ? '' : detail]);
 
 type Work = Client & { claim: Claim; waited: Set<string> };
-
-/** The number in a payload, also inside included results and spawned tasks. */
-function payloadNumber(payload: unknown): { n: number; v: number; wrapped: boolean } {
-  const { n, v, payload: inner } = (payload ?? {}) as Record<string, unknown>;
-  if (n === undefined && inner) return { ...payloadNumber(inner), wrapped: true };
-  return { n: Number(n ?? 0), v: Number(v ?? 0), wrapped: false };
-}
 
 /** A result that can be the payload of the next stage. */
 const toResult = ({ n, version }: Run) => ({ n, v: version });
@@ -209,27 +203,6 @@ async function worked(work: Work): Promise<void> {
     await failing(work, runs, work.random(2) === 0);
   else if (queue === 'first' && work.random(5) === 0) await jump(work);
   else await chosen(work.random, strategies)(work);
-}
-
-type Lease = { queue: string; lease: string | null; leased_until: string; tasks: Task[] };
-type Task = { id: string; run_id: string; attempt: number; payload: unknown };
-
-const named = (leases: Lease[]) =>
-  leases
-    .flatMap(({ lease, tasks }) => (lease ? tasks.map((task) => `${lease} ${task.run_id}`) : []))
-    .sort()
-    .join();
-
-function taken({ lease, queue, leased_until, tasks }: Lease, sent: number, answered: number) {
-  const waited = new Set<string>();
-  const runs = tasks.map(({ id, run_id: run, attempt, payload }): Run => {
-    const { n, v: version, wrapped } = payloadNumber(payload);
-    if (wrapped) waited.add(id);
-    return { id, run, attempt, n, version };
-  });
-  const until = new Date(leased_until).getTime();
-  const claim: Claim = { sent, answered, queue, lease: lease ?? '', until, runs };
-  return { claim, waited };
 }
 
 async function claimAndWork(client: Client): Promise<void> {
