@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { href } from './route.ts';
 
 /** After `g`, the letter of a page must come within this time. */
@@ -63,7 +63,8 @@ type Handlers = {
 export function useKeyboard(handlers: Handlers): void {
   const current = useRef(handlers);
   current.current = handlers;
-  useEffect(() => {
+  // Before the first picture of the page, because people press a key as soon as they see it.
+  useLayoutEffect(() => {
     let letterUntil = 0;
     const act = (event: KeyboardEvent): boolean => {
       const { pathOf, openPalette, openHelp } = current.current;

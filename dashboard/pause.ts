@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 const CHANGED = 'tock-pause';
 let paused = false;
@@ -19,6 +19,6 @@ export function onPauseChange(onChange: () => void): () => void {
 
 export function usePaused(): boolean {
   const [value, setValue] = useState(paused);
-  useEffect(() => onPauseChange(() => setValue(paused)), []);
+  useLayoutEffect(() => onPauseChange(() => setValue(paused)), []);
   return value;
 }

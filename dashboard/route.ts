@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 /** The address within the page: `#/queues/mail?range=6h` is [queues, mail] with range. */
 export type Address = { path: string[]; query: URLSearchParams };
@@ -28,7 +28,7 @@ export function href(path: string[], query: Record<string, string | undefined> =
 
 export function useAddress(): Address {
   const [hash, setHash] = useState(location.hash);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onHashChange = () => setHash(location.hash);
     addEventListener('hashchange', onHashChange);
     return () => removeEventListener('hashchange', onHashChange);

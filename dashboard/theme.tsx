@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 const NAME = 'tock-theme';
 const CHANGED = 'tock-theme';
@@ -26,7 +26,7 @@ export function chooseTheme(theme: Theme): void {
 /** The theme: light, dark, or that of the system. */
 export function ThemeSwitch() {
   const [theme, setTheme] = useState(stored());
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onChange = () => setTheme(stored());
     addEventListener(CHANGED, onChange);
     return () => removeEventListener(CHANGED, onChange);

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
 /** A modal dialog. Escape closes it, and then the focus returns to where it was. */
 export function Dialog({
@@ -13,11 +13,11 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    // The browser returns the focus only when Escape closes the dialog.
-    return () => before instanceof HTMLElement && before.focus();
+  useLayoutEffect(() => {
+    const element = dialog.current;
+    element?.showModal();
+    // Closing, which a mere removal is not, gives the focus back to where it was.
+    return () => element?.close();
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { enqueue, numberedTasks } from '../sql/verbs.ts';
 import { conditionTimeout } from '../timeout.ts';
-import { button, type Dashboard, dashboard, goTo, violations } from './browser.ts';
+import { button, type Dashboard, dashboard, goTo, signIn, violations } from './browser.ts';
 
 let made: Dashboard;
 let all: string;
@@ -166,6 +166,20 @@ test('? lists the keys, Escape closes it, and a switch turns single keys off', a
   await page.keyboard.press('g');
   await page.keyboard.press('t');
   await heading(page, 'Tasks');
+});
+
+test('a key that comes as soon as the page is there works', async () => {
+  const page = await made.open(null);
+  // Effects of the page that run after its first picture would come after this key.
+  await page.evaluate(() => {
+    new MutationObserver((_, observer) => {
+      if (!document.querySelector('.to-palette')) return;
+      observer.disconnect();
+      dispatchEvent(new KeyboardEvent('keydown', { key: 'k', ctrlKey: true }));
+    }).observe(document, { subtree: true, childList: true });
+  });
+  await signIn(page, all);
+  await palette(page).getByRole('combobox').waitFor();
 });
 
 test('the palette goes everywhere by keyboard alone', async () => {
