@@ -113,9 +113,17 @@ export async function signIn(page: Page, key: string): Promise<void> {
 
 /** Goes to a page by its address, without a reload. */
 export async function goTo(page: Page, place: string): Promise<void> {
-  await page.evaluate((hash) => {
-    location.hash = hash;
-  }, `#/${place}`);
+  // Only the next picture shows the new page. Until then the old one looks loaded.
+  await page.evaluate(
+    (hash) =>
+      new Promise<void>((shown) => {
+        if (location.hash === hash) return shown();
+        const next = () => requestAnimationFrame(() => setTimeout(shown));
+        addEventListener('hashchange', next, { once: true });
+        location.hash = hash;
+      }),
+    `#/${place}`,
+  );
   await waitUntilLoaded(page);
 }
 
