@@ -118,7 +118,7 @@ export async function goTo(page: Page, place: string): Promise<void> {
     (hash) =>
       new Promise<void>((shown) => {
         if (location.hash === hash) return shown();
-        const next = () => requestAnimationFrame(() => setTimeout(shown));
+        const next = () => requestAnimationFrame(() => requestAnimationFrame(() => shown()));
         addEventListener('hashchange', next, { once: true });
         location.hash = hash;
       }),
