@@ -47,6 +47,11 @@ test('a task is found in each state by a part of its payload', async () => {
 });
 
 test('a payload with null is not the same as one without the field', async () => {
+  await enqueue(client, 'tagged', [
+    { payload: { tags: ['vip', 'eu'] } },
+    { payload: { tags: ['eu'] } },
+  ]);
+  expect(await found({ queue: 'tagged', payload: { tags: ['vip'] } })).toHaveLength(1);
   await enqueue(client, 'n', [{ payload: { a: null } }, { payload: { b: 1 } }, {}]);
   expect(await found({ queue: 'n', payload: { a: null } })).toHaveLength(1);
 });
