@@ -27,6 +27,7 @@ function counted(storage: AlarmState['storage']): AlarmState['storage'] {
     getAlarm: () => storage.getAlarm(),
     get: (key) => storage.get(key),
     put: (key, value) => write(storage.put(key, value)),
+    delete: (key) => write(storage.delete(key)),
     setAlarm: (at) => write(storage.setAlarm(at)),
     deleteAlarm: () => write(storage.deleteAlarm()),
   };

@@ -14,6 +14,7 @@ export type AlarmState = {
     deleteAlarm(): Promise<void>;
     get(key: string): Promise<unknown>;
     put(key: string, value: unknown): Promise<void>;
+    delete(key: string): Promise<unknown>;
   };
 };
 
@@ -56,6 +57,8 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
     readonly #hub = new LocalHub();
     #wantsArchive = false;
     #archivedAt = Number.NEGATIVE_INFINITY;
+    /** The last `again` of this object that was stored. */
+    #again_at = Number.NEGATIVE_INFINITY;
 
     constructor({ storage }: AlarmState, env: Bindings) {
       this.#storage = storage;
@@ -75,15 +78,22 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
       return Response.json({ waiting: this.#hub.isWaitedFor });
     }
 
-    /** A message comes after the commits that it tells of, so an alarm that has yet to fire sees them. */
     async #setEarlierAlarm(): Promise<void> {
       const at = Date.now() + SETTLE_MS;
       const scheduled = await this.#storage.getAlarm();
       if (scheduled === null || scheduled > at) await this.#storage.setAlarm(at);
+      // The pending alarm may fire before work that no message tells of: that of an invocation which is killed before it
+      // sends one, or of a consumer that tells only at its end. So another alarm follows. While calls wait there are
+      // many messages, and the storage is written for few of them.
+      else if (at > this.#again_at + SETTLE_MS / 2) {
+        this.#again_at = at;
+        await this.#storage.put('again', at);
+      }
     }
 
     async alarm(): Promise<void> {
-      const retryIfKilled = Date.now() + RETRY_IF_KILLED_MS;
+      const started = Date.now();
+      const retryIfKilled = started + RETRY_IF_KILLED_MS;
       await this.#storage.setAlarm(retryIfKilled);
       const past = ((await this.#storage.get('past')) as AlarmHistory | undefined) ?? noFailures;
       this.#past = { ...past };
@@ -100,8 +110,14 @@ export function createAlarm(connect: Connect, consumers: Consumers, seconds: num
       ) {
         await this.#storage.put('past', this.#past);
       }
+      const again = ((await this.#storage.get('again')) as number | undefined) ?? null;
+      if (again !== null && again <= started) await this.#storage.delete('again');
+      const after = again !== null && again > started ? again : null;
       const scheduled = await this.#storage.getAlarm();
-      const at = earlier(next, scheduled === retryIfKilled ? null : scheduled);
+      const at = [next, after].reduce<number | null>(
+        earlier,
+        scheduled === retryIfKilled ? null : scheduled,
+      );
       if (at === null) await this.#storage.deleteAlarm();
       else if (at !== scheduled) await this.#storage.setAlarm(at);
     }

@@ -71,6 +71,7 @@ test('an alarm archives when it is due, and is set again after a failure', async
     },
     get: async (key: string) => kept.get(key),
     put: async (key: string, value: unknown) => void kept.set(key, value),
+    delete: async (key: string) => kept.delete(key),
   };
   const { Alarm } = createWorker({ connect: tock.connect });
   const ring = () => new Alarm({ storage }, { ARCHIVE: bucket }).alarm();
