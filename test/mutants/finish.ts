@@ -78,9 +78,9 @@ export const finish: Mutant[] = [
   {
     name: 'a completion commits asynchronously',
     in: 'tock.complete',
-    find: 'begin if p_results is not null',
+    find: "begin if coalesce(p_results, 'null') <> 'null' then",
     replace:
-      "begin perform pg_catalog.set_config('synchronous_commit', 'off', true); if p_results is not null",
+      "begin perform pg_catalog.set_config('synchronous_commit', 'off', true); if coalesce(p_results, 'null') <> 'null' then",
     caught: ['faults/crash.test.ts', 'a completion acknowledged just before a crash'],
   },
   {
@@ -123,9 +123,9 @@ export const finish: Mutant[] = [
   },
   {
     name: 'a stale lease is extended',
-    in: 'tock.extend',
-    find: "coalesce(l.closed_at, 'infinity') = 'infinity' returning l.stream, l.after_position, l.last_position, l.leased_until",
-    replace: 'true returning l.stream, l.after_position, l.last_position, l.leased_until',
+    in: 'tock.extend_lease',
+    find: "l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity' returning",
+    replace: 'l.alone is null returning',
     caught: ['sql/kernel/finish/reap.test.ts', 'a stale lease can neither'],
   },
   {
