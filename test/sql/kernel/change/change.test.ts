@@ -83,6 +83,17 @@ test('a ready task with another priority is claimed in its new order, once', asy
   await expectInvariants(client);
 });
 
+test('a ready task that failed and was lost before keeps its attempts', async () => {
+  const q = queue();
+  const id = await addTask(q);
+  await fail(client, leaseOf(await claim(client, q)), { retry_in_seconds: 0 });
+  await expire(client, leaseOf(await claim(client, q)));
+  await reap(client);
+  await change(client, [id], { priority: 2 });
+  expect(await claim(client, q)).toMatchObject([{ id, priority: 2, attempt: 3 }]);
+  expect(await task(client, id)).toMatchObject({ attempt: 3, lost: 1 });
+});
+
 test('a delayed ready task waits until its new time, keeps its options, and can be made ready again', async () => {
   const q = queue();
   const id = await addTask(q, { tenant: 't', max_attempts: 3, priority: 4 });
