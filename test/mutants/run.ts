@@ -41,7 +41,8 @@ async function failure(mutant: Mutant, folder: string, place: object): Promise<s
   if (!failed) return null;
   const [message = ''] = failed.failureMessages;
   // With such an error the mutant itself is wrong: any test would have failed.
-  if (/syntax error|does not exist/.test(message)) throw new Error(message.split('\n')[0]);
+  if (/^error: (syntax error|.* does not exist)/.test(message))
+    throw new Error(message.split('\n')[0]);
   return (message.split('\n')[0] ?? '')
     .replace('Error: STACK_TRACE_ERROR', 'timed out')
     .slice(0, 160);
