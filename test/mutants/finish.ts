@@ -124,8 +124,8 @@ export const finish: Mutant[] = [
   {
     name: 'a stale lease is extended',
     in: 'tock.extend_lease',
-    find: "l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity' returning",
-    replace: 'l.alone is null returning',
+    find: "l.alone is null and coalesce(l.closed_at, 'infinity') = 'infinity' returning l.*",
+    replace: 'l.alone is null returning l.*',
     caught: ['sql/kernel/finish/reap.test.ts', 'a stale lease can neither'],
   },
   {
