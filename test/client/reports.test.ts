@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, Fatal, type Tock } from '../../client/index.ts';
-import { type ClientService, startClientService } from './service.ts';
+import { type ClientService, payloadTasks, startClientService } from './service.ts';
 
 let there: ClientService;
 let tock: Tock;
 let count = 0;
 const queue = () => `work${++count}`;
-const payloads = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
 const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
 
 beforeAll(async () => {
@@ -20,7 +19,7 @@ const bodies = (verb: string) =>
 
 test('the next claim completes a lease whose tasks are all done without results', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(50));
+  await tock.enqueueMany(q, payloadTasks(50));
   there.seen.length = 0;
   const worked = await tock.work(q, () => {}, { until: 'empty', prefetch: { low: 0, high: 100 } });
   expect(worked).toEqual({ ...nothing, done: 50 });
@@ -34,7 +33,7 @@ test('the next claim completes a lease whose tasks are all done without results'
 
 test('a worker that goes from task to task needs one request for each', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(20));
+  await tock.enqueueMany(q, payloadTasks(20));
   there.seen.length = 0;
   const handler = ({ payload }: { payload: unknown }) => {
     if (payload === 7) throw new Fatal('seven');
@@ -48,7 +47,7 @@ test('a worker that goes from task to task needs one request for each', async ()
 
 test('a claim whose answer is lost ends nothing twice, and loses no task', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(6));
+  await tock.enqueueMany(q, payloadTasks(6));
   let calls = 0;
   const lossy = createTock({
     ...there.options,
@@ -66,7 +65,7 @@ test('a claim whose answer is lost ends nothing twice, and loses no task', async
 
 test('a server that refuses claims gets the outcomes by calls of their own', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(3));
+  await tock.enqueueMany(q, payloadTasks(3));
   let refused = 0;
   const busy = createTock({
     ...there.options,
@@ -88,7 +87,7 @@ test('a server that refuses claims gets the outcomes by calls of their own', asy
 
 test('a task whose lease was lost counts as lost, and the worker goes on', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(2));
+  await tock.enqueueMany(q, payloadTasks(2));
   let taken = 0;
   const worked = await tock.work(
     q,
@@ -106,7 +105,7 @@ test('a task whose lease was lost counts as lost, and the worker goes on', async
 
 test('a refused result fails its own task, and the other outcomes are reported', async () => {
   const q = queue();
-  const ids = await tock.enqueueMany(q, payloads(5));
+  const ids = await tock.enqueueMany(q, payloadTasks(5));
   const results = ['a', 1e100, 'c', 1n, 'x'.repeat(300_000)];
   const worked = await tock.work(q, (task) => results[Number(task.payload)], {
     until: 'empty',

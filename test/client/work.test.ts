@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTock, Fatal, RetryIn, type Tock } from '../../client/index.ts';
-import { type ClientService, startClientService } from './service.ts';
+import { type ClientService, payloadTasks, startClientService } from './service.ts';
 
 let there: ClientService;
 let tock: Tock;
 let count = 0;
 const queue = () => `work${++count}`;
-const payloads = (n: number) => Array.from({ length: n }, (_, payload) => ({ payload }));
 const nothing = { done: 0, failed: 0, released: 0, cancelled: 0, lost: 0 };
 
 beforeAll(async () => {
@@ -17,7 +16,7 @@ afterAll(() => there.database.drop());
 
 test('a worker runs all tasks, reports their results, and ends when the queue is empty', async () => {
   const q = queue();
-  const ids = await tock.enqueueMany(q, payloads(3));
+  const ids = await tock.enqueueMany(q, payloadTasks(3));
   const worked = await tock.work(q, (task) => ({ twice: Number(task.payload) * 2 }), {
     until: 'empty',
     worker: 'w',
@@ -32,7 +31,7 @@ test('a worker runs all tasks, reports their results, and ends when the queue is
 
 test('a thrown error fails the task: it is retried, retried after a delay, or dead', async () => {
   const q = queue();
-  const [plain, later, never] = (await tock.enqueueMany(q, payloads(3))) as [
+  const [plain, later, never] = (await tock.enqueueMany(q, payloadTasks(3))) as [
     string,
     string,
     string,
@@ -79,7 +78,7 @@ test('an invalid delay in RetryIn fails the task', async () => {
 
 test('an error listener that throws does not stop the worker', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(2));
+  await tock.enqueueMany(q, payloadTasks(2));
   const fails = () => {
     throw new Error('no');
   };
@@ -117,7 +116,7 @@ test('a handler chooses the next stage of a pipeline', async () => {
 
 test('prefetch: a worker never holds more than `high` tasks, and claims at `low`', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(12));
+  await tock.enqueueMany(q, payloadTasks(12));
   there.seen.length = 0;
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -140,7 +139,7 @@ test('prefetch: a worker never holds more than `high` tasks, and claims at `low`
 
 test('as many handlers run at once as `concurrency` says', async () => {
   const q = queue();
-  await tock.enqueueMany(q, payloads(6));
+  await tock.enqueueMany(q, payloadTasks(6));
   let [now, most] = [0, 0];
   let open = () => {};
   const latch = new Promise<void>((resolve) => {

@@ -46,12 +46,17 @@ test('a task is found in each state by a part of its payload', async () => {
   expect(await found({ queue: 'p', payload: '{"customer": 7.0}' })).toHaveLength(5);
 });
 
-test('a payload with null is not the same as one without the field', async () => {
-  await enqueue(client, 'tagged', [
-    { payload: { tags: ['vip', 'eu'] } },
-    { payload: { tags: ['eu'] } },
-  ]);
+test('a task is found by one of its tags, which are a list in the payload', async () => {
+  const tags = [['vip', 'eu'], ['eu']];
+  await enqueue(
+    client,
+    'tagged',
+    tags.map((list) => ({ payload: { tags: list } })),
+  );
   expect(await found({ queue: 'tagged', payload: { tags: ['vip'] } })).toHaveLength(1);
+});
+
+test('a payload with null is not the same as one without the field', async () => {
   await enqueue(client, 'n', [{ payload: { a: null } }, { payload: { b: 1 } }, {}]);
   expect(await found({ queue: 'n', payload: { a: null } })).toHaveLength(1);
 });
