@@ -25,6 +25,8 @@ beforeAll(async () => {
   client = await db.connect();
   // Some segments keep tasks of a paused queue, so they are never dropped.
   await client.query(`select tock.put_queue('paused', '{"paused": true}')`);
+  // A lease that ended meanwhile, on a slow machine, would give a task of an earlier segment to a call.
+  await client.query(`select tock.put_queue('q', '{"lease_seconds": 86400}')`);
 });
 
 afterAll(() => db.drop());
@@ -75,7 +77,7 @@ const calls: Record<string, (on: pg.Client) => Promise<unknown>> = {
     const runs = await claimed(on);
     return complete(on, leaseOf(runs), [{ id: runs[0]?.id, result: 1 }]);
   },
-  extend: async (on) => extend(on, await leased(on), 100),
+  extend: async (on) => extend(on, await leased(on), 86400),
   fail: async (on) => fail(on, await leased(on), { error: 'no' }),
   'fail for now': async (on) => fail(on, await leased(on), { retry_in_seconds: 0 }),
   promote: (on) => on.query('select tock.promote(p_limit => 5)'),
