@@ -121,6 +121,8 @@ test.each([
   ['ends', []],
   ['ends[0]', [5]],
   ['ends[0]', [{ lease: '{lease}', release: [] }]],
+  ['ends[0].lease', [{ lease: '12345678-1234-1234-1234-1234567890ag' }]],
+  ['ends[0].lease', [{ lease: '12345678-1234-1234-1234-12345678-012' }]],
   ['ends[1].lease', [{ lease: '{lease}' }, { lease: 'x' }]],
   ['ends[1].results[0]', [{ lease: '{lease}' }, { lease: '{lease}', results: [{ idd: 1 }] }]],
   ['ends[1].failures', [{ lease: '{lease}' }, { lease: '{lease}', failures: {} }]],
