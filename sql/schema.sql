@@ -1257,14 +1257,18 @@ function tock.claim_body(p_queue text, p_runs claimed[], p_ended jsonb)
   -- The runs of a claim from one queue as the body of the answer, with what next() ended.
   -- for tock_admin, tock_edge, tock_worker
 
+function tock.claim_digest(p_worker text, p_limit integer, p_lease_seconds integer)
+  returns bigint
+  -- The digest of a claim with a request id: a repeated one must have the same.
+
 function tock.claim_for_worker(p_queue text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
   returns SETOF claimed
   -- Claims one run for a worker that may hold one run of the queue. While its last lease is open, returns that one again with a later deadline.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.claim_one(p_queue text, p_worker text, p_seconds integer, p_own_transaction boolean)
+function tock.claim_one(p_queue text, p_worker text, p_seconds integer, p_request_id text, p_own_transaction boolean)
   returns claimed
-  -- Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide. p_own_transaction as in claim().
+  -- Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide. p_request_id and p_own_transaction as in claim().
 
 function tock.claim_runs(p_queue text, p_worker text, p_limit integer, p_lease_seconds integer, p_request_id text, p_own_transaction boolean, p_bytes integer)
   returns SETOF claimed

@@ -16,7 +16,7 @@ begin
     return;
   end if;
   if p_limit = 1 then
-    v_one := tock.claim_one(p_queue, 'woken', p_lease_seconds, false);
+    v_one := tock.claim_one(p_queue, 'woken', p_lease_seconds, null, false);
   end if;
   if v_one.lease is not null then
     v_runs := array[v_one];

@@ -25,11 +25,11 @@ begin
   end if;
   get diagnostics v_context = pg_context;
   v_own_transaction := tock.is_own_transaction(p_own_transaction, v_context);
-  -- the most frequent call: one run, no request id
-  if p_limit = 1 and p_request_id is null and p_bytes = 4194304
+  -- the most frequent call: one run
+  if p_limit = 1 and p_bytes = 4194304
     and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
-    v_one := tock.claim_one(p_queue, p_worker, p_lease_seconds, v_own_transaction);
+    v_one := tock.claim_one(p_queue, p_worker, p_lease_seconds, p_request_id, v_own_transaction);
     if v_one.lease is not null then
       return next v_one;
       return;
@@ -109,8 +109,7 @@ begin
   v_claim.leased_until := pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => v_seconds);
   v_claim.max_attempts := v_policy.max_attempts;
   if p_request_id is not null then
-    v_claim.digest := pg_catalog.hashtextextended(
-      pg_catalog.jsonb_build_array(p_worker, p_limit, p_lease_seconds)::text, 0);
+    v_claim.digest := tock.claim_digest(p_worker, p_limit, p_lease_seconds);
     v_seen := tock.request_seen('claim', p_queue, p_request_id, v_claim.digest);
     if v_seen.token is not null then
       v_claim.repeated := v_seen.token;

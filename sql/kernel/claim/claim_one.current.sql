@@ -4,13 +4,20 @@
 -- taken, the query sets tock.busy, which only this function uses. A stream whose runs have options is left to
 -- claim_streams(): the query returns it without a position.
 create or replace function tock.claim_one(
-  p_queue text, p_worker text, p_seconds integer, p_own_transaction boolean)
+  p_queue text, p_worker text, p_seconds integer, p_request_id text, p_own_transaction boolean)
 returns tock.claimed language plpgsql volatile as $$
 declare
   v_seed integer := pg_catalog.floor(pg_catalog.random() * 2147483647);
   v_late boolean := p_own_transaction;  -- late maintenance has yet to run
   v_next record;
+  v_digest bigint;
 begin
+  if p_request_id is not null then
+    v_digest := tock.claim_digest(p_worker, 1, p_seconds);
+    if (tock.request_seen('claim', p_queue, p_request_id, v_digest)).token is not null then
+      return null;
+    end if;
+  end if;
   -- one claim in sixteen runs late maintenance
   if v_late and v_seed % 16 = 0 and tock.current_segment() is not null then
     perform tock.piggyback_maintenance();
@@ -80,6 +87,10 @@ begin
   if not found then
     return null;
   end if;
+  if p_request_id is not null then
+    insert into tock.requests (verb, queue, request_id, digest, token)
+      values ('claim', p_queue, p_request_id, v_digest, v_next.token);
+  end if;
   if p_own_transaction and (v_late or not tock.has_fired()) then
     perform pg_catalog.set_config('synchronous_commit', 'off', true);
   end if;
@@ -92,4 +103,4 @@ end $$;
 
 comment on function tock.claim_one is
   'Claims one run in the current segment; id 0 if nothing is ready, null if claim_runs() has to decide. '
-  'p_own_transaction as in claim().';
+  'p_request_id and p_own_transaction as in claim().';

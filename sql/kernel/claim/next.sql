@@ -50,10 +50,10 @@ begin
     p_own_transaction := false;
     ended := tock.end_leases(p_ends);
   end if;
-  if p_limit = 1 and p_request_id is null
-    and coalesce(p_lease_seconds, 1) between 1 and 86400 and coalesce(pg_catalog.length(p_worker), 0) <= 200
+  if p_limit = 1 and coalesce(p_lease_seconds, 1) between 1 and 86400
+    and coalesce(pg_catalog.length(p_worker), 0) <= 200
   then
-    v_one := tock.claim_one(p_queue, p_worker, p_lease_seconds, p_own_transaction);
+    v_one := tock.claim_one(p_queue, p_worker, p_lease_seconds, p_request_id, p_own_transaction);
     if v_one.lease is not null then
       claimed := array[v_one];
       return;
