@@ -77,3 +77,17 @@ export async function cycle(
   await call('POST', `/v1/leases/${lease}/complete`, '{}');
   return { tasks: tasks.length, requests: 2, state };
 }
+
+/** A worker that goes from claim to claim: each request ends the lease before it and claims up to
+ * `limit` tasks. Only requests that got tasks count. */
+export function nexts(queue: string, limit: number) {
+  let ends: { lease: string }[] = [];
+  return async (call: Call): Promise<{ tasks: number; requests: number; state: string }> => {
+    const body = JSON.stringify({ limit, ...(ends.length > 0 && { ends }) });
+    const { lease, tasks, state } = JSON.parse(
+      await call('POST', `/v1/queues/${queue}/claim`, body),
+    );
+    ends = lease ? [{ lease }] : [];
+    return { tasks: tasks.length, requests: Math.min(1, tasks.length), state };
+  };
+}

@@ -1,4 +1,4 @@
-import { connection, cycle, rate, type Step } from '../calls.ts';
+import { type Call, connection, cycle, nexts, rate, type Step } from '../calls.ts';
 import { payload } from '../payload.ts';
 import { serve } from '../serve_worker.ts';
 import type { Case, Figure, Group, Run } from '../types.ts';
@@ -51,7 +51,8 @@ async function measured(run: Run): Promise<Case[]> {
     await rate(all, step, warmUp(run.seconds));
     return rate(all, step, run.seconds);
   };
-  const consume = async (batch: number) => {
+  type Consume = (call: Call) => ReturnType<typeof cycle>;
+  const consume = async (batch: number, work: Consume) => {
     const seconds = warmUp(run.seconds) + run.seconds;
     const wanted = 1.5 * seconds * (perSecond.get(batch) ?? 0);
     if (left < wanted) {
@@ -62,7 +63,7 @@ async function measured(run: Run): Promise<Case[]> {
     }
     claimed = 0;
     const windowResult = await window(async (call) => {
-      const { tasks, requests, state } = await cycle(call, 'q', batch);
+      const { tasks, requests, state } = await work(call);
       if (state === 'empty') throw new Error('The window ran out of tasks.');
       claimed += tasks;
       return requests;
@@ -77,7 +78,17 @@ async function measured(run: Run): Promise<Case[]> {
       { name: 'select 1', window: () => window(select) },
       ...batches.flatMap((batch) => [
         { name: `enqueue ${batch}`, window: () => window(enqueue(batch)) },
-        { name: `cycle ${batch}`, window: () => consume(batch) },
+        {
+          name: `cycle ${batch}`,
+          window: () => consume(batch, (call) => cycle(call, 'q', batch)),
+        },
+        {
+          name: `next ${batch}`,
+          window: () => {
+            const workers = new Map(all.map(({ call }) => [call, nexts('q', batch)]));
+            return consume(batch, (call) => (workers.get(call) as Consume)(call));
+          },
+        },
       ]),
     ]);
     const floor = figures['select 1'] as Figure;
@@ -85,6 +96,7 @@ async function measured(run: Run): Promise<Case[]> {
     return [
       ...batches.map((n) => described(`http enqueue ${n}`, n, floor, of('enqueue', n))),
       ...batches.map((n) => described(`http claim+complete ${n}`, n / 2, floor, of('cycle', n))),
+      ...batches.map((n) => described(`http next ${n}`, n, floor, of('next', n))),
     ];
   } finally {
     for (const { close } of all) close();

@@ -4,8 +4,9 @@ import { listed, payload } from '../payload.ts';
 import type { Shape, System, TestDatabase } from '../types.ts';
 
 /** The queue's name in the SQL of a pgbench script; :queue is set if there are several. */
-const queueOf = ({ queues }: Shape) => (queues === 1 ? "'q'" : "'q' || :queue::text");
-const setQueue = ({ queues }: Shape) => (queues === 1 ? '' : `\\set queue random(1, ${queues})\n`);
+export const queueOf = ({ queues }: Shape) => (queues === 1 ? "'q'" : "'q' || :queue::text");
+export const setQueue = ({ queues }: Shape) =>
+  queues === 1 ? '' : `\\set queue random(1, ${queues})\n`;
 
 /** The names of a shape's queues. */
 export const queueNames = ({ queues }: Shape) =>
