@@ -197,7 +197,7 @@ test('tasks that wait for others are listed with how far these are', async () =>
   await fail(client, lease, { error: 'no', fatal: true });
   await complete(client, leaseOf(await claim(client, 'books', { limit: 900 })));
   expect(await out('tasks', '--waiting-for', 'dependency')).toMatch(
-    /^task .* at +parents\n\d+ +books +waiting .*  900 of 1200 done, 3 dead\n$/,
+    /^task .* at +parents\n\d+ +books +waiting .* {2}900 of 1200 done, 3 dead\n$/,
   );
 });
 

@@ -29,7 +29,9 @@ test('in Node a worker without a name has the name of its process, which the ser
   expect((await tock.task(id))?.runs).toMatchObject([{ worker: name, state: 'done' }]);
   expect(await tock.workers({ queue: 'named' })).toMatchObject([{ worker: name }]);
   expect(await workersOf(() => tock.claim('named'))).toEqual([name]);
-  expect(await workersOf(() => tock.next('named', [{ lease: crypto.randomUUID() }]))).toEqual([name]);
+  expect(await workersOf(() => tock.next('named', [{ lease: crypto.randomUUID() }]))).toEqual([
+    name,
+  ]);
   expect(await workersOf(() => tock.claimAny(['named', 'other']))).toEqual([name]);
 });
 
