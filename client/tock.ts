@@ -65,7 +65,10 @@ export type Tock<Q = AnyQueues> = Tasks<Q> & {
   call: Call;
 };
 
-export type TockOptions = CallOptions;
+export type TockOptions = CallOptions & {
+  /** The name of its workers and claims that give none. In Node, Bun and Deno: the host and the process id. */
+  worker?: string | undefined;
+};
 
 function hasRequestId(body: object | string | undefined): boolean {
   try {
@@ -86,7 +89,7 @@ function withRequestId(call: Call): Call {
 }
 
 /** Creates work() on the claims and leases of one transport: HTTP or SQL. */
-export function createWork<Q, C>(source: Claims & Leases) {
+export function createWork<Q, C>(source: Claims & Leases, worker?: string) {
   type Context = C;
   return (
     firstLease: string | Handlers<Q, Context>,
@@ -94,15 +97,18 @@ export function createWork<Q, C>(source: Claims & Leases) {
     third?: WorkOptions,
   ): Promise<WorkCounts> => {
     const [handlers, options] = normalizeHandlers(firstLease as never, second as never, third);
-    return work(source, handlers, options);
+    return work(source, handlers, { worker, ...options });
   };
 }
 
 /** A Tock client over HTTP. It needs fetch only: browsers, Node, Workers, Deno and Bun. */
-export function createTock<Q = AnyQueues>(options: TockOptions): Tock<Q> {
+export function createTock<Q = AnyQueues>({ worker, ...options }: TockOptions): Tock<Q> {
   const call = caller(options);
   const leases = httpLeases(call);
   const claims = httpClaims(call);
+  // A repeat with the same request id must be the same call, also from another process.
+  const named = (options: ClaimOptions = {}) =>
+    options.request_id === undefined ? { worker, ...options } : options;
   const firstLease = (all: LeasedTasks[]) => (all[0] ? createLease(leases, all[0]) : null);
   const tasksPath = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}/tasks`;
   const client: Tock = {
@@ -116,20 +122,21 @@ export function createTock<Q = AnyQueues>(options: TockOptions): Tock<Q> {
       const body = { request_id, tasks };
       return (await call<{ ids: string[] }>('POST', tasksPath(queue), body)).ids;
     },
-    claim: async (queue, options) => firstLease((await claims.claim([queue], options)).leases),
+    claim: async (queue, options) =>
+      firstLease((await claims.claim([queue], named(options))).leases),
     async next(queue, ends, options) {
-      const { leases, ended = [] } = await claims.claim([queue], { ...options, ends });
+      const { leases, ended = [] } = await claims.claim([queue], { ...named(options), ends });
       return { ended, lease: firstLease(leases) };
     },
     async claimAny(queues, options) {
-      const answer = await claims.claim(queues, options);
+      const answer = await claims.claim(queues, named(options));
       return { ...answer, leases: answer.leases.map((leased) => createLease(leases, leased)) };
     },
     claimForWorker: async (queue, worker, lease_seconds) =>
       firstLease((await claims.claimForWorker(queue, worker, lease_seconds)).leases),
     leases,
     pools: httpPools(call),
-    work: createWork({ ...claims, ...leases }),
+    work: createWork({ ...claims, ...leases }, worker),
     call: withRequestId(call),
   };
   return client as Tock<Q>;

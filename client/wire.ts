@@ -758,6 +758,13 @@ export type Routes = {
         preview: string | null;
         /** Whether the task has a rerun. */
         rerun: boolean;
+        /** How many tasks it depends on. Only with `waiting_for=dependency`. */
+        parents?: number | null;
+        /**
+         * How many of them are in each state. Only with `waiting_for=dependency`; null beyond the
+         * bound of a call.
+         */
+        parent_counts?: Record<string, number> | null;
       }[];
       /** The `cursor` for the next call. It is null on the last page. */
       cursor: string | null;

@@ -7,6 +7,7 @@ import { useKeyboard } from './keyboard.ts';
 import { NotificationProvider } from './notifications.tsx';
 import { AuditLog } from './pages/audit_log.tsx';
 import { ConcurrencyKeys } from './pages/concurrency_keys.tsx';
+import { Groups } from './pages/groups.tsx';
 import { Keys } from './pages/keys.tsx';
 import { Overview } from './pages/overview.tsx';
 import { Pools } from './pages/pools.tsx';
@@ -29,6 +30,7 @@ function Page({ address }: { address: Address }) {
   if (first === 'queues' && second) return <Queue key={second} queue={second} address={address} />;
   if (first === 'tasks' && second) return <Task key={second} id={second} />;
   if (first === 'tasks') return <Tasks address={address} />;
+  if (first === 'groups') return <Groups address={address} />;
   if (first === 'workers') return <Workers address={address} />;
   if (first === 'schedules' && second) return <Schedule key={second} name={second} />;
   if (first === 'schedules') return <Schedules />;

@@ -6,6 +6,7 @@ import {
   LayoutDashboard,
   ListTodo,
   Lock,
+  Network,
   ScrollText,
   Server,
   Users,
@@ -27,6 +28,7 @@ export type PageEntry = {
 const pages: PageEntry[] = [
   { path: '', name: 'Overview', icon: LayoutDashboard, letter: 'o' },
   { path: 'tasks', name: 'Tasks', icon: ListTodo, letter: 't' },
+  { path: 'groups', name: 'Groups', icon: Network, letter: 'g' },
   { path: 'workers', name: 'Workers', icon: Users, letter: 'w', all: true },
   { path: 'schedules', name: 'Schedules', icon: CalendarClock, letter: 's', all: true },
   { path: 'concurrency_keys', name: 'Concurrency keys', icon: Lock, letter: 'c' },

@@ -50,6 +50,7 @@ const pages = {
   'task-with-retries': `tasks/${await find('emails', { broken: true })}`,
   'task-with-parents': `tasks/${await find('invoices', { send: 'month.pdf' })}`,
   tasks: 'tasks?payload={"customer":"eve"}',
+  groups: 'groups',
   workers: 'workers',
   worker: 'workers?worker=encoder',
   schedules: 'schedules',

@@ -63,7 +63,7 @@ grant execute on function
 grant execute on function tock.claim_body, tock.http_claim_any to tock_worker, tock_admin;
 
 -- read the state of tasks
-grant execute on function tock.task, tock.parents, tock.children, tock.pool,
+grant execute on function tock.task, tock.parents, tock.parent_counts, tock.children, tock.pool,
   tock.unassign_task to tock_producer, tock_worker,
   tock_admin, tock_edge;
 grant execute on function

@@ -1358,10 +1358,6 @@ function tock.count_key_use(p_prefix text)
   returns boolean
   -- Counts one use of a key; returns true.
 
-function tock.count_parents(p_ids bigint[])
-  returns TABLE(said text, unfinished bigint, failed bigint)
-  -- The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and how many failed.
-
 function tock.count_request(p_prefix text, p_limit integer, p_seconds integer)
   returns integer
   -- Counts a request in the window of the rate of a key; null if it is allowed, otherwise the seconds until the next window.
@@ -2652,10 +2648,19 @@ function tock.pairing_key(p_pool text, p_side text, p_name text)
   returns bigint
   -- The key of the advisory lock of a task or a worker in a pool.
 
+function tock.parent_counts(p_ids bigint[], p_key text DEFAULT NULL::text)
+  returns TABLE(id bigint, parents integer, counts jsonb)
+  -- Of tasks that wait for others, up to 1,000: how many parents each has, and how many of these are in each state, such as {"done": 1372, "dead": 3}. A parent that was run again counts as its rerun. A call looks at up to 10,000 parents, those of tasks with few parents first; counts is null for the other tasks. With a key for some queues or tenants a call looks at 2,000 parents, and counts only those that the key may read.
+  -- for tock_admin, tock_edge, tock_producer, tock_worker
+
 function tock.parents(p_id bigint, p_limit integer DEFAULT 1000, p_after integer DEFAULT 0, p_state text DEFAULT NULL::text, p_results boolean DEFAULT true)
   returns TABLE(n integer, id bigint, name text, state text, result jsonb)
   -- The parents of a task in order, after the p_after-th, each with its state and result (those of its last rerun if it was run again). The state is gone if its history was dropped. p_state: only those in this state. p_results false leaves out the results.
   -- for tock_admin, tock_edge, tock_producer, tock_worker
+
+function tock.parents_in_words(p_ids bigint[])
+  returns TABLE(said text, unfinished bigint, failed bigint)
+  -- The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and how many failed.
 
 function tock.parse_cron(p_cron text)
   returns cron_plan

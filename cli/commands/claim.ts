@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Command } from 'commander';
 import { parseLossless } from '../../client/lossless_json.ts';
+import { processName } from '../../client/node.ts';
 import type { Answer } from '../../client/wire.ts';
 import { Failure } from '../../migrate/failure.ts';
 import { type Api, withApi } from '../api.ts';
@@ -66,8 +67,9 @@ function checkedOwner(
 
 async function claim(queue: string, otherQueues: string[], options: Options<Flags>) {
   const owner = options.own ? checkedOwner(otherQueues, options) : undefined;
-  // The client may retry the call, so it has a request id.
-  const { limit, worker, lease, requestId = randomUUID(), wait = 0 } = options;
+  // The client may retry the call, so it has a request id. A repeat with one must have the same worker.
+  const { limit, lease, requestId = randomUUID(), wait = 0 } = options;
+  const worker = options.worker ?? (options.requestId ? undefined : processName(process.ppid));
   const claimBody = { limit, worker, lease_seconds: lease, request_id: requestId };
   const queues = [queue, ...otherQueues];
   const weights =
@@ -118,7 +120,10 @@ export function addClaim(program: Command): void {
       "lease duration, 1 to 86400 (default: the queue's)",
       wholeNumber(1, 86_400),
     )
-    .option('--worker <name>', 'name of the worker, as tock task shows it')
+    .option(
+      '--worker <name>',
+      'name of the worker, as tock task shows it (default: host and id of the calling process)',
+    )
     .option('--own', 'return the open lease of --worker, or lease one task')
     .option(
       '--request-id <id>',

@@ -29,6 +29,23 @@ function row({ id, queue, state, priority, tenant, attempt, worker, error, ...ti
   return [id, queue, state, priority, tenant, attempt, worker, time, error];
 }
 
+/** How far the tasks are that a task waits for, such as `1372 of 2000 done, 3 dead`. */
+function parentsText({ parents, parent_counts }: ListedTask): string | null {
+  if (!parent_counts) return parents ? String(parents) : null;
+  const ended = ['dead', 'cancelled', 'expired', 'gone'].filter((state) => parent_counts[state]);
+  return [
+    `${parent_counts.done ?? 0} of ${parents} done`,
+    ...ended.map((state) => `${parent_counts[state]} ${state}`),
+  ].join(', ');
+}
+
+/** Tasks that wait for others have a column for these. */
+function describe(tasks: ListedTask[]): string {
+  if (!tasks.some(({ parents }) => parents)) return table([heading, ...tasks.map(row)]);
+  const rows = tasks.map((task) => [...row(task).slice(0, -1), parentsText(task)]);
+  return table([[...heading.slice(0, -1), 'parents'], ...rows]);
+}
+
 async function tasks(queue: string | undefined, options: Options<Flags>) {
   const { state, tenant, error, worker, rerun, from, to, payload } = options;
   const { uniqueKey, concurrencyKey, waitingFor, limit } = options;
@@ -56,7 +73,7 @@ async function tasks(queue: string | undefined, options: Options<Flags>) {
     } while (cursor !== null && collected.length < limit && calls < MAX_CALLS);
     if (queue && collected.length === 0) await requireQueue(api, queue);
   });
-  print(options, { tasks: collected, cursor }, () => table([heading, ...collected.map(row)]));
+  print(options, { tasks: collected, cursor }, () => describe(collected));
   note(options, cursor === null && collected.length === 0 && 'No such tasks.');
   const hint = `There may be more: give --limit ${limit * 10}, or a narrower filter.`;
   note(options, cursor !== null && hint);

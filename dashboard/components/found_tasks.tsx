@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { count } from '../format.ts';
 import { href } from '../route.ts';
 import { filterOf, impossible, type Search, useSearch } from '../search.ts';
@@ -9,7 +10,7 @@ import { Updated } from './times.tsx';
 
 type Props = {
   search: Search;
-  emptyText: string;
+  emptyText: ComponentChildren;
   ofOneQueue?: boolean;
   /** The interval at which the first page is read again. */
   everyMs?: number;

@@ -1,5 +1,6 @@
 import { count } from '../format.ts';
 import { usePolling } from '../polling.ts';
+import type { Listed } from '../types.ts';
 import { Panel } from './panel.tsx';
 import { State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
@@ -12,24 +13,43 @@ const order = ['done', ...ends, 'running', 'ready', 'waiting', 'gone'];
 
 const sorted = (counts: Counts) =>
   Object.entries(counts).sort(([a], [b]) => order.indexOf(a) - order.indexOf(b));
+const sum = (counts: Counts) => Object.values(counts).reduce((all, n) => all + n, 0);
 
-function Progress({ counts }: { counts: Counts }) {
-  const all = Object.values(counts).reduce((sum, n) => sum + n, 0);
-  const done = counts.done ?? 0;
-  const rest = sorted(counts).filter(([state]) => state !== 'done');
-  const text = [
-    `${count(done)} of ${count(all)} done`,
+/** How many tasks are done, and how many are in each of these other states. */
+function progressText(counts: Counts, states: readonly string[]): string {
+  const rest = sorted(counts).filter(([state]) => state !== 'done' && states.includes(state));
+  return [
+    `${count(counts.done ?? 0)} of ${count(sum(counts))} done`,
     ...rest.map(([state, n]) => `${count(n)} ${state}`),
   ].join(', ');
+}
+
+const ProgressBar = ({ counts }: { counts: Counts }) => (
+  <div class="progress" aria-hidden="true">
+    {sorted(counts).map(([state, n]) => (
+      <span key={state} class={state} style={{ width: `${(n / sum(counts)) * 100}%` }} />
+    ))}
+  </div>
+);
+
+function Progress({ counts }: { counts: Counts }) {
   return (
     <>
-      <p class="progress-text">{text}</p>
-      <div class="progress" aria-hidden="true">
-        {sorted(counts).map(([state, n]) => (
-          <span key={state} class={state} style={{ width: `${(n / all) * 100}%` }} />
-        ))}
-      </div>
+      <p class="progress-text">{progressText(counts, Object.keys(counts))}</p>
+      <ProgressBar counts={counts} />
     </>
+  );
+}
+
+/** The parents of a task in a list: how many are done, and how many have ended without being done. */
+export function ParentsDone({ parents, parent_counts: counts }: Listed) {
+  if (!parents) return '–';
+  if (!counts) return `${count(parents)}, not counted`;
+  return (
+    <div class="bar">
+      <span>{progressText(counts, [...ends, 'gone'])}</span>
+      <ProgressBar counts={counts} />
+    </div>
   );
 }
 
@@ -71,7 +91,7 @@ export function Parents({ id }: { id: string }) {
   const counts = polled.data?.counts;
   if (!counts || Object.keys(counts).length === 0) return null;
   const failed = ends.filter((state) => counts[state]);
-  const few = Object.values(counts).reduce((sum, n) => sum + n, 0) <= SHOWN;
+  const few = sum(counts) <= SHOWN;
   const shown = few ? sorted(counts).map(([state]) => state) : [...failed, 'running', 'gone'];
   return (
     <Panel title="Depends on" side={<Updated at={polled.at} />}>

@@ -20,7 +20,7 @@ type State = (typeof states)[number];
 
 const emptyTexts: Partial<Record<State, string>> = {
   ready: 'No task is ready.',
-  running: 'No task is running: a worker claims a task with tock work, or over HTTP.',
+  running: 'No task is running: a worker claims one with tock.work(), tock claim or over HTTP.',
   waiting: 'No task waits for its time, a concurrency key or other tasks.',
   dead: 'No task is dead.',
 };

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { plural } from '../format.ts';
 import { useMay } from '../session.tsx';
@@ -7,7 +8,7 @@ import { TaskTable } from './task_table.tsx';
 
 type Props = {
   rows: Listed[];
-  emptyText: string;
+  emptyText: ComponentChildren;
   ofOneQueue?: boolean;
   onChange(): void;
 };

@@ -1,7 +1,9 @@
+import type { ComponentChildren } from 'preact';
 import { duration } from '../format.ts';
 import { useHidden } from '../hidden_fields.ts';
 import type { Listed } from '../types.ts';
 import { useColumns } from './columns.tsx';
+import { ParentsDone } from './parents.tsx';
 import { QueueLink, State, TaskLink } from './state.tsx';
 import { type Column, Table } from './table.tsx';
 import { Ago } from './times.tsx';
@@ -18,7 +20,7 @@ export function TaskTable({
   box,
 }: {
   rows: Listed[];
-  emptyText: string;
+  emptyText: ComponentChildren;
   ofOneQueue?: boolean;
   /** A column to select tasks. */
   box?: Column<Listed>;
@@ -27,6 +29,7 @@ export function TaskTable({
   const optional: (Column<Listed> | false)[] = [
     !ofOneQueue && { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
     !ofOneQueue && { name: 'State', show: ({ state }) => <State state={state} /> },
+    rows.some(({ parents }) => parents) && { name: 'Parents', show: ParentsDone },
     {
       name: 'Payload',
       show: ({ preview }) => <code class="preview">{preview ? hidden.text(preview) : '–'}</code>,

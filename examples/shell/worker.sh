@@ -21,7 +21,7 @@ command=("$@")
 export -n TOCK_KEY # COMMAND must not see the key
 lease_seconds=${LEASE_SECONDS:-60}
 stop_seconds=${STOP_SECONDS:-10}
-worker=${WORKER:-$(hostname)-$$}
+worker=${WORKER:-$(hostname):$$}
 
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf -- "$dir"' EXIT

@@ -25,12 +25,29 @@ const listed = z.strictObject({
     .nullable()
     .describe('The first 200 characters of the payload as JSON; null for one over 16 KiB.'),
   rerun: s.flag.describe('Whether the task has a rerun.'),
+  parents: s.count
+    .nullish()
+    .describe('How many tasks it depends on. Only with `waiting_for=dependency`.'),
+  parent_counts: z
+    .record(z.string(), s.count)
+    .nullish()
+    .describe(
+      'How many of them are in each state. Only with `waiting_for=dependency`; null beyond the bound of a call.',
+    ),
 });
 
 /** A search by unique key finds tasks of all queues. This keeps those of queues that the API key allows. */
 const tasksInAllowedQueues = `case when $9::text is null then t.tasks else coalesce((
     select jsonb_agg(x.task) from jsonb_array_elements(t.tasks) as x (task)
     where k.queues is null or x.task ->> 'queue' = any (k.queues)), '[]') end as tasks`;
+
+/** Adds the counts of parents to tasks that wait for others. */
+const withParents = `case when $14::text is distinct from 'dependency' then l.tasks else coalesce((
+    select jsonb_agg(x.task || jsonb_build_object('parents', c.parents, 'parent_counts', c.counts) order by x.n)
+    from jsonb_array_elements(l.tasks) with ordinality as x (task, n)
+    left join tock.parent_counts(p_key => $1, p_ids => array(
+      select (i.task ->> 'id')::bigint from jsonb_array_elements(l.tasks) as i (task))) as c
+      on c.id = (x.task ->> 'id')::bigint), '[]') end as tasks`;
 
 const groups = `coalesce(json_agg(json_build_object('error', g.error, 'tasks', g.tasks, 'newest_at', g.newest_at,
   'newest_id', g.newest_id::text)) filter (where g.tasks > 0), '[]') as groups,
@@ -45,7 +62,7 @@ export function listing(app: App, connect: Connect): void {
     tag: 'Tasks',
     summary: 'List tasks of one or all queues, newest first, one page at a time',
     description:
-      'The list shows each task by its newest run, or by its waiting entry. A call reads about 10,000 rows, so a page may be empty. Call again with `cursor` while the answer has one. Without `queue` the call reads the 2,000 streams that were used last. A key for some queues must name a queue.',
+      'The list shows each task by its newest run, or by its waiting entry. A call reads about 10,000 rows, so a page may be empty. Call again with `cursor` while the answer has one. Without `queue` the call reads the 2,000 streams that were used last. A key for some queues must name a queue. With `waiting_for=dependency` each task also has the number of its parents in each state. A call looks at up to 10,000 parents, those of tasks with few parents first, and at 2,000 for a key of some queues or tenants.',
     returns: 'Tasks with a preview of their payloads, and the cursor.',
     params: s.noParams,
     query: s.options({
@@ -90,12 +107,13 @@ export function listing(app: App, connect: Connect): void {
     statement: authorized(
       'read',
       `coalesce($2, ${everyQueue})`,
-      `${tasksInAllowedQueues}, t.cursor, ${scannedColumn('t.scanned', 'jsonb_array_length(t.tasks)')}`,
+      `${withParents}, t.cursor, ${scannedColumn('t.scanned', 'jsonb_array_length(t.tasks)')}`,
       `(select tock.queues_of_key(p_key => $1) as queues) as k cross join tock.tasks(p_filter => jsonb_build_object(
         'queue', $2::text, 'state', $3::text, 'tenant', ${ownTenant('$4')}, 'error', $5::text, 'worker', $6::text,
         'from', $7::text, 'to', $8::text, 'unique_key', $9::text, 'concurrency_key', $10::text, 'rerun', $13::boolean,
         'waiting_for', $14::text, 'payload', $15::text),
-        p_cursor => $11, p_limit => coalesce($12::integer, 100)) as t`,
+        p_cursor => $11, p_limit => coalesce($12::integer, 100)) as t
+        cross join lateral (select ${tasksInAllowedQueues}) as l`,
       'own tasks',
     ),
     values: ({ query: q }) => [

@@ -2,6 +2,8 @@ create or replace function tock.list_waiting(
   p_filter jsonb, p_below bigint, p_limit integer, p_scan_limit integer)
 returns table (tasks jsonb, scanned integer, horizon bigint) language plpgsql stable
 set enable_hashjoin = off as $$
+declare
+  v_groups boolean := coalesce(p_filter ->> 'waiting_for' = 'dependency', false);
 begin
   if p_filter ->> 'state' not in ('waiting', 'expired')
     or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null
@@ -12,12 +14,21 @@ begin
   return query
     with seen as materialized (
       (select w.* from tock.waiting w
-       where p_filter ->> 'queue' is null and w.position < p_below order by w.position desc
-       limit p_scan_limit)
+       where not v_groups and p_filter ->> 'queue' is null and w.position < p_below
+       order by w.position desc limit p_scan_limit)
+      union all
+      (select w.* from tock.queues q
+       cross join lateral (
+         select g.* from tock.waiting g
+         where g.queue = q.name and g.due_after_parents is not null and g.position < p_below
+         order by g.queue desc, g.position desc limit p_scan_limit) w
+       where v_groups and coalesce(q.name = p_filter ->> 'queue', true)
+       order by w.position desc limit p_scan_limit)
       union all
       (select w.* from tock.waiting w
        -- not an equality: with one, a plan might read all queues by position alone
-       where (w.queue, w.position) < (p_filter ->> 'queue', p_below) and w.queue >= p_filter ->> 'queue'
+       where not v_groups and (w.queue, w.position) < (p_filter ->> 'queue', p_below)
+         and w.queue >= p_filter ->> 'queue'
        order by w.queue desc, w.position desc limit p_scan_limit)
     ), judged as materialized (
       select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()

@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { claim, enqueue, fail, leaseOf, numberedTasks } from '../sql/verbs.ts';
+import { claim, complete, enqueue, fail, leaseOf, numberedTasks } from '../sql/verbs.ts';
 import { tock } from './tock.ts';
 import { transports } from './transports.ts';
 
@@ -187,4 +187,28 @@ test('a bench against another machine is refused unless it is allowed', async ()
   const env = { TOCK_URL: 'https://tock.example', TOCK_KEY: 'k' };
   const { code, err } = await tock(['bench'], { env });
   expect([code, err]).toEqual([2, expect.stringContaining('tock.example is not this machine')]);
+});
+
+test('tasks that wait for others are listed with how far these are', async () => {
+  const client = await connect();
+  const callback = { depends_on: ['*'], on_parent_failure: 'wait' };
+  await enqueue(client, 'books', [...numberedTasks(1200), callback]);
+  const lease = leaseOf(await claim(client, 'books', { limit: 3 }));
+  await fail(client, lease, { error: 'no', fatal: true });
+  await complete(client, leaseOf(await claim(client, 'books', { limit: 900 })));
+  expect(await out('tasks', '--waiting-for', 'dependency')).toMatch(
+    /^task .* at +parents\n\d+ +books +waiting .* {2}900 of 1200 done, 3 dead\n$/,
+  );
+});
+
+test('a claim without a name has that of the host and the process that called the command', async () => {
+  const client = await connect();
+  await enqueue(client, 'named', numberedTasks(2));
+  await out('claim', 'named');
+  const request = ['--request-id', 'the same'];
+  await out('claim', 'named', ...request);
+  const workers = (await json('leases', '--queue', 'named')).leases.map(
+    ({ worker }: { worker: string | null }) => worker,
+  );
+  expect(workers).toEqual([expect.stringMatching(`^${hostname()}:\\d+$`), null]);
 });

@@ -57,7 +57,7 @@ test('the client alone installs no package of the server, and each entry is type
   const entries = ['', '/testing', '/sql', '/node', '/receiver'];
   const modules = entries.map((entry) => `tock-client${entry}`);
   expect(await exportsOf(modules, app)).toMatch(
-    /createTock.*\n.* createTestTock\n.*workSql.*\n.* stopSignal\n.* lambdaHandler,nodeListener,serve\n$/,
+    /createTock.*\n.* createTestTock\n.*workSql.*\n.*createTock,processName,stopSignal\n.* lambdaHandler,nodeListener,serve\n$/,
   );
 
   writeFileSync(join(app, 'program.mts'), program);

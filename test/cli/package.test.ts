@@ -53,7 +53,7 @@ test('the packed package migrates from an empty folder, without a source tree, a
   const entries = ['client', 'client/testing', 'client/sql', 'client/node', 'receiver', 'worker'];
   const modules = entries.map((entry) => `tock/${entry}`);
   expect(await exportsOf(modules, app)).toMatch(
-    /createTock.*\n.* createTestTock\n.*workSql.*\n.* stopSignal\n.* lambdaHandler,nodeListener,serve\n.*createWorker,defineConsumer.*\n/,
+    /createTock.*\n.* createTestTock\n.*workSql.*\n.*createTock,processName,stopSignal\n.* lambdaHandler,nodeListener,serve\n.*createWorker,defineConsumer.*\n/,
   );
 
   writeFileSync(join(app, 'worker.mts'), worker);

@@ -10,7 +10,12 @@ function script(page: string, entry: string): string {
   const all = [...markdown.matchAll(/```ts\n([\s\S]*?)```/g)].map(([, text = '']) => text);
   const code = all.find((text) => text.includes(`'${entry}'`));
   if (!code) throw new Error(`${page} has no script with ${entry}.`);
-  return code.replace("'pg'", `'${import.meta.resolve('pg')}'`);
+  return (
+    code
+      .replace("'pg'", `'${import.meta.resolve('pg')}'`)
+      // What package.json says for Node, Bun and Deno.
+      .replace("'tock/client'", "'tock/client/node'")
+  );
 }
 
 export type Running = { child: ChildProcess; out(): string; ended: Promise<number | null> };

@@ -19,6 +19,7 @@ const waiting = { timeout: conditionTimeout };
 
 test.each([
   ['', 'Queues', 'Overview'],
+  ['groups', 'Tasks', 'Groups'],
   ['schedules', 'Schedules', 'Schedules'],
   ['concurrency_keys?queue=mail', 'Concurrency keys', 'Concurrency keys'],
   ['pools', 'Pools', 'Pools'],

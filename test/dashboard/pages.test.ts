@@ -29,6 +29,7 @@ const pagesToOpen = () => [
   'queues/there-is-none',
   'tasks',
   `tasks/${dead}`,
+  'groups',
   'workers',
   'workers?worker=mailer-1',
   'schedules',

@@ -31,6 +31,7 @@ test('each letter after g goes to its page', async () => {
   const page = await made.open(all);
   for (const [letter, name] of [
     ['t', 'Tasks'],
+    ['g', 'Groups'],
     ['w', 'Workers'],
     ['s', 'Schedules'],
     ['c', 'Concurrency keys'],
@@ -284,6 +285,7 @@ test('a key that may only read is offered neither keys nor the audit log', async
   expect(await links.allInnerTexts()).toEqual([
     'Overview',
     'Tasks',
+    'Groups',
     'Workers',
     'Schedules',
     'Concurrency keys',

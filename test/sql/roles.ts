@@ -37,7 +37,15 @@ const edge = names(
 );
 
 /** Verbs of producers and of workers. */
-const asking = ['task', 'parents', 'children', 'pool', 'unassign_task', ...ofNoKey];
+const asking = [
+  'task',
+  'parents',
+  'parent_counts',
+  'children',
+  'pool',
+  'unassign_task',
+  ...ofNoKey,
+];
 
 /** For each role, every function that it may call. `outsider` has none of the roles, so it has PUBLIC's rights. */
 export const grantedVerbs: Record<string, string[]> = {

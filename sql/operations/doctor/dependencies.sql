@@ -35,7 +35,7 @@ begin
             select array(select a::bigint
               from pg_catalog.jsonb_array_elements_text(t.options -> 'depends_on') a) as ids
             from tock.task(v_children[1]) t) i
-          cross join lateral tock.count_parents(i.ids) p where pg_catalog.cardinality(i.ids) > 1)),
+          cross join lateral tock.parents_in_words(i.ids) p where pg_catalog.cardinality(i.ids) > 1)),
       pg_catalog.format(
         'tock rerun %1$s, or select * from tock.rerun(array[%1$s]); to give up a waiting task: tock cancel '
         '%2$s',

@@ -88,7 +88,7 @@ comment on function tock.why_of_concurrency_keys is
   'One note about all concurrency keys of a queue with waiters that are paused, or that their holders have '
   'kept for long.';
 
-create or replace function tock.count_parents(p_ids bigint[])
+create or replace function tock.parents_in_words(p_ids bigint[])
 returns table (said text, unfinished bigint, failed bigint) language sql volatile as $$
   with states as materialized (
     select e.state, count(*) as tasks from tock.final_states_of(p_ids, null) e group by e.state
@@ -108,7 +108,7 @@ returns table (said text, unfinished bigint, failed bigint) language sql volatil
   from every e
 $$;
 
-comment on function tock.count_parents is
+comment on function tock.parents_in_words is
   'The states of parents in words (1,372 of 2,000 done, 3 dead, 625 ready), how many are unfinished, and '
   'how many failed.';
 
@@ -131,7 +131,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
       || case when p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
         then '; failed ones have to be rerun and done: tock rerun ID' else '' end
   from oldest c
-  cross join lateral tock.count_parents(array(
+  cross join lateral tock.parents_in_words(array(
     select a::bigint from pg_catalog.jsonb_array_elements_text(c.options -> 'depends_on') a)) p
   where p.unfinished > 0 or p.failed > 0 and c.options ->> 'on_parent_failure' = 'wait'
   union all
