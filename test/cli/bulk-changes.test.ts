@@ -69,7 +69,7 @@ test('tasks are moved, cancelled and reprioritized, and a queue is purged and dr
   expect(moved).toMatchObject({ code: 0, out: `${ids[0]} is now in ${queue}-b\n` });
   expect((await run('move', `${queue}-b`, ids[0] as string)).code).toBe(1);
   const first = await run('reprioritize-where', queue, '--priority', '0', '--tenant', 'b');
-  expect(first.out).toBe('2 tasks are now have priority 0\n');
+  expect(first.out).toBe('2 tasks now have priority 0\n');
   expect((await run('cancel-where', queue, '--tenant', 'a')).out).toBe('1 task is cancelled\n');
   expect(await json('purge', queue)).toMatchObject({ ready: 2, waiting: 0, more: false });
   expect((await run('drop', queue)).code).toBe(1);
