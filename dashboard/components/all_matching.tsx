@@ -4,6 +4,7 @@ import { call, Refused } from '../api.ts';
 import { count, plural } from '../format.ts';
 import { useMay, useSession } from '../session.tsx';
 import type { Changeable } from '../task_changes.ts';
+import { BackgroundChanges } from './in_background.tsx';
 import { Problem } from './panel.tsx';
 import { ChangeButtons } from './task_changes.tsx';
 
@@ -94,6 +95,7 @@ export function AllMatching({
       <strong role="status">{summary()}</strong>
       {tasks.length > 0 && <span>{statesOf(tasks)}</span>}
       {error && <Problem error={error} />}
+      <BackgroundChanges filter={filter} />
       {busy ? (
         <button type="button" onClick={() => control.current?.abort()}>
           Stop

@@ -284,6 +284,7 @@ test('a key that may only read is offered neither keys nor the audit log', async
   expect(await links.allInnerTexts()).toEqual([
     'Overview',
     'Tasks',
+    'Bulk changes',
     'Workers',
     'Schedules',
     'Concurrency keys',
