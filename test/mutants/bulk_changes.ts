@@ -84,7 +84,7 @@ export const bulkChanges: Mutant[] = [
     replace: '',
     caught: [
       'sql/features/bulk_changes/background.test.ts',
-      'a cancel of tasks in state undefined leaves out a task that is enqueued before its first page',
+      'a cancel of ready or waiting tasks leaves out a task that is enqueued before its first page',
     ],
   },
   {

@@ -74,6 +74,7 @@ test('two sessions never do a page of one change at the same time', async () => 
   await die(client, 'q', Array(20).fill('x'));
   const id = await start('q', 'redrive', {}, { again: true });
   const other = await db.connect();
+  await client.query("set lock_timeout = '5s'");
   await other.query('begin');
   expect(await page(10, other)).toBe(1);
   expect(await page(10)).toBe(0);
@@ -120,9 +121,13 @@ test('ready and waiting tasks get a priority, and a later one keeps its own', as
   await expectInvariants(client);
 });
 
-test.each([undefined, 'ready', 'waiting'])(
-  'a cancel of tasks in state %s leaves out a task that is enqueued before its first page',
-  async (state) => {
+test.each([
+  ['ready or waiting', undefined],
+  ['ready', 'ready'],
+  ['waiting', 'waiting'],
+])(
+  'a cancel of %s tasks leaves out a task that is enqueued before its first page',
+  async (_, state) => {
     const delayed = { delay_seconds: state === 'waiting' ? 50 : 0 };
     await enqueue(client, 'q', numberedTasks(4, 0, delayed));
     const id = await start('q', 'cancel', { state });
