@@ -1082,10 +1082,6 @@ function tock.bulk_changes(p_queue text DEFAULT NULL::text, p_id bigint DEFAULT 
   -- Bulk changes of all queues or one, the newest first: who started each, how many tasks have matched and were changed so far, its state (running, done, stopped, failed) and the error of its last page. p_before is the last id of the previous page. Ended ones are kept for 30 days.
   -- for tock_admin, tock_edge, tock_producer
 
-function tock.caller_key()
-  returns text
-  -- The prefix of the API key that called; null for a call without a key.
-
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
   -- Cancels up to 10,000 tasks. Waiting and ready ones never start, unless a concurrent claim has them. The worker of a running one gets a cancel request (see extend()), and the task is not retried, or once if its attempt is ending at that moment. Returns one row per task: its state, and whether this call changed anything.

@@ -1,20 +1,13 @@
+-- The row is written in the transaction of the verb, so an action and its row are committed together.
 -- authorize() has stored the key in a setting. Other roles could write that setting too, so it counts only
 -- for the role of the HTTP server.
-create or replace function tock.caller_key()
-returns text language sql stable as $$
-  select case when pg_catalog.pg_has_role(session_user, 'tock_edge', 'member')
-    then nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '') end
-$$;
-
-comment on function tock.caller_key is
-  'The prefix of the API key that called; null for a call without a key.';
-
--- The row is written in the transaction of the verb, so an action and its row are committed together.
 create or replace function tock.write_audit_log(p_verb text, p_object text, p_detail jsonb default '{}')
 returns void language plpgsql volatile as $$
 begin
   insert into tock.audit_log (role, key, verb, object, detail)
-    values (session_user, tock.caller_key(), p_verb, p_object, coalesce(p_detail, '{}'));
+    values (session_user, case when pg_catalog.pg_has_role(session_user, 'tock_edge', 'member')
+        then nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '') end,
+      p_verb, p_object, coalesce(p_detail, '{}'));
 end $$;
 
 comment on function tock.write_audit_log is

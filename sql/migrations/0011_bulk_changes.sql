@@ -26,4 +26,4 @@ create table tock.bulk_changes (
 create index bulk_changes_running on tock.bulk_changes (due_at) where state = 'running';
 create index bulk_changes_by_queue on tock.bulk_changes (queue, id);
 
-insert into tock.maintenance_jobs (name, every_seconds) values ('run_bulk_changes', 1);
+insert into tock.maintenance_jobs (name, every_seconds) values ('run_bulk_changes', 60);

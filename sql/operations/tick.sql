@@ -9,16 +9,18 @@ begin
     select d.name from tock.maintenance_jobs d
     -- A job that searches long and finds nothing rests, so that it takes at most a twentieth of the time. It
     -- rests for at most a minute: otherwise last_ok_at would not change for twelve minutes after a search of
-    -- 36 s. fire_schedules and run_bulk_changes do not rest here, since a call at next_wake_at() must do what
-    -- is due.
+    -- 36 s. fire_schedules does not rest here, since a call at next_wake_at() must fire the schedules that
+    -- are due.
     where d.last_started_at > pg_catalog.clock_timestamp()  -- the clock was set back
       or coalesce(d.last_started_at, '-infinity') <= pg_catalog.clock_timestamp()
       - greatest(case when tock.sweep_may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
-          case when d.last_amount = 0 and d.name not in ('fire_schedules', 'run_bulk_changes')
-            then least(60, 20 * d.last_seconds) end)
+          case when d.last_amount = 0 and d.name <> 'fire_schedules' then least(60, 20 * d.last_seconds) end)
           * interval '1 second'
-      -- an unfinished round continues
+      -- an unfinished round continues, and so does a bulk change
       or (d.name = 'collect_metrics' and (select g.started_at is not null from tock.metrics_progress g))
+      or (d.name = 'run_bulk_changes' and exists (
+        select from tock.bulk_changes b
+        where b.state = 'running' and b.due_at <= pg_catalog.clock_timestamp()))
     -- the last four hold their locks until the tick ends
     order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'reap_pools',
       d.name = 'deactivate_streams', d.name = 'run_bulk_changes', d.name

@@ -60,8 +60,8 @@ export const bulkChanges: Mutant[] = [
   {
     name: 'a bulk change fails never',
     in: 'tock.run_bulk_changes',
-    find: 'else v_row.failures + 1 end',
-    replace: 'else 0 end',
+    find: "then 0 else 1 end;",
+    replace: 'then 0 else 0 end;',
     caught: [
       'sql/features/bulk_changes/background.test.ts',
       'a bulk change fails after five failed pages in a row',
@@ -108,13 +108,23 @@ export const bulkChanges: Mutant[] = [
     ],
   },
   {
+    name: 'a tick goes on with a bulk change once a minute',
+    in: 'tock.tick',
+    find: "d.name = 'run_bulk_changes' and exists",
+    replace: "d.name = 'run_bulk_changes' and not exists",
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'each tick goes on with a bulk change, and next_wake_at() says now while one is running',
+    ],
+  },
+  {
     name: 'an alarm sleeps while a bulk change is running',
     in: 'tock.next_wake_at',
     find: "select b.due_at from tock.bulk_changes b where b.state = 'running' order by b.due_at limit 1",
     replace: 'select null::timestamptz',
     caught: [
       'sql/features/bulk_changes/background.test.ts',
-      'a tick goes on with a bulk change, and next_wake_at() says now while one is running',
+      'each tick goes on with a bulk change, and next_wake_at() says now while one is running',
     ],
   },
   {

@@ -143,7 +143,7 @@ export const keys: Mutant[] = [
   },
   {
     name: 'any role may set which key it acts as',
-    in: 'tock.caller_key',
+    in: 'tock.write_audit_log',
     find: "case when pg_catalog.pg_has_role(session_user, 'tock_edge', 'member') then nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '') end",
     replace: "nullif(pg_catalog.left(pg_catalog.current_setting('tock.key', true), 13), '')",
     caught: [

@@ -23,7 +23,7 @@ begin
           from tock.cancel_where(v_row.queue, v_row.filter, v_row.cursor, p_limit) c;
         when 'reprioritize' then
           select c.matched, c.changed, c.cursor into v_page
-          from tock.reprioritize_where(v_row.queue, v_row.filter, 
+          from tock.reprioritize_where(v_row.queue, v_row.filter,
             (v_row.options ->> 'priority')::numeric::integer, v_row.cursor, p_limit) c;
         else
           select pg_catalog.cardinality(r.ids) as matched, pg_catalog.cardinality(r.ids) as changed, r.cursor
@@ -41,8 +41,8 @@ begin
         ended_at = case when v_page.cursor is null then pg_catalog.clock_timestamp() end
       where b.id = v_row.id;
     exception when others then
-      v_failures := case when sqlstate in ('55P03', '40001', '40P01', 'TK503') then 0
-        else v_row.failures + 1 end;
+      v_failures := v_row.failures
+        + case when sqlstate in ('55P03', '40001', '40P01', 'TK503') then 0 else 1 end;
       update tock.bulk_changes b set
         failures = v_failures, error = pg_catalog.concat(sqlstate, ' ', sqlerrm),
         due_at = pg_catalog.clock_timestamp() + interval '10 s',

@@ -47,16 +47,18 @@ begin
     end if;
   end if;
   v_newest := (select s.last_value from tock.positions s);
-  insert into tock.bulk_changes (change, queue, filter, options, role, key, cursor)
-    values (p_change, p_queue, p_filter, p_options, session_user, tock.caller_key(), case
+  v_id := pg_catalog.nextval('tock.bulk_changes_id_seq');
+  perform tock.write_audit_log('start_bulk_change', p_queue, pg_catalog.jsonb_build_object('id', v_id,
+    'change', p_change, 'filter', p_filter, 'options', p_options));
+  insert into tock.bulk_changes (id, change, queue, filter, options, role, key, cursor)
+    overriding system value
+    select v_id, p_change, p_queue, p_filter, p_options, a.role, a.key, case
       when v_dead then pg_catalog.lpad(pg_catalog.to_hex(v_newest + 1), 12, '0') || pg_catalog.lpad(
         pg_catalog.to_hex(tock.micros(pg_catalog.clock_timestamp())::bigint), 14, '0')
       when p_filter ->> 'state' is null
         then 'affffffffffff' || pg_catalog.lpad(pg_catalog.to_hex(v_newest), 12, '0')
-      else pg_catalog.lpad(pg_catalog.to_hex(v_newest + 1), 12, '0') end)
-    returning id into v_id;
-  perform tock.write_audit_log('start_bulk_change', p_queue, pg_catalog.jsonb_build_object('id', v_id,
-    'change', p_change, 'filter', p_filter, 'options', p_options));
+      else pg_catalog.lpad(pg_catalog.to_hex(v_newest + 1), 12, '0') end
+    from tock.audit_log a where a.number = pg_catalog.currval('tock.audit_log_numbers');
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
       values ('start_bulk_change', p_queue, p_request_id, v_digest, array[v_id])
