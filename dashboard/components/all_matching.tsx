@@ -91,29 +91,31 @@ export function AllMatching({
       : `More match: these are the first ${count(MOST)}`;
   };
   return (
-    <fieldset class="buttons selection" aria-label="All that match">
-      <strong role="status">{summary()}</strong>
-      {tasks.length > 0 && <span>{statesOf(tasks)}</span>}
-      {error && <Problem error={error} />}
+    <>
       <BackgroundChanges filter={filter} />
-      {busy ? (
-        <button type="button" onClick={() => control.current?.abort()}>
-          Stop
-        </button>
-      ) : (
-        <>
-          <ChangeButtons
-            tasks={tasks.filter(({ queue }) => may('enqueue', queue))}
-            onDone={() => {
-              close();
-              onChange();
-            }}
-          />
-          <button type="button" onClick={close}>
-            Close
+      <fieldset class="buttons selection" aria-label="All that match">
+        <strong role="status">{summary()}</strong>
+        {tasks.length > 0 && <span>{statesOf(tasks)}</span>}
+        {error && <Problem error={error} />}
+        {busy ? (
+          <button type="button" onClick={() => control.current?.abort()}>
+            Stop
           </button>
-        </>
-      )}
-    </fieldset>
+        ) : (
+          <>
+            <ChangeButtons
+              tasks={tasks.filter(({ queue }) => may('enqueue', queue))}
+              onDone={() => {
+                close();
+                onChange();
+              }}
+            />
+            <button type="button" onClick={close}>
+              Close
+            </button>
+          </>
+        )}
+      </fieldset>
+    </>
   );
 }

@@ -85,19 +85,21 @@ export function BackgroundChanges({ filter }: { filter: Filter }) {
   );
   if (state === 'dead')
     return (
-      <ConfirmButton
-        label="Redrive all in the background"
-        title={`Rerun ${tasks}?`}
-        buttonLabel="Redrive"
-        onConfirm={() =>
-          start(queue, { change: 'redrive', tenant, error, reason: 'from the dashboard' })
-        }
-      >
-        {text}
-      </ConfirmButton>
+      <fieldset class="buttons" aria-label="In the background">
+        <ConfirmButton
+          label="Redrive all in the background"
+          title={`Rerun ${tasks}?`}
+          buttonLabel="Redrive"
+          onConfirm={() =>
+            start(queue, { change: 'redrive', tenant, error, reason: 'from the dashboard' })
+          }
+        >
+          {text}
+        </ConfirmButton>
+      </fieldset>
     );
   return (
-    <>
+    <fieldset class="buttons" aria-label="In the background">
       <ConfirmButton
         label="Change the priority of all in the background"
         title={`Change the priority of ${tasks}?`}
@@ -118,6 +120,6 @@ export function BackgroundChanges({ filter }: { filter: Filter }) {
       >
         {text}
       </ConfirmButton>
-    </>
+    </fieldset>
   );
 }

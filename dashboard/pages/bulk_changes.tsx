@@ -31,7 +31,18 @@ const columns: Column<BulkChange>[] = [
   { name: 'Started', show: ({ created_at }) => <Ago at={created_at} /> },
   { name: 'By', show: ({ role, key, key_name }) => key_name ?? key ?? role },
   { name: 'Ended', show: ({ ended_at }) => <Ago at={ended_at} /> },
-  { name: 'Error', show: ({ error }) => error && <span class="error">{error}</span> },
+  {
+    name: 'Error',
+    show: ({ error, state }) =>
+      error === null ? (
+        '–'
+      ) : (
+        <span class="error">
+          {state === 'running' && 'It is tried again: '}
+          {error}
+        </span>
+      ),
+  },
 ];
 
 /** The bulk changes that the database goes on with, newest first. */
