@@ -5,6 +5,7 @@ import type {
   AnyQueues,
   ArchiveFilter,
   ArchivePage,
+  BulkChange,
   BulkFilter,
   BulkPage,
   ChangedTask,
@@ -13,6 +14,7 @@ import type {
   DelayReason,
   IdempotencyOptions,
   Name,
+  NewBulkChange,
   OpenLease,
   Parent,
   RedriveOptions,
@@ -59,10 +61,19 @@ export type Tasks<Q = AnyQueues> = {
   /** Cancels tasks of a queue by their attributes, one page a call. */
   cancelWhere(queue: Name<Q>, where?: BulkFilter): Promise<BulkPage>;
   reprioritizeWhere(queue: Name<Q>, priority: number, where?: BulkFilter): Promise<BulkPage>;
+  /** Starts a change of all tasks that match, which the database goes on with. Returns its id. */
+  startBulkChange(queue: Name<Q>, change: NewBulkChange): Promise<string>;
+  /** How far it is; null if there is no such change. */
+  bulkChange(id: string): Promise<BulkChange | null>;
+  /** Those of the last 30 days, newest first. For the next page, `before` is the last id. */
+  bulkChanges(filter?: { queue?: Name<Q>; before?: string; limit?: number }): Promise<BulkChange[]>;
+  /** Stops it before its next page. Returns its state; null if there is no such change. */
+  stopBulkChange(id: string): Promise<BulkChange['state'] | null>;
 };
 
 export function httpTasks(call: Call): Tasks {
   const queuePath = (queue: string) => `/v1/queues/${encodeURIComponent(queue)}`;
+  const bulkChangePath = (id: string) => `/v1/bulk-changes/${encodeURIComponent(id)}`;
   const taskPath = (id: string) => `/v1/tasks/${encodeURIComponent(id)}`;
   const postIds = async <T>(verb: string, body: object) =>
     (await call<{ tasks: T[] }>('POST', `/v1/tasks/${verb}`, body)).tasks;
@@ -96,5 +107,20 @@ export function httpTasks(call: Call): Tasks {
     cancelWhere: (queue, where = {}) => call('POST', `${queuePath(queue)}/cancel`, where),
     reprioritizeWhere: (queue, priority, where) =>
       call('POST', `${queuePath(queue)}/reprioritize`, { priority, ...where }),
+    startBulkChange: async (queue, { request_id = crypto.randomUUID(), ...change }) =>
+      (
+        await call<{ id: string }>('POST', `${queuePath(queue)}/bulk-changes`, {
+          request_id,
+          ...change,
+        })
+      ).id,
+    bulkChange: (id) => nullOnStatus(404, call('GET', bulkChangePath(id))),
+    bulkChanges: async (filter = {}) =>
+      (await call<{ bulk_changes: BulkChange[] }>('GET', `/v1/bulk-changes${queryString(filter)}`))
+        .bulk_changes,
+    async stopBulkChange(id) {
+      const stopped = call<Pick<BulkChange, 'state'>>('POST', `${bulkChangePath(id)}/stop`, {});
+      return (await nullOnStatus(404, stopped))?.state ?? null;
+    },
   };
 }

@@ -92,3 +92,6 @@ export type RedriveOptions = NonNullFields<Body<'POST /v1/queues/{queue}/redrive
 export type RedrivePage = Answer<'POST /v1/queues/{queue}/redrive'>;
 export type BulkFilter = NonNullFields<Body<'POST /v1/queues/{queue}/cancel'>>;
 export type BulkPage = Answer<'POST /v1/queues/{queue}/cancel'>;
+export type NewBulkChange = NonNullFields<Body<'POST /v1/queues/{queue}/bulk-changes'>>;
+/** A change of all tasks that match a filter, which the database goes on with. */
+export type BulkChange = Answer<'GET /v1/bulk-changes/{id}'>;

@@ -693,6 +693,135 @@ export type Routes = {
       scanned: number;
     };
   };
+  /** Cancel, reprioritize or redrive all tasks of a queue that match, in the background */
+  'POST /v1/queues/{queue}/bulk-changes': {
+    path: {
+      queue: string;
+    };
+    query: unknown;
+    body: {
+      /** What is done to the tasks. */
+      change: 'cancel' | 'reprioritize' | 'redrive';
+      /** Only tasks in this state. Default: waiting and ready tasks. */
+      state?: 'waiting' | 'ready' | 'running' | null;
+      /** Only tasks of this tenant. Default: all tenants. */
+      tenant?: string | null;
+      /** Only dead tasks with this error, as GET /v1/queues/{queue}/dead shows it. */
+      error?: string | null;
+      /** The new priority, which reprioritize needs. Workers claim 0 first and 9 last. */
+      priority?: number | null;
+      /** The queue of the new tasks. Default: the queue of the dead ones. */
+      to_queue?: string | null;
+      /** Also redrive tasks that have a rerun already. Default: false. */
+      again?: boolean | null;
+      /** Why the tasks run again. The old task shows it. */
+      reason?: string | null;
+      /**
+       * The request id. A repeated call with it returns the same answer for 24 hours, and has no
+       * further effect.
+       */
+      request_id?: string | null;
+    };
+    answer: {
+      id: string;
+    };
+  };
+  /** List the bulk changes of all queues or one, newest first */
+  'GET /v1/bulk-changes': {
+    path: unknown;
+    query: {
+      /** Only changes of this queue. Default: all queues. */
+      queue?: string;
+      /** Only changes with a lower id. Default: the newest. */
+      before?: string;
+      /** The maximum number of rows in the answer. Default: 100. */
+      limit?: number;
+    };
+    body: undefined;
+    answer: {
+      bulk_changes: {
+        id: string;
+        change: 'cancel' | 'reprioritize' | 'redrive';
+        queue: string;
+        /** The tasks: state and tenant, or error. */
+        filter: Record<string, unknown>;
+        /** The options of the change. */
+        options: Record<string, unknown>;
+        /** The PostgreSQL role that started the change. */
+        role: string;
+        /** The prefix of the API key that started it. Null for a call without a key. */
+        key: string | null;
+        /** The present name of that key. */
+        key_name: string | null;
+        /** When the change was started. */
+        created_at: string;
+        /**
+         * `running`: pages are left. `done`: all tasks were looked at. `stopped`: a call stopped it,
+         * or the queue was dropped. `failed`: five pages in a row failed.
+         */
+        state: 'running' | 'done' | 'stopped' | 'failed';
+        /** The number of tasks that have matched so far. */
+        matched: number;
+        /** The number of tasks that were changed so far. */
+        changed: number;
+        /** Why the last page failed, or why the change ended early. Null after a good page. */
+        error: string | null;
+        ended_at: string | null;
+      }[];
+    };
+  };
+  /** Get a bulk change */
+  'GET /v1/bulk-changes/{id}': {
+    path: {
+      id: string;
+    };
+    query: unknown;
+    body: undefined;
+    answer: {
+      id: string;
+      change: 'cancel' | 'reprioritize' | 'redrive';
+      queue: string;
+      /** The tasks: state and tenant, or error. */
+      filter: Record<string, unknown>;
+      /** The options of the change. */
+      options: Record<string, unknown>;
+      /** The PostgreSQL role that started the change. */
+      role: string;
+      /** The prefix of the API key that started it. Null for a call without a key. */
+      key: string | null;
+      /** The present name of that key. */
+      key_name: string | null;
+      /** When the change was started. */
+      created_at: string;
+      /**
+       * `running`: pages are left. `done`: all tasks were looked at. `stopped`: a call stopped it,
+       * or the queue was dropped. `failed`: five pages in a row failed.
+       */
+      state: 'running' | 'done' | 'stopped' | 'failed';
+      /** The number of tasks that have matched so far. */
+      matched: number;
+      /** The number of tasks that were changed so far. */
+      changed: number;
+      /** Why the last page failed, or why the change ended early. Null after a good page. */
+      error: string | null;
+      ended_at: string | null;
+    };
+  };
+  /** Stop a bulk change before its next page */
+  'POST /v1/bulk-changes/{id}/stop': {
+    path: {
+      id: string;
+    };
+    query: unknown;
+    body: object;
+    answer: {
+      /**
+       * `running`: pages are left. `done`: all tasks were looked at. `stopped`: a call stopped it,
+       * or the queue was dropped. `failed`: five pages in a row failed.
+       */
+      state: 'running' | 'done' | 'stopped' | 'failed';
+    };
+  };
   /** List tasks of one or all queues, newest first, one page at a time */
   'GET /v1/tasks': {
     path: unknown;

@@ -6,6 +6,7 @@ import { Shortcuts } from './components/shortcuts.tsx';
 import { useKeyboard } from './keyboard.ts';
 import { NotificationProvider } from './notifications.tsx';
 import { AuditLog } from './pages/audit_log.tsx';
+import { BulkChanges } from './pages/bulk_changes.tsx';
 import { ConcurrencyKeys } from './pages/concurrency_keys.tsx';
 import { Groups } from './pages/groups.tsx';
 import { Keys } from './pages/keys.tsx';
@@ -31,6 +32,7 @@ function Page({ address }: { address: Address }) {
   if (first === 'tasks' && second) return <Task key={second} id={second} />;
   if (first === 'tasks') return <Tasks address={address} />;
   if (first === 'groups') return <Groups address={address} />;
+  if (first === 'bulk_changes') return <BulkChanges address={address} />;
   if (first === 'workers') return <Workers address={address} />;
   if (first === 'schedules' && second) return <Schedule key={second} name={second} />;
   if (first === 'schedules') return <Schedules />;

@@ -4,6 +4,7 @@ import {
   type IconNode,
   KeyRound,
   LayoutDashboard,
+  ListChecks,
   ListTodo,
   Lock,
   Network,
@@ -21,6 +22,8 @@ export type PageEntry = {
   letter: string;
   /** Whether it needs a key of every queue and tenant. */
   all?: boolean;
+  /** Whether it needs a key of every tenant. */
+  everyTenant?: boolean;
   /** Whether it needs the scope admin. */
   admin?: boolean;
 };
@@ -29,6 +32,13 @@ const pages: PageEntry[] = [
   { path: '', name: 'Overview', icon: LayoutDashboard, letter: 'o' },
   { path: 'tasks', name: 'Tasks', icon: ListTodo, letter: 't' },
   { path: 'groups', name: 'Groups', icon: Network, letter: 'g' },
+  {
+    path: 'bulk_changes',
+    name: 'Bulk changes',
+    icon: ListChecks,
+    letter: 'b',
+    everyTenant: true,
+  },
   { path: 'workers', name: 'Workers', icon: Users, letter: 'w', all: true },
   { path: 'schedules', name: 'Schedules', icon: CalendarClock, letter: 's', all: true },
   { path: 'concurrency_keys', name: 'Concurrency keys', icon: Lock, letter: 'c' },
@@ -44,5 +54,8 @@ export const seesAll = ({ queues, tenants }: KeyInfo) => queues === null && tena
 /** The pages that this key may see. */
 export const pagesFor = (keyInfo: KeyInfo) =>
   pages.filter(
-    ({ all, admin }) => (!all || seesAll(keyInfo)) && (!admin || keyInfo.scopes.includes('admin')),
+    ({ all, everyTenant, admin }) =>
+      (!all || seesAll(keyInfo)) &&
+      (!everyTenant || keyInfo.tenants === null) &&
+      (!admin || keyInfo.scopes.includes('admin')),
   );

@@ -57,6 +57,7 @@ const pages = {
   schedule: 'schedules/reminders',
   'concurrency-keys': 'concurrency_keys?queue=payments',
   pools: 'pools/drivers',
+  'bulk-changes': 'bulk_changes',
   system: 'system',
   keys: 'keys',
   'audit-log': 'audit_log',

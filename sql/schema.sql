@@ -101,6 +101,31 @@ table tock.audit_log
   CREATE INDEX audit_log_by_object ON tock.audit_log USING btree (object, number)
   CREATE INDEX audit_log_by_verb ON tock.audit_log USING btree (verb, number)
 
+table tock.bulk_changes
+  id bigint not null
+  change text not null
+  queue text not null
+  filter jsonb not null
+  options jsonb not null
+  role text not null
+  key text
+  created_at timestamp with time zone not null default clock_timestamp()
+  cursor text
+  matched bigint not null default 0
+  changed bigint not null default 0
+  state text not null default 'running'::text
+  due_at timestamp with time zone not null default clock_timestamp()
+  failures integer not null default 0
+  error text
+  ended_at timestamp with time zone
+  constraint bulk_change_ends_once CHECK (((state = 'running'::text) = (ended_at IS NULL)))
+  constraint bulk_change_state_is_known CHECK ((state = ANY (ARRAY['running'::text, 'done'::text, 'stopped'::text, 'failed'::text])))
+  constraint bulk_change_without_cursor_is_done CHECK (((cursor IS NULL) = (state = 'done'::text)))
+  constraint bulk_changes_pkey PRIMARY KEY (id)
+  constraint change_is_known CHECK ((change = ANY (ARRAY['cancel'::text, 'reprioritize'::text, 'redrive'::text])))
+  CREATE INDEX bulk_changes_by_queue ON tock.bulk_changes USING btree (queue, id)
+  CREATE INDEX bulk_changes_running ON tock.bulk_changes USING btree (due_at) WHERE (state = 'running'::text)
+
 table tock.children
   parent bigint not null
   child bigint not null
@@ -703,6 +728,8 @@ sequence tock.archived_files_number_seq 1 to 9223372036854775807 cache 1
 
 sequence tock.audit_log_numbers 1 to 9223372036854775807 cache 1
 
+sequence tock.bulk_changes_id_seq 1 to 9223372036854775807 cache 1
+
 sequence tock.dead_task_event_numbers 1 to 9223372036854775807 cache 1
 
 sequence tock.dependency_rechecks_number_seq 1 to 9223372036854775807 cache 1
@@ -1049,6 +1076,11 @@ function tock.bounds()
 function tock.bucket_of(p_seconds double precision)
   returns integer
   -- The number of the bucket of a duration in seconds, from 1.
+
+function tock.bulk_changes(p_queue text DEFAULT NULL::text, p_id bigint DEFAULT NULL::bigint, p_before bigint DEFAULT NULL::bigint, p_limit integer DEFAULT 100)
+  returns TABLE(id bigint, change text, queue text, filter jsonb, options jsonb, role text, key text, key_name text, created_at timestamp with time zone, state text, matched bigint, changed bigint, error text, ended_at timestamp with time zone)
+  -- Bulk changes of all queues or one, the newest first: who started each, how many tasks have matched and were changed so far, its state (running, done, stopped, failed) and the error of its last page. p_before is the last id of the previous page. Ended ones are kept for 30 days.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
@@ -2494,7 +2526,7 @@ function tock.next_stage(p_options jsonb, p_queue text, p_item jsonb, p_field te
 
 function tock.next_wake_at()
   returns timestamp with time zone
-  -- The next time for tick(): the earliest waiting task, lease deadline or schedule that no sweep has passed yet, now if a sweep may have missed one that was committed late; null if nothing is pending.
+  -- The next time for tick(): the earliest waiting task, lease deadline or schedule that no sweep has passed yet, or the next page of a bulk change; now if a sweep may have missed one that was committed late; null if nothing is pending.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.not_cancelled(p_children bigint[])
@@ -2788,7 +2820,7 @@ function tock.promote_from(p_positions bigint[])
 
 function tock.prune(p_limit integer DEFAULT 10000)
   returns integer
-  -- Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency keys, and the children of tasks whose history is gone.
+  -- Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven days: the history of schedules. After 30 days: ended bulk changes. After a year: audit log entries. Also unused unique keys and concurrency keys, and the children of tasks whose history is gone.
   -- for tock_admin
 
 function tock.prune_audit_log(p_limit integer)
@@ -3003,6 +3035,10 @@ function tock.redrive(p_queue text, p_filter jsonb DEFAULT '{}'::jsonb, p_limit 
   -- Runs up to p_limit dead tasks of a queue again as new tasks ({tenant, error}: as dead_groups() shows it), in p_to_queue if given; tasks that were run again before only with p_again. Returns one row: the number, the new ids, and the cursor of the next page, null at the end. Later pages leave out tasks that died after the first call. A repeated call with the same request_id returns the same for 24 hours.
   -- for tock_admin, tock_edge, tock_producer
 
+function tock.redrive_page(p_queue text, p_filter jsonb, p_limit integer, p_cursor text, p_to_queue text, p_again boolean, p_reason text, OUT ids bigint[], OUT cursor text, OUT scanned integer)
+  returns record
+  -- Runs up to p_limit dead tasks again as redrive() does, with checked arguments: their new ids, and the cursor of the next page.
+
 function tock.refuse(p_status integer, p_message text, p_field text DEFAULT NULL::text, p_hint text DEFAULT NULL::text)
   returns void
   -- Raises an error of the caller: SQLSTATE TK and the HTTP status, DETAIL the field, HINT what to do next.
@@ -3190,6 +3226,10 @@ function tock.run_at_1(p_id bigint)
   returns SETOF found_run
   -- run_at() for one segment.
 
+function tock.run_bulk_changes(p_limit integer DEFAULT 5000, p_seconds integer DEFAULT 2)
+  returns integer
+  -- Does pages of up to p_limit tasks of the running bulk changes in turn, for up to p_seconds (0: one page), and returns their number. A change fails after five failed pages in a row; those that met a lock do not count.
+
 function tock.run_fire_schedules()
   returns integer
   -- fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.
@@ -3346,9 +3386,19 @@ function tock.stages_of_task(p_id bigint)
   returns jsonb
   -- The stages of the pipeline of a task, empty without one; null if there is no such task.
 
+function tock.start_bulk_change(p_queue text, p_change text, p_filter jsonb DEFAULT '{}'::jsonb, p_options jsonb DEFAULT '{}'::jsonb, p_request_id text DEFAULT NULL::text)
+  returns bigint
+  -- Starts a bulk change and returns its id: a cancel, reprioritize or redrive of all tasks of a queue that match a filter, which is that of cancel_where(), reprioritize_where() or redrive(). The options are {priority} of a reprioritize, and {to_queue, again, reason} of a redrive. The maintenance job run_bulk_changes does it page by page, and bulk_changes() shows how far it is. Leaves out tasks that are enqueued, or die, after this call. A repeated call with the same request_id returns the same id for 24 hours.
+  -- for tock_admin, tock_edge, tock_producer
+
 function tock.step_of(p_from timestamp with time zone, p_to timestamp with time zone, p_step_seconds integer)
   returns integer
   -- The seconds between the points of a series.
+
+function tock.stop_bulk_change(p_id bigint)
+  returns text
+  -- Stops a bulk change before its next page; what it has changed stays. Returns its state after the call; null if there is no such change.
+  -- for tock_admin, tock_edge, tock_producer
 
 function tock.store_next_fire(p_schedule text, p_fire schedule_next_fires)
   returns void

@@ -7,11 +7,18 @@ import { checkedId } from '../arguments.ts';
 import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
 import { plural } from '../table.ts';
+import { backgroundOption, startInBackground } from './bulk_changes.ts';
 
 type Rerun = Answer<'POST /v1/tasks/rerun'>['tasks'][number];
 type Redriven = Answer<'POST /v1/queues/{queue}/redrive'>;
 type Flags = { requestId?: string; reason?: string };
-type Redriving = Flags & { error?: string; tenant?: string; to?: string; again?: boolean };
+type Redriving = Flags & {
+  error?: string;
+  tenant?: string;
+  to?: string;
+  again?: boolean;
+  background?: boolean;
+};
 
 const callIds = 10_000;
 
@@ -45,6 +52,10 @@ async function rerun(idTexts: string[], options: Options<Flags>) {
 /** Reruns dead tasks page by page. Each call has a request id of its own, so a retry is safe. */
 async function redrive(queue: string, options: Options<Redriving>) {
   const { error, tenant, to, again, reason, requestId = randomUUID() } = options;
+  if (options.background) {
+    const body = { error, tenant, to_queue: to, again, reason, request_id: requestId };
+    return startInBackground(queue, options, { change: 'redrive', ...body });
+  }
   const ids: string[] = [];
   let cursor: string | null = null;
   let call = 0;
@@ -88,6 +99,7 @@ export function addRerun(program: Command): void {
     .option('--tenant <tenant>', 'only tasks of this tenant')
     .option('--to <queue>', 'add the new tasks to this queue')
     .option('--again', 'also tasks that were rerun before')
+    .option(...backgroundOption)
     .option(request[0] as string, request[1])
     .option(why[0] as string, why[1])
     .action((queue: string, _options, command: Command) => redrive(queue, optionsOf(command)));

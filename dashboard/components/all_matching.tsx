@@ -4,6 +4,7 @@ import { call, Refused } from '../api.ts';
 import { count, plural } from '../format.ts';
 import { useMay, useSession } from '../session.tsx';
 import type { Changeable } from '../task_changes.ts';
+import { BackgroundChanges } from './in_background.tsx';
 import { Problem } from './panel.tsx';
 import { ChangeButtons } from './task_changes.tsx';
 
@@ -90,28 +91,31 @@ export function AllMatching({
       : `More match: these are the first ${count(MOST)}`;
   };
   return (
-    <fieldset class="buttons selection" aria-label="All that match">
-      <strong role="status">{summary()}</strong>
-      {tasks.length > 0 && <span>{statesOf(tasks)}</span>}
-      {error && <Problem error={error} />}
-      {busy ? (
-        <button type="button" onClick={() => control.current?.abort()}>
-          Stop
-        </button>
-      ) : (
-        <>
-          <ChangeButtons
-            tasks={tasks.filter(({ queue }) => may('enqueue', queue))}
-            onDone={() => {
-              close();
-              onChange();
-            }}
-          />
-          <button type="button" onClick={close}>
-            Close
+    <>
+      <BackgroundChanges filter={filter} />
+      <fieldset class="buttons selection" aria-label="All that match">
+        <strong role="status">{summary()}</strong>
+        {tasks.length > 0 && <span>{statesOf(tasks)}</span>}
+        {error && <Problem error={error} />}
+        {busy ? (
+          <button type="button" onClick={() => control.current?.abort()}>
+            Stop
           </button>
-        </>
-      )}
-    </fieldset>
+        ) : (
+          <>
+            <ChangeButtons
+              tasks={tasks.filter(({ queue }) => may('enqueue', queue))}
+              onDone={() => {
+                close();
+                onChange();
+              }}
+            />
+            <button type="button" onClick={close}>
+              Close
+            </button>
+          </>
+        )}
+      </fieldset>
+    </>
   );
 }

@@ -5,6 +5,7 @@ import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
 import { useMay } from '../session.tsx';
 import { ConfirmButton } from './confirm.tsx';
+import { useBackgroundChoice } from './in_background.tsx';
 import { Panel, PolledContent } from './panel.tsx';
 import { TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
@@ -25,6 +26,33 @@ function UncountedDead({ dead, groups }: { dead: number | null | undefined; grou
       {plural(uncounted, 'of them is', 'of them are')} not counted here: rerun since, or older than
       this queue's retention.
     </p>
+  );
+}
+
+/** Reruns the tasks of a group, with the calls of this tab or in the background. */
+function RedriveButton({
+  queue,
+  error,
+  tasks,
+  redrive,
+}: {
+  queue: string;
+  error: string;
+  tasks: number;
+  redrive(): Promise<void>;
+}) {
+  const { start, box } = useBackgroundChoice(tasks);
+  const reason = 'from the dashboard';
+  return (
+    <ConfirmButton
+      label="Redrive"
+      title={`Rerun ${plural(tasks, 'dead task')}?`}
+      buttonLabel="Redrive"
+      onConfirm={() => (start ? start(queue, { change: 'redrive', error, reason }) : redrive())}
+    >
+      <p class="error">{error}</p>
+      {box}
+    </ConfirmButton>
   );
 }
 
@@ -88,14 +116,12 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
                         <span class="hidden">: {error}</span>
                       </a>
                       {error !== null && may('enqueue', queue) && (
-                        <ConfirmButton
-                          label="Redrive"
-                          title={`Rerun ${plural(tasks, 'dead task')}?`}
-                          buttonLabel="Redrive"
-                          onConfirm={() => redrive(error)}
-                        >
-                          <p class="error">{error}</p>
-                        </ConfirmButton>
+                        <RedriveButton
+                          queue={queue}
+                          error={error}
+                          tasks={tasks}
+                          redrive={() => redrive(error)}
+                        />
                       )}
                     </span>
                   ),

@@ -6,6 +6,7 @@ import type { Polled } from '../polling.ts';
 import { useMay } from '../session.tsx';
 import { ConfirmButton } from './confirm.tsx';
 import { Enqueue } from './enqueue.tsx';
+import { useBackgroundChoice } from './in_background.tsx';
 
 type Policy = Answer<'GET /v1/queues/{queue}'>;
 
@@ -16,6 +17,7 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
   const path = { queue };
   const [adding, setAdding] = useState(false);
   const policy = polled.data;
+  const { start, box } = useBackgroundChoice(policy?.waiting ?? 0);
   const admin = may('admin', queue);
   const enqueue = may('enqueue', queue);
   if (!policy || (!admin && !enqueue)) return null;
@@ -83,12 +85,15 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
           label="Cancel waiting tasks"
           title={`Cancel all waiting tasks of ${queue}?`}
           buttonLabel="Cancel them"
-          onConfirm={() => cancel('waiting')}
+          onConfirm={() =>
+            start ? start(queue, { change: 'cancel', state: 'waiting' }) : cancel('waiting')
+          }
         >
           <p>
             {plural(policy.waiting, 'task waits', 'tasks wait')}: for their time, a concurrency key
             or other tasks. Each is cancelled.
           </p>
+          {box}
         </ConfirmButton>
       )}
       {admin && (

@@ -14,7 +14,7 @@ import {
 import { Bar } from './bar.tsx';
 import { Dialog } from './dialog.tsx';
 
-function Input({
+export function ChangeInput({
   name,
   value,
   set,
@@ -104,7 +104,7 @@ function ChangeDialog({
     <Dialog title={change.title(plural(total, 'task'))} onClose={close}>
       <form onSubmit={run}>
         {change.input && !hasBegun && !busy && (
-          <Input name={change.input} value={value} set={setValue} />
+          <ChangeInput name={change.input} value={value} set={setValue} />
         )}
         <p>{change.text}</p>
         {busy && total > 1000 && <p class="hint">Keep this tab open until the change has ended.</p>}

@@ -7,6 +7,7 @@ import type { Connect } from '../database/types.ts';
 import type { Bindings } from '../env.ts';
 import { archive } from '../routes/archive.ts';
 import { auditLog } from '../routes/audit_log.ts';
+import { bulkChanges } from '../routes/bulk_changes.ts';
 import { changes } from '../routes/changes.ts';
 import { children } from '../routes/children.ts';
 import { claim } from '../routes/claim.ts';
@@ -53,6 +54,7 @@ const taskRoutes = [
   changes,
   moves,
   reruns,
+  bulkChanges,
   listing,
   whoami,
   openLeases,

@@ -42,6 +42,7 @@ begin
       when 'drop_expired_segments' then tock.drop_expired_segments()
       when 'create_segments' then tock.create_segments()
       when 'fire_schedules' then tock.run_fire_schedules()
+      when 'run_bulk_changes' then tock.run_bulk_changes()
       when 'prune' then tock.prune()
     end;
     v_amount := v_amount + v_done;
@@ -183,6 +184,9 @@ begin
       limit p_limit) o
     where o.fired_at < pg_catalog.now() - interval '7 days'));
   get diagnostics v_fired = row_count;
+  delete from tock.bulk_changes b where b.id = any (array(
+    select o.id from (select c.id, c.ended_at from tock.bulk_changes c order by c.id limit p_limit) o
+    where o.ended_at < pg_catalog.now() - interval '30 days'));
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
     and not r.detail ? 'identity';
   return v_children + v_requests + v_details + v_fired + tock.prune_audit_log(p_limit)
@@ -192,5 +196,5 @@ end $$;
 comment on function tock.prune is
   'Deletes expired rows, up to p_limit of each kind. After a day: request ids and run details of pg_cron '
   'about jobs of Tock. After two days without claim_for_worker(): workers (at most 1,000). After seven '
-  'days: the history of schedules. After a year: audit log entries. Also unused unique keys and concurrency '
-  'keys, and the children of tasks whose history is gone.';
+  'days: the history of schedules. After 30 days: ended bulk changes. After a year: audit log entries. Also '
+  'unused unique keys and concurrency keys, and the children of tasks whose history is gone.';

@@ -16,11 +16,14 @@ begin
       - greatest(case when tock.sweep_may_be_late(d.writers) then 0 else d.every_seconds - 1 end,
           case when d.last_amount = 0 and d.name <> 'fire_schedules' then least(60, 20 * d.last_seconds) end)
           * interval '1 second'
-      -- an unfinished round continues
+      -- an unfinished round continues, and so does a bulk change
       or (d.name = 'collect_metrics' and (select g.started_at is not null from tock.metrics_progress g))
-    -- the last three hold their locks until the tick ends
+      or (d.name = 'run_bulk_changes' and exists (
+        select from tock.bulk_changes b
+        where b.state = 'running' and b.due_at <= pg_catalog.clock_timestamp()))
+    -- the last four hold their locks until the tick ends
     order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'reap_pools',
-      d.name = 'deactivate_streams', d.name
+      d.name = 'deactivate_streams', d.name = 'run_bulk_changes', d.name
   loop
     perform tock.run_maintenance(v_job);
   end loop;
@@ -60,6 +63,8 @@ begin
   v_wake := least(v_wake, (
     select min(n.not_before) from tock.dependency_rechecks n
     where n.number > (select tock.rechecks_from(1000))));
+  v_wake := least(v_wake, (
+    select b.due_at from tock.bulk_changes b where b.state = 'running' order by b.due_at limit 1));
   return least(v_wake, tock.late_fires_swept_at(), tock.dead_task_events_due_at(), (
     select f.due_at from tock.schedule_next_fires f
     where f.due_at < 'infinity' and (f.due_at, f.schedule) >= (
@@ -69,7 +74,8 @@ end $$;
 
 comment on function tock.next_wake_at is
   'The next time for tick(): the earliest waiting task, lease deadline or schedule that no sweep has passed '
-  'yet, now if a sweep may have missed one that was committed late; null if nothing is pending.';
+  'yet, or the next page of a bulk change; now if a sweep may have missed one that was committed late; null '
+  'if nothing is pending.';
 
 -- A task that SQL enqueues with a concurrency key or a due time does not wake the Alarm of the Worker, and
 -- pg_cron 1.4 runs jobs only once a minute. So the Alarm then ticks every five seconds. The database would

@@ -71,6 +71,7 @@ stable as $$
       and coalesce(j.error = p_filter ->> 'error', p_filter ->> 'error' is null)
       and coalesce(j.created_at >= (p_filter ->> 'from')::timestamptz, true)
       and coalesce(j.created_at < (p_filter ->> 'to')::timestamptz, true)
+      and coalesce(j.ended_at <= (p_filter ->> 'ended_by')::timestamptz, true)
       and coalesce(j.priority <> (p_filter ->> 'not_priority')::integer, true)
       and case when p_filter ->> 'rerun' is null then true else
         ((select x.of_id from tock.reruns x where x.of_id = j.task_id limit 1) is not null)

@@ -31,6 +31,40 @@ test('dead tasks are grouped by error, redriven and listed', async () => {
   expect((await run('tasks', queue, '--state', 'odd')).code).toBe(2);
 });
 
+test('changes go on in the background, and are listed and stopped', async () => {
+  const queue = `cli${++count}`;
+  const client = await connect();
+  const dead = await die(client, queue, ['timeout', 'timeout']);
+  await enqueue(client, queue, [{ tenant: 'a' }, { tenant: 'b' }]);
+  const start = async (command: string, ...args: string[]) =>
+    (await json(command, queue, ...args, '--background')).id as string;
+  const raised = await start('reprioritize-where', '--priority', '0', '--tenant', 'b');
+  const redrive = ['--error', 'timeout', '--reason', 'mended', '--request-id', queue];
+  const redriven = await start('redrive', ...redrive);
+  expect(await start('redrive', ...redrive)).toBe(redriven);
+  expect((await run('bulk-changes', '--queue', queue)).out).toMatch(
+    /^id +change +queue .*\n *\d+ +redrive .*"reason":"mended".* running +0 .*\n *\d+ +reprioritize .*\n$/,
+  );
+  await client.query('select tock.run_bulk_changes()');
+  const changes = await json('bulk-changes', '--queue', queue);
+  expect(changes).toMatchObject([
+    { id: redriven, state: 'done', changed: 2 },
+    { id: raised, state: 'done', changed: 1 },
+  ]);
+  expect((await run('task', dead[0] as string)).out).toMatch(/rerun as +\d+\n/);
+  const { out } = await run('cancel-where', queue, '--background');
+  const [, id = ''] = /^bulk change (\d+) has started: tock bulk-changes \1\n$/.exec(out) ?? [];
+  expect(await json('bulk-changes', id, '--stop')).toMatchObject({ id, state: 'stopped' });
+  expect(await run('bulk-changes', '4711')).toMatchObject({
+    code: 3,
+    err: 'There is no bulk change 4711.\nSee: tock bulk-changes\n',
+  });
+  expect((await run('bulk-changes', '4711', '--stop')).code).toBe(3);
+  expect((await run('bulk-changes', '--stop')).code).toBe(2);
+  expect((await run('cancel-where', queue, '--state', 'dead', '--background')).code).toBe(2);
+  expect((await run('cancel-where', `${queue}-none`, '--background')).code).toBe(3);
+});
+
 test('a redrive ends although all its tasks die again', async () => {
   const queue = `cli${++count}`;
   const client = await connect();
@@ -69,7 +103,7 @@ test('tasks are moved, cancelled and reprioritized, and a queue is purged and dr
   expect(moved).toMatchObject({ code: 0, out: `${ids[0]} is now in ${queue}-b\n` });
   expect((await run('move', `${queue}-b`, ids[0] as string)).code).toBe(1);
   const first = await run('reprioritize-where', queue, '--priority', '0', '--tenant', 'b');
-  expect(first.out).toBe('2 tasks are now have priority 0\n');
+  expect(first.out).toBe('2 tasks now have priority 0\n');
   expect((await run('cancel-where', queue, '--tenant', 'a')).out).toBe('1 task is cancelled\n');
   expect(await json('purge', queue)).toMatchObject({ ready: 2, waiting: 0, more: false });
   expect((await run('drop', queue)).code).toBe(1);

@@ -42,6 +42,25 @@ test('a claim whose answer was lost returns the same tasks and leases no others'
   expect(await depth(q)).toEqual({ ready: 0, running: 2 });
 });
 
+test('a bulk change whose answer was lost has started once, and can be watched and stopped', async () => {
+  const q = queue();
+  await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }]);
+  there.fate('lost');
+  const id = await tock.startBulkChange(q, { change: 'cancel', state: 'ready' });
+  expect(await tock.bulkChange(id)).toMatchObject({ queue: q, state: 'running', changed: 0 });
+  await there.owner.query('select tock.run_bulk_changes()');
+  expect(await tock.bulkChange(id)).toMatchObject({ state: 'done', changed: 2 });
+  const other = await tock.startBulkChange(q, { change: 'reprioritize', priority: 1 });
+  expect(await tock.stopBulkChange(other)).toBe('stopped');
+  const all = await tock.bulkChanges({ queue: q });
+  expect(all.map((change) => change.id)).toEqual([other, id]);
+  expect([await tock.bulkChange('4711'), await tock.stopBulkChange('4711')]).toEqual([null, null]);
+  await expect(tock.startBulkChange(q, { change: 'reprioritize' })).rejects.toMatchObject({
+    status: 422,
+    problem: { field: 'priority' },
+  });
+});
+
 test('an outcome whose answer was lost is reported again and counts once', async () => {
   const q = queue();
   await tock.enqueueMany(q, [{ payload: 1 }, { payload: 2 }, { payload: 3 }]);

@@ -146,6 +146,7 @@ test('a schedule is run now, paused and resumed; a concurrency key too', async (
 
 test('a key that may only read sees all data and no action', async () => {
   const [id] = await enqueue(made.client, 'seen', [{ payload: 'to be seen' }]);
+  await made.client.query("select tock.start_bulk_change('untouched', 'cancel')");
   const page = await made.open(read);
   const pages = [
     'queues/seen',
@@ -154,7 +155,7 @@ test('a key that may only read sees all data and no action', async () => {
     'schedules',
     'concurrency_keys?queue=doors',
   ];
-  for (const place of [...pages, 'workers', 'pools', 'system', 'tasks']) {
+  for (const place of [...pages, 'workers', 'pools', 'system', 'tasks', 'bulk_changes']) {
     await goTo(page, place);
     await page.locator('h1').waitFor();
     // The buttons that go to a part of the page change nothing.

@@ -24,10 +24,11 @@ test.each([
   ['concurrency_keys?queue=mail', 'Concurrency keys', 'Concurrency keys'],
   ['pools', 'Pools', 'Pools'],
   ['workers', 'Workers', 'Workers'],
+  ['bulk_changes', 'Bulk changes', 'Bulk changes'],
   ['audit_log', 'Audit log', 'Audit log'],
   ['keys', 'Keys', 'Keys'],
 ])('the command of an empty list fills it: #/%s', async (place, table, title) => {
-  if (place.startsWith('concurrency'))
+  if (/^(concurrency|bulk_changes)/.test(place))
     await made.client.query("select tock.put_queue('mail', '{}')");
   if (place === 'audit_log') await made.client.query('delete from tock.audit_log');
   const page = await made.open(all);

@@ -37,6 +37,7 @@ const pagesToOpen = () => [
   'concurrency_keys?queue=payments',
   'pools',
   'pools/drivers',
+  'bulk_changes',
   'system',
   'keys',
   'audit_log',

@@ -286,6 +286,7 @@ test('a key that may only read is offered neither keys nor the audit log', async
     'Overview',
     'Tasks',
     'Groups',
+    'Bulk changes',
     'Workers',
     'Schedules',
     'Concurrency keys',

@@ -59,6 +59,22 @@ testRefusals('POST /v1/queues/q/reprioritize', [
   ['no priority', 422, 'priority', json({ state: 'ready' })],
   ['priority 10', 422, 'priority', json({ priority: 10 })],
 ]);
+testRefusals('POST /v1/queues/q/bulk-changes', [
+  ['no change', 422, 'change', json({})],
+  ['another change', 422, 'change', json({ change: 'purge' })],
+  ['a state that has ended', 422, 'state', json({ change: 'cancel', state: 'dead' })],
+  ['a state of dead ones', 422, 'state', json({ change: 'redrive', state: 'ready' })],
+  ['an error of unfinished ones', 422, 'error', json({ change: 'cancel', error: 'e' })],
+  ['no priority', 422, 'priority', json({ change: 'reprioritize' })],
+  ['a priority for a cancel', 422, 'priority', json({ change: 'cancel', priority: 1 })],
+  ['a limit', 422, 'limit', json({ change: 'cancel', limit: 1 })],
+  [
+    'the queue of webhooks',
+    422,
+    'to_queue',
+    json({ change: 'redrive', to_queue: 'tock-webhooks' }),
+  ],
+]);
 testRefusals('POST /v1/queues/q/purge', [
   ['a state that runs', 422, 'state', json({ state: 'running' })],
 ]);

@@ -266,6 +266,7 @@ test('a key for some tenants is refused by every route that concerns all tenants
     'POST /v1/pools/{pool}/tasks': { tasks: ['t'] },
     'POST /v1/pools/{pool}/take': { worker: 'w' },
     'POST /v1/pools/{pool}/unassign': { task: 't' },
+    'POST /v1/queues/{queue}/bulk-changes': { change: 'cancel' },
     'PUT /v1/schedules/{schedule}': { queue: 'q', every_seconds: 60 },
   };
   const values: Record<string, string> = {

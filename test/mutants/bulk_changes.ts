@@ -28,6 +28,106 @@ export const bulkChanges: Mutant[] = [
     caught: ['sql/features/reruns/redrive.test.ts', 'dead tasks are redriven once'],
   },
   {
+    name: 'two sessions do a page of one bulk change',
+    in: 'tock.run_bulk_changes',
+    find: 'for update skip locked',
+    replace: '',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'two sessions never do a page of one change at the same time',
+    ],
+  },
+  {
+    name: 'a page of a bulk change does not store its cursor',
+    in: 'tock.run_bulk_changes',
+    find: 'cursor = v_page.cursor,',
+    replace: '',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a run that is killed changes nothing, and the next one goes on from the stored cursor',
+    ],
+  },
+  {
+    name: 'a bulk change fails at a lock',
+    in: 'tock.run_bulk_changes',
+    find: "when sqlstate in ('55P03', '40001', '40P01', 'TK503') then 0",
+    replace: 'when false then 0',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a page that meets a lock is tried again until the lock is gone',
+    ],
+  },
+  {
+    name: 'a bulk change fails never',
+    in: 'tock.run_bulk_changes',
+    find: "then 0 else 1 end;",
+    replace: 'then 0 else 0 end;',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a bulk change fails after five failed pages in a row',
+    ],
+  },
+  {
+    name: 'a bulk change is not stopped',
+    in: 'tock.stop_bulk_change',
+    find: "set state = 'stopped', ended_at = pg_catalog.clock_timestamp()",
+    replace: 'set due_at = b.due_at',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a bulk change that is stopped goes no further, and what it has changed stays',
+    ],
+  },
+  {
+    name: 'a bulk change takes tasks that were enqueued after its start',
+    in: 'tock.list_unfinished',
+    find: "where tock.position_of((t ->> 'id')::bigint) <= v_newest",
+    replace: '',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a cancel of ready or waiting tasks leaves out a task that is enqueued before its first page',
+    ],
+  },
+  {
+    name: 'a redrive takes tasks that died after its start',
+    in: 'tock.redrive_page',
+    find: "'ended_by', tock.from_micros(('x0' || v_began)::bit(60)::bigint)",
+    replace: "'ended_by', null",
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a redrive leaves out a task that dies after its start, though its attempt began before',
+    ],
+  },
+  {
+    name: 'a repeated request id starts another bulk change',
+    in: 'tock.start_bulk_change',
+    find: 'if v_id is not null then',
+    replace: 'if false then',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a start with the same request id returns the same change',
+    ],
+  },
+  {
+    name: 'a tick goes on with a bulk change once a minute',
+    in: 'tock.tick',
+    find: "d.name = 'run_bulk_changes' and exists",
+    replace: "d.name = 'run_bulk_changes' and not exists",
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'each tick goes on with a bulk change, and next_wake_at() says now while one is running',
+    ],
+  },
+  {
+    name: 'an alarm sleeps while a bulk change is running',
+    in: 'tock.next_wake_at',
+    find: "select b.due_at from tock.bulk_changes b where b.state = 'running' order by b.due_at limit 1",
+    replace: 'select null::timestamptz',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'each tick goes on with a bulk change, and next_wake_at() says now while one is running',
+    ],
+  },
+  {
     name: 'a purge does not take the lock of the stream',
     in: 'tock.purge_stream',
     find: 'if not tock.take_stream(p_stream) then',

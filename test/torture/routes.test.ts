@@ -31,12 +31,15 @@ const apart = [
   '/v1/archive/end',
   '/v1/archive/step',
   '/v1/archive/tasks',
+  '/v1/bulk-changes/{id}',
+  '/v1/bulk-changes/{id}/stop',
   '/v1/health',
   '/v1/links',
   '/v1/next-fires',
   ...['', '/assign', '/assign-all', '/take', '/tasks', '/unassign', '/workers/{worker}'].map(
     (rest) => `/v1/pools/{pool}${rest}`,
   ),
+  '/v1/queues/{queue}/bulk-changes',
   '/v1/queues/{queue}/claim-for-worker',
   '/v1/queues/{queue}/limits/reset',
   '/v1/queues/{queue}/push-secret',
@@ -68,7 +71,7 @@ const apartInSql = `
   own_tenant parents pause_schedule pool promote prune push_queues push_secret put_archive queue
   queue_of_lease queue_of_schedule queue_of_task queues_of_key readable readable_links reap reap_pools
   record_archive_step reset_concurrency_key reset_limits resume_schedule rotate_push_secret run_maintenance
-  schedule take_task tenants_of_key tick_by unassign_task update_key verify_segments visible_task`;
+  schedule start_bulk_change stop_bulk_change take_task tenants_of_key tick_by unassign_task update_key verify_segments visible_task`;
 
 test('the load calls every verb of SQL except those listed here', () => {
   const called = new Set(verbs.match(/(?<=tock\.|forMany\(')\w+(?=\()/g));

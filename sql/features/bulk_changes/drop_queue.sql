@@ -21,6 +21,9 @@ begin
   select s.ready, s.running, s.waiting into ready, running, waiting from tock.queue_stats(p_queue) s;
   dropped := ready = 0 and running = 0 and waiting = 0;
   if dropped then
+    update tock.bulk_changes b set state = 'stopped', error = 'the queue was dropped',
+      ended_at = pg_catalog.clock_timestamp()
+    where b.queue = p_queue and b.state = 'running';
     delete from tock.queues q where q.name = p_queue;
     delete from tock.concurrency_keys g where g.queue = p_queue;
     delete from tock.concurrency_admissions t where t.queue = p_queue;

@@ -1,5 +1,6 @@
 -- Without a state, the function lists waiting tasks first and ready ones after them, so that tasks that
--- become ready meanwhile are found. The first letter of the cursor says which of the two lists continues.
+-- become ready meanwhile are found. The first letter of the cursor says which of the two lists continues, and
+-- its last digits are the newest position at the first call: a task with a later id is left out.
 create or replace function tock.list_unfinished(
   p_filter jsonb, p_cursor text, p_limit integer, out ids bigint[], out cursor text, out scanned integer)
 language plpgsql volatile as $$
@@ -8,11 +9,13 @@ declare
     when p_cursor ~ '^b' then array['ready'] else array['waiting', 'ready'] end;
   v_state text;
   v_page record;
+  v_newest bigint := (select s.last_value from tock.positions s);
 begin
   ids := '{}';
   scanned := 0;
   if p_filter ->> 'state' is null and p_cursor is not null then
-    p_cursor := case when p_cursor ~ '^[ab][0-9a-f]{12}$' then pg_catalog.substr(p_cursor, 2) else '' end;
+    v_newest := tock.list_below(pg_catalog.right(p_cursor, 12));
+    p_cursor := case when p_cursor ~ '^[ab][0-9a-f]{24}$' then pg_catalog.substr(p_cursor, 2, 12) else '' end;
   end if;
   foreach v_state in array v_states loop
     if pg_catalog.cardinality(ids) = p_limit then
@@ -20,7 +23,8 @@ begin
     else
       v_page := tock.list_tasks(p_filter || pg_catalog.jsonb_build_object('state', v_state), p_cursor,
         p_limit - pg_catalog.cardinality(ids));
-      ids := ids || array(select (t ->> 'id')::bigint from pg_catalog.jsonb_array_elements(v_page.tasks) t);
+      ids := ids || array(select (t ->> 'id')::bigint from pg_catalog.jsonb_array_elements(v_page.tasks) t
+        where tock.position_of((t ->> 'id')::bigint) <= v_newest);
       scanned := scanned + v_page.scanned;
       cursor := v_page.cursor;
     end if;
@@ -28,7 +32,8 @@ begin
     exit when cursor is not null;
   end loop;
   if p_filter ->> 'state' is null then
-    cursor := case v_state when 'waiting' then 'a' else 'b' end || cursor;
+    cursor := case v_state when 'waiting' then 'a' else 'b' end || cursor
+      || pg_catalog.lpad(pg_catalog.to_hex(v_newest), 12, '0');
   end if;
 end $$;
 

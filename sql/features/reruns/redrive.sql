@@ -55,7 +55,38 @@ comment on function tock.dead_groups is
   'says whether those were all.';
 
 -- Dead tasks are final, so nothing is locked. If two calls redrive one task, the primary key of reruns lets
--- only one of them succeed.
+-- only one of them succeed. The last 14 digits of a cursor are the time of the first call, because a task may
+-- die later of a run that lies below the cursor.
+create or replace function tock.redrive_page(
+  p_queue text, p_filter jsonb, p_limit integer, p_cursor text, p_to_queue text, p_again boolean,
+  p_reason text, out ids bigint[], out cursor text, out scanned integer)
+language plpgsql volatile as $$
+declare
+  v_began text := case when p_cursor ~ '^[0-9a-f]{26}$' then pg_catalog.right(p_cursor, 14) end;
+  v_page record;
+  v_made tock.resolved_task[];
+begin
+  v_page := tock.list_tasks(p_filter || pg_catalog.jsonb_build_object('queue', p_queue, 'state', 'dead',
+      'ended_by', tock.from_micros(('x0' || v_began)::bit(60)::bigint))
+    || case when not coalesce(p_again, false) then '{"rerun": false}'
+      else '{}' end::jsonb,
+    case when v_began is null then p_cursor else pg_catalog.left(p_cursor, 12) end, p_limit);
+  v_made := tock.run_all_again(array(
+    -- the oldest first, in the order of their creation
+    select row(row_number() over (order by x.n desc), x.task ->> 'id', x.task ->> 'run_id', 'dead',
+      p_queue)::tock.resolved_task
+    from pg_catalog.jsonb_array_elements(v_page.tasks) with ordinality x (task, n)
+    order by x.n desc), coalesce(p_to_queue, p_queue), 'redrive', coalesce(p_again, false), p_reason);
+  ids := array(select m.current_id from unnest(v_made) m);
+  cursor := v_page.cursor || coalesce(v_began, pg_catalog.lpad(pg_catalog.to_hex(
+    tock.micros(pg_catalog.clock_timestamp())::bigint), 14, '0'));
+  scanned := v_page.scanned;
+end $$;
+
+comment on function tock.redrive_page is
+  'Runs up to p_limit dead tasks again as redrive() does, with checked arguments: their new ids, and the '
+  'cursor of the next page.';
+
 create or replace function tock.redrive(
   p_queue text, p_filter jsonb default '{}', p_limit integer default 1000, p_cursor text default null,
   p_request_id text default null, p_to_queue text default null, p_again boolean default false,
@@ -69,8 +100,6 @@ set lock_timeout = '2s' as $$
 declare
   v_digest bigint;
   v_seen tock.requests;
-  v_page record;
-  v_made tock.resolved_task[];
 begin
   perform tock.check_read_committed('redrive');
   perform tock.check_queue_name(p_queue);
@@ -88,19 +117,9 @@ begin
       return;
     end if;
   end if;
-  v_page := tock.list_tasks(p_filter || pg_catalog.jsonb_build_object('queue', p_queue, 'state', 'dead')
-    || case when not coalesce(p_again, false) then '{"rerun": false}'
-      else '{}' end::jsonb, p_cursor, p_limit);
-  v_made := tock.run_all_again(array(
-    -- the oldest first, in the order of their creation
-    select row(row_number() over (order by x.n desc), x.task ->> 'id', x.task ->> 'run_id', 'dead',
-      p_queue)::tock.resolved_task
-    from pg_catalog.jsonb_array_elements(v_page.tasks) with ordinality x (task, n)
-    order by x.n desc), coalesce(p_to_queue, p_queue), 'redrive', coalesce(p_again, false), p_reason);
-  ids := array(select m.current_id from unnest(v_made) m);
+  select p.ids, p.cursor, p.scanned into ids, cursor, scanned
+  from tock.redrive_page(p_queue, p_filter, p_limit, p_cursor, p_to_queue, p_again, p_reason) p;
   redriven := pg_catalog.cardinality(ids);
-  cursor := v_page.cursor;
-  scanned := v_page.scanned;
   perform tock.write_audit_log('redrive', p_queue,
     pg_catalog.jsonb_build_object('filter', p_filter, 'to_queue', p_to_queue, 'again', p_again,
     'reason', p_reason, 'redriven', redriven));

@@ -1,0 +1,93 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { die } from '../sql/features/bulk_changes/bulk_changes.ts';
+import { enqueue, numberedTasks, value } from '../sql/verbs.ts';
+import { button, confirm, type Dashboard, dashboard, goTo, shows, violations } from './browser.ts';
+
+let made: Dashboard;
+let all: string;
+
+beforeAll(async () => {
+  made = await dashboard();
+  all = await made.makeKey(['enqueue', 'claim', 'read', 'admin']);
+});
+
+afterAll(() => made?.close());
+
+const stats = (column: string, queue: string) =>
+  value<number>(made.client, `select (${column})::int from tock.queue_stats('${queue}')`);
+const row = (page: Page, text: string) =>
+  page.getByRole('table', { name: 'Bulk changes' }).getByRole('row').filter({ hasText: text });
+const arrive = (page: Page) =>
+  page.getByRole('heading', { name: 'Bulk changes', exact: true, level: 1 }).waitFor();
+
+test('all that match are cancelled in the background, and the page shows how far it is', async () => {
+  await enqueue(made.client, 'many', numberedTasks(30, 0, { tenant: 'acme' }));
+  await enqueue(made.client, 'many', numberedTasks(4, 0, { tenant: 'other' }));
+  const page = await made.open(all);
+  await goTo(page, 'tasks?queue=many&state=ready&tenant=acme');
+  await button(page, 'All that match').click();
+  await button(page, 'Cancel all in the background').click();
+  await page.getByRole('heading', { name: 'Cancel all ready tasks of many?' }).waitFor();
+  await page.getByRole('dialog').getByText('Only those of the tenant acme.').waitFor();
+  expect(await violations(page)).toEqual([]);
+  await confirm(page, 'Cancel them');
+  await shows(page, /^Bulk change \d+ has started/);
+  await arrive(page);
+  await row(page, 'many').getByText('running').waitFor();
+  await row(page, 'many').getByText('the browser').waitFor();
+  expect(await violations(page)).toEqual([]);
+  await made.client.query('select tock.run_bulk_changes(10, 0)');
+  await row(page, 'many').getByRole('cell', { name: '10', exact: true }).waitFor();
+  await made.client.query('select tock.run_bulk_changes()');
+  await row(page, 'many').getByText('done').waitFor();
+  expect(await stats('ready', 'many')).toBe(4);
+});
+
+test('a bulk change is stopped on its page, and a list with another filter offers none', async () => {
+  await enqueue(made.client, 'raised', numberedTasks(5));
+  const page = await made.open(all);
+  await goTo(page, 'queues/raised');
+  await button(page, 'All that match').click();
+  await button(page, 'Change the priority of all in the background').click();
+  await page.getByRole('dialog').getByLabel('Priority').selectOption('1');
+  await confirm(page, 'Change');
+  await arrive(page);
+  await row(page, 'raised').getByText('{"state":"ready","priority":1}').waitFor();
+  await row(page, 'raised').getByRole('button', { name: 'Stop' }).click();
+  await row(page, 'raised').getByText('stopped').waitFor();
+  expect(await row(page, 'raised').getByRole('button').count()).toBe(0);
+  await goTo(page, 'tasks?queue=raised');
+  await button(page, 'All that match').click();
+  await page.getByText('5 tasks match').waitFor();
+  expect(await page.getByRole('button', { name: /in the background/ }).count()).toBe(0);
+});
+
+test('a group of dead tasks is redriven in the background if its box is set', async () => {
+  await die(made.client, 'bills', ['timeout', 'timeout', 'no user']);
+  const page = await made.open(all);
+  await goTo(page, 'queues/bills');
+  const group = page.getByRole('row').filter({ hasText: 'timeout' });
+  await group.getByRole('button', { name: 'Redrive' }).click();
+  await page.getByLabel(/^In the background/).check();
+  await confirm(page, 'Redrive');
+  await arrive(page);
+  await row(page, 'bills').getByText('"error":"timeout"').waitFor();
+  await made.client.query('select tock.run_bulk_changes()');
+  await row(page, 'bills').getByText('done').waitFor();
+  expect(await stats('ready', 'bills')).toBe(2);
+});
+
+test('a key that reads sees no action, and one for a tenant not even the page', async () => {
+  await made.client.query("select tock.start_bulk_change('read', 'cancel')");
+  const page = await made.open(await made.makeKey(['read']));
+  await goTo(page, 'bulk_changes');
+  await row(page, 'read').getByText('running').waitFor();
+  expect(await page.locator('main table').getByRole('button').count()).toBe(0);
+  const tenant = await made.makeKey(['read', 'enqueue'], { tenants: ['acme'] });
+  const other = await made.open(tenant);
+  await goTo(other, 'tasks?queue=many&state=ready');
+  const offered = await other.getByRole('navigation').getByRole('link').allInnerTexts();
+  expect(offered).not.toContain('Bulk changes');
+  expect(made.complaints()).toEqual([]);
+});

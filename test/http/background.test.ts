@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { die } from '../sql/features/bulk_changes/bulk_changes.ts';
+import { type Service, service } from './service.ts';
+
+let tock: Service;
+let count = 0;
+beforeAll(async () => {
+  tock = await service();
+});
+afterAll(() => tock.database.drop());
+
+const queue = () => `bg${++count}`;
+const start = (q: string, body: object, more: object = {}) =>
+  tock.send(`POST /v1/queues/${q}/bulk-changes`, { body, ...more });
+const look = async (id: string) => (await tock.send(`GET /v1/bulk-changes/${id}`)).body;
+const tick = () => tock.send('POST /v1/tick', { body: {} });
+
+test('a redrive goes on in the background, and shows who started it and how far it is', async () => {
+  const q = queue();
+  await die(tock.owner, q, ['timeout', 'timeout', 'other']);
+  const options = { error: 'timeout', to_queue: `${q}-b`, reason: 'mended' };
+  const started = await start(q, { change: 'redrive', ...options });
+  expect(started).toMatchObject({ status: 201, body: { id: expect.any(String) } });
+  const { id } = started.body;
+  expect(await look(id)).toEqual({
+    id,
+    change: 'redrive',
+    queue: q,
+    filter: { error: 'timeout' },
+    options: { to_queue: `${q}-b`, reason: 'mended' },
+    role: 'tock_edge',
+    key: expect.stringMatching(/^tock_[0-9a-f]{8}$/),
+    key_name: expect.any(String),
+    created_at: expect.any(String),
+    state: 'running',
+    matched: 0,
+    changed: 0,
+    error: null,
+    ended_at: null,
+  });
+  await tick();
+  const done = { state: 'done', matched: 2, changed: 2, ended_at: expect.any(String) };
+  expect(await look(id)).toMatchObject(done);
+  const { tasks } = (await tock.send(`GET /v1/tasks?queue=${q}-b`)).body;
+  expect(tasks).toHaveLength(2);
+});
+
+test('a change that is stopped stays as it is, and the list has the newest first', async () => {
+  const q = queue();
+  const [first, second] = [
+    (await start(q, { change: 'cancel', state: 'ready', tenant: 't' })).body.id,
+    (await start(q, { change: 'reprioritize', priority: 0 })).body.id,
+  ];
+  const stop = () => tock.send(`POST /v1/bulk-changes/${first}/stop`, { body: {} });
+  expect(await stop()).toMatchObject({ status: 200, body: { state: 'stopped' } });
+  expect(await stop()).toMatchObject({ status: 200, body: { state: 'stopped' } });
+  const list = async (more: string) =>
+    (await tock.send(`GET /v1/bulk-changes?queue=${q}${more}`)).body.bulk_changes;
+  expect(await list('')).toMatchObject([
+    { id: second, change: 'reprioritize', options: { priority: 0 }, state: 'running' },
+    { id: first, filter: { state: 'ready', tenant: 't' }, state: 'stopped' },
+  ]);
+  expect(await list('&limit=1')).toMatchObject([{ id: second }]);
+  expect(await list(`&before=${second}`)).toMatchObject([{ id: first }]);
+  expect(await tock.send('GET /v1/bulk-changes/4711')).toMatchObject({ status: 404 });
+  const unknown = await tock.send('POST /v1/bulk-changes/4711/stop', { body: {} });
+  expect(unknown).toMatchObject({
+    status: 404,
+    body: { detail: expect.stringContaining('no bulk') },
+  });
+});
+
+test('a start that is repeated with its request id starts one change', async () => {
+  const q = queue();
+  const headers = { 'Idempotency-Key': 'once' };
+  const first = await start(q, { change: 'cancel' }, { headers });
+  expect((await start(q, { change: 'cancel' }, { headers })).body).toEqual(first.body);
+  const other = await start(q, { change: 'redrive' }, { headers });
+  expect(other).toMatchObject({ status: 422, body: { field: 'request_id' } });
+});
+
+test('a key for one queue starts, sees and stops the changes of that queue only', async () => {
+  const [mine, theirs] = [queue(), queue()];
+  const key = await tock.makeKey(['enqueue', 'read'], [mine]);
+  const reader = await tock.makeKey(['read'], [mine]);
+  const own = await start(mine, { change: 'cancel' }, { key });
+  expect(own.status).toBe(201);
+  const { id } = (await start(theirs, { change: 'cancel' })).body;
+  const as = async (route: string, body?: object, by = key) =>
+    (await tock.send(route, { key: by, ...(body && { body }) })).status;
+  expect((await start(theirs, { change: 'cancel' }, { key })).status).toBe(403);
+  const away = await start(mine, { change: 'redrive', to_queue: theirs }, { key });
+  expect(away.status).toBe(403);
+  expect(await as('GET /v1/bulk-changes')).toBe(403);
+  expect(await as(`GET /v1/bulk-changes?queue=${theirs}`)).toBe(403);
+  expect(await as(`GET /v1/bulk-changes?queue=${mine}`)).toBe(200);
+  expect(await as(`GET /v1/bulk-changes/${id}`)).toBe(403);
+  expect(await as(`POST /v1/bulk-changes/${id}/stop`, {})).toBe(403);
+  expect(await look(id)).toMatchObject({ state: 'running' });
+  expect(await as(`GET /v1/bulk-changes/${own.body.id}`, undefined, reader)).toBe(200);
+  expect(await as(`POST /v1/bulk-changes/${own.body.id}/stop`, {}, reader)).toBe(403);
+  expect(await as(`POST /v1/bulk-changes/${own.body.id}/stop`, {})).toBe(200);
+});
