@@ -1289,10 +1289,6 @@ function tock.claim_body(p_queue text, p_runs claimed[], p_ended jsonb)
   -- The runs of a claim from one queue as the body of the answer, with what next() ended.
   -- for tock_admin, tock_edge, tock_worker
 
-function tock.claim_digest(p_worker text, p_limit integer, p_lease_seconds integer)
-  returns bigint
-  -- The digest of a claim with a request id: a repeated one must have the same.
-
 function tock.claim_for_worker(p_queue text, p_worker text, p_lease_seconds integer DEFAULT NULL::integer)
   returns SETOF claimed
   -- Claims one run for a worker that may hold one run of the queue. While its last lease is open, returns that one again with a later deadline.

@@ -23,15 +23,6 @@ comment on function tock.request_seen is
   'The stored answer to a call with this request id; all null for a new id. TK422 if the arguments differ '
   'from the first call.';
 
-create or replace function tock.claim_digest(p_worker text, p_limit integer, p_lease_seconds integer)
-returns bigint language sql stable as $$
-  select pg_catalog.hashtextextended(
-    pg_catalog.jsonb_build_array(p_worker, p_limit, p_lease_seconds)::text, 0)
-$$;
-
-comment on function tock.claim_digest is
-  'The digest of a claim with a request id: a repeated one must have the same.';
-
 -- Returns p_own_transaction, except where it is certainly wrong: a function makes the call, the transaction
 -- has already written, or it is not read committed. PostgreSQL cannot say what the transaction will write
 -- later. A claim with p_own_transaction commits asynchronously, and so would those writes. So the default is

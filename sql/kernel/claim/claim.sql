@@ -109,7 +109,8 @@ begin
   v_claim.leased_until := pg_catalog.clock_timestamp() + pg_catalog.make_interval(secs => v_seconds);
   v_claim.max_attempts := v_policy.max_attempts;
   if p_request_id is not null then
-    v_claim.digest := tock.claim_digest(p_worker, p_limit, p_lease_seconds);
+    v_claim.digest := pg_catalog.hashtextextended(
+      pg_catalog.jsonb_build_array(p_worker, p_limit, p_lease_seconds)::text, 0);
     v_seen := tock.request_seen('claim', p_queue, p_request_id, v_claim.digest);
     if v_seen.token is not null then
       v_claim.repeated := v_seen.token;

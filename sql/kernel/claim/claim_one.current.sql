@@ -13,7 +13,9 @@ declare
   v_digest bigint;
 begin
   if p_request_id is not null then
-    v_digest := tock.claim_digest(p_worker, 1, p_seconds);
+    -- as in begin_claim(), which answers a repeated call
+    v_digest := pg_catalog.hashtextextended(
+      pg_catalog.jsonb_build_array(p_worker, 1, p_seconds)::text, 0);
     if (tock.request_seen('claim', p_queue, p_request_id, v_digest)).token is not null then
       return null;
     end if;
