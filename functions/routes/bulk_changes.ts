@@ -13,10 +13,13 @@ const row = z.strictObject({
   queue: s.queueName,
   filter: z.record(z.string(), z.unknown()).describe('The tasks: state and tenant, or error.'),
   options: z.record(z.string(), z.unknown()).describe('The options of the change.'),
-  role: z.string().describe('The PostgreSQL role that started the change.'),
+  role: z
+    .string()
+    .nullable()
+    .describe('The PostgreSQL role that started the change. Null for a key for some queues.'),
   key: s.keyPrefix
     .nullable()
-    .describe('The prefix of the API key that started it. Null for a call without a key.'),
+    .describe('The prefix of the API key that started it. Null for a call without a key, and for a key for some queues.'),
   key_name: z.string().nullable().describe('The present name of that key.'),
   created_at: s.moment.describe('When the change was started.'),
   state: z
@@ -33,9 +36,23 @@ const row = z.strictObject({
   ended_at: s.moment.nullable(),
 });
 
+/** What a key for some queues sees in place of what other queues and keys have. */
+const hidden: Record<string, string> = {
+  options: "b.options - 'to_queue'",
+  role: 'null',
+  key: 'null',
+  key_name: 'null',
+  error: "case when b.error ~ '^[0-9A-Z]{5} ' then left(b.error, 5) else b.error end",
+};
+
 const columns = Object.keys(row.shape)
-  .map((name) => (name === 'id' ? 'b.id::text' : `b.${name}`))
+  .map((name) => {
+    if (name === 'id') return 'b.id::text';
+    if (!hidden[name]) return `b.${name}`;
+    return `case when k.queues is null then b.${name} else ${hidden[name]} end as ${name}`;
+  })
   .join(', ');
+const withKey = 'cross join (select tock.queues_of_key(p_key => $1) as queues) as k';
 
 const params = z.strictObject({ id: s.id.describe('The id of the bulk change.') });
 const itsQueue = '(select o.queue from tock.bulk_changes(p_id => $2::bigint) as o)';
@@ -121,7 +138,7 @@ export function bulkChanges(app: App, connect: Connect): void {
       `coalesce($2, ${everyQueue})`,
       "coalesce(json_agg(v), '[]') as bulk_changes",
       `(select ${columns} from tock.bulk_changes(p_queue => $2, p_before => $3::bigint,
-          p_limit => coalesce($4::integer, 100)) as b) as v`,
+          p_limit => coalesce($4::integer, 100)) as b ${withKey}) as v`,
     ),
     values: ({ query: q }) => [q.queue, q.before, q.limit],
     answer: z.strictObject({ bulk_changes: z.array(row) }),
@@ -135,7 +152,12 @@ export function bulkChanges(app: App, connect: Connect): void {
     summary: 'Get a bulk change',
     returns: 'The bulk change, and how far it is.',
     params,
-    statement: authorized('read', itsQueue, columns, 'tock.bulk_changes(p_id => $2::bigint) as b'),
+    statement: authorized(
+      'read',
+      itsQueue,
+      columns,
+      `tock.bulk_changes(p_id => $2::bigint) as b ${withKey}`,
+    ),
     values: ({ params }) => [params.id],
     answer: row,
     none: notFound,

@@ -75,6 +75,9 @@ exception
         last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
       last_error = pg_catalog.concat(sqlstate, ' ', sqlerrm), failures = d.failures + 1
     where d.name = p_job;
+    if p_job = 'run_bulk_changes' then
+      perform tock.bulk_page_failed(null, sqlstate, sqlerrm);
+    end if;
     return null;
 end $$;
 

@@ -22,8 +22,8 @@ begin
         select from tock.bulk_changes b
         where b.state = 'running' and b.due_at <= pg_catalog.clock_timestamp()))
     -- the last four hold their locks until the tick ends
-    order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'reap_pools',
-      d.name = 'deactivate_streams', d.name = 'run_bulk_changes', d.name
+    order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'run_bulk_changes',
+      d.name = 'reap_pools', d.name = 'deactivate_streams', d.name
   loop
     perform tock.run_maintenance(v_job);
   end loop;

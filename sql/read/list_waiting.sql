@@ -17,13 +17,15 @@ begin
        where not v_groups and p_filter ->> 'queue' is null and w.position < p_below
        order by w.position desc limit p_scan_limit)
       union all
-      (select w.* from tock.queues q
-       cross join lateral (
-         select g.* from tock.waiting g
-         where g.queue = q.name and g.due_after_parents is not null and g.position < p_below
-         order by g.queue desc, g.position desc limit p_scan_limit) w
-       where v_groups and coalesce(q.name = p_filter ->> 'queue', true)
+      (select w.* from tock.waiting w
+       where v_groups and p_filter ->> 'queue' is null and w.due_after_parents is not null
+         and w.position < p_below
        order by w.position desc limit p_scan_limit)
+      union all
+      (select w.* from tock.waiting w
+       where v_groups and w.queue = p_filter ->> 'queue' and w.due_after_parents is not null
+         and w.position < p_below
+       order by w.queue desc, w.position desc limit p_scan_limit)
       union all
       (select w.* from tock.waiting w
        -- not an equality: with one, a plan might read all queues by position alone

@@ -2,7 +2,8 @@ create or replace function tock.drop_queue(p_queue text, p_force boolean default
 returns table (dropped boolean, ready bigint, running bigint, waiting bigint) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off
+set lock_timeout = '10s' as $$
 #variable_conflict use_column
 declare
   v_policy tock.queues;
@@ -17,6 +18,8 @@ begin
     perform tock.refuse(409, 'the queue must be paused: its ready and waiting tasks are dropped with it',
       'queue', 'pause it first, or set force');
   end if;
+  -- before the locks of the purge: a page of a bulk change has its row first, too
+  perform from tock.bulk_changes b where b.queue = p_queue and b.state = 'running' order by b.id for update;
   perform tock.purge_queue(p_queue);
   select s.ready, s.running, s.waiting into ready, running, waiting from tock.queue_stats(p_queue) s;
   dropped := ready = 0 and running = 0 and waiting = 0;

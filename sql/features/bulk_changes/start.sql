@@ -28,6 +28,8 @@ begin
   v_other := (select k from pg_catalog.jsonb_object_keys(p_options) k where k <> all (v_allowed) limit 1);
   if v_other is not null then
     perform tock.refuse(422, pg_catalog.format('the change %s has no %s', p_change, v_other), v_other);
+  elsif p_change = 'reprioritize' and coalesce(p_options -> 'priority', 'null') = 'null' then
+    perform tock.refuse(422, 'a reprioritize needs a priority, 0 to 9', 'priority');
   elsif p_change = 'reprioritize' then
     perform tock.check_changes(pg_catalog.jsonb_build_object('priority', p_options -> 'priority'));
   elsif pg_catalog.jsonb_typeof(p_options -> 'again') not in ('boolean', 'null') then
@@ -58,7 +60,7 @@ begin
       when p_filter ->> 'state' is null
         then 'affffffffffff' || pg_catalog.lpad(pg_catalog.to_hex(v_newest), 12, '0')
       else pg_catalog.lpad(pg_catalog.to_hex(v_newest + 1), 12, '0') end
-    from tock.audit_log a where a.number = pg_catalog.currval('tock.audit_log_numbers');
+    from tock.audit_log a where a.number = (select pg_catalog.currval('tock.audit_log_numbers'));
   if p_request_id is not null then
     insert into tock.requests (verb, queue, request_id, digest, ids)
       values ('start_bulk_change', p_queue, p_request_id, v_digest, array[v_id])

@@ -52,7 +52,7 @@ const run = (on: pg.Client = client) =>
 /** Does one page of up to `size` tasks, also if the next page is not due yet. */
 const page = async (size: number, on: pg.Client = client) => {
   await on.query('update tock.bulk_changes set due_at = now() where due_at > now()');
-  return value<number>(on, 'select tock.run_bulk_changes(p_limit => $1, p_seconds => 0)', [size]);
+  return value<number>(on, 'select tock.run_bulk_changes(p_limit => $1)', [size]);
 };
 const wake = () => value<Date | null>(client, 'select tock.next_wake_at()');
 
