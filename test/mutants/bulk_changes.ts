@@ -60,7 +60,7 @@ export const bulkChanges: Mutant[] = [
   {
     name: 'a bulk change fails never',
     in: 'tock.run_bulk_changes',
-    find: "then 0 else 1 end;",
+    find: 'then 0 else 1 end;',
     replace: 'then 0 else 0 end;',
     caught: [
       'sql/features/bulk_changes/background.test.ts',
