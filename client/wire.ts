@@ -747,9 +747,12 @@ export type Routes = {
         filter: Record<string, unknown>;
         /** The options of the change. */
         options: Record<string, unknown>;
-        /** The PostgreSQL role that started the change. */
-        role: string;
-        /** The prefix of the API key that started it. Null for a call without a key. */
+        /** The PostgreSQL role that started the change. Null for a key for some queues. */
+        role: string | null;
+        /**
+         * The prefix of the API key that started it. Null for a call without a key, and for a key
+         * for some queues.
+         */
         key: string | null;
         /** The present name of that key. */
         key_name: string | null;
@@ -785,9 +788,12 @@ export type Routes = {
       filter: Record<string, unknown>;
       /** The options of the change. */
       options: Record<string, unknown>;
-      /** The PostgreSQL role that started the change. */
-      role: string;
-      /** The prefix of the API key that started it. Null for a call without a key. */
+      /** The PostgreSQL role that started the change. Null for a key for some queues. */
+      role: string | null;
+      /**
+       * The prefix of the API key that started it. Null for a call without a key, and for a key
+       * for some queues.
+       */
       key: string | null;
       /** The present name of that key. */
       key_name: string | null;

@@ -715,6 +715,7 @@ table tock.waiting
   CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
   CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
   CREATE INDEX waiting_for_parents ON tock.waiting USING btree (queue, "position") WHERE (due_after_parents IS NOT NULL)
+  CREATE INDEX waiting_for_parents_by_position ON tock.waiting USING btree ("position") WHERE (due_after_parents IS NOT NULL)
 
 table tock.worker_leases
   queue text not null
@@ -1081,6 +1082,10 @@ function tock.bulk_changes(p_queue text DEFAULT NULL::text, p_id bigint DEFAULT 
   returns TABLE(id bigint, change text, queue text, filter jsonb, options jsonb, role text, key text, key_name text, created_at timestamp with time zone, state text, matched bigint, changed bigint, error text, ended_at timestamp with time zone)
   -- Bulk changes of all queues or one, the newest first: who started each, how many tasks have matched and were changed so far, its state (running, done, stopped, failed) and the error of its last page. p_before is the last id of the previous page. Ended ones are kept for 30 days.
   -- for tock_admin, tock_edge, tock_producer
+
+function tock.bulk_page_failed(p_id bigint, p_sqlstate text, p_error text)
+  returns void
+  -- Records that a page of a bulk change failed: of this one, or with null of the one that is due first.
 
 function tock.cancel(p_ids bigint[])
   returns TABLE(id bigint, state text, changed boolean)
@@ -3222,9 +3227,9 @@ function tock.run_at_1(p_id bigint)
   returns SETOF found_run
   -- run_at() for one segment.
 
-function tock.run_bulk_changes(p_limit integer DEFAULT 5000, p_seconds integer DEFAULT 2)
+function tock.run_bulk_changes(p_limit integer DEFAULT 5000)
   returns integer
-  -- Does pages of up to p_limit tasks of the running bulk changes in turn, for up to p_seconds (0: one page), and returns their number. A change fails after five failed pages in a row; those that met a lock do not count.
+  -- Does a page of up to p_limit tasks of the running bulk change that is due first, and returns 1; 0 if none is due. A change fails after five failed pages in a row. Pages that met a lock, a full disk or a dropped segment do not count.
 
 function tock.run_fire_schedules()
   returns integer

@@ -19,7 +19,9 @@ const row = z.strictObject({
     .describe('The PostgreSQL role that started the change. Null for a key for some queues.'),
   key: s.keyPrefix
     .nullable()
-    .describe('The prefix of the API key that started it. Null for a call without a key, and for a key for some queues.'),
+    .describe(
+      'The prefix of the API key that started it. Null for a call without a key, and for a key for some queues.',
+    ),
   key_name: z.string().nullable().describe('The present name of that key.'),
   created_at: s.moment.describe('When the change was started.'),
   state: z

@@ -95,6 +95,14 @@ test('a key for one queue starts, sees and stops the changes of that queue only'
   expect(await as(`GET /v1/bulk-changes?queue=${theirs}`)).toBe(403);
   expect(await as(`GET /v1/bulk-changes?queue=${mine}`)).toBe(200);
   expect(await as(`GET /v1/bulk-changes/${id}`)).toBe(403);
+  const far = (await start(mine, { change: 'redrive', to_queue: theirs, again: true })).body.id;
+  await tock.owner.query("update tock.bulk_changes set error = '23514 secret' where id = $1", [
+    far,
+  ]);
+  const seen = (await tock.send(`GET /v1/bulk-changes/${far}`, { key: reader })).body;
+  const unknown = { role: null, key: null, key_name: null };
+  expect(seen).toMatchObject({ ...unknown, options: { again: true }, error: '23514' });
+  expect(seen.options).toEqual({ again: true });
   expect(await as(`POST /v1/bulk-changes/${id}/stop`, {})).toBe(403);
   expect(await look(id)).toMatchObject({ state: 'running' });
   expect(await as(`GET /v1/bulk-changes/${own.body.id}`, undefined, reader)).toBe(200);

@@ -49,9 +49,9 @@ export const bulkChanges: Mutant[] = [
   },
   {
     name: 'a bulk change fails at a lock',
-    in: 'tock.run_bulk_changes',
-    find: "when sqlstate in ('55P03', '40001', '40P01', 'TK503') then 0",
-    replace: 'when false then 0',
+    in: 'tock.bulk_page_failed',
+    find: "case when p_sqlstate ~ '^(40|42P01|53|55P03|TK503)' then 0",
+    replace: 'case when false then 0',
     caught: [
       'sql/features/bulk_changes/background.test.ts',
       'a page that meets a lock is tried again until the lock is gone',
@@ -59,12 +59,32 @@ export const bulkChanges: Mutant[] = [
   },
   {
     name: 'a bulk change fails never',
-    in: 'tock.run_bulk_changes',
-    find: 'then 0 else 1 end;',
-    replace: 'then 0 else 0 end;',
+    in: 'tock.bulk_page_failed',
+    find: "TK503)' then 0 else 1 end;",
+    replace: "TK503)' then 0 else 0 end;",
     caught: [
       'sql/features/bulk_changes/background.test.ts',
       'a bulk change fails after five failed pages in a row',
+    ],
+  },
+  {
+    name: 'a page that ran out of time is tried again with as many tasks',
+    in: 'tock.run_bulk_changes',
+    find: 'p_limit >> 2 * v_row.failures',
+    replace: 'p_limit',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a page that runs out of time is tried again with fewer tasks, after the other changes',
+    ],
+  },
+  {
+    name: 'a drop of a queue locks its bulk changes last',
+    in: 'tock.drop_queue',
+    find: "perform from tock.bulk_changes b where b.queue = p_queue and b.state = 'running' order by b.id for update;",
+    replace: '',
+    caught: [
+      'sql/features/bulk_changes/background.test.ts',
+      'a drop of the queue waits for a page before it locks anything else',
     ],
   },
   {

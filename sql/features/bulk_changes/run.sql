@@ -1,7 +1,7 @@
--- A page and its cursor are in one subtransaction, so a page that fails changes nothing and is tried again. A
--- call does one page: the locks of a page last until the transaction ends, and those of two pages could meet
--- the locks of a caller in another order. Each page of a reprioritize keeps claims from its streams, so another
--- follows a second later; 1,000 tasks lie in at most as many streams as change() takes. The row of a change is
+-- A page and its cursor are in one subtransaction, so a page that fails changes nothing and is tried again.
+-- A call does one page: its locks last until the transaction ends, and those of two pages could meet a
+-- caller's in another order. A page of a reprioritize keeps claims from its streams, so another follows a
+-- second later; its 1,000 tasks lie in at most as many streams as change() takes. The row of a change is
 -- locked first; the other locks are those of its verb. The audit log has the start, and no pages.
 create or replace function tock.run_bulk_changes(p_limit integer default 5000)
 returns integer language plpgsql volatile as $$
@@ -24,8 +24,8 @@ begin
       from tock.cancel_where(v_row.queue, v_row.filter, v_row.cursor, v_most) c;
     when 'reprioritize' then
       select c.matched, c.changed, c.cursor into v_page
-      from tock.reprioritize_where(v_row.queue, v_row.filter, (v_row.options ->> 'priority')::numeric::integer,
-        v_row.cursor, least(v_most, 1000)) c;
+      from tock.reprioritize_where(v_row.queue, v_row.filter,
+        (v_row.options ->> 'priority')::numeric::integer, v_row.cursor, least(v_most, 1000)) c;
     else
       select pg_catalog.cardinality(r.ids) as matched, pg_catalog.cardinality(r.ids) as changed, r.cursor
         into v_page

@@ -16,6 +16,7 @@ import {
   rows,
   task,
   value,
+  waitUntilBlocked,
 } from '../../verbs.ts';
 import { die, listAll } from './bulk_changes.ts';
 
@@ -211,6 +212,32 @@ test('a bulk change fails after five failed pages in a row', async () => {
   ).toBe(0);
 });
 
+test('a page that runs out of time is tried again with fewer tasks, after the other changes', async () => {
+  await enqueue(client, 'q', numberedTasks(5001));
+  await enqueue(client, 'r', numberedTasks(1));
+  const id = await start('q', 'cancel', { state: 'ready' });
+  const other = await start('r', 'cancel');
+  await client.query("set statement_timeout = '1ms'");
+  // The job records that it was cancelled.
+  expect(await run()).toBeNull();
+  await client.query('reset statement_timeout');
+  const row = await look(id);
+  expect(row).toMatchObject({ state: 'running', changed: '0' });
+  expect(row.error).toMatch(/^57014 /);
+  await run();
+  expect(await look(other)).toMatchObject({ state: 'done', changed: '1' });
+  await client.query('update tock.bulk_changes set due_at = now()');
+  await run();
+  expect(await look(id)).toMatchObject({ changed: '1250', error: null });
+});
+
+test('a page of a reprioritize has at most 1,000 tasks, so that it has no more streams', async () => {
+  await enqueue(client, 'q', numberedTasks(1001));
+  const id = await start('q', 'reprioritize', {}, { priority: 0 });
+  await run();
+  expect(await look(id)).toMatchObject({ state: 'running', changed: '1000' });
+});
+
 test('two changes take turns', async () => {
   for (const queue of ['q', 'r']) await enqueue(client, queue, numberedTasks(6));
   const ids = [await start('q', 'cancel'), await start('r', 'cancel')];
@@ -272,6 +299,21 @@ test('a bulk change of a queue that is dropped stops', async () => {
     changed: '0',
     error: 'the queue was dropped',
   });
+});
+
+test('a drop of the queue waits for a page before it locks anything else', async () => {
+  await enqueue(client, 'q', numberedTasks(2, 0, { delay_seconds: 50 }));
+  const id = await start('q', 'cancel');
+  const other = await db.connect();
+  await other.query('begin');
+  await other.query('select from tock.bulk_changes where id = $1 for update', [id]);
+  const pid = await pidOf(client);
+  const dropping = value(client, `select dropped from tock.drop_queue('q', true)`);
+  await waitUntilBlocked(other, pid, dropping);
+  expect(await rows(other, 'select position from tock.waiting for update nowait')).toHaveLength(2);
+  await other.query('commit');
+  expect(await dropping).toBe(true);
+  expect(await look(id)).toMatchObject({ state: 'stopped' });
 });
 
 test('the audit log has the start and the stop, and no page', async () => {
