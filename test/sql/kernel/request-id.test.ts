@@ -117,17 +117,25 @@ test.each(['', 'x'.repeat(201)])('%j is no request id', async (id) => {
   expect(refused).toMatchObject({ code: 'TK422', detail: 'request_id' });
 });
 
-test('a claim repeated with its request id gives the same runs while they are held', async () => {
-  await enqueue(client, 'claims', numberedTasks(10));
-  const options = { limit: 3, worker: 'w', lease_seconds: 60, request_id: 'c1' };
-  const first = await claim(client, 'claims', options);
-  expect(first).toHaveLength(3);
-  expect(await claim(client, 'claims', options)).toEqual(first);
-  const other = await claim(client, 'claims', { ...options, request_id: 'c2' });
-  expect(other.map((run) => run.payload)).toEqual([3, 4, 5]);
-  const refused = await refusal(claim(client, 'claims', { ...options, limit: 4 }));
-  expect(refused).toMatchObject({ code: 'TK422', detail: 'request_id' });
-});
+test.each([1, 3])(
+  'a claim of %i repeated with its request id gives the same runs while they are held',
+  async (limit) => {
+    const queue = `claims-${limit}`;
+    await enqueue(client, queue, numberedTasks(10));
+    const options = { limit, worker: 'w', lease_seconds: 60, request_id: 'c1' };
+    const first = await claim(client, queue, options);
+    expect(first).toHaveLength(limit);
+    expect(await claim(client, queue, options)).toEqual(first);
+    const other = await claim(client, queue, { ...options, request_id: 'c2' });
+    expect(other.map((run) => run.payload)).toEqual(
+      [0, 1, 2].slice(0, limit).map((n) => n + limit),
+    );
+    for (const changed of [{ limit: 4 - limit }, { worker: 'v' }, { lease_seconds: 61 }]) {
+      const refused = await refusal(claim(client, queue, { ...options, ...changed }));
+      expect(refused).toMatchObject({ code: 'TK422', detail: 'request_id' });
+    }
+  },
+);
 
 test('a repeated claim over several priorities gives the runs in the same order', async () => {
   const tasks = numberedTasks(30).map((task, n) => ({
