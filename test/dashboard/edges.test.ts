@@ -179,7 +179,7 @@ test('a key limited to a queue or a tenant finds the tasks of these', async () =
   await page.getByText('No task of this queue has used a concurrency key.').waitFor();
   // The navigation has no links to pages that the key may not see.
   const offered = await page.getByRole('navigation').getByRole('link').allInnerTexts();
-  expect(offered).toEqual(['Overview', 'Tasks', 'Bulk changes', 'Concurrency keys']);
+  expect(offered).toEqual(['Overview', 'Tasks', 'Groups', 'Bulk changes', 'Concurrency keys']);
   await goTo(page, 'workers');
   await page.getByText(/\(403\).*\. .*\.$/).waitFor();
   const tenantKey = await made.makeKey(['read'], { tenants: ['acme'] });
