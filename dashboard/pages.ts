@@ -3,8 +3,8 @@ import {
   CalendarClock,
   type IconNode,
   KeyRound,
+  Layers,
   LayoutDashboard,
-  ListChecks,
   ListTodo,
   Lock,
   Network,
@@ -35,7 +35,7 @@ const pages: PageEntry[] = [
   {
     path: 'bulk_changes',
     name: 'Bulk changes',
-    icon: ListChecks,
+    icon: Layers,
     letter: 'b',
     everyTenant: true,
   },

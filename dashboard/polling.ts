@@ -106,12 +106,24 @@ export function usePolledAnswer<T>(
   return { data, error, at, refresh };
 }
 
+// All times of a page change together, so that a long list is laid out once a second and not in every frame.
+const clocks = new Set<(now: number) => void>();
+let ticker: ReturnType<typeof setInterval> | undefined;
+function tick() {
+  const now = Date.now();
+  for (const set of clocks) set(now);
+}
+
 /** The current time, updated once a second, for "12 s ago". */
 export function useNow(): number {
   const [time, setTime] = useState(Date.now());
   useEffect(() => {
-    const timer = setInterval(() => setTime(Date.now()), 1000);
-    return () => clearInterval(timer);
+    if (clocks.size === 0) ticker = setInterval(tick, 1000);
+    clocks.add(setTime);
+    return () => {
+      clocks.delete(setTime);
+      if (clocks.size === 0) clearInterval(ticker);
+    };
   }, []);
   return time;
 }

@@ -2,12 +2,13 @@ import { count } from '../format.ts';
 import { usePolling } from '../polling.ts';
 import type { Listed } from '../types.ts';
 import { Panel } from './panel.tsx';
-import { State, TaskLink } from './state.tsx';
+import { QueueLink, State, TaskLink } from './state.tsx';
 import { Table } from './table.tsx';
 import { Updated } from './times.tsx';
 
 type Counts = Record<string, number>;
 
+const unfinished = ['running', 'ready', 'waiting'];
 const ends = ['dead', 'cancelled', 'expired'] as const;
 const order = ['done', ...ends, 'running', 'ready', 'waiting', 'gone'];
 
@@ -55,13 +56,35 @@ export function ParentsDone({ parents, parent_counts: counts }: Listed) {
 
 const SHOWN = 20;
 
+/** Names the queue of an unfinished parent, whose page has the reasons why its tasks are late. */
+function QueueOfParent({ id }: { id: string }) {
+  const { data } = usePolling('GET /v1/tasks/{id}', { path: { id } }, 60_000);
+  if (!data) return null;
+  return (
+    <p class="hint">
+      Task {id} is of the queue <QueueLink queue={data.queue} />, which says why its tasks are late.
+    </p>
+  );
+}
+
 /** Parents in one state; of many, the first ones. */
-function List({ id, state, counts }: { id: string; state: string; counts: Counts }) {
+function List({
+  id,
+  state,
+  counts,
+  withQueue,
+}: {
+  id: string;
+  state: string;
+  counts: Counts;
+  withQueue: boolean;
+}) {
   const query = { limit: SHOWN, after: 0, results: false, state };
   const polled = usePolling('GET /v1/tasks/{id}/parents', { path: { id }, query }, 10_000);
   const rows = polled.data?.parents ?? [];
   if (rows.length === 0) return null;
   const more = (counts[state] ?? 0) - rows.length;
+  const first = withQueue && rows[0];
   return (
     <>
       <Table
@@ -80,6 +103,7 @@ function List({ id, state, counts }: { id: string; state: string; counts: Counts
           {count(more)} more are {state}.
         </p>
       )}
+      {first && <QueueOfParent id={first.id} />}
     </>
   );
 }
@@ -92,14 +116,15 @@ export function Parents({ id }: { id: string }) {
   if (!counts || Object.keys(counts).length === 0) return null;
   const failed = ends.filter((state) => counts[state]);
   const few = sum(counts) <= SHOWN;
-  const shown = few ? sorted(counts).map(([state]) => state) : [...failed, 'running', 'gone'];
+  const next = unfinished.find((state) => counts[state]);
+  const shown = few ? sorted(counts).map(([state]) => state) : [...failed, next ?? '', 'gone'];
   return (
     <Panel title="Depends on" side={<Updated at={polled.at} />}>
       <Progress counts={counts} />
       {shown
         .filter((state) => counts[state])
         .map((state) => (
-          <List key={state} id={id} state={state} counts={counts} />
+          <List key={state} id={id} state={state} counts={counts} withQueue={state === next} />
         ))}
     </Panel>
   );

@@ -39,6 +39,9 @@ export function QueueLimits({ limits }: { limits: Polled<Limits> }) {
   return (
     <Panel title="Limits" side={<Updated at={limits.at} />}>
       <PolledContent polled={limits}>{(data) => <Bars limits={data} />}</PolledContent>
+      <p class="hint">
+        The settings below change them: max_running, rate_limit, rate_seconds, rate_burst.
+      </p>
     </Panel>
   );
 }

@@ -1,7 +1,7 @@
 import type { Answer } from '../../client/wire.ts';
 import { duration, errorLine } from '../format.ts';
 import { Panel } from './panel.tsx';
-import { State } from './state.tsx';
+import { QueueLink, State, WorkerLink } from './state.tsx';
 import { Table } from './table.tsx';
 import { Ago } from './times.tsx';
 
@@ -57,8 +57,16 @@ export function Runs({ task }: { task: TaskAnswer }) {
         columns={[
           { name: 'Attempt', show: ({ attempt }) => attempt },
           { name: 'State', show: ({ state }) => <State state={state} /> },
-          { name: 'Queue', show: ({ queue }) => queue },
-          { name: 'Worker', show: ({ worker }) => worker ?? '–' },
+          { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
+          {
+            name: 'Worker',
+            show: ({ state, worker, queue }) =>
+              state === 'running' && worker ? (
+                <WorkerLink worker={worker} queue={queue} />
+              ) : (
+                (worker ?? '–')
+              ),
+          },
           {
             name: 'Waited',
             number: true,

@@ -63,9 +63,10 @@ export const QueueLink = ({ queue }: { queue: string }) => (
   <a href={href(['queues', queue])}>{queue}</a>
 );
 
-/** The link to the open leases of a worker. A key for some queues sees only those of one queue. */
+/** The link to the open leases of a worker. A key for some queues sees only those of one queue, and one for some tenants none. */
 export function WorkerLink({ worker, queue }: { worker: string; queue?: string }) {
   const { keyInfo } = useSession();
+  if (keyInfo.tenants !== null) return <>{worker}</>;
   const only = keyInfo.queues === null ? undefined : queue;
   return <a href={href(['workers'], { queue: only, worker })}>{worker}</a>;
 }

@@ -4,7 +4,7 @@ import { useHidden } from '../hidden_fields.ts';
 import type { Listed } from '../types.ts';
 import { useColumns } from './columns.tsx';
 import { ParentsDone } from './parents.tsx';
-import { QueueLink, State, TaskLink } from './state.tsx';
+import { QueueLink, State, TaskLink, WorkerLink } from './state.tsx';
 import { type Column, Table } from './table.tsx';
 import { Ago } from './times.tsx';
 
@@ -49,7 +49,15 @@ export function TaskTable({
     },
     { name: 'Attempt', number: true, show: ({ attempt }) => attempt },
     rows.some(({ tenant }) => tenant) && { name: 'Tenant', show: ({ tenant }) => tenant ?? '–' },
-    { name: 'Worker', show: ({ worker }) => worker ?? '–' },
+    {
+      name: 'Worker',
+      show: ({ state, worker, queue }) =>
+        state === 'running' && worker ? (
+          <WorkerLink worker={worker} queue={queue} />
+        ) : (
+          (worker ?? '–')
+        ),
+    },
     rows.some(({ error }) => error) && {
       name: 'Error',
       show: ({ error }) => <span class="error">{error ?? ''}</span>,

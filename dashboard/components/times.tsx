@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import { duration, exactTime, relative } from '../format.ts';
 import { usePaused } from '../pause.ts';
 import { useNow } from '../polling.ts';
@@ -5,9 +6,10 @@ import { useNow } from '../polling.ts';
 /** An instant as relative time. Its title has the exact instant. */
 export function Ago({ at }: { at: string | null | undefined }) {
   const now = useNow();
+  const exact = useMemo(() => (at ? exactTime(at) : undefined), [at]);
   if (!at) return <>–</>;
   return (
-    <time dateTime={at} title={exactTime(at)}>
+    <time dateTime={at} title={exact}>
       {relative(at, now)}
     </time>
   );
@@ -16,9 +18,10 @@ export function Ago({ at }: { at: string | null | undefined }) {
 /** How long a state has lasted. */
 export function Since({ at }: { at: string | null | undefined }) {
   const now = useNow();
+  const exact = useMemo(() => (at ? exactTime(at) : undefined), [at]);
   if (!at) return <>–</>;
   return (
-    <time dateTime={at} title={exactTime(at)}>
+    <time dateTime={at} title={exact}>
       {duration(Math.max(0, Math.round((now - Date.parse(at)) / 1000)))}
     </time>
   );

@@ -21,7 +21,7 @@ const columns: Column<BulkChange>[] = [
   { name: 'Change', show: ({ id, change }) => `${change} ${id}` },
   { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
   {
-    name: 'Of',
+    name: 'Filter and options',
     show: ({ filter, options }) => (
       <code class="brief">{JSON.stringify({ ...filter, ...options })}</code>
     ),

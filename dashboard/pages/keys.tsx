@@ -3,7 +3,7 @@ import type { Answer } from '../../client/wire.ts';
 import { call, Refused } from '../api.ts';
 import { ConfirmButton } from '../components/confirm.tsx';
 import { Dialog, FormDialog } from '../components/dialog.tsx';
-import { Empty } from '../components/empty.tsx';
+import { CopyButton, Empty } from '../components/empty.tsx';
 import { PolledContent } from '../components/panel.tsx';
 import { Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
@@ -33,6 +33,7 @@ function Secret({ secret, onClose }: { secret: string; onClose(): void }) {
       </p>
       <p class="hint">Copy it now: it is not shown again.</p>
       <p class="buttons">
+        <CopyButton text={secret} />
         <button type="button" class="main" onClick={onClose}>
           Close
         </button>

@@ -114,7 +114,16 @@ export function Queue({ queue, address }: { queue: string; address: Address }) {
         </Panel>
       )}
       {limited && <QueueLimits limits={limits} />}
-      {polled.data && <QueueSettings queue={queue} policy={polled.data} onDone={polled.refresh} />}
+      {polled.data && (
+        <QueueSettings
+          queue={queue}
+          policy={polled.data}
+          onDone={() => {
+            polled.refresh();
+            limits.refresh();
+          }}
+        />
+      )}
     </>
   );
 }

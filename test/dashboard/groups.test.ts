@@ -76,6 +76,15 @@ test('the list of a queue shows the same, and only where tasks wait for others',
   await expect.poll(() => shown.count(), waiting).toBe(0);
 });
 
+test('the page of a group of which nothing runs leads to the queue of its parents', async () => {
+  const page = await made.open(all);
+  await goTo(page, `tasks/${large}`);
+  await page.getByRole('table', { name: 'Parents: ready' }).waitFor();
+  const hint = page.getByText(/^Task \d+ is of the queue books, which says why/);
+  await hint.getByRole('link', { name: 'books' }).click();
+  await page.getByRole('heading', { name: 'books', level: 1 }).waitFor();
+});
+
 test('a group goes on without a reload, and one that is done leaves the list', async () => {
   const id = await group('moving', 2);
   const page = await made.open(all);

@@ -51,7 +51,10 @@ begin
       pg_catalog.format('%s; %s', v_ready, tock.some(v_is.running, 'runs', 'run')),
       case when v_pushed
         then 'make the endpoint answer faster, or accept more at once: the Worker sends several at a time'
-        else 'start more workers, let each claim more at once, or make the tasks shorter' end;
+        else 'start more workers, let each claim more at once, or make the tasks shorter'
+          || case when v_limits.running * 2 >= v_limits.max_running
+            then pg_catalog.format('; max_running is %s: raise it too', v_limits.max_running)
+            else '' end end;
   elsif v_is.oldest_ready_at > pg_catalog.clock_timestamp() - interval '60 seconds' then
     return query select 'workers may be waiting', 'note', v_ready,
       case when v_pushed
