@@ -37,7 +37,7 @@ test('all that match are cancelled in the background, and the page shows how far
   await row(page, 'many').getByText('running').waitFor();
   await row(page, 'many').getByText('the browser').waitFor();
   expect(await violations(page)).toEqual([]);
-  await made.client.query('select tock.run_bulk_changes(10, 0)');
+  await made.client.query('select tock.run_bulk_changes(10)');
   await row(page, 'many').getByRole('cell', { name: '10', exact: true }).waitFor();
   await made.client.query('select tock.run_bulk_changes()');
   await row(page, 'many').getByText('done').waitFor();

@@ -68,7 +68,7 @@ const apartInSql = `
   assign_tasks children claim_body claim_for_worker collect_metrics create_segments deactivate_streams drop_expired_segments
   drop_queue drop_schedule enable_archive_by_default end_segment enqueue_task erase fire_schedules guard
   has_push http_claim_any isolate_tenants join_pool lease_headers leave_pool own_request_id
-  own_tenant parents pause_schedule pool promote prune push_queues push_secret put_archive queue
+  own_tenant parent_counts parents pause_schedule pool promote prune push_queues push_secret put_archive queue
   queue_of_lease queue_of_schedule queue_of_task queues_of_key readable readable_links reap reap_pools
   record_archive_step reset_concurrency_key reset_limits resume_schedule rotate_push_secret run_maintenance
   schedule start_bulk_change stop_bulk_change take_task tenants_of_key tick_by unassign_task update_key verify_segments visible_task`;
