@@ -51,12 +51,14 @@ comment on function tock.run_bulk_changes is
   'is due. A change fails after five failed pages in a row. Pages that met a lock, a full disk or a dropped '
   'segment do not count.';
 
--- A cancelled call loses its page, and run_maintenance() does not know which change it was.
+-- A cancelled call loses its page, and run_maintenance() does not know which change it was. Another session
+-- may have begun the page again by then: its row is skipped.
 create or replace function tock.bulk_page_failed(p_id bigint, p_sqlstate text, p_error text)
 returns void language plpgsql volatile as $$
 declare
   v_id bigint := coalesce(p_id, (select b.id from tock.bulk_changes b
-    where b.state = 'running' and b.due_at <= pg_catalog.clock_timestamp() order by b.due_at limit 1));
+    where b.state = 'running' and b.due_at <= pg_catalog.clock_timestamp()
+    order by b.due_at limit 1 for update skip locked));
   v_counts integer := case when p_sqlstate ~ '^(40|42P01|53|55P03|TK503)' then 0 else 1 end;
 begin
   update tock.bulk_changes b set
