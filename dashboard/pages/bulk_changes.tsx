@@ -29,7 +29,7 @@ const columns: Column<BulkChange>[] = [
   { name: 'State', show: ({ state }) => <State state={state} /> },
   { name: 'Changed', number: true, show: ({ changed }) => count(changed) },
   { name: 'Started', show: ({ created_at }) => <Ago at={created_at} /> },
-  { name: 'By', show: ({ role, key, key_name }) => key_name ?? key ?? role },
+  { name: 'By', show: ({ role, key, key_name }) => key_name ?? key ?? role ?? '–' },
   { name: 'Ended', show: ({ ended_at }) => <Ago at={ended_at} /> },
   {
     name: 'Error',
