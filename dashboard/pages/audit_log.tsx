@@ -1,6 +1,7 @@
 import type { Answer } from '../../client/wire.ts';
 import { Empty } from '../components/empty.tsx';
 import { FilterForm } from '../components/filter_form.tsx';
+import { PageLinks } from '../components/page_links.tsx';
 import { PolledContent } from '../components/panel.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
@@ -80,21 +81,12 @@ export function AuditLog({ address }: { address: Address }) {
                 }
                 columns={columns}
               />
-              <p class="buttons">
-                {before && (
-                  <a class="button" href={href(['audit_log'], filter)}>
-                    First page
-                  </a>
-                )}
-                {entries.length === PAGE && (
-                  <a
-                    class="button"
-                    href={href(['audit_log'], { ...filter, before: entries.at(-1)?.number })}
-                  >
-                    Next page
-                  </a>
-                )}
-              </p>
+              <PageLinks
+                page="audit_log"
+                filter={filter}
+                before={before}
+                next={entries.length === PAGE ? entries.at(-1)?.number : undefined}
+              />
             </>
           )}
         </PolledContent>

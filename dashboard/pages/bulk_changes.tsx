@@ -1,6 +1,7 @@
 import type { Answer } from '../../client/wire.ts';
 import { Empty } from '../components/empty.tsx';
 import { FilterForm } from '../components/filter_form.tsx';
+import { PageLinks } from '../components/page_links.tsx';
 import { PolledContent } from '../components/panel.tsx';
 import { QueueLink, State } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
@@ -8,7 +9,7 @@ import { Ago, Updated } from '../components/times.tsx';
 import { count } from '../format.ts';
 import { useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
-import { type Address, href } from '../route.ts';
+import type { Address } from '../route.ts';
 import { useMay, useSession } from '../session.tsx';
 
 type BulkChange = Answer<'GET /v1/bulk-changes/{id}'>;
@@ -99,21 +100,12 @@ export function BulkChanges({ address }: { address: Address }) {
                 }
                 columns={keyInfo.scopes.includes('enqueue') ? [...columns, actions] : columns}
               />
-              <p class="buttons">
-                {before && (
-                  <a class="button" href={href(['bulk_changes'], { queue })}>
-                    First page
-                  </a>
-                )}
-                {bulk_changes.length === PAGE && (
-                  <a
-                    class="button"
-                    href={href(['bulk_changes'], { queue, before: bulk_changes.at(-1)?.id })}
-                  >
-                    Next page
-                  </a>
-                )}
-              </p>
+              <PageLinks
+                page="bulk_changes"
+                filter={{ queue }}
+                before={before}
+                next={bulk_changes.length === PAGE ? bulk_changes.at(-1)?.id : undefined}
+              />
             </>
           )}
         </PolledContent>
