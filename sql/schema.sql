@@ -3105,10 +3105,6 @@ function tock.remove_vanished_from(p_pool text, p_number bigint)
   returns void
   -- Removes the vanished workers among the next 1,000 free workers.
 
-function tock.remove_vanished_holders(p_members pool_members[])
-  returns boolean
-  -- Ends the assignments among these whose workers have vanished; returns whether there were any.
-
 function tock.replace_runs_1(p_found resolved_task[], p_changes jsonb, p_due timestamp with time zone, p_slot integer)
   returns resolved_task[]
   -- Marks ready runs as superseded and adds changed ones in their place, or waiting tasks if p_slot is -1.
@@ -3587,6 +3583,10 @@ function tock.wait_for_parents(p_waits dependent[])
 function tock.wait_list_start(p_pool text, p_list text)
   returns bigint
   -- The turn from which a wait list is read.
+
+function tock.waiting_at(p_positions bigint[])
+  returns SETOF waiting
+  -- The waiting rows at these positions, looked up one by one.
 
 function tock.waiting_behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]

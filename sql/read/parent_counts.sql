@@ -28,7 +28,8 @@ begin
     from (
       select p_ids[r.n] as id, w.options -> 'depends_on' as list,
         pg_catalog.jsonb_array_length(w.options -> 'depends_on') as size
-      from tock.resolve_tasks(p_ids) r join tock.waiting w on w.position = tock.position_of(r.current_id)
+      from tock.resolve_tasks(p_ids) r
+      cross join lateral tock.waiting_at(array[tock.position_of(r.current_id)]) w
       where r.state = 'waiting' and w.due_after_parents is not null offset 0) l
     window by_size as (order by l.size, l.id)) w;
   v_ids := tock.readable(p_key, array(

@@ -43,7 +43,7 @@ export const pools: Mutant[] = [
   {
     name: 'the reaper of pools takes workers that are alive',
     in: 'tock.reap_pool',
-    find: 'where p.number = d.number and d.leased_until <= p_now;',
+    find: 'where p.number = any (array[d.number]) and d.leased_until <= p_now;',
     replace: 'where p.number = d.number;',
     caught: ['sql/features/pools/pools.test.ts', 'a worker with heartbeats survives'],
   },

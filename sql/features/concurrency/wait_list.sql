@@ -14,13 +14,12 @@ begin
   from (
     select c.position, coalesce(c.ticket, pg_catalog.nextval('tock.positions')) as ticket
     from (
-      select o.position, o.ticket from tock.waiting o where o.position = any (p_positions)
-      order by o.due_at, o.position offset 0) c) n
-  where w.position = n.position;
+      select o.* from tock.waiting_at(p_positions) o order by o.due_at, o.position offset 0) c) n
+  where w.position = any (array[n.position]);
   select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.concurrency_key)
   into v_queues, v_concurrency_keys
   from (
-    select distinct w.queue, w.concurrency_key from tock.waiting w where w.position = any (p_positions)) g;
+    select distinct w.queue, w.concurrency_key from tock.waiting_at(p_positions) w) g;
   perform tock.create_concurrency_keys(v_queues, v_concurrency_keys);
   perform tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false));
 end $$;
@@ -38,8 +37,8 @@ begin
   select pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, d.due_at
   from (
     select max(d.due_at) as due_at from (
-      select w.due_at, row_number() over (order by w.due_at) as n from tock.waiting w
-      where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp()) d
+      select w.due_at, row_number() over (order by w.due_at) as n from tock.waiting_at(p_positions) w
+      where w.due_at <= pg_catalog.clock_timestamp()) d
     group by (d.n - 1) / 10 offset 0) d;
 end $$;
 
@@ -110,8 +109,8 @@ begin
   end if;
   return array(
     with own as materialized (
-      select w.queue, w.concurrency_key, w.due_at, w.position from tock.waiting w
-      where w.position = any (p_positions) and w.ticket is null
+      select w.queue, w.concurrency_key, w.due_at, w.position from tock.waiting_at(p_positions) w
+      where w.ticket is null
     ), others as (
       select distinct on (e.queue, e.concurrency_key) e.*
       from (select distinct on (o.queue) o.* from own o order by o.queue, o.due_at desc, o.position desc) l

@@ -8,11 +8,10 @@ begin
   perform tock.check_parents(tock.lock_dependents(p_children));
   delete from tock.dependency_waits x
   using (
-    select y.stream, y.position, y.child from tock.dependency_waits y
-    where y.child = any (p_children) and (select w.position from tock.waiting w
-      where w.position = y.child) is null
+    select y.ctid from tock.dependency_waits y
+    where y.child = any (p_children) and (select w.position from tock.waiting_at(array[y.child]) w) is null
     for update skip locked) y
-  where x.stream = y.stream and x.position = y.position and x.child = y.child;
+  where x.ctid = y.ctid;
 end $$;
 
 comment on function tock.recheck_parents is 'Checks the parents of children.';

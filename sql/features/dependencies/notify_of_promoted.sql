@@ -22,8 +22,8 @@ begin
       select w.position from tock.waiting w
       where w.position = any (array(
         select y.child from tock.dependency_waits y where y.stream = 0 and y.position = any (p_positions)))
-      order by w.position for update skip locked) c, tock.promotions p
-    where x.stream = 0 and x.position = any (p_positions) and x.child = c.position
+      order by w.position + 0 for update skip locked) c, tock.promotions p
+    where x.stream = 0 and x.position = any (p_positions) and x.child = any (array[c.position])
       and p.position = x.position;
     perform tock.schedule_recheck(array(
       select y.child from tock.dependency_waits y where y.stream = 0 and y.position = any (p_positions)));

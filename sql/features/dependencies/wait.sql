@@ -7,10 +7,9 @@ declare
   v_segment integer;
 begin
   return query
-    select tock.id_at(w.position, 0), (w.options ->> 'expires_at')::timestamptz from tock.waiting w
-    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
-      where tock.stream_of(i) = 0))
-      and w.options ? 'expires_at';
+    select tock.id_at(w.position, 0), (w.options ->> 'expires_at')::timestamptz
+    from tock.waiting_at(array(select tock.position_of(i) from unnest(p_ids) i where tock.stream_of(i) = 0)) w
+    where w.options ? 'expires_at';
   for v_segment in
     select distinct tock.segment_of(tock.position_of(i)) from unnest(p_ids) i where tock.stream_of(i) <> 0
   loop
@@ -99,32 +98,31 @@ begin
     return;
   end if;
   delete from tock.dependency_waits x using unnest(p_waits) o
-  where x.child = o.position
+  where x.child = any (array[o.position])
     and (x.position <> tock.position_of(o.current_id) or x.stream <> tock.stream_of(o.current_id));
   insert into tock.dependency_waits (stream, position, child, n, blocked)
   select tock.stream_of(o.current_id), tock.position_of(o.current_id), o.position, o.upto,
     o.state in ('dead', 'cancelled', 'expired')
-  from unnest(p_waits) o
-  on conflict do nothing;
+  from unnest(p_waits) o on conflict do nothing;
   update tock.dependency_waits x set blocked = true
   from unnest(p_waits) o
-  where x.child = o.position and not x.blocked and o.state in ('dead', 'cancelled', 'expired');
-  v_held := tock.may_be_ending(array(
-    select distinct o.current_id from unnest(p_waits) o join tock.dependency_waits x on x.child = o.position
-    where o.state in ('waiting', 'ready', 'running')
-      and x.waiting_since < pg_catalog.transaction_timestamp()),
-    array(select o.position from unnest(p_waits) o));
-  -- in the first second rechecks come often enough
-  v_long := array(
-    select distinct o.current_id from unnest(p_waits) o join tock.dependency_waits x on x.child = o.position
-    where o.state in ('waiting', 'ready') and x.waiting_since < v_now - interval '1 second');
+  where x.child = any (array[o.position]) and not x.blocked and o.state in ('dead', 'cancelled', 'expired');
+  -- v_long: in the first second rechecks come often enough
+  select pg_catalog.array_agg(distinct o.current_id) filter (
+      where x.waiting_since < pg_catalog.transaction_timestamp()),
+    pg_catalog.array_agg(distinct o.current_id) filter (
+      where o.state in ('waiting', 'ready') and x.waiting_since < v_now - interval '1 second')
+    into v_held, v_long
+  from unnest(p_waits) o join tock.dependency_waits x on x.child = any (array[o.position])
+  where o.state in ('waiting', 'ready', 'running');
+  v_held := tock.may_be_ending(coalesce(v_held, '{}'), array(select o.position from unnest(p_waits) o));
   update tock.waiting w set due_at = least(
     case when i.wait < interval '30 minutes' then v_now + i.wait
       -- on the hour, so that a suspended database wakes up once for all such children
       else pg_catalog.date_trunc('hour', v_now + i.wait) + interval '1 hour' end,
     case when e.expires_at > v_now then e.expires_at + interval '0.05 s' end)
   from unnest(p_waits) o
-  join tock.dependency_waits x on x.child = o.position
+  join tock.dependency_waits x on x.child = any (array[o.position])
   left join tock.expiry_times(v_long) e on e.id = o.current_id
   cross join lateral (
     select greatest(interval '0.1 s', least(v_now - x.waiting_since, case
@@ -135,7 +133,7 @@ begin
       -- the call that reruns the parent notifies the child
       when o.state in ('dead', 'cancelled', 'expired') then interval '1 day'
       else interval '1 hour' end)) as wait) i
-  where w.position = o.position;
+  where w.position = any (array[o.position]);
 end $$;
 
 comment on function tock.wait_for_parents is
@@ -167,7 +165,7 @@ begin
   return array(
     select distinct x.child
     from unnest(v_waits) with ordinality x (position, child, waiting_since, stream, n, blocked, k)
-    join tock.waiting w on w.position = x.child and w.due_after_parents is not null
+    join lateral tock.waiting_at(array[x.child]) w on w.due_after_parents is not null
     left join tock.resolve_tasks(array(
       select tock.id_at(x.position, x.stream)
       from unnest(v_waits) with ordinality x (position, child, waiting_since, stream, n, blocked, k)

@@ -12,6 +12,8 @@ set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_open tock.pool_members[];
+  v_member tock.pool_members;
+  v_vanished boolean := false;
   v_tried text[] := '{}';
   v_pairs bigint[] := '{}';
 begin
@@ -19,7 +21,13 @@ begin
   perform tock.check_tasks(p_tasks, 10000);
   perform tock.guard_unless_current();
   v_open := tock.unheld_tasks(p_pool, p_tasks);
-  if tock.remove_vanished_holders(v_open) then
+  for v_member in
+    select p.* from unnest(v_open) o join tock.pool_members p on p.number = any (array[o.number])
+    where o.worker is not null for update of p skip locked
+  loop
+    v_vanished := tock.end_assignment(v_member, v_member.offered, true) or v_vanished;
+  end loop;
+  if v_vanished then
     v_open := tock.unheld_tasks(p_pool, p_tasks);
   end if;
   if pg_catalog.cardinality(v_open) > 0 then
@@ -60,24 +68,6 @@ end $$;
 
 comment on function tock.unheld_tasks is
   'The tasks of a list that no live worker holds and no other call is assigning, in its order, each once.';
-
-create or replace function tock.remove_vanished_holders(p_members tock.pool_members[])
-returns boolean language plpgsql volatile as $$
-declare
-  v_member tock.pool_members;
-  v_any boolean := false;
-begin
-  for v_member in
-    select p.* from unnest(p_members) o join tock.pool_members p on p.number = o.number
-    where o.worker is not null for update of p skip locked
-  loop
-    v_any := tock.end_assignment(v_member, v_member.offered, true) or v_any;
-  end loop;
-  return v_any;
-end $$;
-
-comment on function tock.remove_vanished_holders is
-  'Ends the assignments among these whose workers have vanished; returns whether there were any.';
 
 -- The function releases the lock at once, because 10,000 locks would exceed the lock table of the server.
 create or replace function tock.is_not_being_assigned(p_pool text, p_task text)

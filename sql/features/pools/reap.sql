@@ -40,11 +40,12 @@ declare
     where p.pool = p_pool and p.check_at >= p_from and p.check_at <= p_now and p.check_at < 'infinity'
     order by p.pool, p.check_at limit p_limit for update skip locked);
 begin
-  delete from tock.pool_members p using unnest(v_due) d where p.number = d.number and d.leased_until <= p_now;
+  delete from tock.pool_members p using unnest(v_due) d
+  where p.number = any (array[d.number]) and d.leased_until <= p_now;
   perform tock.append_to_wait_list(d.pool, null, d.task, null, null) from unnest(v_due) d
     where d.leased_until <= p_now and d.offered;
   update tock.pool_members p set check_at = d.leased_until from unnest(v_due) d
-  where p.number = d.number and d.leased_until > p_now;
+  where p.number = any (array[d.number]) and d.leased_until > p_now;
   return pg_catalog.cardinality(v_due);
 end $$;
 

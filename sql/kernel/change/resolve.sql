@@ -24,8 +24,8 @@ begin
           else 'waiting' end end,
         w.queue)::tock.resolved_task
       from unnest(v_open) s
-      left join tock.waiting w on w.position = tock.position_of(s.current_id)
-      left join tock.promotions p on p.position = tock.position_of(s.current_id)
+      left join lateral tock.waiting_at(array[tock.position_of(s.current_id)]) w on true
+      left join tock.promotions p on p.position = any (array[tock.position_of(s.current_id)])
       where tock.stream_of(s.current_id) = 0 and (w.position is not null or p.position is not null));
     return query select s.* from unnest(v_step) s where s.state is not null;
     v_next := array(select s from unnest(v_step) s where s.state is null);
@@ -50,7 +50,8 @@ begin
       -- the segment of these runs was dropped; tock.promotions may say how their tasks continued
       v_next := v_next || array(
         select row(o.n, o.task_id, p.run_id, null, null)::tock.resolved_task
-        from unnest(v_here) o join tock.promotions p on p.position = tock.position_of(o.current_id)
+        from unnest(v_here) o
+        join tock.promotions p on p.position = any (array[tock.position_of(o.current_id)])
         where tock.segment_of(tock.position_of(o.current_id)) is null);
     end if;
     v_open := v_next;

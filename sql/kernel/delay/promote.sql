@@ -57,12 +57,10 @@ begin
   -- cancelled while the last attempt was ending
   v_tasks := array(
     select w.id from unnest(tock.pending_changes(array(
-      select distinct w.task_id from tock.waiting w
-      where w.position = any (v_due) and w.task_id is not null))) w
+      select distinct w.task_id from tock.waiting_at(v_due) w where w.task_id is not null))) w
     where w.cancelled);
   if pg_catalog.cardinality(v_tasks) > 0 then
-    v_off := array(select w.position from tock.waiting w
-      where w.position = any (v_due) and w.task_id = any (v_tasks));
+    v_off := array(select w.position from tock.waiting_at(v_due) w where w.task_id = any (v_tasks));
     perform tock.make_ready(v_off, true);
   end if;
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));
