@@ -709,13 +709,13 @@ table tock.waiting
   constraint run_was_lost_less_often_than_begun CHECK (((lost >= 0) AND (attempt > lost)))
   constraint ticket_is_for_a_concurrency_key CHECK (((ticket IS NULL) OR (concurrency_key IS NOT NULL)))
   constraint waiting_pkey PRIMARY KEY ("position")
-  CREATE INDEX waiting_at_concurrency_keys ON tock.waiting USING btree (queue, concurrency_key, ticket) WHERE (ticket IS NOT NULL)
-  CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position")
-  CREATE INDEX waiting_by_position ON tock.waiting USING btree (queue, "position")
-  CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position")
-  CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE (task_id IS NOT NULL)
-  CREATE INDEX waiting_for_parents ON tock.waiting USING btree (queue, "position") WHERE (due_after_parents IS NOT NULL)
-  CREATE INDEX waiting_for_parents_by_position ON tock.waiting USING btree ("position") WHERE (due_after_parents IS NOT NULL)
+  CREATE INDEX waiting_at_concurrency_keys ON tock.waiting USING btree (queue, concurrency_key, ticket) WHERE ((ticket IS NOT NULL) AND (lost >= 0))
+  CREATE INDEX waiting_by_due ON tock.waiting USING btree (due_at, "position") WHERE (lost >= 0)
+  CREATE INDEX waiting_by_position ON tock.waiting USING btree (queue, "position") WHERE (lost >= 0)
+  CREATE INDEX waiting_by_queue ON tock.waiting USING btree (queue, due_at, "position") WHERE (lost >= 0)
+  CREATE INDEX waiting_by_task ON tock.waiting USING btree (task_id) WHERE ((task_id IS NOT NULL) AND (lost >= 0))
+  CREATE INDEX waiting_for_parents ON tock.waiting USING btree (queue, "position") WHERE ((due_after_parents IS NOT NULL) AND (lost >= 0))
+  CREATE INDEX waiting_for_parents_by_position ON tock.waiting USING btree ("position") WHERE ((due_after_parents IS NOT NULL) AND (lost >= 0))
 
 table tock.worker_leases
   queue text not null
@@ -3583,10 +3583,6 @@ function tock.wait_for_parents(p_waits dependent[])
 function tock.wait_list_start(p_pool text, p_list text)
   returns bigint
   -- The turn from which a wait list is read.
-
-function tock.waiting_at(p_positions bigint[])
-  returns SETOF waiting
-  -- The waiting rows at these positions, looked up one by one.
 
 function tock.waiting_behind_others(p_positions bigint[], p_from timestamp with time zone)
   returns bigint[]

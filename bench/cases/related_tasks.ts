@@ -62,7 +62,7 @@ async function fanOut(client: Client, queue: string): Promise<Out> {
   const [parent] = await claim(client, queue, 1);
   const ready = await seconds(async () => {
     await complete(client, parent?.lease as string);
-    const left = 'select count(*)::int as left from tock.waiting where queue = $1';
+    const left = 'select count(*)::int as left from tock.waiting where lost >= 0 and queue = $1';
     // A claim promotes a thousand tasks, the maintenance job ten thousand. Here the job runs without a pause.
     while ((await client.query(left, [queue])).rows[0].left > 0) {
       await client.query('select tock.promote(10000)');

@@ -29,4 +29,5 @@ create index bulk_changes_by_queue on tock.bulk_changes (queue, id);
 insert into tock.maintenance_jobs (name, every_seconds) values ('run_bulk_changes', 60);
 
 -- The list of groups shows the newest of all queues first.
-create index waiting_for_parents_by_position on tock.waiting (position) where due_after_parents is not null;
+create index waiting_for_parents_by_position on tock.waiting (position)
+  where due_after_parents is not null and lost >= 0;

@@ -24,7 +24,7 @@ begin
           else d.every_seconds * 15 end),
     exists (
       select from tock.waiting w
-      where w.due_at <= v_now and w.due_at >= coalesce(
+      where w.lost >= 0 and w.due_at <= v_now and w.due_at >= coalesce(
         (select tock.late_from() from tock.concurrency_keys g order by g.queue, g.concurrency_key limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
       order by w.due_at limit 1),

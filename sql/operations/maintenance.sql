@@ -160,18 +160,16 @@ begin
   delete from tock.moves m where m.id = any (array(
     select o.id from tock.moves o where o.id < tock.id_at(v_oldest, 0) order by o.id limit p_limit));
   -- a parent with such an id may still wait, or have runs in later segments
-  delete from tock.children c
-  using (
-    select o.parent, o.child from tock.children o
+  delete from tock.children c where c.ctid = any (array(
+    select o.ctid from tock.children o
     where o.parent < tock.id_at(v_oldest, 0)
-      and not exists (select from tock.waiting w where w.position = tock.position_of(o.parent))
-      and not exists (select from tock.promotions p where p.position = tock.position_of(o.parent))
-    order by o.parent, o.child limit p_limit) o
-  where c.parent = o.parent and c.child = o.child;
+      and (select w.position from tock.waiting w where w.position = tock.position_of(o.parent)) is null
+      and (select p.position from tock.promotions p where p.position = tock.position_of(o.parent)) is null
+    order by o.parent, o.child limit p_limit));
   get diagnostics v_children = row_count;
-  delete from tock.requests r where (r.queue, r.verb, r.request_id) in (
-    select o.queue, o.verb, o.request_id from tock.requests o
-    where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit);
+  delete from tock.requests r where r.ctid = any (array(
+    select o.ctid from tock.requests o
+    where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit));
   get diagnostics v_requests = row_count;
   if pg_catalog.to_regclass('cron.job_run_details') is not null then
     execute $q$

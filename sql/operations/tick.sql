@@ -50,7 +50,7 @@ declare
   v_wake timestamptz := case when tock.sweep_may_be_late(v_swept.writers)
     then pg_catalog.clock_timestamp() else (
     select w.due_at from tock.waiting w
-    where w.due_at >= v_from and w.due_at < 'infinity' order by w.due_at limit 1) end;
+    where w.lost >= 0 and w.due_at >= v_from and w.due_at < 'infinity' order by w.due_at limit 1) end;
   v_segment integer;
   v_until timestamptz;
 begin

@@ -50,7 +50,7 @@ begin
     state := 'empty';
     retry_after_seconds := greatest(1, least(30, pg_catalog.ceil(extract(epoch from
       (select w.due_at from tock.waiting w
-       where w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds'
+       where w.lost >= 0 and w.queue = p_queue and w.due_at > pg_catalog.now() - interval '5 seconds'
          and w.due_at < 'infinity'
        order by w.queue, w.due_at limit 1)
       - pg_catalog.clock_timestamp()))));

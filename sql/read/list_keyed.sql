@@ -14,7 +14,8 @@ begin
       limit p_limit);
     v_ids := v_ids || array(
       select coalesce(w.task_id, tock.id_at(w.position, 0)) from tock.waiting w
-      where w.queue = v_queue and w.concurrency_key = p_filter ->> 'concurrency_key' and w.ticket is not null
+      where w.lost >= 0 and w.queue = v_queue and w.concurrency_key = p_filter ->> 'concurrency_key'
+        and w.ticket is not null
       order by w.queue, w.concurrency_key, w.ticket limit p_limit);
   end if;
   return (
@@ -33,7 +34,7 @@ begin
         select from (
           select w.* from tock.waiting w where w.position = tock.position_of(t.id)
           union all
-          select w.* from tock.waiting w where w.task_id = t.id) w
+          select w.* from tock.waiting w where w.lost >= 0 and w.task_id = t.id) w
         where p_filter ->> 'waiting_for' = case when w.due_after_parents is not null then 'dependency'
           when w.ticket is not null then 'concurrency_key' else 'time' end))
       and (p_filter -> 'payload' is null or t.payload @> (p_filter -> 'payload'))

@@ -19,18 +19,18 @@ begin
       union all
       (select w.* from tock.waiting w
        where v_groups and p_filter ->> 'queue' is null and w.due_after_parents is not null
-         and w.position < p_below
+         and w.lost >= 0 and w.position < p_below
        order by w.position desc limit p_scan_limit)
       union all
       (select w.* from tock.waiting w
        where v_groups and w.queue = p_filter ->> 'queue' and w.due_after_parents is not null
-         and w.position < p_below
+         and w.lost >= 0 and w.position < p_below
        order by w.queue desc, w.position desc limit p_scan_limit)
       union all
       (select w.* from tock.waiting w
        -- not an equality: with one, a plan might read all queues by position alone
        where not v_groups and (w.queue, w.position) < (p_filter ->> 'queue', p_below)
-         and w.queue >= p_filter ->> 'queue'
+         and w.queue >= p_filter ->> 'queue' and w.lost >= 0
        order by w.queue desc, w.position desc limit p_scan_limit)
     ), judged as materialized (
       select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()

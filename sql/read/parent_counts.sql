@@ -29,7 +29,7 @@ begin
       select p_ids[r.n] as id, w.options -> 'depends_on' as list,
         pg_catalog.jsonb_array_length(w.options -> 'depends_on') as size
       from tock.resolve_tasks(p_ids) r
-      cross join lateral tock.waiting_at(array[tock.position_of(r.current_id)]) w
+      join tock.waiting w on w.position = any (array[tock.position_of(r.current_id)])
       where r.state = 'waiting' and w.due_after_parents is not null offset 0) l
     window by_size as (order by l.size, l.id)) w;
   v_ids := tock.readable(p_key, array(

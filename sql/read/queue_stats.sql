@@ -83,11 +83,11 @@ begin
         w.for_parents, 'time', greatest(0, w.waiting - w.at_keys - w.for_parents))
     from tock.queues q
     cross join lateral (
-      select (select count(*) from (select from tock.waiting where queue = q.name limit 1e6) c),
+      select (select count(*) from (select from tock.waiting where lost >= 0 and queue = q.name limit 1e6) c),
         (select count(*) from (
-          select from tock.waiting where queue = q.name and ticket is not null limit 1e6) c),
-        (select count(*) from (
-          select from tock.waiting where queue = q.name and due_after_parents is not null limit 1e6) c)
+          select from tock.waiting where lost >= 0 and queue = q.name and ticket > 0 limit 1e6) c),
+        (select count(*) from (select from tock.waiting
+          where lost >= 0 and queue = q.name and due_after_parents is not null limit 1e6) c)
       offset 0) w (waiting, at_keys, for_parents)
     left join (
       select x.queue, sum(x.ready) as ready, sum(x.running) as running, sum(x.dead) as dead,

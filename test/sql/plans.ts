@@ -8,6 +8,8 @@ type Scan = {
   table: string;
   /** Rows that the scan read over all loops, with those that its filter removed. */
   rows: number;
+  /** Pages that it read; entries that an index condition rejects show only here. */
+  pages: number;
   query: string;
 };
 
@@ -18,8 +20,13 @@ type Node = {
   'Actual Loops'?: number;
   'Rows Removed by Filter'?: number;
   'Rows Removed by Index Recheck'?: number;
+  'Shared Hit Blocks'?: number;
+  'Shared Read Blocks'?: number;
   Plans?: Node[];
 };
+
+const pagesOf = (node: Node) =>
+  (node['Shared Hit Blocks'] ?? 0) + (node['Shared Read Blocks'] ?? 0);
 
 function scansOf(node: Node, query: string): Scan[] {
   const own: Scan[] = [];
@@ -33,6 +40,7 @@ function scansOf(node: Node, query: string): Scan[] {
       node: node['Node Type'],
       table,
       rows: perLoop * (node['Actual Loops'] ?? 1),
+      pages: (node.Plans ?? []).reduce((own, child) => own - pagesOf(child), pagesOf(node)),
       query,
     });
   }
@@ -53,7 +61,7 @@ export async function watchPlans(client: pg.Client) {
   await client.query(`load 'auto_explain'; set client_min_messages = notice;
     set auto_explain.log_level = notice; set auto_explain.log_min_duration = 0;
     set auto_explain.log_nested_statements = on; set auto_explain.log_analyze = on;
-    set auto_explain.log_timing = off; set auto_explain.log_format = json`);
+    set auto_explain.log_timing = off; set auto_explain.log_buffers = on; set auto_explain.log_format = json`);
   return {
     scans: () => seen,
     async stop() {
@@ -113,7 +121,7 @@ type Bounds = {
   own?: RegExp;
 };
 
-/** The sequential scans of some work, and the scans that read more rows than `most`. */
+/** The sequential scans of some work, and the scans that read more rows than `most`, or ten times as many pages. */
 export async function badScans(
   on: pg.Client,
   work: () => Promise<void>,
@@ -125,8 +133,11 @@ export async function badScans(
   await plans.stop();
   expect(scans.length).toBeGreaterThan(least);
   const described = scans
-    .filter(({ table, node, rows }) => tables.test(table) && (node === 'Seq Scan' || rows > most))
-    .map((scan) => `${scan.node} ${scan.table} ${scan.rows}: ${scan.query}`);
+    .filter(
+      ({ table, node, rows, pages }) =>
+        tables.test(table) && (node === 'Seq Scan' || rows > most || pages > 10 * most),
+    )
+    .map(({ node, table, rows, pages, query }) => `${node} ${table} ${rows} ${pages}: ${query}`);
   return [...new Set(described)];
 }
 

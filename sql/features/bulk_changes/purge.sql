@@ -40,13 +40,13 @@ declare
   v_concurrency_keys text[];
 begin
   with recursive standing as (
-    (select w.concurrency_key from tock.waiting w where w.queue = p_queue and w.ticket is not null
+    (select w.concurrency_key from tock.waiting w where w.lost >= 0 and w.queue = p_queue and w.ticket > 0
      order by w.queue, w.concurrency_key limit 1)
     union all
     select n.concurrency_key from standing s
     cross join lateral (
       select w.concurrency_key from tock.waiting w
-      where w.queue = p_queue and w.ticket is not null and w.concurrency_key > s.concurrency_key
+      where w.lost >= 0 and w.queue = p_queue and w.ticket > 0 and w.concurrency_key > s.concurrency_key
       order by w.queue, w.concurrency_key limit 1) n)
   select pg_catalog.array_agg(s.concurrency_key) into v_concurrency_keys
   from (select t.concurrency_key from standing t limit p_limit) s;
@@ -88,14 +88,15 @@ begin
   -- waiting tasks first: they become cancelled runs, which are then skipped with the others
   if coalesce(p_state, 'waiting') = 'waiting' then
     v_waiting := array(
-      select w.position from tock.waiting w where w.queue = p_queue
+      select w.position from tock.waiting w where w.lost >= 0 and w.queue = p_queue
       order by w.queue, w.due_at, w.position limit least(p_limit, 10000) for update skip locked);
     waiting := pg_catalog.cardinality(v_waiting);
     if waiting > 0 then
       perform tock.make_ready(v_waiting, true);
     end if;
     more := (
-      select w.position from tock.waiting w where w.queue = p_queue and w.position <= v_upto
+      select w.position from tock.waiting w
+      where w.lost >= 0 and w.queue = p_queue and w.position <= v_upto
       order by w.queue, w.due_at, w.position limit 1) is not null;
   end if;
   if coalesce(p_state, 'ready') = 'ready' then

@@ -75,7 +75,7 @@ begin
     v_attempts := array(
       select w.position from tock.waiting w where w.position = any (v_still.back)
         and not v_concurrency_key.paused
-      order by w.position + 0 for update skip locked);
+      order by w.position for update skip locked);
     v_free := case when v_concurrency_key.paused then 0
       when v_own then coalesce(v_concurrency_key.concurrency_limit, 1)
       else coalesce(v_concurrency_key.concurrency_limit,
@@ -122,8 +122,7 @@ begin
               coalesce((w.options ->> 'expires_at')::timestamptz <= v_next.admitted_at, false) as expired
             from tock.waiting w
             where w.queue = v_concurrency_key.queue and w.concurrency_key = v_concurrency_key.concurrency_key
-              and w.due_at = 'infinity'
-              and w.ticket > v_last
+              and w.lost >= 0 and w.due_at = 'infinity' and w.ticket > v_last
               and (v_scan = 1 or w.ticket <= coalesce(v_admission.last_ticket, 0))
               and w.position <> all (v_still.back)
             order by w.queue, w.concurrency_key, w.ticket limit v_free + least(v_gone, 50)
@@ -141,11 +140,13 @@ begin
       v_next.scanned := v_next.admitted_at + 20 * (pg_catalog.clock_timestamp() - v_next.admitted_at);
     end if;
     if pg_catalog.cardinality(v_more) > 0 then
-      v_next.last_ticket := greatest(v_next.last_ticket,
-        (select max(w.ticket) from tock.waiting_at(v_more) w));
+      v_next.last_ticket := greatest(v_next.last_ticket, (
+        select max(w.ticket) from tock.waiting w where w.position = any (v_more)));
       v_next.holders := v_next.holders || array(
-        select coalesce(w.task_id, tock.id_at(w.position, 0)) from tock.waiting_at(v_more) w
-        except select unnest(v_next.holders));
+        select t.id from (
+          select distinct coalesce(w.task_id, tock.id_at(w.position, 0)) as id from tock.waiting w
+          where w.position = any (v_more)) t
+        where t.id <> all (v_next.holders));
       v_next.level := v_next.level - pg_catalog.cardinality(v_more);
       v_attempts := v_attempts || v_more;
     end if;
@@ -155,7 +156,7 @@ begin
       v_next.alarm := (
         select w.position from tock.waiting w
         where w.queue = v_concurrency_key.queue and w.concurrency_key = v_concurrency_key.concurrency_key
-          and w.due_at = 'infinity' and w.ticket > 0
+          and w.lost >= 0 and w.due_at = 'infinity' and w.ticket > 0
           and w.position <> all (v_attempts)
         order by w.queue desc, w.concurrency_key desc, w.ticket desc limit 1 for update skip locked);
       update tock.waiting w

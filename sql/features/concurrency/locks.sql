@@ -20,10 +20,12 @@ begin
     begin
       perform pg_catalog.set_config('lock_timeout', '100ms', true);
       v_locked := array(
-        select g::tock.concurrency_keys from tock.concurrency_keys g
-        where (g.queue, g.concurrency_key) in (select u.queue, u.concurrency_key
-          from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key))
-        order by g.queue, g.concurrency_key for update);
+        select l.key
+        from (select distinct u.queue collate "C" as queue, u.concurrency_key collate "C" as concurrency_key
+          from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key) order by 1, 2) u
+        cross join lateral (
+          select g::tock.concurrency_keys as key from tock.concurrency_keys g
+          where g.queue = u.queue and g.concurrency_key = u.concurrency_key for update) l);
       perform pg_catalog.set_config('lock_timeout', v_timeout, true);
       return v_locked;
     exception
@@ -31,10 +33,12 @@ begin
     end;
   end if;
   return array(
-    select g::tock.concurrency_keys from tock.concurrency_keys g
-    where (g.queue, g.concurrency_key) in (select u.queue, u.concurrency_key
-      from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key))
-    order by g.queue, g.concurrency_key for update skip locked);
+    select l.key
+    from (select distinct u.queue collate "C" as queue, u.concurrency_key collate "C" as concurrency_key
+      from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key) order by 1, 2) u
+    cross join lateral (
+      select g::tock.concurrency_keys as key from tock.concurrency_keys g
+      where g.queue = u.queue and g.concurrency_key = u.concurrency_key for update skip locked) l);
 end $$;
 
 comment on function tock.lock_concurrency_keys is

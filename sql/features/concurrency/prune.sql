@@ -9,10 +9,10 @@ begin
       where t.queue = p_concurrency_key.queue and t.concurrency_key = p_concurrency_key.concurrency_key
       order by t.queue desc, t.concurrency_key desc, t.number desc limit 1), true)
     and tock.holders_of(p_concurrency_key.queue, p_concurrency_key.concurrency_key, 'keep') = '{}'
-    and (select w.position from tock.waiting w where w.queue = p_concurrency_key.queue
-      and w.concurrency_key = p_concurrency_key.concurrency_key
-      and w.ticket is not null
-      limit 1) is null;
+    and (select w.position from tock.waiting w
+      where w.lost >= 0 and w.queue = p_concurrency_key.queue
+        and w.concurrency_key = p_concurrency_key.concurrency_key and w.ticket is not null
+      order by w.queue, w.concurrency_key, w.ticket limit 1) is null;
 end $$;
 
 comment on function tock.is_idle_concurrency_key is

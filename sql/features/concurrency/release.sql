@@ -64,8 +64,11 @@ declare
 begin
   select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.concurrency_key)
   into v_queues, v_concurrency_keys
-  from tock.waiting_at(array(select tock.position_of(i) from unnest(p_ids) i)) w
-  where w.concurrency_key is not null and w.task_id is not null and w.due_at < 'infinity';
+  from tock.waiting w
+  where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i))
+    and w.concurrency_key is not null
+    and w.task_id is not null
+    and w.due_at < 'infinity';
   if v_concurrency_keys is not null then
     perform tock.admit_at_keys(v_queues, v_concurrency_keys);
   end if;

@@ -48,7 +48,7 @@ begin
     cross join lateral (
       select count(*)::integer as waiting from (
         select from tock.waiting w
-        where w.queue = g.queue and w.concurrency_key = g.concurrency_key and w.ticket is not null
+        where w.lost >= 0 and w.queue = g.queue and w.concurrency_key = g.concurrency_key and w.ticket > 0
         order by w.queue, w.concurrency_key, w.ticket limit 1000) w) n
     order by g.concurrency_key;
 end $$;

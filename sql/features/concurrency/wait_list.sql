@@ -14,12 +14,13 @@ begin
   from (
     select c.position, coalesce(c.ticket, pg_catalog.nextval('tock.positions')) as ticket
     from (
-      select o.* from tock.waiting_at(p_positions) o order by o.due_at, o.position offset 0) c) n
+      select o.position, o.ticket from tock.waiting o where o.position = any (p_positions)
+      order by o.due_at, o.position offset 0) c) n
   where w.position = any (array[n.position]);
   select pg_catalog.array_agg(g.queue), pg_catalog.array_agg(g.concurrency_key)
   into v_queues, v_concurrency_keys
   from (
-    select distinct w.queue, w.concurrency_key from tock.waiting_at(p_positions) w) g;
+    select distinct w.queue, w.concurrency_key from tock.waiting w where w.position = any (p_positions)) g;
   perform tock.create_concurrency_keys(v_queues, v_concurrency_keys);
   perform tock.admit_waiters(tock.lock_concurrency_keys(v_queues, v_concurrency_keys, false));
 end $$;
@@ -37,8 +38,8 @@ begin
   select pg_catalog.nextval('tock.positions'), pg_catalog.nextval('tock.positions') << 20, d.due_at
   from (
     select max(d.due_at) as due_at from (
-      select w.due_at, row_number() over (order by w.due_at) as n from tock.waiting_at(p_positions) w
-      where w.due_at <= pg_catalog.clock_timestamp()) d
+      select w.due_at, row_number() over (order by w.due_at) as n from tock.waiting w
+      where w.position = any (p_positions) and w.due_at <= pg_catalog.clock_timestamp()) d
     group by (d.n - 1) / 10 offset 0) d;
 end $$;
 
@@ -67,14 +68,14 @@ declare
 begin
   with recursive standing as (
     (select w.queue, w.concurrency_key from tock.waiting w
-     where w.ticket is not null and (w.queue, w.concurrency_key)
+     where w.lost >= 0 and w.ticket is not null and (w.queue, w.concurrency_key)
        > (coalesce(v_after[1], ''), coalesce(v_after[2], ''))
      order by w.queue, w.concurrency_key limit 1)
     union all
     select n.queue, n.concurrency_key from standing s
     cross join lateral (
       select w.queue, w.concurrency_key from tock.waiting w
-      where w.ticket is not null and (w.queue, w.concurrency_key) > (s.queue, s.concurrency_key)
+      where w.lost >= 0 and w.ticket > 0 and (w.queue, w.concurrency_key) > (s.queue, s.concurrency_key)
       order by w.queue, w.concurrency_key limit 1) n)
   select pg_catalog.array_agg(s.queue), pg_catalog.array_agg(s.concurrency_key)
   into v_queues, v_concurrency_keys
@@ -109,14 +110,15 @@ begin
   end if;
   return array(
     with own as materialized (
-      select w.queue, w.concurrency_key, w.due_at, w.position from tock.waiting_at(p_positions) w
-      where w.ticket is null
+      select w.queue, w.concurrency_key, w.due_at, w.position from tock.waiting w
+      where w.position = any (p_positions) and w.ticket is null
     ), others as (
       select distinct on (e.queue, e.concurrency_key) e.*
       from (select distinct on (o.queue) o.* from own o order by o.queue, o.due_at desc, o.position desc) l
       cross join lateral (
         select w.queue, w.concurrency_key, w.due_at, w.position from tock.waiting w
-        where w.queue = l.queue and w.due_at >= p_from and (w.due_at, w.position) < (l.due_at, l.position)
+        where w.lost >= 0 and w.queue = l.queue and w.due_at >= p_from
+          and (w.due_at, w.position) < (l.due_at, l.position)
           and w.concurrency_key is not null and w.ticket is null and w.due_after_parents is null
         offset 0) e
       where e.position not in (select o.position from own o)

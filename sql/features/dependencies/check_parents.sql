@@ -20,16 +20,16 @@ begin
     v_children := tock.not_cancelled(v_children);
     -- an expired child becomes a run, which claims skip
     v_free := array(
-      select w.position from tock.waiting_at(v_children) w
-      where w.due_after_parents is not null
+      select w.position from tock.waiting w where w.position = any (v_children)
+        and w.due_after_parents is not null
         and (w.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp());
     v_count := 1;
     v_open := array(
       select row(w.position, coalesce(
         (select x.n from tock.dependency_waits x where x.child = w.position limit 1),
         pg_catalog.jsonb_array_length(w.options -> 'depends_on')), null, null, null, null)::tock.dependent
-      from tock.waiting_at(v_children) w
-      where w.due_after_parents is not null and w.position <> all (v_free));
+      from tock.waiting w where w.position = any (v_children) and w.due_after_parents is not null
+        and w.position <> all (v_free));
     while pg_catalog.cardinality(v_open) > 0 loop
       v_open := tock.next_parents(v_open, v_count, p_lock);
       v_count := v_count * 10;
@@ -67,8 +67,8 @@ begin
   end if;
   delete from tock.dependency_waits x where x.child = any (p_children);
   perform tock.include_results(array(
-    select w.position from tock.waiting_at(p_children) w
-    where w.options ?| '{include_results,resume}' and w.bytes >= 0));
+    select w.position from tock.waiting w where w.position = any (p_children)
+      and w.options ?| '{include_results,resume}' and w.bytes >= 0));
   -- From now on max_wait_seconds of the queue counts, unless the task has started before. A child that is
   -- ready now gets the due time infinity, for which make_ready() stores a promotion at -infinity. With the
   -- time now, the next promotion would start there and miss rows that were due shortly before.
@@ -82,15 +82,15 @@ begin
   where w.position = any (p_children);
   -- the children of these tasks must learn that their parent may now expire
   perform tock.schedule_recheck(array(
-    select x.child from tock.waiting_at(p_children) w
+    select x.child from tock.waiting w
     cross join lateral (
       select x.child from tock.dependency_waits x
       where x.stream = 0 and x.position = w.position limit 10000) x
-    where w.options ? 'expires_at'));
+    where w.position = any (p_children) and w.options ? 'expires_at'));
   select pg_catalog.array_agg(w.position) filter (where w.due_at = 'infinity'),
       pg_catalog.array_agg(w.position) filter (where w.concurrency_key is not null and w.due_at <= v_now)
         into v_ready, v_keyed
-  from tock.waiting_at(p_children) w;
+  from tock.waiting w where w.position = any (p_children);
   if v_ready is not null then
     perform tock.make_ready(v_ready);
   end if;
@@ -118,7 +118,7 @@ begin
   return tock.lock_dependents(array(
     select distinct x.child
     from unnest(v_children) c
-    join tock.promotions p on p.position = c
+    join tock.promotions p on p.position = any (array[c])
     cross join lateral (
       select x.child from tock.dependency_waits x
       where x.stream = tock.stream_of(p.run_id) and x.position = tock.position_of(p.run_id) offset 0) x));
@@ -132,16 +132,16 @@ create or replace function tock.not_cancelled(p_children bigint[])
 returns bigint[] language plpgsql volatile as $$
 declare
   v_tasks bigint[] := array(
-    select w.task_id from tock.waiting_at(p_children) w
-    where w.due_after_parents is not null and w.task_id is not null);
+    select w.task_id from tock.waiting w
+    where w.position = any (p_children) and w.due_after_parents is not null and w.task_id is not null);
   v_off bigint[];
 begin
   if v_tasks = '{}' then
     return p_children;
   end if;
   v_off := array(
-    select w.position from tock.waiting_at(p_children) w
-    where w.due_after_parents is not null and w.task_id in (
+    select w.position from tock.waiting w
+    where w.position = any (p_children) and w.due_after_parents is not null and w.task_id in (
       select i.id from unnest(tock.pending_changes(v_tasks)) i where i.cancelled));
   if v_off = '{}' then
     return p_children;

@@ -3,8 +3,9 @@ create or replace function tock.record_children(
 returns void language sql volatile as $$
   insert into tock.children (parent, child)
   select p.id::bigint, tock.id_at(w.position, 0)
-  from tock.waiting_at(p_waiting) w
+  from tock.waiting w
   cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'depends_on') p (id)
+  where w.position = any (p_waiting)
   union
   -- any number may be named as the parent, but a task that exists is older
   select t.parent, t.child from unnest(p_parents, p_parts) t (parent, child) where t.parent < t.child

@@ -10,7 +10,7 @@ begin
   for v_step in 1 .. 1000 loop
     v_next := array(
       select x.position from unnest(v_next) i (child)
-      join lateral tock.waiting_at(array[i.child]) w on w.due_after_parents is not null
+      join tock.waiting w on w.position = any (array[i.child]) and w.due_after_parents is not null
       cross join lateral (select x.position from tock.dependency_waits x
         where x.child = i.child and x.stream = 0 offset 0) x
       where x.position <> all (v_seen)
@@ -18,8 +18,8 @@ begin
       select g.position
       from (
         select distinct w.queue, w.concurrency_key from unnest(v_next) i (child)
-        join lateral tock.waiting_at(array[i.child]) w
-          on w.due_after_parents is null and w.concurrency_key is not null offset 0) s
+        join tock.waiting w on w.position = any (array[i.child]) and w.due_after_parents is null
+          and w.concurrency_key is not null offset 0) s
       cross join lateral (select tock.sole_holder(s.queue, s.concurrency_key) as position offset 0) g
       where g.position is not null and g.position <> all (v_seen));
     exit when v_next = '{}';
@@ -91,12 +91,12 @@ declare
 begin
   for v_one in
     select o.* from unnest(p_waits) o
-    cross join lateral tock.waiting_at(array[o.position]) w
+    join tock.waiting w on w.position = any (array[o.position])
     where o.state = 'waiting'
       -- in the first second most waits end by themselves
-      and exists (
-        select from tock.dependency_waits x
-        where x.child = o.position and x.waiting_since < pg_catalog.clock_timestamp() - interval '1 second')
+      and (
+        select x.child from tock.dependency_waits x where x.child = o.position
+          and x.waiting_since < pg_catalog.clock_timestamp() - interval '1 second' limit 1) is not null
       and ((w.concurrency_key is not null and w.options ? 'resume')
         or (select x.child from tock.dependency_waits x where x.stream = 0 and x.position = o.position
           and x.child < o.position limit 1)

@@ -9,7 +9,8 @@ begin
   delete from tock.dependency_waits x
   using (
     select y.ctid from tock.dependency_waits y
-    where y.child = any (p_children) and (select w.position from tock.waiting_at(array[y.child]) w) is null
+    where y.child = any (p_children) and (select w.position from tock.waiting w
+      where w.position = y.child) is null
     for update skip locked) y
   where x.ctid = y.ctid;
 end $$;

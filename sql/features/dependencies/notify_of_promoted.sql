@@ -22,9 +22,9 @@ begin
       select w.position from tock.waiting w
       where w.position = any (array(
         select y.child from tock.dependency_waits y where y.stream = 0 and y.position = any (p_positions)))
-      order by w.position + 0 for update skip locked) c, tock.promotions p
+      order by w.position for update skip locked) c, tock.promotions p
     where x.stream = 0 and x.position = any (p_positions) and x.child = any (array[c.position])
-      and p.position = x.position;
+      and p.position = any (array[x.position]);
     perform tock.schedule_recheck(array(
       select y.child from tock.dependency_waits y where y.stream = 0 and y.position = any (p_positions)));
     if p_cancelled then

@@ -70,7 +70,7 @@ returns tock.dependent[] language plpgsql volatile as $$
 declare
   v_parents bigint[] := array(
     select distinct a.id::bigint
-    from unnest(p_open) o cross join lateral tock.waiting_at(array[o.position]) w
+    from unnest(p_open) o join tock.waiting w on w.position = any (array[o.position])
     cross join lateral tock.last_parents(w.options -> 'depends_on', o.upto, p_count) a
     order by 1);
   v_from bigint[];
@@ -91,7 +91,7 @@ begin
           when e.state is null
             and not (p_count = 1 and w.options ->> 'on_parent_failure' = 'wait') then 'over'
           else 'cancel' end as verdict
-      from unnest(p_open) o cross join lateral tock.waiting_at(array[o.position]) w
+      from unnest(p_open) o join tock.waiting w on w.position = any (array[o.position])
       cross join lateral tock.last_parents(w.options -> 'depends_on', o.upto, p_count) a
       left join ends e on e.id = a.id::bigint
     ), first as (
@@ -135,12 +135,11 @@ create or replace function tock.awaited_runs(p_parents bigint[], p_children bigi
 returns bigint[] language plpgsql volatile as $$
 declare
   v_awaited bigint[] := array(
+    -- nothing but a lookup by child: see tock.waiting in 0004_delayed.sql
     select distinct tock.id_at(x.position, x.stream)
-    from (
-      -- as in waiting_at()
-      select x.* from tock.dependency_waits x
-      where x.child = any (p_children) and x.waiting_since < 'infinity' offset 0) x
-    where x.stream <> 0 and tock.id_at(x.position, x.stream) <> all (p_parents));
+    from unnest(p_children) c join tock.dependency_waits x on x.child = any (array[c])
+    where x.waiting_since < 'infinity' and x.stream <> 0
+      and tock.id_at(x.position, x.stream) <> all (p_parents));
   v_links tock.resolved_task[] := '{}';
   v_part tock.resolved_task[];
   v_segment integer;

@@ -8,15 +8,16 @@ begin
   with moved as (
     update tock.waiting w set due_at = pg_catalog.clock_timestamp() + interval '0.05 s'
     where w.position = any (array(
-      select l.position from tock.waiting l
-      where l.position = any (p_children) and pg_catalog.num_nonnulls(l.due_after_parents) = 1
-      order by l.position + 0 for update skip locked))
+      select l.position from tock.waiting l where l.position = any (p_children)
+        and l.due_after_parents is not null
+      order by l.position for update skip locked))
     returning w.position)
   select pg_catalog.array_agg(t.position) into v_moved from moved t;
   -- except instead of <> all, which would scan the array for each id
   insert into tock.dependency_rechecks (child)
-  select w.position from tock.waiting_at(array(select unnest(p_children) except select unnest(v_moved))) w
-  where w.due_after_parents is not null;
+  select w.position from tock.waiting w
+  where w.position = any (array(select unnest(p_children) except select unnest(v_moved)))
+    and w.due_after_parents is not null;
 end $$;
 
 comment on function tock.schedule_recheck is
@@ -69,9 +70,8 @@ declare
       select l.position, sum(l.size) over (order by l.position) - l.size as before
       from (
         select w.position, pg_catalog.pg_column_size(w.options) as size
-        from tock.waiting w
-        where w.position = any (p_children) and pg_catalog.num_nonnulls(w.due_after_parents) = 1
-        order by w.position + 0 limit 1000 for update skip locked) l) c
+        from tock.waiting w where w.position = any (p_children) and w.due_after_parents is not null
+        order by w.position limit 1000 for update skip locked) l) c
     where c.before < 1048576);
 begin
   if pg_catalog.cardinality(p_children) > pg_catalog.cardinality(v_locked) then

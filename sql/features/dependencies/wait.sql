@@ -7,9 +7,10 @@ declare
   v_segment integer;
 begin
   return query
-    select tock.id_at(w.position, 0), (w.options ->> 'expires_at')::timestamptz
-    from tock.waiting_at(array(select tock.position_of(i) from unnest(p_ids) i where tock.stream_of(i) = 0)) w
-    where w.options ? 'expires_at';
+    select tock.id_at(w.position, 0), (w.options ->> 'expires_at')::timestamptz from tock.waiting w
+    where w.position = any (array(select tock.position_of(i) from unnest(p_ids) i
+      where tock.stream_of(i) = 0))
+      and w.options ? 'expires_at';
   for v_segment in
     select distinct tock.segment_of(tock.position_of(i)) from unnest(p_ids) i where tock.stream_of(i) <> 0
   loop
@@ -107,12 +108,11 @@ begin
   update tock.dependency_waits x set blocked = true
   from unnest(p_waits) o
   where x.child = any (array[o.position]) and not x.blocked and o.state in ('dead', 'cancelled', 'expired');
-  -- v_long: in the first second rechecks come often enough
   select pg_catalog.array_agg(distinct o.current_id) filter (
       where x.waiting_since < pg_catalog.transaction_timestamp()),
     pg_catalog.array_agg(distinct o.current_id) filter (
       where o.state in ('waiting', 'ready') and x.waiting_since < v_now - interval '1 second')
-    into v_held, v_long
+    into v_held, v_long  -- in the first second rechecks come often enough without v_long
   from unnest(p_waits) o join tock.dependency_waits x on x.child = any (array[o.position])
   where o.state in ('waiting', 'ready', 'running');
   v_held := tock.may_be_ending(coalesce(v_held, '{}'), array(select o.position from unnest(p_waits) o));
@@ -165,7 +165,7 @@ begin
   return array(
     select distinct x.child
     from unnest(v_waits) with ordinality x (position, child, waiting_since, stream, n, blocked, k)
-    join lateral tock.waiting_at(array[x.child]) w on w.due_after_parents is not null
+    join tock.waiting w on w.position = any (array[x.child]) and w.due_after_parents is not null
     left join tock.resolve_tasks(array(
       select tock.id_at(x.position, x.stream)
       from unnest(v_waits) with ordinality x (position, child, waiting_since, stream, n, blocked, k)

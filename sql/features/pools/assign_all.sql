@@ -164,8 +164,9 @@ declare
     select w.number
     from (select t.number, t.ordinality as n from unnest(p_tasks) with ordinality t
       where t.number is not null) o
-    join tock.pool_members w on w.number = o.number
-    where w.worker is null
+    join tock.pool_members w on w.number = any (array[o.number])
+    -- not `is null`, for which a plan might read all waiting tasks by their partial index
+    where pg_catalog.num_nulls(w.worker) = 1
     order by o.n limit p_limit for update of w skip locked);
 begin
   return array(

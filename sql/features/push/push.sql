@@ -12,7 +12,8 @@ begin
   for v_queue in
     select q.*, (
         select w.due_at from tock.waiting w
-        where w.queue = q.name and w.due_at between pg_catalog.now() - interval '1 day' and pg_catalog.now()
+        where w.lost >= 0 and w.queue = q.name
+          and w.due_at between pg_catalog.now() - interval '1 day' and pg_catalog.now()
         order by w.queue, w.due_at limit 1) is not null as due
     from tock.queues q
     where q.push is not null and not q.paused and (p_queue is null or q.name = p_queue)
@@ -21,7 +22,8 @@ begin
       and (q.name = p_queue
         or (select s.number from tock.streams s where s.queue = q.name and s.awake limit 1) is not null
         or (select w.due_at from tock.waiting w
-          where w.queue = q.name and w.due_at between pg_catalog.now() - interval '1 day' and pg_catalog.now()
+          where w.lost >= 0 and w.queue = q.name
+            and w.due_at between pg_catalog.now() - interval '1 day' and pg_catalog.now()
           order by w.queue, w.due_at limit 1) is not null)
     order by pg_catalog.random() limit 1000
   loop

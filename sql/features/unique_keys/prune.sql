@@ -11,20 +11,24 @@ declare
   v_old tock.unique_keys[] := '{}';
   v_at tock.resolved_task;
   v_open boolean[];
-  v_kept tock.unique_keys[] := '{}';
-  v_gone tock.unique_keys[] := '{}';
+  v_places tid[] := '{}';
+  v_kept tid[] := '{}';
+  v_gone tid[] := '{}';
 begin
   loop
     v_queue := (
       select k.queue from tock.unique_keys k where k.queue > v_queue
       order by k.queue, k.unique_key, k.number limit 1);
     exit when v_queue is null or pg_catalog.cardinality(v_old) >= p_limit;
-    v_old := v_old || array(
-      select k::tock.unique_keys from tock.unique_keys k
+    select v_old || coalesce(pg_catalog.array_agg(l.k), '{}'),
+        v_places || coalesce(pg_catalog.array_agg(l.place), '{}')
+      into v_old, v_places
+    from (
+      select k::tock.unique_keys, k.ctid as place from tock.unique_keys k
       where k.queue = v_queue
         and k.written_at < v_now - greatest((tock.policy(v_queue)).retention_seconds, 86400)
           * interval '1 second'
-      order by k.queue, k.written_at limit p_limit - pg_catalog.cardinality(v_old) for update skip locked);
+      order by k.queue, k.written_at limit p_limit - pg_catalog.cardinality(v_old) for update skip locked) l;
   end loop;
   v_open := pg_catalog.array_fill(false, array[pg_catalog.cardinality(v_old)]);
   for v_at in select w.* from tock.resolve_tasks(array(
@@ -34,15 +38,13 @@ begin
   end loop;
   for v_n in 1 .. pg_catalog.cardinality(v_old) loop
     if v_open[v_n] or v_old[v_n].until >= v_now then
-      v_kept := v_kept || v_old[v_n];
+      v_kept := v_kept || v_places[v_n];
     else
-      v_gone := v_gone || v_old[v_n];
+      v_gone := v_gone || v_places[v_n];
     end if;
   end loop;
-  delete from tock.unique_keys k using unnest(v_gone) g
-  where k.queue = g.queue and k.unique_key = g.unique_key and k.number = g.number;
-  update tock.unique_keys k set written_at = v_now
-  from unnest(v_kept) g where k.queue = g.queue and k.unique_key = g.unique_key and k.number = g.number;
+  delete from tock.unique_keys k where k.ctid = any (v_gone);
+  update tock.unique_keys k set written_at = v_now where k.ctid = any (v_kept);
   return pg_catalog.cardinality(v_gone);
 end $$;
 

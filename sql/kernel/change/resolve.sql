@@ -24,7 +24,7 @@ begin
           else 'waiting' end end,
         w.queue)::tock.resolved_task
       from unnest(v_open) s
-      left join lateral tock.waiting_at(array[tock.position_of(s.current_id)]) w on true
+      left join tock.waiting w on w.position = any (array[tock.position_of(s.current_id)])
       left join tock.promotions p on p.position = any (array[tock.position_of(s.current_id)])
       where tock.stream_of(s.current_id) = 0 and (w.position is not null or p.position is not null));
     return query select s.* from unnest(v_step) s where s.state is not null;

@@ -4,7 +4,7 @@ declare
   v_positions bigint[] := array(
     select w.position from tock.waiting w
     where w.position = any (array(select tock.position_of(f.current_id) from unnest(p_found) f))
-    order by w.position + 0 for update);
+    order by w.position for update);
   v_ready bigint[];
   v_at_once boolean := coalesce((p_changes ->> 'run_at')::timestamptz <= pg_catalog.clock_timestamp(), false);
 begin
@@ -33,8 +33,9 @@ begin
       else coalesce((p_changes ->> 'bytes')::integer, w.bytes) end
   where w.position = any (v_positions);
   if v_at_once then
-    v_ready := array(select w.position from tock.waiting_at(v_positions) w
-      where w.concurrency_key is null and w.due_after_parents is null);
+    v_ready := array(select w.position from tock.waiting w
+      where w.position = any (v_positions) and w.concurrency_key is null
+      and w.due_after_parents is null);
     if pg_catalog.cardinality(v_ready) > 0 then
       perform tock.make_ready(v_ready);
     end if;

@@ -58,7 +58,7 @@ begin
     -- a sub-select, so that it is evaluated before a stream is locked
     and (select {is_current} from tock.positions s) and not (v_late and (
       select w.due_at from tock.waiting w
-      where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
+      where w.lost >= 0 and w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
       order by w.due_at limit 1) is not null)
   limit 1;

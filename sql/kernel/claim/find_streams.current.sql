@@ -12,7 +12,7 @@ begin
     select case when {is_current} then row({segment},
       p_late and (
         select w.due_at from tock.waiting w
-        where w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
+        where w.lost >= 0 and w.due_at <= pg_catalog.now() and w.due_at >= coalesce(
           (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
         order by w.due_at limit 1) is not null,
       array(

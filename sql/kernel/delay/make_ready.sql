@@ -11,10 +11,11 @@ begin
   if p_cancelled then
     select pg_catalog.array_agg(w.queue), pg_catalog.array_agg(w.concurrency_key)
     into v_queues, v_concurrency_keys
-    from tock.waiting_at(p_positions) w where w.concurrency_key is not null;
+    from tock.waiting w where w.position = any (p_positions) and w.concurrency_key is not null;
   end if;
   perform tock.open_stream(d.queue, d.priority, d.lane, v_slot)
-  from (select distinct w.queue, w.priority, w.lane from tock.waiting_at(p_positions) w) d;
+  from (select distinct w.queue, w.priority, w.lane from tock.waiting w
+    where w.position = any (p_positions)) d;
   with due as (
     delete from tock.waiting w where w.position = any (p_positions) returning w.*
   ), placed as materialized (

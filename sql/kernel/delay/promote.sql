@@ -34,7 +34,7 @@ begin
     into v_due, v_keyed, v_children
   from (
     select w.position, w.concurrency_key, w.due_after_parents from tock.waiting w
-    where w.due_at <= v_now and w.due_at >= v_from
+    where w.lost >= 0 and w.due_at <= v_now and w.due_at >= v_from
     order by w.due_at, w.position limit p_limit for update skip locked) d;
   v_behind := tock.held_back(v_keyed, v_from);
   if v_behind <> '{}' then
@@ -42,9 +42,8 @@ begin
     -- while another transaction is open, the held-back tasks may be all that the query found: read others too
     v_due := array(select unnest(v_due) except select unnest(v_behind)) || array(
       select w.position from tock.waiting w
-      where w.due_at <= v_now and w.due_at >= v_from and w.concurrency_key is null
-        and w.due_after_parents is null
-        and w.position <> all (v_due)
+      where w.lost >= 0 and w.due_at <= v_now and w.due_at >= v_from and w.concurrency_key is null
+        and w.due_after_parents is null and w.position <> all (v_due)
       order by w.due_at, w.position limit p_limit for update skip locked);
   end if;
   v_count := coalesce(pg_catalog.cardinality(v_due), 0);
@@ -57,10 +56,12 @@ begin
   -- cancelled while the last attempt was ending
   v_tasks := array(
     select w.id from unnest(tock.pending_changes(array(
-      select distinct w.task_id from tock.waiting_at(v_due) w where w.task_id is not null))) w
+      select distinct w.task_id from tock.waiting w
+      where w.position = any (v_due) and w.task_id is not null))) w
     where w.cancelled);
   if pg_catalog.cardinality(v_tasks) > 0 then
-    v_off := array(select w.position from tock.waiting_at(v_due) w where w.task_id = any (v_tasks));
+    v_off := array(select w.position from tock.waiting w
+      where w.position = any (v_due) and w.task_id = any (v_tasks));
     perform tock.make_ready(v_off, true);
   end if;
   v_due := array(select d from unnest(v_due) d where d <> all (v_off));

@@ -13,7 +13,7 @@ returns boolean language sql stable as $$
   select p_segment.closed_at is not null and p_segment.verified_at is not null
     and (p_segment.early and tock.is_archiving() and not exists (
         select from tock.dependency_waits x
-        join tock.waiting w on w.position = x.child
+        join tock.waiting w on w.position = any (array[x.child])
         cross join lateral pg_catalog.jsonb_array_elements_text(w.options -> 'depends_on') a (id)
         where a.id::bigint >> 20 < p_segment.end_position)
       or p_segment.closed_at < pg_catalog.now() - interval '1 second' * coalesce((

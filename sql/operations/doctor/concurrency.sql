@@ -2,11 +2,11 @@
 create or replace function tock.doctor_of_concurrency_keys()
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
-  v_queue text;
+  v_queue text := '';
 begin
   for v_scan in 1 .. 100 loop
     v_queue := (
-      select w.queue from tock.waiting w where w.ticket is not null and w.queue > coalesce(v_queue, '')
+      select w.queue from tock.waiting w where w.lost >= 0 and w.ticket > 0 and w.queue > v_queue
       order by w.queue, w.concurrency_key, w.ticket limit 1);
     exit when v_queue is null;
     return query select 'a concurrency key admits no task', 'warning',

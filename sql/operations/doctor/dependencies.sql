@@ -19,7 +19,7 @@ begin
       from (
         select x.child from tock.dependency_waits x
         where x.blocked and x.stream = v_stream and x.position = v_position limit 1000) x
-      join lateral tock.waiting_at(array[x.child]) w on w.due_after_parents is not null);
+      join tock.waiting w on w.position = any (array[x.child]) and w.due_after_parents is not null);
     v_parent := tock.run_at(tock.id_at(v_position, v_stream));
     continue when v_children = '{}' or v_parent.task_id is null;
     v_count := v_count + 1;

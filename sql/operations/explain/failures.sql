@@ -3,7 +3,7 @@
 create or replace function tock.retried_tasks(p_queue text)
 returns table (id bigint, failed integer) language sql volatile as $$
   select coalesce(n.task_id, tock.id_at(n.position, 0)), n.attempt - 1 - n.lost
-  from (select * from tock.waiting o where o.queue = p_queue
+  from (select * from tock.waiting o where o.lost >= 0 and o.queue = p_queue
     order by o.queue, o.due_at, o.position limit 1000) n
   where n.attempt - 1 - n.lost >= 2
   union all

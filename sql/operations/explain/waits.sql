@@ -10,7 +10,7 @@ volatile as $$
 #variable_conflict use_column
 declare
   v_concurrency_key text := (
-    select w.concurrency_key from tock.waiting w where w.queue = p_queue and w.ticket is not null
+    select w.concurrency_key from tock.waiting w where w.lost >= 0 and w.queue = p_queue and w.ticket > 0
     order by w.queue, w.concurrency_key limit 1);
   v_is record;
 begin
@@ -33,7 +33,7 @@ begin
       where v_is.paused or i.since < pg_catalog.clock_timestamp() - p_age;
     v_concurrency_key := (
       select w.concurrency_key from tock.waiting w
-      where w.queue = p_queue and w.ticket is not null and w.concurrency_key > v_concurrency_key
+      where w.lost >= 0 and w.queue = p_queue and w.ticket > 0 and w.concurrency_key > v_concurrency_key
       order by w.queue, w.concurrency_key limit 1);
   end loop;
 end $$;
@@ -116,7 +116,8 @@ comment on function tock.parents_in_words is
 create or replace function tock.why_of_parents(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   with next as materialized (
-    select * from tock.waiting w where w.queue = p_queue order by w.queue, w.due_at, w.position limit 1000
+    select * from tock.waiting w where w.lost >= 0 and w.queue = p_queue
+    order by w.queue, w.due_at, w.position limit 1000
   ), oldest as (
     select coalesce(n.task_id, tock.id_at(n.position, 0)) as id, n.created_at, n.options,
       count(*) over () as tasks

@@ -4,7 +4,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   with due as (
     select count(*) as tasks, min(w.due_at) as since from (
       select w.due_at from tock.waiting w
-      where w.queue = p_queue and w.due_at < pg_catalog.clock_timestamp() - interval '3 seconds'
+      where w.lost >= 0 and w.queue = p_queue and w.due_at < pg_catalog.clock_timestamp() - interval '3 s'
         and w.due_at > '-infinity' and w.ticket is null
       order by w.queue, w.due_at, w.position limit 1000) w
   ), said as (

@@ -49,7 +49,8 @@ begin
   left join running u on u.queue = q.name
   left join dead d on d.queue = q.name
   cross join lateral (
-    select count(*) as tasks from (select from tock.waiting w where w.queue = q.name limit 100000) n) w
+    select count(*) as tasks from (
+      select from tock.waiting w where w.lost >= 0 and w.queue = q.name limit 100000) n) w
   where q.name <> '*';
 end $$;
 
