@@ -32,8 +32,8 @@ create table tock.waiting (
 
 -- If the table was nearly empty when it was last analyzed, the planner takes it for empty whatever has come
 -- since, and then a whole index costs no more than a lookup. So a statement can read these indexes only if it
--- says `lost >= 0`, which is always true. Others look up positions, and join by `= any (array[position])`: an
--- equality would allow a merge of the whole table.
+-- says `lost >= 0`, which is always true, and names the order of one. Others look up positions, and join by
+-- `= any (array[position])`: an equality would allow a merge of the whole table.
 create index waiting_by_due on tock.waiting (due_at, position) where lost >= 0;
 create index waiting_by_task on tock.waiting (task_id) where task_id is not null and lost >= 0;
 create index waiting_at_concurrency_keys on tock.waiting (queue, concurrency_key, ticket)

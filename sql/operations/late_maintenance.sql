@@ -22,12 +22,11 @@ begin
           when d.name = 'create_segments' and tock.current_segment() is null then 1
           when d.name = 'fire_schedules' then 75
           else d.every_seconds * 15 end),
-    exists (
-      select from tock.waiting w
+    (select w.due_at from tock.waiting w
       where w.lost >= 0 and w.due_at <= v_now and w.due_at >= coalesce(
         (select tock.late_from() from tock.concurrency_keys g order by g.queue, g.concurrency_key limit 1),
         (select p.due_at from tock.promotions p order by p.due_at desc limit 1), '-infinity')
-      order by w.due_at limit 1),
+      order by w.due_at limit 1) is not null,
     exists (
       select from tock.schedule_next_fires f
       where f.due_at <= v_now and (f.due_at, f.schedule) >= (

@@ -34,7 +34,8 @@ begin
         select from (
           select w.* from tock.waiting w where w.position = tock.position_of(t.id)
           union all
-          select w.* from tock.waiting w where w.lost >= 0 and w.task_id = t.id) w
+          (select w.* from tock.waiting w where w.lost >= 0 and w.task_id = t.id
+           order by w.task_id limit 1)) w
         where p_filter ->> 'waiting_for' = case when w.due_after_parents is not null then 'dependency'
           when w.ticket is not null then 'concurrency_key' else 'time' end))
       and (p_filter -> 'payload' is null or t.payload @> (p_filter -> 'payload'))

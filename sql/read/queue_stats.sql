@@ -81,13 +81,13 @@ begin
         select sum((e.dead ->> q.name)::bigint) from tock.segments e where e.closed_at is not null),
         0))::bigint, p.oldest, pg_catalog.jsonb_build_object('concurrency_key', w.at_keys, 'dependency',
         w.for_parents, 'time', greatest(0, w.waiting - w.at_keys - w.for_parents))
-    from tock.queues q
-    cross join lateral (
-      select (select count(*) from (select from tock.waiting where lost >= 0 and queue = q.name limit 1e6) c),
-        (select count(*) from (
-          select from tock.waiting where lost >= 0 and queue = q.name and ticket > 0 limit 1e6) c),
-        (select count(*) from (select from tock.waiting
-          where lost >= 0 and queue = q.name and due_after_parents is not null limit 1e6) c)
+    from tock.queues q cross join lateral (
+      select (select count(*) from (select from tock.waiting where lost >= 0 and queue = q.name
+          order by queue, position limit 1e6) c),
+        (select count(*) from (select from tock.waiting where lost >= 0 and queue = q.name and ticket > 0
+          order by queue, concurrency_key, ticket limit 1e6) c),
+        (select count(*) from (select from tock.waiting where lost >= 0 and queue = q.name
+          and due_after_parents is not null order by queue, position limit 1e6) c)
       offset 0) w (waiting, at_keys, for_parents)
     left join (
       select x.queue, sum(x.ready) as ready, sum(x.running) as running, sum(x.dead) as dead,

@@ -120,7 +120,7 @@ begin
         where w.lost >= 0 and w.queue = l.queue and w.due_at >= p_from
           and (w.due_at, w.position) < (l.due_at, l.position)
           and w.concurrency_key is not null and w.ticket is null and w.due_after_parents is null
-        offset 0) e
+        order by w.queue, w.due_at, w.position offset 0) e
       where e.position not in (select o.position from own o)
       order by e.queue, e.concurrency_key, e.due_at, e.position)
     select o.position from own o join others e using (queue, concurrency_key)

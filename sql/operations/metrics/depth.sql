@@ -50,7 +50,7 @@ begin
   left join dead d on d.queue = q.name
   cross join lateral (
     select count(*) as tasks from (
-      select from tock.waiting w where w.lost >= 0 and w.queue = q.name limit 100000) n) w
+      select from tock.waiting where lost >= 0 and queue = q.name order by queue, position limit 1e5) n) w
   where q.name <> '*';
 end $$;
 
