@@ -95,8 +95,7 @@ begin
       perform tock.make_ready(v_waiting, true);
     end if;
     more := (
-      select w.position from tock.waiting w
-      where w.lost >= 0 and w.queue = p_queue and w.position <= v_upto
+      select w.position from tock.waiting w where w.lost >= 0 and w.queue = p_queue and w.position <= v_upto
       order by w.queue, w.due_at, w.position limit 1) is not null;
   end if;
   if coalesce(p_state, 'ready') = 'ready' then

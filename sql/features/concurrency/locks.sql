@@ -19,9 +19,9 @@ begin
   elsif p_wait then
     begin
       perform pg_catalog.set_config('lock_timeout', '100ms', true);
+      -- one lookup for each, in the order of all callers: see tock.waiting in 0004_delayed.sql
       v_locked := array(
-        select l.key
-        from (select distinct u.queue collate "C" as queue, u.concurrency_key collate "C" as concurrency_key
+        select l.key from (select distinct u.queue collate "C", u.concurrency_key collate "C"
           from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key) order by 1, 2) u
         cross join lateral (
           select g::tock.concurrency_keys as key from tock.concurrency_keys g
@@ -33,8 +33,7 @@ begin
     end;
   end if;
   return array(
-    select l.key
-    from (select distinct u.queue collate "C" as queue, u.concurrency_key collate "C" as concurrency_key
+    select l.key from (select distinct u.queue collate "C", u.concurrency_key collate "C"
       from unnest(p_queues, p_concurrency_keys) u (queue, concurrency_key) order by 1, 2) u
     cross join lateral (
       select g::tock.concurrency_keys as key from tock.concurrency_keys g

@@ -94,8 +94,7 @@ begin
     join tock.waiting w on w.position = any (array[o.position])
     where o.state = 'waiting'
       -- in the first second most waits end by themselves
-      and (
-        select x.child from tock.dependency_waits x where x.child = o.position
+      and (select x.child from tock.dependency_waits x where x.child = o.position
           and x.waiting_since < pg_catalog.clock_timestamp() - interval '1 second' limit 1) is not null
       and ((w.concurrency_key is not null and w.options ? 'resume')
         or (select x.child from tock.dependency_waits x where x.stream = 0 and x.position = o.position

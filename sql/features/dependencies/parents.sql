@@ -135,7 +135,7 @@ create or replace function tock.awaited_runs(p_parents bigint[], p_children bigi
 returns bigint[] language plpgsql volatile as $$
 declare
   v_awaited bigint[] := array(
-    -- nothing but a lookup by child: see tock.waiting in 0004_delayed.sql
+    -- waiting_since is in no index, so no index alone can answer this: see tock.waiting in 0004_delayed.sql
     select distinct tock.id_at(x.position, x.stream)
     from unnest(p_children) c join tock.dependency_waits x on x.child = any (array[c])
     where x.waiting_since < 'infinity' and x.stream <> 0

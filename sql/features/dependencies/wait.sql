@@ -105,8 +105,7 @@ begin
   select tock.stream_of(o.current_id), tock.position_of(o.current_id), o.position, o.upto,
     o.state in ('dead', 'cancelled', 'expired')
   from unnest(p_waits) o on conflict do nothing;
-  update tock.dependency_waits x set blocked = true
-  from unnest(p_waits) o
+  update tock.dependency_waits x set blocked = true from unnest(p_waits) o
   where x.child = any (array[o.position]) and not x.blocked and o.state in ('dead', 'cancelled', 'expired');
   select pg_catalog.array_agg(distinct o.current_id) filter (
       where x.waiting_since < pg_catalog.transaction_timestamp()),

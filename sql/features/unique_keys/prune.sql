@@ -23,8 +23,7 @@ begin
     select v_old || coalesce(pg_catalog.array_agg(l.k), '{}'),
         v_places || coalesce(pg_catalog.array_agg(l.place), '{}')
       into v_old, v_places
-    from (
-      select k::tock.unique_keys, k.ctid as place from tock.unique_keys k
+    from (select k::tock.unique_keys, k.ctid as place from tock.unique_keys k
       where k.queue = v_queue
         and k.written_at < v_now - greatest((tock.policy(v_queue)).retention_seconds, 86400)
           * interval '1 second'

@@ -6,7 +6,7 @@ import { promoteDue, tasksWithKey } from './concurrency_keys.ts';
 
 const manyKeys = Array.from({ length: 250 }, (_, n) => tasksWithKey(`key ${n}`, 0, 2)).flat();
 
-// Each of these calls once read every waiting task for each due one: minutes, when the statistics were of an empty table.
+// A promotion once read every waiting task for each due one, when the statistics were those of an emptied table.
 test.each(plannerStatistics)(
   'with %s statistics, tasks join wait lists and are admitted beside 20,000 that wait',
   async (_, statements) => {
