@@ -26,10 +26,15 @@ const broke = (module: TestModule): Named => ({
 });
 
 /**
- * A reporter of vitest that writes a Report to the file TOCK_TEST_REPORT. It counts every test, and every file that
- * failed outside of its tests.
+ * A reporter of vitest that says at once why a test failed, and at the end writes a Report to the file
+ * TOCK_TEST_REPORT. It counts every test, and every file that failed outside of its tests.
  */
 export const report: Reporter = {
+  onTestCaseResult(test) {
+    if (test.result().state !== 'failed') return;
+    const { name, why } = fail(test);
+    console.error(`  FAILED: ${name}: ${why}`);
+  },
   onTestRunEnd(modules, errors) {
     const file = process.env.TOCK_TEST_REPORT;
     if (!file) return;
