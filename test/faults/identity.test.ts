@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { createSegments } from '../sql/kernel/segment/segments.ts';
 import { enqueue, numberedTasks, value } from '../sql/verbs.ts';
 import { guardFindings, reachedPosition } from './aftermath.ts';
 import { expectDone, finishAll, newestStored, positionOf } from './ledger.ts';
@@ -41,7 +42,7 @@ test('a jump past the end of the last segment creates a segment for the new posi
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 100 from tock.segments))",
   );
-  await client.query('select tock.create_segments(p_width => 5000)');
+  await createSegments(client, 'p_width => 5000');
   const ids = await enqueue(client, 'load', numberedTasks(150));
   const before = await reachedPosition(client);
   await sayRestored();

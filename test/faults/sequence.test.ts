@@ -2,7 +2,12 @@ import type pg from 'pg';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectInvariants } from '../sql/invariants.ts';
-import { closeSegments, startNextSegment, verifySegments } from '../sql/kernel/segment/segments.ts';
+import {
+  closeSegments,
+  createSegments,
+  startNextSegment,
+  verifySegments,
+} from '../sql/kernel/segment/segments.ts';
 import {
   complete,
   drain,
@@ -150,7 +155,7 @@ test('a sequence set back into a segment that is over accepts nothing there', as
   );
   await history();
   await client.query('select tock.deactivate_streams()');
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   expect(
     await value(client, 'select closed_at from tock.segments where number = 1'),
   ).not.toBeNull();

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { createSegments } from '../sql/kernel/segment/segments.ts';
 import * as sql from '../sql/verbs.ts';
 import { expectConsistent, settings } from './compare.ts';
 import { numbersOf, type Shared, takeStep } from './concurrent.ts';
@@ -18,7 +19,7 @@ beforeAll(async () => {
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 100 from tock.segments))",
   );
-  await client.query('select tock.create_segments(p_ahead => 3, p_width => 500)');
+  await createSegments(client, 'p_ahead => 3, p_width => 500');
   actors = await Promise.all([1, 2, 3].map(() => db.connect()));
 });
 

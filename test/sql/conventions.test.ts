@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { createSegments } from './kernel/segment/segments.ts';
 import { grantedVerbs, plainVerbs } from './roles.ts';
 import { rows, value } from './verbs.ts';
 
@@ -111,7 +112,7 @@ const bare = `
     where i.indrelid = w.part and h.inhparent = w.parent_index and i.indisvalid)`;
 
 test('every partition has its indexes, also those that create_segments() made', async () => {
-  await client.query('select tock.create_segments(p_ahead => 4, p_width => 1000)');
+  await createSegments(client, 'p_ahead => 4, p_width => 1000');
   expect(await value(client, "select count(*)::int from pg_class where relname = 'runs_5'")).toBe(
     1,
   );

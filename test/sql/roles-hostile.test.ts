@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { createSegments } from './kernel/segment/segments.ts';
 import { dropMembers, grantedVerbs, type Member, makeMembers } from './roles.ts';
 import {
   claim,
@@ -152,10 +153,10 @@ test("a session's settings change no result, in that session or in later ones", 
   await owner.query(
     "select setval('tock.positions', (select max(end_position) - 2 from tock.segments))",
   );
-  await client.query('select tock.create_segments(p_width => 1000)');
+  await createSegments(client, 'p_width => 1000');
   await enqueue(owner, 'crossing', numberedTasks(10));
-  await client.query('select tock.create_segments(p_width => 1000)');
-  await client.query('select tock.create_segments()');
+  await createSegments(client, 'p_width => 1000');
+  await createSegments(client);
   // The verbs' patterns contain backslashes, so with standard_conforming_strings off a verb refuses valid instants.
   await client.query('set standard_conforming_strings = on');
   await life(client, 'tock_admin', 'odd');

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
+import { createSegments } from './kernel/segment/segments.ts';
 import {
   dropMembers,
   grantedVerbs,
@@ -64,7 +65,7 @@ test('each role calls every routine: its verbs run, all others are refused', asy
 });
 
 test('no role can read, write or lock a table or sequence', async () => {
-  await owner.query('select tock.create_segments(p_ahead => 4, p_width => 1000)');
+  await createSegments(owner, 'p_ahead => 4, p_width => 1000');
   const columns = await rows<{ name: string; kind: string; column: string }>(
     owner,
     `select format('tock.%I', c.relname) as name, c.relkind as kind, quote_ident(a.attname) as column

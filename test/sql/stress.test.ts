@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectInvariants } from './invariants.ts';
+import { createSegments } from './kernel/segment/segments.ts';
 import {
   type Load,
   retryTransient,
@@ -59,7 +60,7 @@ test('each task ends exactly once beside concurrent writers, claimers and mainte
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 2000 from tock.segments))",
   );
-  await client.query('select tock.create_segments(p_ahead => 3, p_width => 5000)');
+  await createSegments(client, 'p_ahead => 3, p_width => 5000');
   const working = [...startWriters(load, 8), ...startClaimers(load, 6), ...startMaintenance(load)];
   const edge = 'select tock.segment_of(last_value) from tock.positions';
   await retryTransient(

@@ -3,6 +3,7 @@ import { afterAll, expect, test } from 'vitest';
 import { readSql } from '../../migrate/files.ts';
 import { type Database, freshDatabase } from '../database.ts';
 import { expectInvariants } from '../sql/invariants.ts';
+import { createSegments } from '../sql/kernel/segment/segments.ts';
 import {
   complete,
   drain,
@@ -84,7 +85,7 @@ test('work continues during a migration that waits for a lock, across the bounda
   const { db, owner } = await working();
   const nearEnd = 'select max(end_position) - 200 from tock.segments';
   await owner.query(`select setval('tock.positions', (${nearEnd}))`);
-  await owner.query('select tock.create_segments(p_ahead => 8, p_width => 500)');
+  await createSegments(owner, 'p_ahead => 8, p_width => 500');
   const load = newLoad();
   const stopped = start(db, load);
   await goesOn(load);

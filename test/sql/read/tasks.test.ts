@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { list, listAll } from '../features/bulk_changes/bulk_changes.ts';
 import { cancel, change, states, taskInState } from '../kernel/change/changes.ts';
+import { createSegments } from '../kernel/segment/segments.ts';
 import { client, databasePerFile } from '../test_database.ts';
 import {
   claim,
@@ -110,7 +111,7 @@ test('a list spans segments, the newest task first', async () => {
   await client.query(
     `select setval('tock.positions', e.end_position) from tock.segments e where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   const young = await enqueue(client, q, numberedTasks(3));
   for (const state of ['ready', undefined]) {
     const listed = await listAll(client, { queue: q, state }, 2);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
 import { cancel, change } from '../../kernel/change/changes.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import { client, databasePerFile, db } from '../../test_database.ts';
 import {
   claim,
@@ -139,7 +140,7 @@ test('a purge covers several segments, and verification finds each run', async (
   await client.query(
     `select setval('tock.positions', e.end_position) from tock.segments e where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   await enqueue(client, q, numberedTasks(5));
   expect(await purge(client, q)).toMatchObject({ ready: '12', more: false });
   await client.query(
@@ -152,7 +153,7 @@ test('a purge covers several segments, and verification finds each run', async (
   )) {
     while ((await purge(client, name)).more);
   }
-  await client.query('select tock.create_segments(), tock.create_segments()');
+  await createSegments(client, '), tock.create_segments(');
   await client.query('select tock.deactivate_streams()');
   await client.query('select tock.close_segments()');
   while ((await value<number>(client, 'select tock.verify_segments()')) > 0);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
@@ -48,7 +49,7 @@ test('ids of 19 digits', async () => {
     'select tock.create_segment(end_position, 970000000000) from tock.segments order by number desc limit 1',
   );
   await client.query("select setval('tock.positions', 960000000000)");
-  await client.query('select tock.create_segments(1)');
+  await createSegments(client, '1');
   const [parent = ''] = await enqueue(client, 'q', [{}]);
   expect(parent).toMatch(/^\d{19}$/);
   const [child = ''] = await enqueue(client, 'q', [{ depends_on: [parent] }]);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
@@ -139,7 +140,7 @@ test('each lease lies in one segment, though the queues are in different ones', 
     `select setval('tock.positions', e.end_position - 2) from tock.segments e
      where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   await enqueue(client, 'edge', numberedTasks(3));
   await enqueue(client, 'new', numberedTasks(3));
   const seen: string[] = [];

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { sleep } from '../../../sleep.ts';
 import { conditionTimeout } from '../../../timeout.ts';
 import { expectInvariants } from '../../invariants.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import { seededRandom } from '../../load.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
 import {
@@ -91,7 +92,7 @@ test.each([
   async (count, _how, ends, result) => {
     const seed = Number(process.env.TOCK_TEST_SEED ?? Date.now() % 1_000_000);
     await putQueue(client, '*', { max_attempts: 1000, max_lost: 1000, backoff_jitter: 0 });
-    await client.query('select tock.create_segments(p_ahead => 6, p_width => 3000)');
+    await createSegments(client, 'p_ahead => 6, p_width => 3000');
     const ids = await enqueue(
       client,
       'fetch',
@@ -134,7 +135,7 @@ test.each([
       await reap(client);
       for (const queue of stages) await makeDue(client, queue);
       await promote(client);
-      await client.query('select tock.create_segments(p_ahead => 3, p_width => 3000)');
+      await createSegments(client, 'p_ahead => 3, p_width => 3000');
     }
     going = false;
     await Promise.all(workers);

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { conditionTimeout } from '../../../timeout.ts';
 import { expectInvariants } from '../../invariants.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import { client, databasePerTest, db } from '../../test_database.ts';
 import {
   claim,
@@ -139,7 +140,7 @@ describe.each([
       `select setval('tock.positions', e.end_position - 1) from tock.segments e
        where e.number = tock.newest_segment()`,
     );
-    await client.query('select tock.create_segments()');
+    await createSegments(client);
     await enqueue(client, 'q', numberedTasks(9));
     const got: number[] = [];
     for (let n = 0; n < 4; n++) got.push((await claim(client, 'q', { limit: 9 })).length);

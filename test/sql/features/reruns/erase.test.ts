@@ -3,6 +3,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
 import { expectInvariants } from '../../invariants.ts';
 import { cancel, change, erase, states, taskInState } from '../../kernel/change/changes.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import {
   claim,
   complete,
@@ -178,7 +179,7 @@ test.each([
       "select setval('tock.positions', e.first_position) from tock.segments e where number = $1",
       [segment],
     );
-    await client.query('select tock.create_segments()');
+    await createSegments(client);
     await retry(lease);
   }
   const [last] = await claim(client, 'q');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { expectInvariants } from '../../invariants.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import { client, databasePerFile } from '../../test_database.ts';
 import {
   claim,
@@ -192,7 +193,7 @@ test('dead tasks of earlier segments are grouped and redriven too', async () => 
   await client.query(
     `select setval('tock.positions', e.end_position) from tock.segments e where e.number = tock.newest_segment()`,
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   const young = await die(client, q, ['young']);
   expect(await brief(q)).toEqual([
     ['old', 2],

@@ -15,7 +15,12 @@ import {
   value,
   waitUntilBlocked,
 } from '../../verbs.ts';
-import { claimRuns, enqueueAndComplete, moveNearSegmentEnd } from '../segment/segments.ts';
+import {
+  claimRuns,
+  createSegments,
+  enqueueAndComplete,
+  moveNearSegmentEnd,
+} from '../segment/segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -40,7 +45,7 @@ test('a claim that reads a later segment sees runs that were added to its own se
   await enqueue(writer, 'q', numberedTasks(4));
   await moveNearSegmentEnd(client, 0);
   await enqueue(writer, 'q', numberedTasks(5, 4));
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   const holder = await db.connect();
   await holder.query('begin');
   await holder.query('lock table tock.runs_4 in access exclusive mode');

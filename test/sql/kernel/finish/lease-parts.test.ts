@@ -16,6 +16,7 @@ import {
   waitUntil,
   waitUntilBlocked,
 } from '../../verbs.ts';
+import { createSegments } from '../segment/segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -162,7 +163,7 @@ test('a claim at the boundary of a segment gives one lease in one segment, and t
   await client.query(
     `select setval('tock.positions', (select end_position from tock.segments where number = 1))`,
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   const fresh = await enqueue(client, 'q', numberedTasks(3, 0, { priority: 5 }));
   const first = await claim(client, 'q', { limit: 100 });
   const second = await claim(client, 'q', { limit: 100 });

@@ -18,6 +18,7 @@ import {
   ageClosedSegments,
   claimRuns,
   closeSegments,
+  createSegments,
   dropExpiredSegments,
   enqueueAndComplete,
   moveNearSegmentEnd,
@@ -57,17 +58,17 @@ test('a stream advances to the current segment, and past no unread run', async (
   await claimRuns(client, 'q', 2);
   await startNextSegment(client);
   await enqueue(client, 'q', numberedTasks(2, 4));
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   expect(await startOf('q')).toBe(1);
   expect(payloads((await claimRuns(client, 'q', 2)).runs)).toEqual([2, 3]);
   await startNextSegment(client);
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   expect(await startOf('q')).toBe(2);
   expect(payloads((await claimRuns(client, 'q', 1)).runs)).toEqual([4]);
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   expect(payloads((await claimRuns(client, 'q', 9)).runs)).toEqual([5]);
   await enqueue(client, 'q', numberedTasks(1, 6));
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   expect(await startOf('q')).toBe(3);
   expect(payloads((await claimRuns(client, 'q', 9)).runs)).toEqual([6]);
   await expectInvariants(client);
@@ -95,7 +96,7 @@ test.each([
     if (runs.length === 0) break;
     seen.push(...payloads(runs));
     expect(await complete(client, leaseOf(runs))).toMatchObject({ completed: runs.length });
-    if (seen.length === 18) await client.query('select tock.create_segments()');
+    if (seen.length === 18) await createSegments(client);
   }
   expect(seen).toEqual(enqueued);
   await expectInvariants(client);
@@ -142,9 +143,9 @@ test.each(['commit', 'rollback'])(
     const worker = await db.connect();
     await worker.query('begin');
     const first = payloads(await claim(worker, 'q', { limit: 2 }));
-    await client.query('select tock.create_segments()');
+    await createSegments(client);
     await worker.query(end);
-    await client.query('select tock.create_segments()');
+    await createSegments(client);
     const left = payloads((await drain(client, 'q', { limit: 3 })).flat());
     expect(end === 'commit' ? [...first, ...left] : left).toEqual([0, 1, 2, 3]);
     await expectInvariants(client);

@@ -6,6 +6,7 @@ import { claim, complete, enqueue, fail, leaseOf, numberedTasks, rows } from '..
 import {
   ageClosedSegments,
   closeSegments,
+  createSegments,
   dropExpiredSegments,
   segmentNumbers,
 } from '../segment/segments.ts';
@@ -23,11 +24,11 @@ beforeEach(async () => {
 afterAll(() => Promise.all(used.map((database) => database.drop())));
 
 test('each task ends exactly once while segments are dropped under load', async () => {
-  await client.query('select tock.create_segments(p_ahead => 20, p_width => 1500)');
+  await createSegments(client, 'p_ahead => 20, p_width => 1500');
   await client.query(
     "select setval('tock.positions', (select end_position from tock.segments where number = 3))",
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   const clients = await Promise.all(Array.from({ length: 6 }, () => db.connect()));
   let writing = true;
   const enqueued: string[] = [];
@@ -61,7 +62,7 @@ test('each task ends exactly once while segments are dropped under load', async 
     const connection = clients[5] as pg.Client;
     while (writing) {
       await connection.query('select tock.deactivate_streams()');
-      await connection.query('select tock.create_segments(p_ahead => 12, p_width => 1500)');
+      await createSegments(connection, 'p_ahead => 12, p_width => 1500');
       await connection.query('select tock.verify_segments()');
       await ageClosedSegments(connection, '1 year');
       await connection.query('select tock.drop_expired_segments()');

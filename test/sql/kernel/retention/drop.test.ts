@@ -22,6 +22,7 @@ import {
   claimRuns,
   closedSegmentNumbers,
   closeSegments,
+  createSegments,
   dropExpiredSegments,
   enqueueAndComplete,
   segmentNumbers,
@@ -180,7 +181,7 @@ test('an old segment that is kept does not block later ones, and its tasks stay'
 });
 
 test('a closed segment is dropped though more than sixty-four older ones are kept', async () => {
-  await client.query('select tock.create_segments(p_ahead => 70, p_width => 10)');
+  await createSegments(client, 'p_ahead => 70, p_width => 10');
   await client.query(
     "select setval('tock.positions', end_position) from tock.segments where number = 3",
   );

@@ -18,6 +18,7 @@ import {
   value,
   waitUntilBlocked,
 } from '../../verbs.ts';
+import { createSegments } from '../segment/segments.ts';
 
 // The soak found these: races of a change with a claim, and of both with the end of a segment.
 let db: Database;
@@ -51,13 +52,13 @@ async function pass(): Promise<void> {
        where e.end_position > s.last_value order by e.number limit 1))
      from tock.positions s`,
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
 }
 
 /** Ends the current segment, verifies it and drops it as if its retention had passed. */
 async function dropSegments(): Promise<number> {
   await client.query('select tock.deactivate_streams()');
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   while ((await value<number>(client, 'select tock.verify_segments()')) > 0);
   await client.query("update tock.segments set closed_at = closed_at - interval '1 month'");
   const segments = () => value<number>(client, 'select count(*)::integer from tock.segments');

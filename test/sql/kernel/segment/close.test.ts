@@ -3,6 +3,7 @@ import { afterAll, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
 import { expectInvariants } from '../../invariants.ts';
 import { claim, complete, drain, enqueue, leaseOf, numberedTasks, value } from '../../verbs.ts';
+import { createSegments } from './segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -32,12 +33,12 @@ async function pass(): Promise<void> {
        where e.end_position > s.last_value order by e.number limit 1))
      from tock.positions s`,
   );
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
 }
 
 async function rest(): Promise<void> {
   await client.query('select tock.deactivate_streams()');
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
 }
 const settled = () =>
   value<number>(client, 'select count(*)::int from tock.segments where closed_at is not null');
@@ -131,7 +132,7 @@ test('a snapshot older than the last task of a segment does not close the segmen
   await client.query(
     "select setval('tock.positions', (select end_position from tock.segments where number = 1))",
   );
-  await old.query('select tock.create_segments()');
+  await createSegments(old);
   await old.query('commit');
   expect(await settled()).toBe(0);
   expect(await work()).toEqual(ids);

@@ -15,7 +15,7 @@ import {
   rows,
   value,
 } from '../../verbs.ts';
-import { closeSegments } from './segments.ts';
+import { closeSegments, createSegments } from './segments.ts';
 
 let db: Database;
 let client: pg.Client;
@@ -39,9 +39,10 @@ async function grow(count: number): Promise<void> {
   const all = 'select count(*)::int from tock.segments';
   for (let have = 0; have < count; have = await value<number>(client, all)) {
     const ahead = Math.min(20, count - have);
-    await client.query(
-      'select tock.create_segments(p_ahead => max(number) - tock.newest_segment() + $1, p_width => 1000) from tock.segments',
-      [ahead],
+    const last = '(select max(number) from tock.segments)';
+    await createSegments(
+      client,
+      `p_ahead => ${last} - tock.newest_segment() + ${ahead}, p_width => 1000`,
     );
   }
   // Every third segment gets a task of the paused queue.

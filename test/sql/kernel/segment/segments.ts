@@ -22,16 +22,31 @@ export async function moveNearSegmentEnd(client: Client, left: number): Promise<
   );
 }
 
+/**
+ * Creates segments; the arguments are SQL. Autovacuum may hold a lock for longer than the short lock_timeout, and then
+ * the call is repeated.
+ */
+export async function createSegments(client: Client, args = ''): Promise<void> {
+  for (;;) {
+    try {
+      await client.query(`select tock.create_segments(${args})`);
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code !== '55P03') throw error;
+    }
+  }
+}
+
 /** Moves positions on to the next segment, and creates segments ahead. */
 export async function startNextSegment(client: Client): Promise<void> {
   await moveNearSegmentEnd(client, 0);
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
 }
 
 /** Closes the segments that have ended and have neither unclaimed nor running runs. */
 export async function closeSegments(client: Client): Promise<void> {
   await client.query('select tock.deactivate_streams()');
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
 }
 
 /** Enqueues and completes tasks one by one, in the current segment. */
@@ -64,10 +79,17 @@ export async function verifySegments(client: Client, limit = 1_000_000): Promise
   while ((await value<number>(client, 'select tock.verify_segments($1)', [limit])) > 0);
 }
 
-/** Verifies and drops segments until none is left to drop. */
+/** Verifies and drops segments until none is left to drop. Those that autovacuum has locked are tried again. */
 export async function dropExpiredSegments(client: Client): Promise<void> {
   await verifySegments(client);
-  while ((await value<number>(client, 'select tock.drop_expired_segments()')) > 0);
+  for (;;) {
+    while ((await value<number>(client, 'select tock.drop_expired_segments()')) > 0);
+    const postponed = await rows(
+      client,
+      'update tock.segments set drop_after = null where drop_after > now() returning number',
+    );
+    if (postponed.length === 0) return;
+  }
 }
 
 /** The numbers of the segments. Fails if one lacks a partition. */

@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Database, freshDatabase } from '../../../database.ts';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import { enqueue, numberedTasks, pidOf, rows, waitUntilBlocked } from '../../verbs.ts';
 
 type Finding = { finding: string; severity: string; detail: string; hint: string };
@@ -85,7 +86,7 @@ test('missing segments are found before they are needed', async () => {
     "select setval('tock.positions', (select max(end_position) - 10 from tock.segments))",
   );
   expect(await doctor()).toMatchObject([{ severity: 'critical', detail: '10 positions are left' }]);
-  await client.query('select tock.create_segments()');
+  await createSegments(client);
   expect(await named()).toEqual([]);
 });
 

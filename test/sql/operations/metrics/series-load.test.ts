@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createSegments } from '../../kernel/segment/segments.ts';
 import {
   type Load,
   retryTransient,
@@ -86,7 +87,7 @@ test('every run is counted once under load', async () => {
   await client.query(
     "select setval('tock.positions', (select max(end_position) - 2000 from tock.segments))",
   );
-  await client.query('select tock.create_segments(p_ahead => 3, p_width => 5000)');
+  await createSegments(client, 'p_ahead => 3, p_width => 5000');
   const all = [
     ...startWriters(load, 5),
     ...startClaimers(load, 4),
