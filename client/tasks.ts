@@ -55,7 +55,11 @@ export type Tasks<Q = AnyQueues> = {
   /** Returns null if there is no such task. Throws a TockError with status 409 if it has ended. */
   change(id: string, changes: Changes): Promise<ChangedTask | null>;
   move(ids: string[], queue: Name<Q>): Promise<ChangedTask[]>;
-  rerun(ids: string[], options?: IdempotencyOptions & { reason?: string }): Promise<Rerun[]>;
+  /** With `again: false` it leaves out tasks that have a rerun already. */
+  rerun(
+    ids: string[],
+    options?: IdempotencyOptions & { reason?: string; again?: boolean },
+  ): Promise<Rerun[]>;
   /** Reruns dead tasks, one page a call. Continue while there is a cursor. */
   redrive(queue: Name<Q>, options?: RedriveOptions): Promise<RedrivePage>;
   /** Cancels tasks of a queue by their attributes, one page a call. */
@@ -100,8 +104,8 @@ export function httpTasks(call: Call): Tasks {
     cancel: (ids) => postIds('cancel', { ids }),
     change: (id, changes) => nullOnStatus(404, call('PATCH', taskPath(id), changes)),
     move: (ids, queue) => postIds('move', { ids, queue }),
-    rerun: (ids, { request_id = crypto.randomUUID(), reason } = {}) =>
-      postIds('rerun', { ids, request_id, reason }),
+    rerun: (ids, { request_id = crypto.randomUUID(), reason, again } = {}) =>
+      postIds('rerun', { ids, request_id, reason, again }),
     redrive: (queue, { request_id = crypto.randomUUID(), ...options } = {}) =>
       call('POST', `${queuePath(queue)}/redrive`, { request_id, ...options }),
     cancelWhere: (queue, where = {}) => call('POST', `${queuePath(queue)}/cancel`, where),

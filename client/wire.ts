@@ -610,6 +610,8 @@ export type Routes = {
     };
     query: unknown;
     body: {
+      /** Whether tasks that have a rerun already run again too. Default: true. */
+      again?: boolean | null;
       /**
        * The request id. A repeated call with it returns the same answer for 24 hours, and has no
        * further effect.
@@ -624,8 +626,11 @@ export type Routes = {
       state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
       /** The id of the new task. */
       rerun_id: string | null;
-      /** Why there is no new task: the old one has not ended, or its payload was erased. */
-      refused: 'unfinished' | 'erased' | null;
+      /**
+       * Why there is no new task: the old one has not ended, its payload was erased, or (with
+       * `again: false`) it has a rerun already.
+       */
+      refused: 'unfinished' | 'erased' | 'rerun' | null;
     };
   };
   /** Rerun up to 10,000 ended tasks, each as a new task */
@@ -635,6 +640,8 @@ export type Routes = {
     body: {
       /** The ids of the tasks. */
       ids: string[];
+      /** Whether tasks that have a rerun already run again too. Default: true. */
+      again?: boolean | null;
       /**
        * The request id. A repeated call with it returns the same answer for 24 hours, and has no
        * further effect.
@@ -650,8 +657,11 @@ export type Routes = {
         state: 'waiting' | 'ready' | 'running' | 'done' | 'dead' | 'cancelled' | 'expired';
         /** The id of the new task. */
         rerun_id: string | null;
-        /** Why there is no new task: the old one has not ended, or its payload was erased. */
-        refused: 'unfinished' | 'erased' | null;
+        /**
+         * Why there is no new task: the old one has not ended, its payload was erased, or (with
+         * `again: false`) it has a rerun already.
+         */
+        refused: 'unfinished' | 'erased' | 'rerun' | null;
       }[];
     };
   };

@@ -14,6 +14,7 @@ export type Polled<T> = {
   refresh(): void;
 };
 
+/** The longest pause after failures, unless the interval is longer. */
 const MOST_MS = 30_000;
 
 /** Polls a route. It sends nothing while `input` is null. */
@@ -82,7 +83,8 @@ export function usePolledAnswer<T>(
             : { path, data: undefined, error, at: null },
         );
       }
-      timer = setTimeout(() => void poll(), Math.min(MOST_MS, intervalMs * 2 ** failures));
+      const pauseMs = Math.max(intervalMs, Math.min(MOST_MS, intervalMs * 2 ** failures));
+      timer = setTimeout(() => void poll(), pauseMs);
     }
 
     const onVisible = () => {

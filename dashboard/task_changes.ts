@@ -40,8 +40,8 @@ const unfinished = ({ state }: Changeable) => !ended.has(state);
 const changed = ({ tasks }: { tasks: { changed: boolean }[] }) =>
   tasks.filter((task) => task.changed).length;
 
-async function rerun(key: string, { ids, requestId }: Batch): Promise<number> {
-  const body = { ids, request_id: requestId, reason: 'from the dashboard' };
+async function rerun(key: string, { ids, requestId }: Batch, again: boolean): Promise<number> {
+  const body = { ids, request_id: requestId, reason: 'from the dashboard', again };
   const { tasks } = await call(key, 'POST /v1/tasks/rerun', { body });
   return tasks.filter(({ rerun_id }) => rerun_id !== null).length;
 }
@@ -54,7 +54,7 @@ export const changes: Change[] = [
     text: 'Each runs again as a new task.',
     done: () => 'rerun',
     appliesTo: (task) => !unfinished(task),
-    send: rerun,
+    send: (key, batch) => rerun(key, batch, true),
   },
   {
     name: 'Redrive',
@@ -63,7 +63,8 @@ export const changes: Change[] = [
     text: 'Each runs again as a new task. Dead tasks that have a rerun already are left out.',
     done: () => 'rerun',
     appliesTo: ({ state, rerun: again }) => state === 'dead' && !again,
-    send: rerun,
+    // Another call may have rerun some since the list was read.
+    send: (key, batch) => rerun(key, batch, false),
   },
   {
     name: 'Priority',

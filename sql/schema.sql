@@ -674,7 +674,7 @@ table tock.unique_keys
   unique_key text not null
   constraint admissions_are_counted CHECK ((number > 0))
   constraint unique_keys_pkey PRIMARY KEY (queue, unique_key, number)
-  CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (queue, written_at)
+  CREATE INDEX unique_keys_by_age ON tock.unique_keys USING btree (queue, written_at) WHERE (number > 0)
 
 table tock.wait_list_cursors
   pool text not null
@@ -1711,7 +1711,7 @@ function tock.end_lease_current(p_lease uuid, p_segment integer)
 
 function tock.end_leases(p_ends jsonb)
   returns jsonb
-  -- Ends the leases of next() in their order; returns its column ended. TK422 names the end that is wrong.
+  -- Ends the leases of next() in their order; returns its column ended.
 
 function tock.end_runs(p_segment integer, p_ended ending[], p_fields text[] DEFAULT NULL::text[])
   returns integer
@@ -2481,7 +2481,7 @@ function tock.newest_segment()
 
 function tock.next(p_queue text, p_ends jsonb, p_worker text DEFAULT NULL::text, p_limit integer DEFAULT 1, p_lease_seconds integer DEFAULT NULL::integer, p_request_id text DEFAULT NULL::text, p_own_transaction boolean DEFAULT false)
   returns TABLE(ended jsonb, claimed claimed[])
-  -- Ends runs of leases, then claims like claim(), in one transaction. p_ends is [{lease, results, failures}], with results as in complete() and failures as in fail(); with the lease alone all its runs that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended before. claimed has the claimed runs. A lost lease does not prevent the claim. A repeated call ends nothing twice, and with its request_id it claims the same runs. next() waits for no lock: while other claims hold the tasks it claims none.
+  -- Ends runs of leases, then claims like claim(), in one transaction. p_ends is [{lease, results, failures}], with results as in complete() and failures as in fail(); with the lease alone all its runs that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended before. claimed has the claimed runs. A lost lease does not prevent the claim. A repeated call ends nothing twice, and with its request_id it claims the same runs. The claim waits for no lock: while other claims hold the tasks it claims none.
   -- for tock_admin, tock_edge, tock_worker
 
 function tock.next_attempt_at(p_policy queues, p_options jsonb, p_attempt integer, p_lost integer, p_max_attempts integer, p_seconds double precision DEFAULT NULL::double precision)
@@ -3135,9 +3135,9 @@ function tock.requeue_missing_runs(p_segment integer, p_stream integer, p_runs b
   returns integer
   -- Makes runs of a closed segment ready again that have no result and were never leased, and reports the difference; returns the number.
 
-function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text)
+function tock.rerun(p_ids bigint[], p_request_id text DEFAULT NULL::text, p_reason text DEFAULT NULL::text, p_again boolean DEFAULT true)
   returns TABLE(id bigint, state text, rerun_id bigint, refused text)
-  -- Runs up to 10,000 ended tasks again, each as a new task with its last payload, priority, tenant, max_attempts and options. Returns one row per known task: its state, and the id of the new task or why there is none (unfinished, erased). A repeated call with the same request_id, which counts in each of their queues, returns the same for 24 hours, once it has run any again.
+  -- Runs up to 10,000 ended tasks again, each as a new task with its last payload, priority, tenant, max_attempts and options. Returns one row per known task: its state, and the id of the new task or why there is none (unfinished, erased; with p_again false also rerun, for a task that has one already). A repeated call with the same request_id, which counts in each of their queues, returns the same for 24 hours, once it has run any again.
   -- for tock_admin, tock_edge, tock_producer
 
 function tock.reschedule(p_ids bigint[], p_run_at timestamp with time zone)

@@ -11,7 +11,7 @@ import { backgroundOption, startInBackground } from './bulk_changes.ts';
 
 type Rerun = Answer<'POST /v1/tasks/rerun'>['tasks'][number];
 type Redriven = Answer<'POST /v1/queues/{queue}/redrive'>;
-type Flags = { requestId?: string; reason?: string };
+type Flags = { requestId?: string; reason?: string; unlessRerun?: boolean };
 type Redriving = Flags & {
   error?: string;
   tenant?: string;
@@ -24,18 +24,20 @@ const callIds = 10_000;
 
 function describe({ id, state, rerun_id, refused }: Rerun): string {
   if (rerun_id) return `${id} is rerun as ${rerun_id}\n`;
+  if (refused === 'rerun') return `${id} has a rerun already\n`;
   return refused === 'erased' ? `${id} has been erased\n` : `${id} has not ended: it is ${state}\n`;
 }
 
 async function rerun(idTexts: string[], options: Options<Flags>) {
-  const { requestId = randomUUID(), reason } = options;
+  const { requestId = randomUUID(), reason, unlessRerun } = options;
   const ids = [...new Set(idTexts.map(checkedId))];
   const tasks: Rerun[] = [];
   const work = (progress: Bar) =>
     withApi(options, async (api) => {
       for (let offset = 0; offset < ids.length; offset += callIds) {
         const batch = ids.slice(offset, offset + callIds);
-        const body = { ids: batch, request_id: `${requestId}:${offset}`, reason };
+        const again = unlessRerun ? false : undefined;
+        const body = { ids: batch, request_id: `${requestId}:${offset}`, reason, again };
         tasks.push(...(await api.call('POST /v1/tasks/rerun', { body })).tasks);
         progress.add(batch.length);
       }
@@ -89,6 +91,7 @@ export function addRerun(program: Command): void {
   program
     .command('rerun <id...>')
     .description('rerun ended tasks, each as a new task')
+    .option('--unless-rerun', 'leave out tasks that have a rerun already')
     .option(request[0] as string, request[1])
     .option(why[0] as string, why[1])
     .action((ids: string[], _options, command: Command) => rerun(ids, optionsOf(command)));

@@ -64,9 +64,10 @@ export function asRefusal(error: unknown): unknown {
 // segment, system errors such as ECONNRESET, and driver errors without a code, such as a closed connection.
 const transient =
   /^(08|25006|40001|40P01|42P01|53|55P03|57014|57P0|58|XX|TK503|E[A-Z]{4}|EAI_AGAIN|$)/;
-// Two claims collided, or a partition is missing; isTransient() of functions/http/problem.ts is the same.
-const isTransient = ({ code = '', constraint = '', table }: DatabaseError) =>
+// Two claims collided, or a partition or its function is missing; isTransient() of functions/http/problem.ts is the same.
+const isTransient = ({ code = '', message = '', constraint = '', table }: DatabaseError) =>
   transient.test(code) ||
+  (code === '42883' && /^function tock\.\w+_\d+\(/.test(message)) ||
   (code === '23505' && /^leases_\d+_pkey$/.test(constraint)) ||
   (code === '23514' && table !== undefined && constraint === '');
 

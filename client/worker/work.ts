@@ -120,17 +120,18 @@ async function claim(loop: ClaimLoop, ends: EndWithClaim[]): Promise<ClaimResult
   const ending = ends.reduce((sum, { count }) => sum + count, 0);
   const limit = Math.min(MAX_CLAIM, loop.high - loop.executor.count() + ending);
   const options: ClaimOptions & { lease_seconds: number } = { worker, limit, lease_seconds };
+  const sent = performance.now();
   if (ends.length > 0) {
-    // If the answer of the call with ends is lost, the call after it gets the same tasks.
+    // If the answer of the call with ends is lost, the call after it gets the same tasks, leased since the first call.
     options.request_id = crypto.randomUUID();
     const claimed = await claimWithEnds(loop, ends, options);
     if (claimed || stopping.aborted) return claimed;
   }
   const wait_seconds = Math.min(loop.wait_seconds, Math.ceil(stopping.left()));
-  const sent = performance.now();
   try {
     const answer = await loop.source.claim(loop.queues, { ...options, wait_seconds }, stopping);
-    return { answer, late: performance.now() - sent > (wait_seconds + lease_seconds / 3) * 1000 };
+    const waited_seconds = ends.length > 0 ? 0 : wait_seconds;
+    return { answer, late: performance.now() - sent > (waited_seconds + lease_seconds / 3) * 1000 };
   } catch (error) {
     // The lease of the call with ends has ended meanwhile.
     if (ends.length > 0 && error instanceof TockError && error.status === 409) return null;

@@ -1,3 +1,4 @@
+import { useRef } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { duration, rate, shortNumber } from '../format.ts';
 import { usePolling } from '../polling.ts';
@@ -135,7 +136,12 @@ export function Activity({ queue, address }: { queue?: string; address: Address 
     10_000,
   );
   const ofAll = usePolling('GET /v1/series', queue === undefined ? { query } : null, 10_000);
-  const polled = queue === undefined ? ofAll : ofQueue;
+  const newest = queue === undefined ? ofAll : ofQueue;
+  // The call changes each minute; until its answer the last one stays.
+  const name = `${queue}/${range}`;
+  const last = useRef<{ name: string; data: typeof newest.data }>(undefined);
+  if (newest.data) last.current = { name, data: newest.data };
+  const polled = { ...newest, data: last.current?.name === name ? last.current.data : undefined };
   const Shown = queue === undefined ? Summary : Charts;
   const path = queue === undefined ? [] : ['queues', queue];
   return (

@@ -10,6 +10,7 @@ import { ChangeButtons } from './task_changes.tsx';
 
 /** The most tasks that one change takes. */
 const MOST = 100_000;
+const MOST_PAGE = 1000;
 
 type Matching = { tasks: Changeable[]; busy: boolean; hasMore: boolean; error: Refused | null };
 
@@ -41,15 +42,24 @@ export function AllMatching({
     const { signal } = control.current;
     const tasks: Changeable[] = [];
     let cursor: string | null = null;
-    const shown = (busy: boolean, error: Refused | null = null) =>
-      setMatching({ tasks: [...tasks], busy, hasMore: cursor !== null, error });
+    let answered = false;
+    const shown = (busy: boolean, error: Refused | null = null) => {
+      // A search by concurrency key has one page.
+      const isCut = filter.concurrency_key && tasks.length >= MOST_PAGE;
+      setMatching({
+        tasks: [...tasks],
+        busy,
+        hasMore: !answered || cursor !== null || !!isCut,
+        error,
+      });
+    };
     shown(true);
     try {
       do {
         const query = {
           ...filter,
           cursor,
-          limit: Math.min(1000, MOST - tasks.length),
+          limit: Math.min(MOST_PAGE, MOST - tasks.length),
         };
         const page: Answer<'GET /v1/tasks'> = await call(
           key,
@@ -60,6 +70,7 @@ export function AllMatching({
         for (const { id, queue, state, rerun } of page.tasks)
           tasks.push({ id, queue, state, rerun });
         cursor = page.cursor;
+        answered = true;
         shown(true);
       } while (cursor !== null && tasks.length < MOST);
       shown(false);

@@ -1,5 +1,6 @@
 import type { Answer } from '../../client/wire.ts';
 import { count, plural } from '../format.ts';
+import { useHidden } from '../hidden_fields.ts';
 import { useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import { href } from '../route.ts';
@@ -50,7 +51,7 @@ function RedriveButton({
       buttonLabel="Redrive"
       onConfirm={() => (start ? start(queue, { change: 'redrive', error, reason }) : redrive())}
     >
-      <p class="error">{error}</p>
+      <p class="error">{useHidden().text(error)}</p>
       {box}
     </ConfirmButton>
   );
@@ -63,6 +64,7 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
   const query = { limit: MOST_GROUPS };
   const polled = usePolling('GET /v1/queues/{queue}/dead', { path, query }, 10_000);
   const may = useMay();
+  const hidden = useHidden();
   const action = useAction();
   // The call must name the error, or it would rerun all dead tasks of the queue.
   const redrive = async (error: string) => {
@@ -90,12 +92,15 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
             <Table
               label="Dead tasks by error"
               rows={groups}
-              id={({ newest_id }) => newest_id}
+              // Not by the newest task, so that an open dialog stays while more tasks die.
+              id={({ error }) => JSON.stringify(error)}
               emptyText={dead ? 'No dead task is left to rerun.' : 'No task is dead.'}
               columns={[
                 {
                   name: 'Error',
-                  show: ({ error }) => <span class="error">{error ?? '(none)'}</span>,
+                  show: ({ error }) => (
+                    <span class="error">{error === null ? '(none)' : hidden.text(error)}</span>
+                  ),
                 },
                 {
                   name: 'Tasks',
@@ -113,7 +118,7 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
                         href={href(['tasks'], { queue, state: 'dead', error: error ?? undefined })}
                       >
                         {error === null ? 'List all dead tasks' : 'List them'}
-                        <span class="hidden">: {error}</span>
+                        <span class="hidden">: {error && hidden.text(error)}</span>
                       </a>
                       {error !== null && may('enqueue', queue) && (
                         <RedriveButton

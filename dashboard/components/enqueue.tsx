@@ -40,13 +40,16 @@ const empty: Draft = {
   concurrency_key: '',
 };
 
-function draftOf(task: TaskAnswer): Draft {
+function draftOf(task: TaskAnswer, isForTenants: boolean): Draft {
   const options = task.options ?? {};
   const others = Object.entries(options).filter(
     ([name, value]) =>
       copied.includes(name) || (name === 'expires_at' && Date.parse(String(value)) > Date.now()),
   );
-  const key = String(options.concurrency_key ?? '');
+  // A key for tenants adds this part by itself.
+  const scope = `tenant:${task.tenant?.replaceAll('~', '~0').replaceAll('/', '~1')}/`;
+  const stored = String(options.concurrency_key ?? '');
+  const key = isForTenants && stored.startsWith(scope) ? stored.slice(scope.length) : stored;
   return {
     ...empty,
     payload: pretty(task.payload),
@@ -96,8 +99,8 @@ type Props = { queue: string; task?: TaskAnswer; onClose(): void; onDone(): void
 
 /** A form that adds one task, new or as a copy of another. A repeated click adds the task only once. */
 export function Enqueue({ queue, task, onClose, onDone }: Props) {
-  const { key } = useSession();
-  const [draft] = useState(() => (task ? draftOf(task) : empty));
+  const { key, keyInfo } = useSession();
+  const [draft] = useState(() => (task ? draftOf(task, keyInfo.tenants !== null) : empty));
   const [due, setDue] = useState('now');
   const [refused, setRefused] = useState<Refused | null>(null);
   const [ids, setIds] = useState<string[]>([]);

@@ -38,7 +38,8 @@ function errorText(error: unknown): string {
 }
 
 function Attempt({ failure: { run, error }, open }: { failure: Failure; open: boolean }) {
-  const text = errorText(useHidden().value(error));
+  const shown = useHidden().value(error);
+  const text = errorText(shown);
   const { shortened } = error as { shortened?: unknown };
   return (
     <details class="failure" open={open}>
@@ -48,7 +49,7 @@ function Attempt({ failure: { run, error }, open }: { failure: Failure; open: bo
             Attempt {run.attempt} <State state={run.state} /> <Ago at={run.ended_at} />{' '}
           </>
         )}
-        <span class="error">{errorLine(error)?.slice(0, MOST_SUMMARY)}</span>
+        <span class="error">{errorLine(shown)?.slice(0, MOST_SUMMARY)}</span>
       </summary>
       <pre>{text.slice(0, MOST_TEXT)}</pre>
       {text.length > MOST_TEXT && (

@@ -43,15 +43,19 @@ export function QueueActions({ queue, polled }: { queue: string; polled: Polled<
     } while (cursor);
     polled.refresh();
   };
+  // Else the calls would be repeated for as long as another session holds the tasks.
+  const isStuck = ({ more, ready, waiting }: Answer<'POST /v1/queues/{queue}/purge'>) =>
+    more && ready + waiting === 0;
   const purge = async () => {
     let purged: Answer<'POST /v1/queues/{queue}/purge'> | null;
     let all = 0;
     do {
       purged = await action('POST /v1/queues/{queue}/purge', { path, body: {} }, (answer) => {
         all += answer.ready + answer.waiting;
-        return `${plural(all, `task of ${queue} is`, `tasks of ${queue} are`)} purged.`;
+        const text = `${plural(all, `task of ${queue} is`, `tasks of ${queue} are`)} purged.`;
+        return isStuck(answer) ? `${text} Claims hold others: purge again in a moment.` : text;
       });
-    } while (purged?.more);
+    } while (purged?.more && !isStuck(purged));
     polled.refresh();
   };
   return (

@@ -1,5 +1,6 @@
 import type { Answer } from '../../client/wire.ts';
 import { duration, errorLine } from '../format.ts';
+import { useHidden } from '../hidden_fields.ts';
 import { Panel } from './panel.tsx';
 import { QueueLink, State, WorkerLink } from './state.tsx';
 import { Table } from './table.tsx';
@@ -44,6 +45,7 @@ function Timeline({ task }: { task: TaskAnswer }) {
 
 /** The runs of a task, as a bar and as a table. */
 export function Runs({ task }: { task: TaskAnswer }) {
+  const hidden = useHidden();
   if (task.runs.length === 0) return null;
   return (
     <Panel title="Timeline">
@@ -85,7 +87,7 @@ export function Runs({ task }: { task: TaskAnswer }) {
               <>
                 {run.progress !== null && `${run.progress} % `}
                 {run.note}
-                <span class="error">{errorLine(run.error)}</span>
+                <span class="error">{errorLine(hidden.value(run.error))}</span>
                 {run.cancel_requested && ' cancel requested'}
               </>
             ),

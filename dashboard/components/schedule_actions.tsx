@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { Answer } from '../../client/wire.ts';
 import { useAction } from '../notifications.tsx';
 import { useMay } from '../session.tsx';
@@ -23,10 +23,13 @@ export function ScheduleActions({
   const path = { schedule: name };
   const close = () => setDialog(null);
   if (!may('admin', queue)) return null;
+  // Until a call has succeeded, another click is the same call.
+  const runId = useRef(crypto.randomUUID());
   const run = async () => {
-    const input = { path, body: { request_id: crypto.randomUUID() } };
+    const input = { path, body: { request_id: runId.current } };
     const message = ({ id }: { id: string }) => `${name} has fired: task ${id}.`;
-    await action('POST /v1/schedules/{schedule}/run', input, message);
+    const done = await action('POST /v1/schedules/{schedule}/run', input, message);
+    if (done) runId.current = crypto.randomUUID();
     onChange();
   };
   const pause = async () => {

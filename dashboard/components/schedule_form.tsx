@@ -18,17 +18,31 @@ const PREVIEW = 10;
 const TYPING_MS = 400;
 
 /** The next fires of an expression, as the server computes them, or why it refuses the expression. */
-function NextFires({ cron, zone }: { cron: string; zone: string }) {
+function NextFires({
+  cron,
+  zone,
+  schedule,
+}: {
+  cron: string;
+  zone: string;
+  /** The form keeps its first and last time. */
+  schedule: Schedule | null;
+}) {
   const { key } = useSession();
+  const { starts_at: startsAt, ends_at: endsAt } = schedule ?? {};
   const [fires, setFires] = useState<Fires | null>(null);
   const [refused, setRefused] = useState<Refused | null>(null);
   useEffect(() => {
     const control = new AbortController();
-    const query = { cron, time_zone: zone || undefined, count: PREVIEW };
+    const isLater = startsAt && Date.parse(startsAt) > Date.now();
+    const after = isLater ? new Date(Date.parse(startsAt) - 1).toISOString() : undefined;
+    const query = { cron, time_zone: zone || undefined, count: PREVIEW, after };
     const timer = setTimeout(async () => {
       try {
         const answer = await call(key, 'GET /v1/next-fires', { query }, { signal: control.signal });
-        setFires(answer.fires);
+        const isBeforeEnd = ({ fire_at }: Fires[number]) =>
+          !endsAt || Date.parse(fire_at) < Date.parse(endsAt);
+        setFires(answer.fires.filter(isBeforeEnd));
         setRefused(null);
       } catch (error) {
         if (!control.signal.aborted && error instanceof Refused) setRefused(error);
@@ -38,7 +52,7 @@ function NextFires({ cron, zone }: { cron: string; zone: string }) {
       clearTimeout(timer);
       control.abort();
     };
-  }, [cron, zone, key]);
+  }, [cron, zone, key, startsAt, endsAt]);
   if (refused) return <p class="problem">{sentences(refused)}</p>;
   if (!fires) return null;
   return (
@@ -63,6 +77,10 @@ function localTime(instant: string | null | undefined): string {
   const at = new Date(instant);
   return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 19);
 }
+
+/** The instant of the control. An unchanged one is that of the schedule, with its fraction of a second. */
+const runAt = (local: string, schedule: Schedule | null) =>
+  local === localTime(schedule?.run_at) ? schedule?.run_at : new Date(local).toISOString();
 
 const whenOf = (schedule: Schedule | null) =>
   schedule?.every_seconds ? 'every' : schedule?.run_at ? 'once' : 'cron';
@@ -105,9 +123,10 @@ function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & For
         queue: field('queue'),
         payload,
         overlap: field('overlap'),
+        ...(when !== 'cron' && schedule && { time_zone: schedule.time_zone }),
         ...(when === 'cron' && { cron, time_zone: zone }),
         ...(when === 'every' && { every_seconds: Number(field('every_seconds')) }),
-        ...(when === 'once' && { run_at: new Date(field('run_at')).toISOString() }),
+        ...(when === 'once' && { run_at: runAt(field('run_at'), schedule) }),
       };
       await call(key, 'PUT /v1/schedules/{schedule}', { path: { schedule: name }, body });
       onClose();
@@ -155,7 +174,7 @@ function Form({ schedule, onClose, onDone }: { schedule: Schedule | null } & For
             Time zone
             <input value={zone} onInput={({ currentTarget }) => setZone(currentTarget.value)} />
           </label>
-          <NextFires cron={cron} zone={zone} />
+          <NextFires cron={cron} zone={zone} schedule={schedule} />
         </>
       )}
       {when === 'every' && (

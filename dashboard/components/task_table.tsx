@@ -60,7 +60,7 @@ export function TaskTable({
     },
     rows.some(({ error }) => error) && {
       name: 'Error',
-      show: ({ error }) => <span class="error">{error ?? ''}</span>,
+      show: ({ error }) => <span class="error">{hidden.text(error ?? '')}</span>,
     },
   ];
   const { chosen, choice } = useColumns(optional.filter((column) => column !== false));

@@ -7,6 +7,7 @@ import { QueueLink, State } from '../components/state.tsx';
 import { type Column, Table } from '../components/table.tsx';
 import { Ago, Updated } from '../components/times.tsx';
 import { count } from '../format.ts';
+import { useHidden } from '../hidden_fields.ts';
 import { useAction } from '../notifications.tsx';
 import { usePolling } from '../polling.ts';
 import type { Address } from '../route.ts';
@@ -18,14 +19,17 @@ const PAGE = 50;
 
 const fields = [['queue', 'Queue']] as const;
 
+function Filter({ all }: { all: object }) {
+  const hidden = useHidden();
+  return <code class="brief">{hidden.text(JSON.stringify(hidden.value(all)))}</code>;
+}
+
 const columns: Column<BulkChange>[] = [
   { name: 'Change', show: ({ id, change }) => `${change} ${id}` },
   { name: 'Queue', show: ({ queue }) => <QueueLink queue={queue} /> },
   {
     name: 'Filter and options',
-    show: ({ filter, options }) => (
-      <code class="brief">{JSON.stringify({ ...filter, ...options })}</code>
-    ),
+    show: ({ filter, options }) => <Filter all={{ ...filter, ...options }} />,
   },
   { name: 'State', show: ({ state }) => <State state={state} /> },
   { name: 'Changed', number: true, show: ({ changed }) => count(changed) },

@@ -62,8 +62,11 @@ export function alarmNotifier() {
       } catch (error) {
         // A call during the pause notifies too.
         next_at = Number.NEGATIVE_INFINITY;
-        if (delay_ms === null) logError(error);
-        else await pause(delay_ms);
+        if (delay_ms === null) {
+          logError(error);
+          // The names are lost: the next message tells of anything.
+          changed = null;
+        } else await pause(delay_ms);
       }
     }
   }

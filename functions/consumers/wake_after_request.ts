@@ -27,8 +27,8 @@ const RESERVED_MS = 5000;
 /** What the call that starts a drain passes on to it. */
 type Resource = { open?: OpenConnection | undefined; claimed?: ClaimAnswer | undefined };
 
-/** Routes that make no task ready: they claim or keep tasks, or manage keys. */
-const readOnlyRoutes = /\/(claim|claim-for-worker|extend|take)$|^\/v1\/keys/;
+/** Routes that make no task ready, of those that may change anything. */
+const readOnlyRoutes = /\/take$|^\/v1\/keys/;
 const enqueueRoute = /^\/v1\/queues\/([^/]+)\/tasks$/;
 
 /** The request's waitUntil(); null without an execution context, as on Node. */
@@ -143,7 +143,8 @@ export function wakeAfterRequest(
     env = c.env;
     const queue = enqueuedTo(c.req.method, c.req.path);
     if (queue === null) {
-      if (!env.ALARM && !readOnlyRoutes.test(c.req.path)) wakeAll(keepAlive);
+      const mayBeReady = c.get('changes') === null && !readOnlyRoutes.test(c.req.path);
+      if (!env.ALARM && mayBeReady) wakeAll(keepAlive);
     } else {
       const text = c.get('claimed');
       const claimed = text === undefined ? undefined : parseClaimed(queue, text);

@@ -124,6 +124,14 @@ export function createApp(
 ): App {
   const app: App = new OpenAPIHono<Env>();
   const ownHub = new LocalHub();
+  function announce(c: Context<Env>): void {
+    const [changes, passOn] = [c.get('changes'), c.get('passOn')];
+    if (isOneProcess(c)) {
+      if (passOn) ownHub.passOn(passOn);
+      if (changes !== undefined) ownHub.announce(changes);
+    }
+    if (changes !== undefined || passOn) onChange(c);
+  }
   app.onError(problem);
   app.notFound((c) => {
     const hint = 'GET /openapi.json lists the routes.';
@@ -134,6 +142,7 @@ export function createApp(
     c.set('rights', rights);
     c.set('hub', isOneProcess(c) ? ownHub : hubOf(c.env ?? {}));
     c.set('reserveConsumer', () => freeConsumerOf(c));
+    c.set('announce', () => announce(c));
     await next();
     c.get('freeConsumer')?.release();
   });
@@ -142,12 +151,8 @@ export function createApp(
   app.use(async (c, next) => {
     refuseLongUrl(c.req.url);
     await next();
-    const [changes, passOn] = [c.get('changes'), c.get('passOn')];
-    if (isOneProcess(c)) {
-      if (passOn) ownHub.passOn(passOn);
-      if (c.res.ok && changes !== undefined) ownHub.announce(changes);
-    }
-    if ((c.res.ok && changes !== undefined) || passOn) onChange(c);
+    if (!c.res.ok) c.set('changes', undefined);
+    announce(c);
   });
   app.use(
     methodNotAllowed({

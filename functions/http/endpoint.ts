@@ -29,7 +29,8 @@ import { validate } from './validate.ts';
 /**
  * `pushes` is true if the call has added tasks to a queue with push, `claimed` has the tasks that it has claimed for a
  * free consumer, `changes` are the names that it may have changed (null: anything), and `passOn` those whose change woke
- * it. createApp() sets `rights`, `hub` and `reserveConsumer`, and releases the consumer that a call has reserved.
+ * it. createApp() sets `rights`, `hub`, `reserveConsumer` and `announce`, which tells of the changes before the response,
+ * and releases the consumer that a call has reserved.
  */
 export type Env = {
   Bindings: Bindings;
@@ -37,6 +38,7 @@ export type Env = {
     rights: Rights;
     hub: Hub | null;
     reserveConsumer: () => FreeConsumer | null;
+    announce: () => void;
     freeConsumer?: FreeConsumer;
     pushes?: boolean;
     claimed?: string;
@@ -66,6 +68,8 @@ export type Call<P, B, Q = object> = {
   pollSlot(): (() => void) | null;
   /** How a waiting call learns of changes of these names; undefined if it has to poll. `shared`: see changes.ts. */
   changes(names: readonly string[], shared?: string): Changes | undefined;
+  /** Tells others of the call's changes now. Otherwise they are told with the response. */
+  announce(): void;
   env: Bindings;
 };
 
@@ -199,6 +203,10 @@ async function readCall<P extends z.ZodObject, B extends z.ZodType, Q extends z.
     disconnected,
     pollSlot,
     changes,
+    announce() {
+      c.set('changes', null);
+      c.get('announce')();
+    },
     env,
   };
 }

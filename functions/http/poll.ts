@@ -27,6 +27,11 @@ type Wait = {
    * tasks. So the first and the last look are its own.
    */
   isRepeatable?: boolean;
+  /**
+   * Whether a call that may wait in the hub no more, because other calls change much, polls until its time is up.
+   * Otherwise it answers then.
+   */
+  pollsAtLast?: boolean;
 };
 
 /** In these states only a change of something lets the call find more. */
@@ -80,6 +85,7 @@ export async function poll(
     disconnected,
     changes,
     isRepeatable = false,
+    pollsAtLast = false,
   }: Wait,
 ): Promise<Answer> {
   const start = Date.now();
@@ -89,43 +95,64 @@ export async function poll(
   let leave: (() => void) | null = noop;
   const known = seconds > 0 ? changes?.recent() : undefined;
   let recent = isRepeatable ? undefined : known;
-  // A wait in the hub is a request of its own, and counts as much as a statement.
-  const mostLooks = changes ? Math.min(MAX_WAITS, Math.ceil(most / 2)) : most;
-  for (let remaining = mostLooks - 1; ; remaining--) {
+  // A wait in the hub is a request of its own, and counts as a statement.
+  let waits = Math.min(MAX_WAITS, Math.ceil(most / (pollsAtLast ? 3 : 2)));
+  const look = () =>
+    once()
+      .finally(leave)
+      .catch((error) => {
+        changes?.gaveUp();
+        throw error;
+      });
+  for (let remaining = most - 1; ; remaining--) {
     const asked_at = now;
-    const answer: Answer = recent ?? (await once().finally(leave));
+    const answer: Answer = recent ?? (await look());
     const isRecent = recent !== undefined;
     recent = undefined;
     now = Date.now();
-    if (!answer || now >= deadline || remaining <= 0 || disconnected.aborted) return answer;
+    if (!answer) return answer;
     const state = stateOf(answer.body);
+    // Also at the deadline, as there may be more tasks for others.
     if (state === 'found') {
       changes?.found();
       return answer;
     }
+    if (now >= deadline || remaining <= 0 || disconnected.aborted) return answer;
     leave = noop;
     if (state === 'passing' && skips++ < MAX_SKIPS) continue;
-    const hub = idleStates.includes(state) ? changes : undefined;
     if (isRecent) remaining++;
-    else hub?.foundNothing(answer, (seconds * 1000) / Math.ceil(most / 2));
-    const hasReason = await hub?.next(deadline, disconnected).catch((error) => {
-      logError(error);
-      changes = undefined;
-      remaining += most - mostLooks;
-    });
-    if (hasReason === false) return isRepeatable && !disconnected.aborted ? once() : answer;
-    const duration_ms = now - asked_at;
-    const interval_ms = (deadline - now) / remaining;
-    // The random factor keeps waiting calls from polling all at the same time.
-    const pause_ms =
-      Math.max(POLL_MS - duration_ms, interval_ms, share * (now - start)) *
-      (0.8 + 0.4 * Math.random());
-    const limited_ms = state === 'limited' ? (secondsToAdmission(answer.body) - 1) * 1000 : 0;
-    // The last poll runs at the deadline.
-    const wait_ms = remaining === 1 ? deadline - now : Math.max(pause_ms, duration_ms, limited_ms);
-    if (!hasReason) await pause(Math.min(deadline - now, wait_ms), disconnected);
+    let hasReason: boolean | undefined;
+    if (changes && idleStates.includes(state)) {
+      if (waits-- > 0) {
+        if (!isRecent) changes.foundNothing(answer, (seconds * 1000) / Math.ceil(most / 2));
+        remaining--;
+        hasReason = await changes.next(deadline, disconnected).catch((error) => {
+          logError(error);
+          changes = undefined;
+          return undefined;
+        });
+        if (hasReason === false) return isRepeatable && !disconnected.aborted ? once() : answer;
+      } else if (pollsAtLast) changes = undefined;
+      else return answer;
+    }
+    if (!hasReason) {
+      const duration_ms = now - asked_at;
+      const interval_ms = (deadline - now) / remaining;
+      // The random factor keeps waiting calls from polling all at the same time.
+      const pause_ms =
+        Math.max(POLL_MS - duration_ms, interval_ms, share * (now - start)) *
+        (0.8 + 0.4 * Math.random());
+      const limited_ms = state === 'limited' ? (secondsToAdmission(answer.body) - 1) * 1000 : 0;
+      // The last poll runs at the deadline.
+      const wait_ms =
+        remaining === 1 ? deadline - now : Math.max(pause_ms, duration_ms, limited_ms);
+      await pause(Math.min(deadline - now, wait_ms), disconnected);
+    }
     leave = await waitForSlot(pollSlot, deadline, disconnected);
-    if (!leave) return answer;
+    if (!leave) {
+      changes?.gaveUp();
+      return answer;
+    }
     now = Date.now();
   }
 }

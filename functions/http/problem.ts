@@ -69,9 +69,10 @@ export const retryAfterHeader = () => ({
   'Retry-After': String(1 + Math.floor(3 * Math.random())),
 });
 
-/** True if a retry can succeed: two claims collided, or a partition is not created yet. */
-function isTransient({ code, constraint, table }: DatabaseError): boolean {
+/** True if a retry can succeed: two claims collided, or a partition is not created yet or was dropped during the call. */
+function isTransient({ code, message, constraint, table }: DatabaseError): boolean {
   return (
+    (code === '42883' && /^function tock\.\w+_\d+\(/.test(message)) ||
     (code === '23505' && /^leases_\d+_pkey$/.test(constraint ?? '')) ||
     (code === '23514' && table !== undefined && constraint === undefined)
   );

@@ -179,7 +179,9 @@ export function bulkChanges(app: App, connect: Connect): void {
       'enqueue',
       itsQueue,
       'v.state',
-      '(select x.state from tock.stop_bulk_change(p_id => $2::bigint) as x (state) where x.state is not null) as v',
+      // From the row that was checked: a change that starts meanwhile was not.
+      `(select x.state from tock.bulk_changes(p_id => $2::bigint) as o
+        cross join lateral tock.stop_bulk_change(p_id => o.id) as x (state) where x.state is not null) as v`,
     ),
     values: ({ params }) => [params.id],
     answer: z.strictObject({ state: row.shape.state }),

@@ -131,14 +131,18 @@ const retryAfter = (body: string): number => JSON.parse(body).retry_after_second
 
 type WaitOptions = { wait_seconds: number };
 
-/** A waiting claim ends its leases in the first statement only; then `ended` moves from its answer into the last one. */
+/**
+ * A waiting claim ends its leases in the first statement only, and others are told of it then. `ended` moves from the
+ * answer of that statement into the last one.
+ */
 async function endOnce(
   once: Once,
-  body: { ends?: unknown },
+  { body, announce }: { body: { ends?: unknown }; announce(): void },
   claim: () => Promise<Answer>,
 ): Promise<Answer> {
   const first = await once();
   if (!first || stateOf(first.body) === 'found') return first;
+  announce();
   const { ended } = JSON.parse(first.body);
   body.ends = undefined;
   const answer = await claim();
@@ -217,7 +221,7 @@ from tock.next(p_queue => $2, p_ends => $7::jsonb -> 'ends', p_worker => $3, p_l
       const queues = [call.params.queue];
       if (!body.ends) return waitForTask(once, call, queues, maxPolls);
       if (body.wait_seconds === 0) return once();
-      return endOnce(once, body, () => waitForTask(once, call, queues, maxPolls && maxPolls - 1));
+      return endOnce(once, call, () => waitForTask(once, call, queues, maxPolls && maxPolls - 1));
     },
     changes: ({ body }) => (body.ends ? null : []),
     foundNothing: (body) => stateOf(body) !== 'found',

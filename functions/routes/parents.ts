@@ -29,9 +29,12 @@ const states = [
 const readable = (list: string) =>
   `${list} as p join unnest(tock.readable(p_key => $1, p_ids => array(select i.id from ${list} as i))) as r (id) on r.id = p.id`;
 
+// For a limited key the limit counts the parents that it may read, wherever they stand in the list.
 const listed = `(with page as materialized (
     select l.n, l.id, l.name, l.state, l.result
-    from tock.parents(p_id => ${ownTask}, p_limit => coalesce($3::integer, 1000), p_after => coalesce($4::integer, 0),
+    from tock.parents(p_id => ${ownTask}, p_limit => case
+      when coalesce(tock.tenants_of_key(p_key => $1), tock.queues_of_key(p_key => $1)) is null
+      then coalesce($3::integer, 1000) else 10000 end, p_after => coalesce($4::integer, 0),
       p_state => $5, p_results => coalesce($6::boolean, true)) as l),
   every as materialized (
     select l.id, l.state from tock.parents(p_id => ${ownTask}, p_limit => 10000, p_results => false) as l
@@ -40,7 +43,7 @@ const listed = `(with page as materialized (
   select coalesce(json_agg(json_build_object('n', p.n, 'id', p.id::text, 'name', p.name, 'state', p.state,
     'result', p.result) order by p.n), '[]') as parents,
     (select json_object_agg(c.state, c.parents) from counts as c) as counts
-  from ${readable('page')})`;
+  from (select p.* from ${readable('page')} order by p.n limit coalesce($3::integer, 1000)) as p)`;
 
 /** GET /v1/tasks/:id/parents */
 export function parents(app: App, connect: Connect): void {

@@ -14,31 +14,42 @@ const request = {
   request_id: s.requestId.nullish(),
   reason: s.text(200).nullish().describe('Why the tasks run again. The old task shows it.'),
 };
+const again = s.flag
+  .nullish()
+  .describe('Whether tasks that have a rerun already run again too. Default: true.');
 
 const rerun = z.strictObject({
   id: s.id,
   state: s.taskState.describe('The state in which the call found the task.'),
   rerun_id: s.id.nullable().describe('The id of the new task.'),
   refused: z
-    .enum(['unfinished', 'erased'])
+    .enum(['unfinished', 'erased', 'rerun'])
     .nullable()
-    .describe('Why there is no new task: the old one has not ended, or its payload was erased.'),
+    .describe(
+      'Why there is no new task: the old one has not ended, its payload was erased, or (with `again: false`) it has a rerun already.',
+    ),
 });
 
 const rerunRows = `(select r.id::text as id, r.state, r.rerun_id::text as rerun_id, r.refused
-  from tock.rerun(p_ids => key.ids, p_request_id => ${ownRequestId('$3')}, p_reason => $4) as r where key.ids <> '{}' offset 0) as v`;
+  from tock.rerun(p_ids => key.ids, p_request_id => ${ownRequestId('$3')}, p_reason => $4,
+    p_again => coalesce($5::boolean, true)) as r where key.ids <> '{}' offset 0) as v`;
 
 function refused(body: string) {
   const { id, state, refused: why } = JSON.parse(body) as z.output<typeof rerun>;
   if (why === null) return null;
-  return {
-    detail: why === 'erased' ? 'This task has been erased.' : `This task is ${state}.`,
-    field: 'id',
-    hint:
-      why === 'erased'
-        ? 'Its payload no longer exists: enqueue another task.'
-        : `A task can be rerun once it has ended; GET /v1/tasks/${id} returns its state.`,
-  };
+  const read = `GET /v1/tasks/${id} returns`;
+  const [detail, hint] = {
+    erased: ['This task has been erased.', 'Its payload no longer exists: enqueue another task.'],
+    rerun: [
+      'This task has a rerun already.',
+      `${read} it. Leave out again: false to rerun it once more.`,
+    ],
+    unfinished: [
+      `This task is ${state}.`,
+      `A task can be rerun once it has ended; ${read} its state.`,
+    ],
+  }[why] as [string, string];
+  return { detail, field: 'id', hint };
 }
 
 /** Reruns of ended tasks, each as a new task. */
@@ -53,10 +64,10 @@ export function reruns(app: App, connect: Connect): void {
       'The new task has the last payload, priority, tenant, `max_attempts` and options of the old one. It has no unique key, and no expiry that has passed.',
     returns: 'The state of the old task, and the id of the new one.',
     params: z.strictObject({ id: s.taskId }),
-    body: s.options(request),
+    body: s.options({ again, ...request }),
     repeatable: true,
     statement: authorizedForTasks('enqueue', 'v.id, v.state, v.rerun_id, v.refused', rerunRows),
-    values: ({ params, body, requestId }) => [[params.id], requestId, body.reason],
+    values: ({ params, body, requestId }) => [[params.id], requestId, body.reason, body.again],
     answer: rerun,
     none: {
       status: 404,
@@ -64,7 +75,7 @@ export function reruns(app: App, connect: Connect): void {
       hint: 'Use an id that enqueue returned.',
     },
     conflict: refused,
-    refused: { 409: 'The task has not ended, or its payload was erased.' },
+    refused: { 409: 'The task has not ended, its payload was erased, or it has a rerun already.' },
   });
 
   serve(app, connect, {
@@ -76,11 +87,11 @@ export function reruns(app: App, connect: Connect): void {
     description: 'The call treats each task like POST /v1/tasks/{id}/rerun.',
     returns: 'One row for each task. The answer leaves out unknown ids.',
     params: s.noParams,
-    body: s.options({ ids: s.list(s.id, 1).describe('The ids of the tasks.'), ...request }),
+    body: s.options({ ids: s.list(s.id, 1).describe('The ids of the tasks.'), again, ...request }),
     needsBody: true,
     repeatable: true,
     statement: authorizedForTasks('enqueue', "coalesce(json_agg(v), '[]') as tasks", rerunRows),
-    values: ({ body, requestId }) => [body.ids, requestId, body.reason],
+    values: ({ body, requestId }) => [body.ids, requestId, body.reason, body.again],
     answer: z.strictObject({ tasks: z.array(rerun) }),
   });
 

@@ -137,6 +137,7 @@ export function tasks(app: App, connect: Connect): void {
         pollSlot,
         disconnected,
         changes: changes([taskChange(params.id)]),
+        pollsAtLast: true,
       };
       const answer = await poll(() => once(false), stateOf, wait);
       return answer && stateOf(answer.body) !== 'found' && !disconnected.aborted ? once() : answer;

@@ -6,6 +6,8 @@ import type { Change, Hub } from './hub.ts';
 const SHARE = 0.2;
 /** The shortest time from one look to the next. */
 const LEAST_MS = 20;
+/** A call looks so much later at random, as a share of that time. Otherwise all would look at the same moment. */
+const JITTER = 0.4;
 /** Maximum number of looks that are remembered. */
 const MAX_LOOKS = 1000;
 
@@ -40,6 +42,8 @@ export type Changes = {
   foundNothing(answer: Answer, least_ms: number): void;
   /** To be called when the call has found something: if a change woke it, others are woken too. */
   found(): void;
+  /** To be called when the call cannot look: if a change woke it, others are woken in its place. */
+  gaveUp(): void;
   /** Waits for a reason to look: true, or false if there was none until the deadline. */
   next(deadline: number, disconnected: AbortSignal): Promise<boolean>;
 };
@@ -78,7 +82,7 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
       if (version === null) return;
       const at = Date.now();
       const share_ms = Math.max(LEAST_MS, least_ms, (at - idle_since) * SHARE);
-      const next_at = at + Math.min(most_ms, share_ms);
+      const next_at = at + Math.min(most_ms / (1 + JITTER), share_ms);
       own = { version, at, next_at, idle_since, answer };
       if (shared !== undefined) remember(shared, own);
     },
@@ -86,11 +90,13 @@ export function createChanges({ hub, names, most_ms, shared, passOn }: Options):
       if (shared !== undefined) looks.delete(shared);
       if (woken) passOn();
     },
+    gaveUp() {
+      if (woken) passOn();
+    },
     async next(deadline, disconnected) {
       for (;;) {
         const last = look();
-        // Without jitter all calls would want to look at the same moment.
-        const jitter_ms = last ? (last.next_at - last.at) * 0.4 * Math.random() : 0;
+        const jitter_ms = last ? (last.next_at - last.at) * JITTER * Math.random() : 0;
         const ms = Math.min(deadline, (last?.next_at ?? 0) + jitter_ms) - Date.now();
         const change: Change = await hub.next(names, version, ms, disconnected);
         const isFirst = version === null;

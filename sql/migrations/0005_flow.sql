@@ -65,7 +65,8 @@ create table tock.unique_keys (
   constraint admissions_are_counted check (number > 0)
 );
 
-create index unique_keys_by_age on tock.unique_keys (queue, written_at);
+-- Partial for the same reason as the indexes of tock.waiting: only prune says `number > 0`, which is always true.
+create index unique_keys_by_age on tock.unique_keys (queue, written_at) where number > 0;
 
 -- The parent for which a task waits now: the newest run or waiting row (stream 0) of that parent. A task has
 -- one row, however many parents it has; all parents after the n-th have ended.

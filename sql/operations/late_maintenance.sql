@@ -15,13 +15,13 @@ begin
     array(
       select d.name from tock.maintenance_jobs d
       where d.name in ('promote', 'reap', 'create_segments', 'fire_schedules')
-        and coalesce(d.last_started_at, '-infinity')
+        and (d.last_started_at > v_now + interval '1 second' or coalesce(d.last_started_at, '-infinity')
         < v_now - interval '1 second' * case
           when d.name = 'promote' then greatest(d.every_seconds, case d.last_amount
             when 0 then least(60, 20 * d.last_seconds) end)
           when d.name = 'create_segments' and tock.current_segment() is null then 1
           when d.name = 'fire_schedules' then 75
-          else d.every_seconds * 15 end),
+          else d.every_seconds * 15 end)),
     (select w.due_at from tock.waiting w
       where w.lost >= 0 and w.due_at <= v_now and w.due_at >= coalesce(
         (select tock.late_from() from tock.concurrency_keys g order by g.queue, g.concurrency_key limit 1),

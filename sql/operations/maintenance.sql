@@ -7,11 +7,12 @@ set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set lock_timeout = '1s' as $$
 declare
   v_started timestamptz := pg_catalog.clock_timestamp();
+  v_known boolean := exists (select from tock.maintenance_jobs d where d.name = p_job);
   v_done integer;
   v_amount integer := 0;
   v_writers text[] := '{}';
 begin
-  if not exists (select from tock.maintenance_jobs d where d.name = p_job) then
+  if not v_known then
     perform tock.refuse(422, 'there is no maintenance job ' || coalesce(p_job, 'null'), 'maintenance_job',
       'maintenance jobs: ' || (select pg_catalog.string_agg(d.name, ', ' order by d.name)
         from tock.maintenance_jobs d));
@@ -58,16 +59,17 @@ begin
     -- has ended
     writers = case when p_job = 'fire_schedules' then d.writers
       else v_writers || case when p_job = 'promote' and v_done > 0 then array['cut short'] end end,
-    last_started_at = v_started, last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
+    -- if the time was too short to prune everything, the next tick continues
+    last_started_at = case when p_job <> 'prune' or v_done = 0 then v_started end,
+    last_ok_at = pg_catalog.clock_timestamp(), last_amount = v_amount,
     last_seconds = extract(epoch from pg_catalog.clock_timestamp() - v_started),
     last_error = null, failures = 0
   where d.name = p_job;
   return v_amount;
 exception
-  when sqlstate 'TK422' then raise;
   when others or query_canceled then
-    -- the claim itself was cancelled
-    if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then
+    -- or the claim itself was cancelled
+    if not v_known or (sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time()) then
       raise;
     end if;
     update tock.maintenance_jobs d set
@@ -142,6 +144,8 @@ returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
+  v_reruns integer;
+  v_moves integer;
   v_children integer;
   v_requests integer;
   v_details integer := 0;
@@ -157,8 +161,10 @@ begin
     where o.id < tock.id_at(v_oldest, 0) and not tock.is_archiving()
       and not exists (select from tock.archives)
     order by o.id limit p_limit));
+  get diagnostics v_reruns = row_count;
   delete from tock.moves m where m.id = any (array(
     select o.id from tock.moves o where o.id < tock.id_at(v_oldest, 0) order by o.id limit p_limit));
+  get diagnostics v_moves = row_count;
   -- a parent with such an id may still wait, or have runs in later segments
   delete from tock.children c where c.ctid = any (array(
     select o.ctid from tock.children o
@@ -190,8 +196,8 @@ begin
     where o.ended_at < pg_catalog.now() - interval '30 days'));
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
     and not r.detail ? 'identity';
-  return v_children + v_requests + v_details + v_fired + tock.prune_audit_log(p_limit)
-    + tock.prune_unique_keys(p_limit) + tock.prune_concurrency_keys(p_limit);
+  return v_reruns + v_moves + v_children + v_requests + v_details + v_fired
+    + tock.prune_audit_log(p_limit) + tock.prune_unique_keys(p_limit) + tock.prune_concurrency_keys(p_limit);
 end $$;
 
 comment on function tock.prune is

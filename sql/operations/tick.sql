@@ -21,9 +21,10 @@ begin
       or (d.name = 'run_bulk_changes' and exists (
         select from tock.bulk_changes b
         where b.state = 'running' and b.due_at <= pg_catalog.clock_timestamp()))
-    -- the last four hold their locks until the tick ends
+    -- the last six hold their locks until the tick ends
     order by d.name <> 'guard', d.name = 'drop_expired_segments', d.name = 'run_bulk_changes',
-      d.name = 'reap_pools', d.name = 'deactivate_streams', d.name
+      d.name = 'reap_pools', d.name = 'deactivate_streams', d.name = 'create_segments', d.name = 'prune',
+      d.name
   loop
     perform tock.run_maintenance(v_job);
   end loop;
@@ -46,7 +47,7 @@ declare
   v_swept tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'promote');
   v_from timestamptz := coalesce(v_swept.reached_at - interval '10 s', '-infinity');
   v_reaped timestamptz := coalesce((select d.reached_at from tock.maintenance_jobs d
-    where d.name = 'reap'), '-infinity');
+    where d.name = 'reap' and d.reached_at <= pg_catalog.clock_timestamp()), '-infinity');
   v_wake timestamptz := case when tock.sweep_may_be_late(v_swept.writers)
     then pg_catalog.clock_timestamp() else (
     select w.due_at from tock.waiting w

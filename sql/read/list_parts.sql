@@ -1,11 +1,13 @@
--- The streams of one queue, or of all queues since the start of a segment: at most 2,000, the latest first.
+-- The streams that may have runs in a segment or later: of one queue at most 20,000, of all queues 2,000, the
+-- latest first.
 create or replace function tock.listed_streams(p_queue text, p_first bigint)
 returns integer[] language plpgsql volatile as $$
 begin
   if p_queue is not null then
     return array(
-      select s.number from tock.streams s where s.queue = p_queue
-      order by s.awake desc, s.start_after desc limit 2000);
+      select s.number from tock.streams s
+      where s.queue = p_queue and (s.awake or s.start_after >= p_first - 1)
+      order by s.awake desc, s.start_after desc limit 20000);
   end if;
   return array(
     select s.number from tock.streams s where s.awake or s.start_after >= p_first - 1

@@ -7,7 +7,7 @@ declare
 begin
   if p_filter ->> 'state' not in ('waiting', 'expired')
     or coalesce(p_filter ->> 'worker', p_filter ->> 'error') is not null
-    or (p_filter ->> 'rerun')::boolean then
+    or (p_filter ->> 'rerun')::boolean and p_filter ->> 'state' = 'waiting' then
     return query select '[]'::jsonb, 0, 0::bigint;
     return;
   end if;
@@ -34,7 +34,10 @@ begin
        order by w.queue desc, w.position desc limit p_scan_limit)
     ), judged as materialized (
       select s.*, case when (s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp()
-        then 'expired' else 'waiting' end as state
+        then 'expired' else 'waiting' end as state,
+        coalesce((s.options ->> 'expires_at')::timestamptz <= pg_catalog.clock_timestamp(), false) and (
+          select x.number from tock.reruns x where x.of_id = coalesce(s.task_id, tock.id_at(s.position, 0))
+          order by x.of_id, x.number limit 1) is not null as rerun
       from seen s
     ), found as (
       select j.* from judged j
@@ -42,6 +45,7 @@ begin
         and coalesce(p_filter ->> 'waiting_for' = case when j.due_after_parents is not null then 'dependency'
           when j.ticket is not null then 'concurrency_key' else 'time' end, true)
         and (p_filter -> 'payload' is null or j.payload @> (p_filter -> 'payload'))
+        and coalesce(j.rerun = (p_filter ->> 'rerun')::boolean, true)
         and coalesce(j.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
         and coalesce(j.created_at >= (p_filter ->> 'from')::timestamptz, true)
         and coalesce(j.created_at < (p_filter ->> 'to')::timestamptz, true)
@@ -59,7 +63,7 @@ begin
             then coalesce(f.due_after_parents, f.due_at) end,
           'started_at', null,
           'ended_at', case f.state when 'expired' then (f.options ->> 'expires_at')::timestamptz end,
-          'worker', null, 'error', null, 'preview', tock.preview(f.payload, f.bytes), 'rerun', false,
+          'worker', null, 'error', null, 'preview', tock.preview(f.payload, f.bytes), 'rerun', f.rerun,
           'at', f.position) order by f.position desc) from found f), '[]'),
       (select count(*)::integer from seen),
       coalesce((select case when count(*) >= p_scan_limit then min(s.position) end from seen s), 0);

@@ -160,6 +160,7 @@ const errors: [what: string, details: object][] = [
   ['claims that meet', { code: '23505', constraint: 'leases_1_pkey' }],
   ['a partition to come', { code: '23514', table: 'runs' }],
   ['a segment that was dropped', { code: '42P01' }],
+  ['a dropped segment', { code: '42883', message: 'function tock.claim_7(text) does not exist' }],
 ];
 
 test.each(errors)('a worker continues after %s', async (_, details) => {

@@ -103,6 +103,23 @@ test('a consumer that an enqueue wakes claims over its connection, and then clos
   expect([opened, closed]).toEqual([1, 1]);
 });
 
+test('a claim that ends a parent wakes the consumer of its child, and another claim wakes none', async () => {
+  const handler = vi.fn();
+  const worker = createWorker({ consumers: [consumer('child', handler)], connect: there.connect });
+  const parent = await there.tock.enqueue('parent', 1);
+  await there.tock.enqueue('child', 2, { depends_on: [parent] });
+  const claim = async (body: object) => {
+    const context = execution();
+    const answer = await worker.fetch(post('/v1/queues/parent/claim', body), {}, context);
+    await context.over();
+    return (await answer.json()) as { lease: string };
+  };
+  const { lease } = await claim({});
+  expect(handler).not.toHaveBeenCalled();
+  await claim({ ends: [{ lease }] });
+  expect(handler).toHaveBeenCalledOnce();
+});
+
 /** An app whose Durable Object counts its notifications, and fails the first `fails` of them. */
 function telling() {
   const heard = { notifications: 0, fails: 0 };

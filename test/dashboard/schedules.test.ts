@@ -100,6 +100,29 @@ test('the page of a schedule shows its settings, its next fires in its zone, and
   expect(made.complaints()).toEqual([]);
 });
 
+test('an edit of the queue leaves the times of a schedule alone', async () => {
+  await put('daily', { queue: 'a', every_seconds: 86_400, time_zone: 'Europe/Berlin' });
+  await put('once', { queue: 'a', run_at: '2099-01-01T00:00:00.123456Z' });
+  const times = () =>
+    rows(
+      made.client,
+      `select name, every_seconds, run_at::text, time_zone, anchor_at::text
+       from tock.schedules where name in ('daily', 'once') order by name`,
+    );
+  const before = await times();
+  const page = await made.open(all);
+  for (const name of ['daily', 'once']) {
+    await goTo(page, `schedules/${name}`);
+    await button(page, `Edit ${name}`).click();
+    await page.getByRole('dialog').getByLabel('Queue').fill('b');
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+  }
+  expect(await times()).toEqual(before);
+  const moved = "select count(*)::int from tock.schedules where queue = 'b'";
+  expect(await value(made.client, moved)).toBe(2);
+});
+
 test('a schedule is deleted after a confirmation', async () => {
   await put('old', { queue: 'reports', every_seconds: 60 });
   const page = await made.open(all);

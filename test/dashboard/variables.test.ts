@@ -35,6 +35,17 @@ test('the fields of TOCK_HIDDEN_FIELDS are hidden in lists, payloads and errors'
   await page.getByText('declined').first().waitFor();
   await page.getByText('"shown"').or(page.getByText('shown:')).first().waitFor();
   expect(await page.content()).not.toMatch(/4111|2222|secret/);
+  // Without a message the whole error stands for it.
+  const [other = ''] = await enqueue(made.client, 'cards', [{ max_attempts: 1 }]);
+  const whole = { code: 'refused', card: '4111' };
+  await fail(made.client, leaseOf(await claim(made.client, 'cards')), { error: whole });
+  for (const place of ['queues/cards?state=dead', `tasks/${other}`, 'queues/cards']) {
+    await goTo(page, place);
+    await page.getByText('refused').first().waitFor();
+    expect(await page.content()).not.toMatch(/4111|2222|secret/);
+  }
+  await goTo(page, `tasks/${id}`);
+  await page.getByText('declined').first().waitFor();
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await button(page, 'Copy').last().click();
   await expect

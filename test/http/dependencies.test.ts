@@ -88,6 +88,15 @@ test('a key sees the children of its own queues and tenants, and gets to all of 
   expect((await tock.send(`GET /v1/tasks/${id}/children`, { key: other })).status).toBe(403);
 });
 
+test('a page of parents has those that the key may read, wherever they stand', async () => {
+  const add = async (queue: string) => (await post(`queues/${queue}/tasks`, {})).body.ids[0];
+  const parents = [await add('others'), await add('others'), await add('ours'), await add('ours')];
+  const [id] = (await post('queues/ours/tasks', { depends_on: parents })).body.ids;
+  const key = await tock.makeKey(['read'], ['ours']);
+  const { body } = await tock.send(`GET /v1/tasks/${id}/parents?limit=1`, { key });
+  expect(body).toMatchObject({ parents: [{ n: 3, id: parents[2] }], counts: { ready: 2 } });
+});
+
 test('of many parents those in one state are listed, without their results', async () => {
   const tasks = Array.from({ length: 6 }, (_, n) => ({ payload: n, max_attempts: 1 }));
   const { ids } = (await post('queues/many/tasks', { tasks })).body;

@@ -68,6 +68,16 @@ test('the scan of a large body stays linear after V8 has optimized it', () => {
 
 test.each([
   ['an error about a row without a partition is a 503', { code: '23514', table: 'runs' }, 503],
+  [
+    'a function of a segment that was dropped is a 503',
+    { code: '42883', message: 'function tock.run_at_12(integer, bigint) does not exist' },
+    503,
+  ],
+  [
+    'any other missing function is a 500',
+    { code: '42883', message: 'function tock.x() does not exist' },
+    500,
+  ],
   ['a collision of two claims is a 503', { code: '23505', constraint: 'leases_12_pkey' }, 503],
   ['the violation of a check is a 422', { code: '23514', table: 'x', constraint: 'x_is_y' }, 422],
 ])('%s', async (_, error, status) => {

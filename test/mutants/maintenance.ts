@@ -22,18 +22,18 @@ export const maintenance: Mutant[] = [
   {
     name: "a failing job's error is not recorded",
     in: 'tock.run_maintenance',
-    find: "when sqlstate 'TK422' then raise; when others or query_canceled then",
-    replace: "when sqlstate 'TK422' then raise; when sqlstate 'TK999' then",
+    find: 'when others or query_canceled then if not v_known',
+    replace: "when sqlstate 'TK999' then if not v_known",
     caught: [
       'sql/operations/maintenance.test.ts',
-      'a failing maintenance job is recorded with its error and rolled back, and the others run',
+      'is recorded with its error and rolled back, and the others run',
     ],
   },
   {
     name: 'a job on the way of a claim goes on when the claim is cancelled',
     in: 'tock.run_maintenance',
-    find: "if sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time() then",
-    replace: 'if false then',
+    find: "or (sqlstate = '57014' and p_seconds = 0 and not tock.is_out_of_time()) then",
+    replace: 'then',
     caught: ['sql/operations/piggyback.test.ts', 'a query cancel ends the claim'],
   },
 ];

@@ -19,9 +19,9 @@ export const reap: Mutant[] = [
   {
     name: 'the reaper never sweeps',
     in: 'tock.reap',
-    find: "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end; v_reached",
+    find: "coalesce(p_sweep, v_set_back or v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end; v_reached",
     replace:
-      "coalesce(p_sweep, v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_job.reached_at, '-infinity'); v_reached",
+      "coalesce(p_sweep, v_set_back or v_job.swept_at is null or v_job.swept_at < v_now - interval '1 minute'); v_from timestamptz := coalesce(v_job.reached_at, '-infinity'); v_reached",
     caught: ['sql/kernel/finish/reap.test.ts', 'a claim that commits after its own deadline'],
   },
   {

@@ -15,8 +15,8 @@ export const uniqueKeys: Mutant[] = [
   {
     name: 'a key is taken that another call has just taken',
     in: 'tock.append_round',
-    find: 'and k.number = v_number; if not found then v_from := v_n; exit; end if;',
-    replace: 'and k.number = v_number;',
+    find: 'and k.created_at = v_key.created_at; if not found then v_from := v_n; exit; end if;',
+    replace: 'and k.created_at = v_key.created_at;',
     caught: [
       'sql/features/unique_keys/unique-keys-races.test.ts',
       'eight callers with one key add one task',

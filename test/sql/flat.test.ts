@@ -86,7 +86,7 @@ test('promotions, and the due check of every claim, cost the same for the last o
   }
   // With p_own_transaction a claim also promotes and reaps. No maintenance job is late now.
   await client.query(
-    "update tock.maintenance_jobs set last_started_at = clock_timestamp() + interval '1 hour'",
+    'update tock.maintenance_jobs set last_started_at = clock_timestamp(), every_seconds = 86400',
   );
   expect(await fewest("tock.claim('other', p_own_transaction => true)")).toBeLessThan(100);
 });

@@ -98,6 +98,24 @@ test('the end of a parent wakes a claim of its child, and a resumed queue its cl
   expect((await held).body).toMatchObject({ state: 'found' });
 });
 
+test('a claim that ends leases and waits tells of the ends at once', async () => {
+  const [parents, children] = [queue(), queue()];
+  const [id] = (await add(parents)).body.ids;
+  await add(children, [{ payload: 2, depends_on: [id] }]);
+  const { body } = await tock.send(`POST /v1/queues/${parents}/claim`, { body: {} });
+  const child = claim(children);
+  await waitUntilIdle();
+  const client = new AbortController();
+  const waits = { wait_seconds: 30, ends: [{ lease: body.lease }] };
+  const next = tock.send(`POST /v1/queues/${parents}/claim`, {
+    body: waits,
+    signal: client.signal,
+  });
+  expect((await Promise.race([child, next])).body).toMatchObject({ tasks: [{ payload: 2 }] });
+  client.abort();
+  await next.catch(() => {});
+});
+
 test('a revoked key no longer waits', async () => {
   const q = queue();
   const key = await tock.makeKey(['claim'], [q]);

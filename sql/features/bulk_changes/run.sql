@@ -17,7 +17,8 @@ begin
     return 0;
   end if;
   -- a page that took too long gets smaller
-  v_most := greatest(1, p_limit >> 2 * v_row.failures);
+  v_most := greatest(1, case v_row.change when 'reprioritize' then least(p_limit, 1000) else p_limit end
+    >> 2 * v_row.failures);
   case v_row.change
     when 'cancel' then
       select c.matched, c.changed, c.cursor into v_page
@@ -25,7 +26,7 @@ begin
     when 'reprioritize' then
       select c.matched, c.changed, c.cursor into v_page
       from tock.reprioritize_where(v_row.queue, v_row.filter,
-        (v_row.options ->> 'priority')::numeric::integer, v_row.cursor, least(v_most, 1000)) c;
+        (v_row.options ->> 'priority')::numeric::integer, v_row.cursor, v_most) c;
     else
       select pg_catalog.cardinality(r.ids) as matched, pg_catalog.cardinality(r.ids) as changed, r.cursor
         into v_page
@@ -59,7 +60,7 @@ declare
   v_id bigint := coalesce(p_id, (select b.id from tock.bulk_changes b
     where b.state = 'running' and b.due_at <= pg_catalog.clock_timestamp()
     order by b.due_at limit 1 for update skip locked));
-  v_counts integer := case when p_sqlstate ~ '^(40|42P01|53|55P03|TK503)' then 0 else 1 end;
+  v_counts integer := case when p_sqlstate ~ '^(40|42P01|42883|53|55P03|TK503)' then 0 else 1 end;
 begin
   update tock.bulk_changes b set
     failures = b.failures + v_counts, error = pg_catalog.concat(p_sqlstate, ' ', p_error),

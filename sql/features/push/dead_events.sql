@@ -70,8 +70,9 @@ declare
   v_taken integer;
   v_tasks jsonb;
 begin
-  if (select d.swept_at > pg_catalog.clock_timestamp() - interval '1 minute' from tock.maintenance_jobs d
-    where d.name = 'send_dead_task_events')
+  if (select d.swept_at between pg_catalog.clock_timestamp() - interval '1 minute'
+      and pg_catalog.clock_timestamp()
+    from tock.maintenance_jobs d where d.name = 'send_dead_task_events')
   then
     return 0;
   end if;

@@ -69,9 +69,10 @@ begin
       '{"push": {}, "dead_webhook": null, "max_attempts": 20, "backoff_kind": "exponential",
       "backoff_base_seconds": 10, "backoff_factor": 2, "backoff_cap_seconds": 3600,
       "retention_seconds": 86400, "paused": false, "timeout_seconds": null, "max_wait_seconds": null,
-      "max_running": null, "rate_limit": null}');
-  elsif v_queue.push is distinct from v_queue.push - 'url' then
-    v_queue := tock.put_queue('tock-webhooks', '{"push": {}}');
+      "max_running": null, "rate_limit": null, "max_payload_bytes": 262144}');
+  elsif v_queue.push is distinct from v_queue.push - 'url' or v_queue.max_payload_bytes < 65536 then
+    v_queue := tock.put_queue('tock-webhooks', pg_catalog.jsonb_build_object('push', '{}'::jsonb,
+      'max_payload_bytes', greatest(65536, v_queue.max_payload_bytes)));
   end if;
   return v_queue;
 end $$;

@@ -3,7 +3,7 @@
 -- tasks. So no caller can use up the ids of another, and each queue stores the answer for its own tasks.
 -- Calls with the same id wait for each other at the lock of that id in the first queue.
 create or replace function tock.rerun(
-  p_ids bigint[], p_request_id text default null, p_reason text default null)
+  p_ids bigint[], p_request_id text default null, p_reason text default null, p_again boolean default true)
 returns table (id bigint, state text, rerun_id bigint, refused text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
@@ -13,7 +13,8 @@ set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare
   v_ids bigint[] := tock.check_ids(p_ids);
-  v_digest bigint := pg_catalog.hashtextextended(pg_catalog.jsonb_build_array(v_ids, p_reason)::text, 0);
+  v_digest bigint := pg_catalog.hashtextextended(pg_catalog.jsonb_build_array(v_ids, p_reason, p_again)::text,
+    0);
   v_queues text[];
   v_queue text;
   v_kept integer;
@@ -23,6 +24,7 @@ declare
   v_made tock.resolved_task[] := '{}';
   v_answer jsonb;
 begin
+  p_again := coalesce(p_again, true);
   perform tock.check_read_committed('rerun');
   perform tock.plan_for(pg_catalog.cardinality(v_ids));
   v_tasks := tock.resolve_each_task(v_ids);
@@ -46,10 +48,12 @@ begin
       where f.state in ('done', 'dead', 'cancelled', 'expired'));
     v_left := v_ended;
     for v_try in 1 .. 10 loop
-      v_made := v_made || tock.run_all_again(v_left, null, 'rerun', true, p_reason);
+      v_made := v_made || tock.run_all_again(v_left, null, 'rerun', p_again, p_reason);
       v_left := array(
         select f from unnest(v_left) f
-        where f.task_id not in (select m.task_id from unnest(v_made) m) and not tock.is_erased(f.current_id));
+        where f.task_id not in (select m.task_id from unnest(v_made) m) and not tock.is_erased(f.current_id)
+          and (p_again or not exists (
+            select from tock.reruns o where o.of_id = f.task_id)));
       exit when pg_catalog.cardinality(v_left) = 0;
     end loop;
     if pg_catalog.cardinality(v_left) > 0 then
@@ -58,8 +62,8 @@ begin
     v_answer := (
       select coalesce(pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(f.task_id, f.state, m.current_id,
         case when m.current_id is not null then null
-          when f.state in ('done', 'dead', 'cancelled', 'expired') then 'erased'
-          else 'unfinished' end, f.queue) order by f.n), '[]')
+          when f.state not in ('done', 'dead', 'cancelled', 'expired') then 'unfinished'
+          when tock.is_erased(f.current_id) then 'erased' else 'rerun' end, f.queue) order by f.n), '[]')
       from unnest(v_tasks) f left join unnest(v_made) m on m.task_id = f.task_id);
     -- if all are refused, a repetition does no harm, and the stored answer would outlast its reason
     if p_request_id is not null and pg_catalog.cardinality(v_made) > 0 then
@@ -84,8 +88,9 @@ end $$;
 comment on function tock.rerun is
   'Runs up to 10,000 ended tasks again, each as a new task with its last payload, priority, tenant, '
   'max_attempts and options. Returns one row per known task: its state, and the id of the new task or why '
-  'there is none (unfinished, erased). A repeated call with the same request_id, which counts in each of '
-  'their queues, returns the same for 24 hours, once it has run any again.';
+  'there is none (unfinished, erased; with p_again false also rerun, for a task that has one already). A '
+  'repeated call with the same request_id, which counts in each of their queues, returns the same for 24 '
+  'hours, once it has run any again.';
 
 create or replace function tock.is_erased(p_id bigint)
 returns boolean language plpgsql volatile as $$

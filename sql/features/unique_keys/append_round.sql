@@ -60,7 +60,9 @@ begin
       continue when v_stays and not p_again[v_n] and (v_older or v_changed_at is null);
       if v_number is not null then
         delete from tock.unique_keys k
-        where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key' and k.number = v_number;
+        where k.queue = p_queue and k.unique_key = v_task ->> 'unique_key' and k.number = v_number
+          -- after a pruned row the numbers begin again
+          and k.task_id = v_key.task_id and k.created_at = v_key.created_at;
         if not found then
           v_from := v_n;
           exit;

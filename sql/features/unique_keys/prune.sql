@@ -24,7 +24,7 @@ begin
         v_places || coalesce(pg_catalog.array_agg(l.place), '{}')
       into v_old, v_places
     from (select k::tock.unique_keys, k.ctid as place from tock.unique_keys k
-      where k.queue = v_queue
+      where k.queue = v_queue and k.number > 0
         and k.written_at < v_now - greatest((tock.policy(v_queue)).retention_seconds, 86400)
           * interval '1 second'
       order by k.queue, k.written_at limit p_limit - pg_catalog.cardinality(v_old) for update skip locked) l;

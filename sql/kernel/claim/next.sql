@@ -31,7 +31,7 @@ comment on function tock.next is
   'that are left are done. Returns one row. ended has for each of p_ends {lease, completed, failed, dead, '
   'refused, lost}: refused are the ids that the call left alone, and lost is true if the lease had ended '
   'before. claimed has the claimed runs. A lost lease does not prevent the claim. A repeated call ends '
-  'nothing twice, and with its request_id it claims the same runs. next() waits for no lock: while other '
+  'nothing twice, and with its request_id it claims the same runs. The claim waits for no lock: while other '
   'claims hold the tasks it claims none.';
 
 create or replace function tock.end_and_claim(
@@ -71,7 +71,8 @@ comment on function tock.end_and_claim is
   'next(); p_own_transaction says that the calling verb is the whole transaction. Without p_ends it is a '
   'claim, and ended is null.';
 
--- complete() and fail() check most fields too, but they do not know which of the ends is wrong.
+-- complete() and fail() check most fields too, but they do not know which of the ends is wrong. What only
+-- they can check, such as the size of a result, they name as a field of their own.
 create or replace function tock.end_leases(p_ends jsonb)
 returns jsonb language plpgsql volatile as $$
 declare
@@ -152,4 +153,4 @@ begin
 end $$;
 
 comment on function tock.end_leases is
-  'Ends the leases of next() in their order; returns its column ended. TK422 names the end that is wrong.';
+  'Ends the leases of next() in their order; returns its column ended.';

@@ -83,10 +83,9 @@ declare
   v_oldest bigint := (select min(e.first_position) from tock.segments e);
   v_forgotten integer;
 begin
-  delete from tock.progress p using (
-    select k.position, k.stream, k.of_all from tock.progress k
-    where k.position < v_oldest order by k.position limit p_limit offset 0) f
-  where p.position = f.position and p.stream = f.stream and p.of_all = f.of_all;
+  delete from tock.progress p where p.ctid = any (array(
+    select k.ctid from tock.progress k
+    where k.position < v_oldest order by k.position limit p_limit));
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
 end $$;

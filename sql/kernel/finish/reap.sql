@@ -11,7 +11,8 @@ set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_job tock.maintenance_jobs := (select d from tock.maintenance_jobs d where d.name = 'reap');
-  v_sweep boolean := coalesce(p_sweep, v_job.swept_at is null
+  v_set_back boolean := coalesce(v_job.reached_at > v_now, false);  -- the clock
+  v_sweep boolean := coalesce(p_sweep, v_set_back or v_job.swept_at is null
     or v_job.swept_at < v_now - interval '1 minute');
   v_from timestamptz := case when v_sweep then '-infinity' else coalesce(v_job.reached_at, '-infinity') end;
   v_reached timestamptz := v_now;
@@ -27,7 +28,8 @@ begin
     exit when v_runs >= p_limit;
   end loop;
   update tock.maintenance_jobs d
-  set reached_at = case when v_runs < p_limit then greatest(d.reached_at, v_reached) else d.reached_at end,
+  set reached_at = case when v_runs >= p_limit then d.reached_at when v_set_back then v_reached
+      else greatest(d.reached_at, v_reached) end,
     swept_at = case when v_sweep and v_runs < p_limit
       then v_now + 20 * (pg_catalog.clock_timestamp() - v_now) else d.swept_at end
   where d.name = 'reap';

@@ -24,14 +24,14 @@ begin
     from tock.segments e
     join tock.promotions p on p.run_id >= tock.id_at(e.first_position, 0)
       and p.run_id < tock.id_at(e.end_position, 0)
-    left join tock.promotions n on n.position = tock.position_of(p.run_id)
+    left join tock.promotions n on n.position = any (array[tock.position_of(p.run_id)])
     where e.number = p_segment
       and (n.position is not null or not exists (
         select from tock.waiting w where w.position = tock.position_of(p.run_id)))
     limit p_limit
   ), sent_on as (
     update tock.promotions p set run_id = f.next_id from pointing f
-    where p.position = f.position and f.next_id is not null
+    where p.position = any (array[f.position]) and f.next_id is not null
   ), ended as (
     select f.position from pointing f where f.next_id is null
     union
@@ -39,7 +39,7 @@ begin
     -- as in the index promotions_to_waiting
     join tock.promotions p on p.run_id = tock.id_at(d.position, 0) and p.run_id & 1048575 = 0
   ), forgotten as (
-    delete from tock.promotions p using ended d where p.position = d.position
+    delete from tock.promotions p using ended d where p.position = any (array[d.position])
   )
   select count(*) into v_done from pointing;
   return v_done;

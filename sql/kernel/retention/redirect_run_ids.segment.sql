@@ -26,7 +26,7 @@ begin
     from (select distinct s.stream, s.position from seen s where s.goes_on) s
     join tock.runs_{segment} r using (stream, position)
     cross join lateral tock.run_state_{segment}(r.stream, r.position, r.options) d
-    left join tock.promotions n on n.position = tock.position_of(d.next_id)
+    left join tock.promotions n on n.position = any (array[tock.position_of(d.next_id)])
     -- a segment may be kept for long, and the successor lies in a later one that was dropped before it
     where n.position is not null or tock.segment_of(tock.position_of(d.next_id)) is not null
       or exists (select from tock.waiting w where w.position = tock.position_of(d.next_id))

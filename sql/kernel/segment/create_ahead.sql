@@ -6,7 +6,7 @@ create or replace function tock.create_segments(p_ahead integer default 2, p_wid
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '50ms' as $$
+set lock_timeout = '500ms' as $$
 declare
   v_newest tock.segments;
   v_current tock.segments;
@@ -55,6 +55,10 @@ begin
   perform tock.advance_start();
   perform tock.close_segments();
   return v_made;
+exception
+  when lock_not_available then
+    perform tock.refuse(503, 'another session holds a lock that the creation of segments needs', null,
+      'try again; pg_locks shows the sessions that lock tock.runs, leases, results or run_overrides');
 end $$;
 
 comment on function tock.create_segments is

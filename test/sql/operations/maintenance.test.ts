@@ -107,27 +107,30 @@ test('a maintenance job that reads for long and finds nothing pauses for at most
   expect(await rested()).toBe(false);
 });
 
-test('a failing maintenance job is recorded with its error and rolled back, and the others run', async () => {
-  await run('reap');
-  const good = (await maintenance_jobs()).get('reap');
-  await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
+test.each(['P0001', 'TK422'])(
+  'a job that fails with %s is recorded with its error and rolled back, and the others run',
+  async (code) => {
+    await run('reap');
+    const good = (await maintenance_jobs()).get('reap');
+    await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
     language plpgsql as $$
     begin
       perform tock.enqueue('undone', '[{}]');
-      raise exception 'no leases today';
+      raise exception using errcode = '${code}', message = 'no leases today';
     end $$`);
-  await client.query('update tock.maintenance_jobs set last_started_at = null');
-  await tick();
-  const after = await maintenance_jobs();
-  expect(after.get('reap')).toMatchObject({ last_error: 'P0001 no leases today', failures: 1 });
-  expect(after.get('reap')?.last_ok_at).toEqual(good?.last_ok_at);
-  expect(after.get('reap')?.last_started_at).not.toEqual(good?.last_started_at);
-  expect(after.get('promote')).toMatchObject({ last_error: null });
-  expect(after.get('create_segments')?.last_ok_at).not.toBeNull();
-  expect(await claim(client, 'undone')).toEqual([]);
-  expect(await run('reap')).toBeNull();
-  expect((await maintenance_jobs()).get('reap')?.failures).toBe(2);
-});
+    await client.query('update tock.maintenance_jobs set last_started_at = null');
+    await tick();
+    const after = await maintenance_jobs();
+    expect(after.get('reap')).toMatchObject({ last_error: `${code} no leases today`, failures: 1 });
+    expect(after.get('reap')?.last_ok_at).toEqual(good?.last_ok_at);
+    expect(after.get('reap')?.last_started_at).not.toEqual(good?.last_started_at);
+    expect(after.get('promote')).toMatchObject({ last_error: null });
+    expect(after.get('create_segments')?.last_ok_at).not.toBeNull();
+    expect(await claim(client, 'undone')).toEqual([]);
+    expect(await run('reap')).toBeNull();
+    expect((await maintenance_jobs()).get('reap')?.failures).toBe(2);
+  },
+);
 
 test('a maintenance job that takes too long is stopped, and that is recorded', async () => {
   await client.query(`create or replace function tock.reap(p_limit integer default 10000, p_sweep boolean default null) returns integer
@@ -185,6 +188,17 @@ test('request ids are kept for a day, and then deleted in bounded steps', async 
   expect(await value(client, 'select tock.prune(p_limit => 3)')).toBe(2);
   expect(await value(client, 'select tock.prune()')).toBe(0);
   expect(await enqueue(client, 'q', [{}], 'young')).toEqual([first]);
+});
+
+test('a prune that has not deleted everything is due again at the next tick', async () => {
+  await enqueue(client, 'q', [{}], 'old');
+  await client.query("update tock.requests set created_at = now() - interval '25 hours'");
+  expect(await value(client, "select tock.run_maintenance('prune', 0)")).toBe(1);
+  await tick();
+  expect((await maintenance_jobs()).get('prune')).toMatchObject({ last_amount: 0 });
+  const before = await maintenance_jobs();
+  await tick();
+  expect((await maintenance_jobs()).get('prune')).toEqual(before.get('prune'));
 });
 
 test('a maintenance job that hangs is cancelled by the next one, and other statements are not', async () => {

@@ -11,7 +11,7 @@ async function ridesAlong(body: string): Promise<void> {
   await enqueue(client, 'q', [{ delay_seconds: 1000 }]);
   await client.query('update tock.waiting set due_at = now()');
   await client.query(
-    "update tock.maintenance_jobs set last_started_at = now() + interval '1 hour'",
+    'update tock.maintenance_jobs set last_started_at = now(), every_seconds = 86400',
   );
   await client.query(
     `create or replace function tock.process_rechecks(p_sweep boolean) returns void language plpgsql volatile

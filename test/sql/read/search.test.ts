@@ -146,6 +146,11 @@ test('a unique key finds the task that had it last, a concurrency key its holder
     ids[0],
   ]);
   expect(await search(client, { queue: 'g', concurrency_key: 'x', error: 'e' })).toEqual([]);
+  // A filter counts before the limit.
+  const last = { queue: 'g', concurrency_key: 'x', payload: { n: 9 } };
+  const [ninth] = await enqueue(client, 'g', [{ payload: { n: 9 }, concurrency_key: 'x' }]);
+  await promote(client);
+  expect(idsOf(await search(client, last, 1))).toEqual([ninth]);
   expect(idsOf(await search(client, { queue: 'g', unique_key: 'only' }))).toEqual([keyed]);
   expect(await search(client, { queue: 'g', unique_key: 'only', tenant: 'u' })).toEqual([]);
   expect(await search(client, { queue: 'g', unique_key: 'only', worker: 'nobody' })).toEqual([]);

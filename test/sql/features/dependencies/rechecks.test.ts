@@ -237,7 +237,7 @@ async function onTheWay(what: string): Promise<void> {
   );
   // No sweep may run here. It is a maintenance job, which may fail and has no time limit.
   await client.query(
-    "update tock.maintenance_jobs set last_started_at = now() + interval '1 hour'",
+    'update tock.maintenance_jobs set last_started_at = now(), every_seconds = 86400',
   );
 }
 

@@ -152,6 +152,20 @@ test("a rerun's request id belongs to the queues of its tasks", async () => {
   expect(await rerun(client, ['9223372036854775807'], 'same')).toEqual([]);
 });
 
+test('with p_again false a task that has a rerun is left out', async () => {
+  const q = queue();
+  const ids = await enqueue(client, q, [{}, {}]);
+  for (const runs of await drain(client, q)) await complete(client, leaseOf(runs));
+  const call = (which: string[]) =>
+    rows(client, 'select id, refused from tock.rerun(p_ids => $1, p_again => false)', [which]);
+  expect(await call(ids.slice(0, 1))).toEqual([{ id: ids[0], refused: null }]);
+  expect(await call(ids)).toEqual([
+    { id: ids[0], refused: 'rerun' },
+    { id: ids[1], refused: null },
+  ]);
+  expect((await drain(client, q)).flat()).toHaveLength(2);
+});
+
 test('two concurrent reruns with one request id return the same ids', async () => {
   const q = queue();
   const ids = [

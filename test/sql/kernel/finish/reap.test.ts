@@ -179,6 +179,25 @@ test('a claim that commits after its own deadline is reaped too', async () => {
   await expectInvariants(client);
 });
 
+test('after the clock was set back leases are reaped at their deadlines', async () => {
+  await enqueue(client, 'q', numberedTasks(2));
+  const [lease, later] = [leaseOf(await claim(client, 'q')), leaseOf(await claim(client, 'q'))];
+  // As a job left it whose clock was an hour ahead.
+  await client.query(
+    `update tock.maintenance_jobs
+     set last_started_at = now() + interval '1 hour', reached_at = now() + interval '1 hour',
+       swept_at = now() + interval '1 hour' where name = 'reap'`,
+  );
+  await expire(client, lease);
+  const call = () => value(client, 'select tock.reap()');
+  expect(await call()).toBe(1);
+  await client.query('update tock.leases set leased_until = clock_timestamp() where token = $1', [
+    later,
+  ]);
+  expect(await call()).toBe(1);
+  await expectInvariants(client);
+});
+
 test('lost runs are counted apart, and a task is dead after max_lost of them', async () => {
   await client.query(`select tock.put_queue('q', '{"max_lost": 3, "max_attempts": 2}')`);
   const [id] = await enqueue(client, 'q', [{}]);

@@ -212,6 +212,17 @@ test('only one transaction creates segments, and tasks at the end of the last ge
   await expectInvariants(client);
 });
 
+test('a lock that the creation of segments needs is a TK503', async () => {
+  await nearTheLastEnd(5000);
+  const other = await db.connect();
+  await other.query('begin; lock table tock.runs in share update exclusive mode');
+  expect(await refusal(client.query('select tock.create_segments()'))).toMatchObject({
+    code: 'TK503',
+  });
+  await other.query('commit');
+  expect(await value(client, 'select tock.create_segments()')).toBe(2);
+});
+
 test('segments that several sessions create concurrently exist once, and a caller that cannot wait gets TK503', async () => {
   const clients = await Promise.all(Array.from({ length: 8 }, () => db.connect()));
   for (let round = 1; round <= 4; round++) {

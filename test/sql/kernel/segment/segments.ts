@@ -32,7 +32,7 @@ export async function createSegments(client: Client, args = ''): Promise<void> {
       await client.query(`select tock.create_segments(${args})`);
       return;
     } catch (error) {
-      if ((error as { code?: string }).code !== '55P03') throw error;
+      if ((error as { code?: string }).code !== 'TK503') throw error;
     }
   }
 }
@@ -79,16 +79,23 @@ export async function verifySegments(client: Client, limit = 1_000_000): Promise
   while ((await value<number>(client, 'select tock.verify_segments($1)', [limit])) > 0);
 }
 
-/** Verifies and drops segments until none is left to drop. Those that autovacuum has locked are tried again. */
+/**
+ * Verifies and drops segments until none is left to drop, or a session holds up the drop. Segments that only autovacuum
+ * has locked are tried again.
+ */
 export async function dropExpiredSegments(client: Client): Promise<void> {
   await verifySegments(client);
   for (;;) {
     while ((await value<number>(client, 'select tock.drop_expired_segments()')) > 0);
-    const postponed = await rows(
+    const again = await rows(
       client,
-      'update tock.segments set drop_after = null where drop_after > now() returning number',
+      `update tock.segments set drop_after = null where drop_after > now() and not exists (
+         select from pg_locks l join pg_stat_activity a on a.pid = l.pid
+         where l.relation::regclass::text ~ '^(tock[.])?(runs|leases|results|run_overrides)'
+           and a.datname = current_database() and a.usesysid is not null and a.pid <> pg_backend_pid())
+       returning number`,
     );
-    if (postponed.length === 0) return;
+    if (again.length === 0) return;
   }
 }
 
