@@ -114,12 +114,14 @@ export function DeadGroups({ queue, dead }: { queue: string; dead: number | null
                   name: 'Actions',
                   show: ({ error, tasks }) => (
                     <span class="buttons">
-                      <a
-                        href={href(['tasks'], { queue, state: 'dead', error: error ?? undefined })}
-                      >
-                        {error === null ? 'List all dead tasks' : 'List them'}
-                        <span class="hidden">: {error && hidden.text(error)}</span>
-                      </a>
+                      {/* An error with hidden fields does not get into an address either. */}
+                      {error === null || hidden.text(error) !== error ? (
+                        <a href={href(['tasks'], { queue, state: 'dead' })}>List all dead tasks</a>
+                      ) : (
+                        <a href={href(['tasks'], { queue, state: 'dead', error })}>
+                          List them<span class="hidden">: {error}</span>
+                        </a>
+                      )}
                       {error !== null && may('enqueue', queue) && (
                         <RedriveButton
                           queue={queue}

@@ -1,3 +1,4 @@
+import { useHidden } from '../hidden_fields.ts';
 import { href } from '../route.ts';
 import type { Finding } from '../types.ts';
 
@@ -37,6 +38,7 @@ type Shown = Omit<Finding, 'page'> & Partial<Finding>;
 
 /** Findings in their order, each with its hint and its page. */
 export function Findings({ findings }: { findings: readonly Shown[] }) {
+  const hidden = useHidden();
   return (
     <ul class="findings">
       {findings.map(({ finding, severity, detail, hint, page }) => (
@@ -47,12 +49,12 @@ export function Findings({ findings }: { findings: readonly Shown[] }) {
           </p>
           {detail && (
             <p>
-              <Linked text={detail} />
+              <Linked text={hidden.text(detail)} />
             </p>
           )}
           {hint && (
             <p class="hint">
-              <span>Hint:</span> <Linked text={hint} isHint />
+              <span>Hint:</span> <Linked text={hidden.text(hint)} isHint />
             </p>
           )}
         </li>

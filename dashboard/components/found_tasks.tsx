@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { count } from '../format.ts';
 import { href } from '../route.ts';
 import { filterOf, impossible, type Search, useSearch } from '../search.ts';
@@ -21,10 +20,7 @@ type Props = {
 
 /** The tasks that match a search, one page after the other, and what the key may do with them. */
 export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }: Props) {
-  // Newer tasks would push the selected ones off the page, below an open dialog.
-  const [selecting, setSelecting] = useState(false);
-  const interval = selecting ? undefined : everyMs;
-  const { rows, cursor, at, busy, error, more, again } = useSearch(search, interval);
+  const { rows, cursor, at, busy, error, more, again } = useSearch(search, everyMs);
   const may = useMay();
   const changed = () => {
     again();
@@ -54,7 +50,6 @@ export function FoundTasks({ search, emptyText, ofOneQueue, everyMs, onChange }:
         <SelectableTasks
           rows={rows}
           onChange={changed}
-          onSelecting={setSelecting}
           emptyText={cursor ? 'No match so far: continue.' : emptyText}
           {...(ofOneQueue && { ofOneQueue })}
         />

@@ -80,7 +80,9 @@ function localTime(instant: string | null | undefined): string {
 
 /** The instant of the control. An unchanged one is that of the schedule, with its fraction of a second. */
 const runAt = (local: string, schedule: Schedule | null) =>
-  local === localTime(schedule?.run_at) ? schedule?.run_at : new Date(local).toISOString();
+  Date.parse(local) === Date.parse(localTime(schedule?.run_at))
+    ? schedule?.run_at
+    : new Date(local).toISOString();
 
 const whenOf = (schedule: Schedule | null) =>
   schedule?.every_seconds ? 'every' : schedule?.run_at ? 'once' : 'cron';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { plural } from '../format.ts';
 import { useMay } from '../session.tsx';
 import type { Listed } from '../types.ts';
@@ -11,22 +11,15 @@ type Props = {
   emptyText: ComponentChildren;
   ofOneQueue?: boolean;
   onChange(): void;
-  /** Called when the user selects the first task, and when none is selected any more. */
-  onSelecting(selecting: boolean): void;
 };
 
 /** A list of tasks from which a key that may change them selects some. */
-export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange, onSelecting }: Props) {
+export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props) {
   const may = useMay();
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const last = useRef<string | null>(null);
   const changeable = rows.filter(({ queue }) => may('enqueue', queue));
   const chosen = changeable.filter(({ id }) => selected.has(id));
-  const isSelecting = chosen.length > 0;
-  useEffect(() => {
-    onSelecting(isSelecting);
-    return () => onSelecting(false);
-  }, [isSelecting]);
   const toggle = (ids: string[], on: boolean) =>
     setSelected((previous) => {
       const next = new Set(previous);

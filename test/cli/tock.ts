@@ -2,6 +2,7 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkout } from '../../scripts/stack/paths.ts';
+import { conditionTimeout } from '../timeout.ts';
 
 export type Outcome = { code: number | null; out: string; err: string };
 
@@ -12,9 +13,12 @@ const names = ['DATABASE_URL', 'TOCK_URL', 'TOCK_KEY', 'TOCK_HOME', 'TOCK_DEBUG'
 const compiled = join(tmpdir(), 'tock-compiled');
 const unset = Object.fromEntries(names.map((name) => [name, undefined]));
 
+/** A command that hangs is killed before its test is out of time, so that the error says which one and what it printed. */
+const KILLED_MS = 3 * conditionTimeout;
+
 export function execute(argv: string[], { env, input = '', cwd }: Options): Promise<Outcome> {
   const [program = '', ...args] = argv;
-  const child = spawn(program, args, { cwd, env: { ...process.env, ...env } });
+  const child = spawn(program, args, { cwd, env: { ...process.env, ...env }, timeout: KILLED_MS });
   let out = '';
   let err = '';
   child.stdout.setEncoding('utf8').on('data', (text) => {
