@@ -4,8 +4,8 @@ import { browserPath } from '../scripts/stack/browser.ts';
 import { readDevEnv } from '../scripts/stack/files.ts';
 
 /**
- * Measures how smoothly the dashboard of a running `npm start` scrolls through a list of 1,000 tasks, which it reads
- * again meanwhile. Usage: npm run measure:frames [-- <seconds>]
+ * Measures how smoothly the dashboard of a running `npm start` scrolls through a list of 1,000 tasks. It adds a paused
+ * queue with them. Usage: npm run measure:frames [-- <seconds>]
  */
 const seconds = Number(process.argv[2] ?? 10);
 const ROWS = 1000;
