@@ -3,8 +3,7 @@
 create or replace function tock.run_maintenance(p_job text, p_seconds integer default 5)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '1s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '1s' as $$
 declare
   v_started timestamptz := pg_catalog.clock_timestamp();
   v_known boolean := exists (select from tock.maintenance_jobs d where d.name = p_job);

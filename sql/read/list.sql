@@ -5,8 +5,7 @@ create or replace function tock.list_tasks(
   p_filter jsonb, p_cursor text, p_limit integer, p_scan_limit integer default 10000, out tasks jsonb,
   out cursor text, out scanned integer)
 language plpgsql volatile
-set enable_hashjoin = off
-set enable_mergejoin = off
+set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off as $$
 declare
   v_below bigint := tock.list_below(p_cursor);

@@ -7,12 +7,8 @@ returns table (
   open_leases integer, average_open real) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set jit = off
-set plan_cache_mode = force_custom_plan as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set jit = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   v_since timestamptz := pg_catalog.now() - p_seconds * interval '1 second';

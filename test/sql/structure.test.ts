@@ -39,7 +39,7 @@ test('files are short enough to be read', () => {
 // The aims are 15,000 lines, 450 functions, and 60 functions that a claim reaches. The bounds are the counts so far.
 test('the SQL does not grow: lines, functions, and functions that a claim reaches', () => {
   const lines = files.reduce((sum, { sql }) => sum + sql.trimEnd().split('\n').length, 0);
-  expect(lines).toBeLessThanOrEqual(20_140);
+  expect(lines).toBeLessThanOrEqual(20_100);
   expect(functions.size).toBeLessThanOrEqual(676);
   const uses = new Map(
     [...functions.values()].map((sqlFunction) => [

@@ -4,8 +4,7 @@ create or replace function tock.archive_rows(
   p_segment integer, p_stream integer, p_position bigint, p_last_stream integer, p_last_position bigint,
   p_limit integer, p_bytes bigint)
 returns tock.archive_rows language plpgsql volatile
-set enable_hashjoin = off
-set enable_mergejoin = off
+set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off as $$
 declare
   v_row record;

@@ -22,8 +22,7 @@ create or replace function tock.archived(
   p_path text, p_bytes bigint, p_sha256 text, p_rows integer, p_digest text)
 returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '5s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '5s' as $$
 declare
   v_object tock.archive_objects;
   v_archive tock.archives;

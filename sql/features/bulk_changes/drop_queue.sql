@@ -2,8 +2,7 @@ create or replace function tock.drop_queue(p_queue text, p_force boolean default
 returns table (dropped boolean, ready bigint, running bigint, waiting bigint) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '10s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '10s' as $$
 #variable_conflict use_column
 declare
   v_policy tock.queues;

@@ -66,8 +66,7 @@ create or replace function tock.purge_queue(
 returns table (ready bigint, waiting integer, busy integer, more boolean) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_stream integer;

@@ -81,8 +81,7 @@ comment on function tock.start_bulk_change is
 create or replace function tock.stop_bulk_change(p_id bigint)
 returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '10s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '10s' as $$
 declare
   v_queue text;
 begin

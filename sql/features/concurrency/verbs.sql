@@ -76,8 +76,7 @@ create or replace function tock.put_concurrency_key(
   p_queue text, p_concurrency_key text, p_settings jsonb default '{}')
 returns tock.concurrency_keys language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 declare
   v_option record;
   v_settings jsonb := '{}';
@@ -128,8 +127,7 @@ comment on function tock.put_concurrency_key is
 create or replace function tock.reset_concurrency_key(p_queue text, p_concurrency_key text)
 returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 declare
   v_row tock.concurrency_keys;
 begin

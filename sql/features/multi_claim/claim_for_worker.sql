@@ -4,8 +4,7 @@ create or replace function tock.claim_for_worker(
   p_queue text, p_worker text, p_lease_seconds integer default null)
 returns setof tock.claimed language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 declare
   v_own tock.worker_leases;
   v_row tock.claimed;

@@ -8,8 +8,7 @@ create or replace function tock.assign_task(
 returns table (state text, worker text, fencing_token bigint, leased_until timestamptz)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
@@ -115,8 +114,7 @@ create or replace function tock.unassign_task(
   p_pool text, p_task text, p_fencing_token bigint default null, p_again boolean default false)
 returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s' as $$
 declare
   v_number bigint;

@@ -7,8 +7,7 @@ create or replace function tock.assign_tasks(
 returns table (task text, state text, worker text, fencing_token bigint, leased_until timestamptz)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_open tock.pool_members[];

@@ -2,8 +2,7 @@ create or replace function tock.take_task(p_pool text, p_worker text, p_lease_se
 returns table (state text, task text, fencing_token bigint, leased_until timestamptz)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare

@@ -5,8 +5,7 @@ create or replace function tock.join_pool(
 returns table (state text, task text, fencing_token bigint, leased_until timestamptz)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
@@ -92,8 +91,7 @@ comment on function tock.heartbeat is
 create or replace function tock.leave_pool(p_pool text, p_worker text)
 returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set plan_cache_mode = force_generic_plan
 set lock_timeout = '2s' as $$
 declare
   v_member tock.pool_members;

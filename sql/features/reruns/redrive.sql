@@ -4,13 +4,8 @@ create or replace function tock.dead_groups(
 returns table (error text, tasks integer, newest_at timestamptz, newest_id bigint, counted_all boolean)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-set enable_material = off
-set jit = off
-set plan_cache_mode = force_custom_plan as $$
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set jit = off set plan_cache_mode = force_custom_plan as $$
 #variable_conflict use_column
 declare
   v_since timestamptz := pg_catalog.now() - (tock.policy(p_queue)).retention_seconds * interval '1 second';
@@ -94,8 +89,7 @@ create or replace function tock.redrive(
 returns table (redriven integer, ids bigint[], cursor text, scanned integer) language plpgsql
 volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 #variable_conflict use_column
 declare
   v_digest bigint;

@@ -4,8 +4,7 @@
 create or replace function tock.put_schedule(p_schedule text, p_settings jsonb)
 returns tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 declare
   v_row tock.schedules := tock.check_schedule(p_schedule, p_settings);
   v_old tock.schedules;

@@ -10,8 +10,7 @@ comment on function tock.queue_of_schedule is
 create or replace function tock.pause_schedule(p_schedule text)
 returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 begin
   return query select v.* from tock.set_paused(p_schedule, pg_catalog.now()) v where v.name is not null;
 end $$;
@@ -22,8 +21,7 @@ comment on function tock.pause_schedule is
 create or replace function tock.resume_schedule(p_schedule text)
 returns setof tock.shown_schedule language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 begin
   return query select v.* from tock.set_paused(p_schedule, null) v where v.name is not null;
 end $$;
@@ -58,8 +56,7 @@ comment on function tock.set_paused is 'Pauses or resumes a schedule; null if th
 create or replace function tock.drop_schedule(p_schedule text)
 returns boolean language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 begin
   delete from tock.schedules s where s.name = p_schedule;
   if not found then
@@ -80,8 +77,7 @@ comment on function tock.drop_schedule is
 create or replace function tock.run_schedule(p_schedule text, p_request_id text default null)
 returns setof bigint language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s' as $$
 declare
   v_row tock.schedules;
   v_seen tock.requests;

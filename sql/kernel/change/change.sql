@@ -1,8 +1,7 @@
 create or replace function tock.change(p_ids bigint[], p_changes jsonb)
 returns table (id bigint, state text, changed boolean) language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '2s'
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '2s'
 set plan_cache_mode = auto as $$
 #variable_conflict use_column
 declare

@@ -33,8 +33,7 @@ comment on function tock.drop_segment_tables is
 create or replace function tock.drop_expired_segments()
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '10ms' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '10ms' as $$
 declare
   v_until timestamptz := pg_catalog.clock_timestamp() + interval '5 seconds';
   v_segment tock.segments;

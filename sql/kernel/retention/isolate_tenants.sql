@@ -5,8 +5,7 @@
 create or replace function tock.isolate_tenants(p_streams integer default 1000)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '100ms' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '100ms' as $$
 declare
   v_stream record;
   v_heavy text;

@@ -5,8 +5,7 @@
 create or replace function tock.create_segments(p_ahead integer default 2, p_width bigint default null)
 returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '500ms' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '500ms' as $$
 declare
   v_newest tock.segments;
   v_current tock.segments;

@@ -48,8 +48,7 @@ create or replace function tock.why(p_queue text, p_sessions boolean default tru
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile
 security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_bitmapscan = off set jit = off
-set lock_timeout = '1s' as $$
+set enable_seqscan = off set enable_bitmapscan = off set jit = off set lock_timeout = '1s' as $$
 begin
   perform tock.check_queue_name(p_queue);
   return query

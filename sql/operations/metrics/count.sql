@@ -7,8 +7,7 @@ create or replace function tock.collect_batch(
   p_streams integer[], p_open tock.metrics_open_leases[], p_limit integer, out unfinished integer[],
   out amount integer)
 language plpgsql volatile
-set enable_hashjoin = on
-set plan_cache_mode = force_generic_plan as $$
+set enable_hashjoin = on set plan_cache_mode = force_generic_plan as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
   v_hours timestamptz := tock.hourly_until();
