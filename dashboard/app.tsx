@@ -85,9 +85,7 @@ function Frame({ session }: { session: Session }) {
   const address = useAddress();
   const [open, setOpen] = useState<'palette' | 'help' | null>(null);
   const { keyInfo } = session;
-  // Its own only: the browser says late that a dialog was closed, and another may be open by then.
-  const close = (which: 'palette' | 'help') => () =>
-    setOpen((present) => (present === which ? null : present));
+  const close = () => setOpen(null);
   const openPalette = () => setOpen('palette');
   const openHelp = () => setOpen('help');
   const pathOf = (key: string) => pagesFor(keyInfo).find(({ letter }) => letter === key)?.path;
@@ -104,8 +102,8 @@ function Frame({ session }: { session: Session }) {
           <Guarded address={address} />
         </main>
       </NotificationProvider>
-      {open === 'palette' && <Palette onClose={close('palette')} openHelp={openHelp} />}
-      {open === 'help' && <Shortcuts onClose={close('help')} />}
+      {open === 'palette' && <Palette onClose={close} openHelp={openHelp} />}
+      {open === 'help' && <Shortcuts onClose={close} />}
     </>
   );
 }

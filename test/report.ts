@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { stripVTControlCharacters } from 'node:util';
 import type { Reporter, TestCase, TestModule } from 'vitest/node';
 import type { Named, Report } from '../scripts/check/suite.ts';
 
@@ -10,12 +11,18 @@ function skip(test: TestCase): Named {
   return { name: nameOf(test), why };
 }
 
-/** The message of the first error, on one line, and its place in the test file. */
+/** On one line. Of a long message the start and the end stay: the output of a program ends with the reason. */
+function shorten(message: string): string {
+  const line = stripVTControlCharacters(message).replace(/\s+/g, ' ').trim();
+  return line.length <= 1500 ? line : `${line.slice(0, 500)} [...] ${line.slice(-1000)}`;
+}
+
+/** The message of the first error, and its place in the test file. */
 function first(errors: readonly { message: string; stack?: string }[] | undefined): string {
   const [error] = errors ?? [];
   if (!error) return 'it never ran';
   const where = /[\w.-]+\.test\.ts:\d+/.exec(error.stack ?? '')?.[0];
-  const what = error.message.replace(/\s+/g, ' ').slice(0, 500);
+  const what = shorten(error.message);
   return where ? `${what} (${where})` : what;
 }
 

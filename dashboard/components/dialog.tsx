@@ -19,8 +19,10 @@ export function Dialog({
     // Closing, which a mere removal is not, gives the focus back to where it was.
     return () => element?.close();
   }, []);
+  // The browser says late that a dialog was closed. One that was removed must not close the dialog that is open by then.
+  const closed = () => dialog.current && onClose();
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={onClose}>
+    <dialog ref={dialog} aria-labelledby={id} onClose={closed}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

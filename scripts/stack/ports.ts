@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 
 function listening(port: number): Promise<number | null> {
@@ -35,9 +36,14 @@ export async function freePort(
   throw new Error(`No free port for ${program} from ${preferred} to ${preferred + 99}. Free one.`);
 }
 
-/** A free port on 127.0.0.1, for tests. */
+/**
+ * A free port on 127.0.0.1, for tests. It is below the ports that systems give to outgoing connections: one of those
+ * could take the port before the program that is started listens on it.
+ */
 export async function anyPort(): Promise<number> {
-  const port = await listening(0);
-  if (port === null) throw new Error('No free port on 127.0.0.1.');
-  return port;
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const port = randomInt(10_000, 32_768);
+    if (await isFree(port)) return port;
+  }
+  throw new Error('No free port on 127.0.0.1 from 10000 to 32767.');
 }

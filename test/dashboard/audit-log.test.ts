@@ -61,3 +61,32 @@ test('the filters of the audit log stay in the address, over a reload and pages'
   await goTo(page, 'audit_log?key=nonsense');
   await page.getByText(/\(422\).*key/).waitFor();
 });
+
+test('a key that may only read is offered neither keys nor the audit log', async () => {
+  const page = await made.open(await made.makeKey(['read']));
+  const links = page.getByRole('navigation', { name: 'Pages' }).getByRole('link');
+  expect(await links.allInnerTexts()).toEqual([
+    'Overview',
+    'Tasks',
+    'Groups',
+    'Bulk changes',
+    'Workers',
+    'Schedules',
+    'Concurrency keys',
+    'Pools',
+    'System',
+  ]);
+  await page.keyboard.press('g');
+  await page.keyboard.press('k');
+  expect(new URL(page.url()).hash).toMatch(/^(#\/)?$/);
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('audit log');
+  await page.getByText('Nothing has this name.').waitFor();
+  await page.keyboard.press('Escape');
+  for (const place of ['keys', 'audit_log']) {
+    await goTo(page, place);
+    await page.getByText('Refused (403)').waitFor();
+    expect(await page.locator('main table').count(), place).toBe(0);
+    expect(await button(page, 'New key').count(), place).toBe(0);
+  }
+});

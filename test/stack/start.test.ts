@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
+import { anyPort } from '../../scripts/stack/ports.ts';
 import { identify, signal, waitUntilEnded } from '../../scripts/stack/processes.ts';
 import { processesOf, removeHome, start, temporaryHome } from './start_process.ts';
 
@@ -76,8 +78,8 @@ test('the printed commands run a task, a second start is refused, and Ctrl-C end
 
 test('a start uses the next port if one is taken, keeps its key, and recovers after kill -9', async () => {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
+  const port = await anyPort();
+  await once(server.listen(port, '127.0.0.1'), 'listening');
   const first = await start(home, { TOCK_WORKER_PORT: String(port) });
   await first.says(ready);
   expect(first.output()).toContain(`port ${port} is taken: Worker uses `);
