@@ -3,7 +3,7 @@ import { useRef, useState } from 'preact/hooks';
 import { plural } from '../format.ts';
 import { useMay } from '../session.tsx';
 import type { Listed } from '../types.ts';
-import { ChangeButtons } from './task_changes.tsx';
+import { useChanges } from './task_changes.tsx';
 import { TaskTable } from './task_table.tsx';
 
 type Props = {
@@ -52,6 +52,10 @@ export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props
         />
       ),
   };
+  const { buttons, dialog } = useChanges(chosen, () => {
+    setSelected(new Set());
+    onChange();
+  });
   return (
     <>
       {changeable.length > 0 && (
@@ -72,15 +76,10 @@ export function SelectableTasks({ rows, emptyText, ofOneQueue, onChange }: Props
       {chosen.length > 0 && (
         <fieldset class="buttons selection" aria-label="Selected tasks">
           <strong role="status">{plural(chosen.length, 'task')} selected</strong>
-          <ChangeButtons
-            tasks={chosen}
-            onDone={() => {
-              setSelected(new Set());
-              onChange();
-            }}
-          />
+          {buttons}
         </fieldset>
       )}
+      {dialog}
       <TaskTable
         rows={rows}
         emptyText={emptyText}

@@ -1,4 +1,4 @@
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { Refused } from '../api.ts';
 import { count, plural } from '../format.ts';
 import { sentences, useNotify } from '../notifications.tsx';
@@ -139,51 +139,47 @@ function ChangeDialog({
   );
 }
 
-function ChangeButton({
-  change,
-  tasks,
-  onDone,
-}: {
-  change: Change;
-  tasks: Changeable[];
-  onDone(): void;
-}) {
-  const [open, setOpen] = useState(false);
-  const { ids, text } = useMemo(() => {
-    const ids = tasks.filter(change.appliesTo).map(({ id }) => id);
-    return { ids, text: ids.join() };
-  }, [tasks]);
-  const batches = useMemo(() => batchesOf(ids), [text]);
-  if (ids.length === 0) return null;
-  return (
-    <>
-      <button type="button" class={change.danger ? 'danger' : ''} onClick={() => setOpen(true)}>
-        {change.name} {count(ids.length)}
-      </button>
-      {open && (
-        <ChangeDialog
-          change={change}
-          batches={batches}
-          total={ids.length}
-          onClose={(isChanged) => {
-            setOpen(false);
-            if (isChanged) onDone();
-          }}
-        />
-      )}
-    </>
+type Asked = { change: Change; batches: Batch[]; total: number };
+
+/**
+ * The buttons for what the key may do with some tasks, and the dialog that they open. The dialog keeps the tasks that it
+ * was opened with, also if the list has others by then, so it is shown even where the buttons no longer are.
+ */
+export function useChanges(tasks: Changeable[], onDone: () => void) {
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const hasReruns = tasks.some(({ state, rerun }) => state !== 'dead' || rerun);
+  const offered = changes
+    .filter(({ name }) => name !== 'Redrive' || hasReruns)
+    .map((change) => ({ change, ids: tasks.filter(change.appliesTo).map(({ id }) => id) }))
+    .filter(({ ids }) => ids.length > 0);
+  const buttons = offered.map(({ change, ids }) => (
+    <button
+      key={change.name}
+      type="button"
+      class={change.danger ? 'danger' : ''}
+      onClick={() => setAsked({ change, batches: batchesOf(ids), total: ids.length })}
+    >
+      {change.name} {count(ids.length)}
+    </button>
+  ));
+  const dialog = asked && (
+    <ChangeDialog
+      {...asked}
+      onClose={(isChanged) => {
+        setAsked(null);
+        if (isChanged) onDone();
+      }}
+    />
   );
+  return { buttons, dialog };
 }
 
-/** The buttons for what the key may do with some tasks. */
 export function ChangeButtons({ tasks, onDone }: { tasks: Changeable[]; onDone(): void }) {
-  const hasReruns = tasks.some(({ state, rerun }) => state !== 'dead' || rerun);
-  const offered = changes.filter(({ name }) => name !== 'Redrive' || hasReruns);
+  const { buttons, dialog } = useChanges(tasks, onDone);
   return (
     <>
-      {offered.map((change) => (
-        <ChangeButton key={change.name} change={change} tasks={tasks} onDone={onDone} />
-      ))}
+      {buttons}
+      {dialog}
     </>
   );
 }

@@ -229,6 +229,29 @@ test('Shift selects a range, and paused updates leave the rows where they are', 
   await shows(page, '4 tasks selected');
 });
 
+test('a dialog over selected tasks keeps them, also when others take their place in the list', async () => {
+  const ids = await enqueue(made.client, 'pushed', numberedTasks(2));
+  const page = await made.open(all);
+  await goTo(page, 'queues/pushed');
+  await expectListed(page, 2);
+  await page.getByLabel('Select all that are shown').check();
+  await button(page, 'Cancel 2').click();
+  const dialog = page.getByRole('dialog', { name: 'Cancel 2 tasks?' });
+  await dialog.waitFor();
+  // A page has 50 tasks.
+  await enqueue(made.client, 'pushed', numberedTasks(50));
+  await page
+    .getByRole('checkbox', { name: `Select task ${ids[0]}` })
+    .waitFor({ state: 'detached' });
+  await button(page, 'Cancel them').click();
+  await shows(page, '2 tasks cancelled');
+  const states = 'select state from unnest($1::bigint[]) i cross join lateral tock.task(i)';
+  expect((await made.client.query(states, [ids])).rows).toEqual([
+    { state: 'cancelled' },
+    { state: 'cancelled' },
+  ]);
+});
+
 test('the user hides columns of a list, and the browser keeps the choice', async () => {
   await enqueue(made.client, 'wide', [{ payload: 1 }]);
   const page = await made.open(all);
