@@ -244,7 +244,7 @@ test('a dialog over selected tasks keeps them, also when others take their place
     .getByRole('checkbox', { name: `Select task ${ids[0]}` })
     .waitFor({ state: 'detached' });
   await button(page, 'Cancel them').click();
-  await shows(page, '2 tasks cancelled');
+  await shows(page, '2 tasks are cancelled');
   const states = 'select state from unnest($1::bigint[]) i cross join lateral tock.task(i)';
   expect((await made.client.query(states, [ids])).rows).toEqual([
     { state: 'cancelled' },
