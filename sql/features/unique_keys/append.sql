@@ -15,9 +15,7 @@ declare
   v_got bigint[];
 begin
   perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
-  perform tock.check_push(p_tasks, p_policy);
-  perform tock.check_parents_of_call(p_tasks);
-  perform tock.check_pipelines(p_queue, p_tasks);
+  perform tock.before_append(p_queue, p_tasks, p_policy);
   select count(*), min(c.n) filter (where c.of_call > 10000 or c.of_key > 100) into v_keyed, v_excess
   from (
     select t.n, row_number() over (order by t.n) as of_call,
