@@ -24,7 +24,7 @@ test('a migrator that waits too long for another one fails and names its session
   const { rows } = await stuck.query('select pg_backend_pid() as pid');
   const lines: string[] = [];
   const log = (line: string) => lines.push(line);
-  const failed = migrate(db.url, { directory: makeSampleSql(), log, waitSeconds: 3 });
+  const failed = migrate(db.url, { directory: makeSampleSql(), log, waitSeconds: 8 });
   await expect(failed).rejects.toThrow(`Blocked by: process ${rows[0].pid} (tock`);
   await expect(failed).rejects.toThrow('stuck-deploy');
   expect(lines.join('\n')).toContain(`Waiting for process ${rows[0].pid}`);
@@ -42,7 +42,7 @@ test("a migrator that waits too long for a table's lock fails and changes nothin
     'migrations/0002_other.sql': 'create table tock.other ();\n',
     'migrations/0003_wider.sql': 'alter table tock.things add column name text;\n',
   });
-  const failed = migrate(db.url, { directory, lockSeconds: 3 });
+  const failed = migrate(db.url, { directory, lockSeconds: 8 });
   await expect(failed).rejects.toThrow(
     /0003_wider\.sql line 1: canceling statement due to lock timeout(.|\n)*Blocked by: process \d+ \(tock.*idle in transaction/,
   );

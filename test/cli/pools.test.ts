@@ -15,7 +15,7 @@ const out = async (...args: string[]) => {
 test('one of three workers becomes the leader, and after its death another one', async () => {
   const pool = 'lead';
   for (const worker of ['x', 'y', 'z']) {
-    expect(await out('join', pool, worker, '--lease', '30')).toMatch(/^free until 20/);
+    expect(await out('join', pool, worker, '--lease', '600')).toMatch(/^free until 20/);
   }
   const [worker, fencing_token = ''] = (await out('assign', pool, 'leader')).trim().split('\t');
   expect(worker).toBe('x');

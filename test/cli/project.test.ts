@@ -90,7 +90,7 @@ test('a project of the packed packages is tested, served, and does its task and 
   expect(listed).toMatch(/^daily-greeting +active +greetings +0 7 /m);
   const run = ['npx', '--no', 'tock', 'schedule', 'run', 'daily-greeting'];
   const id = (await runAsUser(run, app, env)).trim();
-  const tasks = `http://127.0.0.1:${port}/v1/tasks/${id}?wait_seconds=10`;
+  const tasks = `http://127.0.0.1:${port}/v1/tasks/${id}?wait_seconds=30`;
   const answer = await fetch(tasks, { headers: { authorization: `Bearer ${key}` } });
   expect(await answer.json()).toMatchObject({ state: 'done', result: { text: 'Hello world' } });
 });

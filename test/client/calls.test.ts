@@ -175,9 +175,9 @@ test('tasks, leases and reasons for late tasks are listed', async () => {
   const page = await tock.tasks({ queue: q, tenant: 'ann' });
   expect(page.tasks).toMatchObject([{ id, queue: q, state: 'ready' }]);
   expect((await tock.tasks({ limit: 1 })).tasks).toMatchObject([{ id: other }]);
-  await tock.claim(q, { worker: 'one' });
+  await tock.claim(q, { worker: 'one', limit: 2 });
   const { leases } = await tock.openLeases({ queue: q, worker: 'one' });
-  expect(leases).toMatchObject([{ queue: q, worker: 'one', runs: 1, late: false }]);
+  expect(leases).toMatchObject([{ queue: q, worker: 'one', runs: 2, late: false }]);
   expect(await tock.openLeases({ queue: q, worker: 'two' })).toMatchObject({ leases: [] });
   expect(await tock.workers({ queue: q })).toMatchObject([{ worker: 'one', open_leases: 1 }]);
   expect(await tock.why(q)).toEqual([]);

@@ -92,11 +92,11 @@ const scenarios: Record<string, Scenario> = {
     const lease = await tock.claim(q, { limit: 2 });
     const answer = await lease?.fail([
       { id: ids[0] as string, error: 'e', fatal: true },
-      { id: ids[1] as string, retry_in_seconds: 100 },
+      { id: ids[1] as string, retry_in_seconds: 1000 },
     ]);
-    await advance(99);
+    await advance(900);
     const early = await tock.claim(q);
-    await advance(2);
+    await advance(101);
     const later = await tock.claim(q);
     return {
       answer,
@@ -108,11 +108,11 @@ const scenarios: Record<string, Scenario> = {
 
   async 'a lease that ran out can do nothing, and its tasks come again'({ tock, advance }, q) {
     const id = await tock.enqueue(q, 1);
-    const lease = await tock.claim(q, { lease_seconds: 30, worker: 'late' });
-    await advance(20);
-    const extended = await lease?.extend(30, { progress: 50, note: 'half' });
+    const lease = await tock.claim(q, { lease_seconds: 300, worker: 'late' });
+    await advance(200);
+    const extended = await lease?.extend(300, { progress: 50, note: 'half' });
     const stored = await shown(tock, id);
-    await advance(31);
+    await advance(301);
     const lost = [];
     for (const end of [lease?.complete, lease?.fail, lease?.release, lease?.extend]) {
       lost.push(await end?.().catch((error) => [error instanceof LeaseLost, error.message]));

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type SqlContext, type SqlPool, type WorkOptions, workSql } from '../../client/sql.ts';
 import { type Database, freshDatabase } from '../database.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { noTasksDone } from './service.ts';
 
 let db: Database;
@@ -187,7 +188,7 @@ test('broken idle connections in a pool without a listener do not stop the worke
   const connections = await Promise.all([own.connect(), own.connect()]);
   for (const connection of connections) connection.release();
   const [queue] = await enqueue(1005, 1006);
-  const kill = `select pg_terminate_backend(pid, 5000) as killed from pg_stat_activity
+  const kill = `select pg_terminate_backend(pid, ${conditionTimeout}) as killed from pg_stat_activity
     where application_name = 'unheard' and state = 'idle'`;
   const handle: Handle = async (n, context) => {
     // Without this listener, the error event of the broken connection would end the test's process.

@@ -79,11 +79,11 @@ test("the guide's consumer runs with only the files that the guide shows", async
     const { ids } = await call('POST', '/v1/queues/mail/tasks', {
       tasks: payloads.map((payload) => ({ payload })),
     });
-    expect(await call('GET', `/v1/tasks/${ids[0]}?wait_seconds=10`)).toMatchObject({
+    expect(await call('GET', `/v1/tasks/${ids[0]}?wait_seconds=30`)).toMatchObject({
       state: 'done',
       result: { status: 200 },
     });
-    expect(await call('GET', `/v1/tasks/${ids[1]}?wait_seconds=10`)).toMatchObject({
+    expect(await call('GET', `/v1/tasks/${ids[1]}?wait_seconds=30`)).toMatchObject({
       state: 'dead',
       error: { message: expect.stringMatching(/^payload\.to: /) },
     });

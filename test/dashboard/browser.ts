@@ -60,7 +60,11 @@ export async function dashboard(
     existing ?? freshDatabase(),
     launch(),
   ]);
-  const served: Served = await serveBundle(code, { DATABASE_URL: database.edgeUrl, ...bindings });
+  const served: Served = await serveBundle(code, {
+    // Through the pooler a connection is there at once, also on a busy machine.
+    DATABASE_URL: database.poolUrl ?? database.edgeUrl,
+    ...bindings,
+  });
   const client = await database.connect();
   let collected: string[] = [];
   const health = () => fetch(`${served.url}/v1/health`).then((response) => response.ok);

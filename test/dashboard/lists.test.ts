@@ -221,7 +221,7 @@ test('Shift selects a range, and paused updates leave the rows where they are', 
   await enqueue(made.client, 'ranges', numberedTasks(1));
   // The page asks again once the updates are resumed, and not before.
   await expect(
-    page.waitForResponse((response) => response.url().includes('/v1/'), { timeout: 6000 }),
+    page.waitForRequest((request) => request.url().includes('/v1/'), { timeout: 6000 }),
   ).rejects.toThrow('Timeout');
   expect(await listed(page)).toBe(6);
   await button(page, 'Pause live updates').click();

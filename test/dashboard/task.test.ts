@@ -62,7 +62,8 @@ test('the error of every attempt is shown with the lines of its stack', async ()
   await attempt(page, 1).locator('summary').click();
   expect(await attempt(page, 1).locator('pre').innerText()).toBe(stack);
   await attempt(page, 1).getByRole('button', { name: 'Copy' }).click();
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(stack);
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  await expect.poll(copied, { timeout: conditionTimeout }).toBe(stack);
   await attempt(page, 2).locator('summary').click();
   await attempt(page, 2).getByText('only for the newest attempt').waitFor();
   expect(await attempt(page, 2).locator('pre').innerText()).toContain(`${hostile}\n  at xyyy`);

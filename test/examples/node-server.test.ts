@@ -133,17 +133,17 @@ test('on SIGTERM the server answers open requests and ends with 0, despite open 
   await once(idle, 'connect');
   const admin = await db.connect(db.superUrl);
   const since = (await admin.query('select clock_timestamp() as now')).rows[0].now;
-  const waiting = post('/v1/queues/late/claim', '{"worker": "w", "wait_seconds": 10}');
+  const waiting = post('/v1/queues/late/claim', '{"worker": "w", "wait_seconds": 30}');
   const looks = `select from pg_stat_activity where datname = current_database()
     and usename = 'tock_edge' and query ~ 'tock.http_claim' and query_start > $1`;
-  await vi.waitUntil(async () => (await admin.query(looks, [since])).rowCount, 5000);
+  await vi.waitUntil(async () => (await admin.query(looks, [since])).rowCount, conditionTimeout);
   server.child.kill('SIGTERM');
   const isRefused = () =>
     fetch(url).then(
       () => false,
       () => true,
     );
-  await vi.waitUntil(isRefused, 5000);
+  await vi.waitUntil(isRefused, conditionTimeout);
   await owner.query(`select tock.enqueue(p_queue => 'late', p_tasks => '[{"payload": 1}]')`);
   const answer = await waiting;
   expect(await answer.json()).toMatchObject({ tasks: [{ payload: 1 }] });

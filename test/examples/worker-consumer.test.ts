@@ -65,7 +65,7 @@ test('a Worker writes an invoice for each order, once', async () => {
     { payload: order(4, 'yyy') },
     { payload: { ...order(5, 'usd'), cents: 0 } },
   ])) as [string, string, string, string, string, string];
-  const ended = async (id: string) => await tock.task(id, { wait_seconds: 10 });
+  const ended = async (id: string) => await tock.task(id, { wait_seconds: 30 });
   expect(await ended(first)).toMatchObject({ state: 'done', attempt: 1 });
   expect(await ended(other)).toMatchObject({ state: 'done', attempt: 1 });
   expect(await ended(again)).toMatchObject({ state: 'done', attempt: 1 });

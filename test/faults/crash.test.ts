@@ -144,7 +144,8 @@ test('limits hold after a crash: the runs claimed just before still count', asyn
     `select tock.put_queue('few', '{"max_running": 3, "rate_limit": 4, "rate_seconds": 86400}')`,
   );
   await enqueue(client, 'few', numberedTasks(9));
-  const alone = 'select id from tock.claim(p_queue => $1, p_limit => 9, p_own_transaction => true)';
+  const alone =
+    'select id from tock.claim(p_queue => $1, p_limit => 9, p_lease_seconds => 86400, p_own_transaction => true)';
   const first = await rows<{ id: string }>(client, alone, ['few']);
   expect(first).toHaveLength(3);
   await db.kill9();

@@ -68,7 +68,7 @@ test('a claim repeated by its request id, or the header, has the same answer', a
 
 test('a waiting claim gets a task that is enqueued into any of its queues', async () => {
   const from = tock.statements.length;
-  const waiting = claim({ queues: ['quiet', 'later'], wait_seconds: 20 });
+  const waiting = claim({ queues: ['quiet', 'later'], wait_seconds: 30 });
   await expect.poll(() => tock.statements.length - from).toBeGreaterThan(3);
   await enqueue('later', 1);
   expect((await waiting).body).toMatchObject({ leases: [{ queue: 'later' }], state: 'found' });

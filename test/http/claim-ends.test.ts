@@ -37,7 +37,7 @@ test('a claim without ends says nothing of them', async () => {
 
 test('a waiting claim ends its leases at once, and answers with what it ended', async () => {
   const { lease, tasks } = await claimed('wait', [{ payload: 1 }]);
-  const waiting = claim('wait', { wait_seconds: 20, ends: [{ lease }] });
+  const waiting = claim('wait', { wait_seconds: 30, ends: [{ lease }] });
   await expect
     .poll(async () => (await tock.send(`GET /v1/tasks/${tasks[0].id}`)).body.state)
     .toBe('done');

@@ -67,7 +67,7 @@ test('a claim that only skipped cancelled runs has the state "passing"', async (
 test('a waiting claim continues while it skips cancelled runs', async () => {
   await behind('waited', 25_000);
   const from = tock.statements.length;
-  const answer = await claim('waited', { wait_seconds: 20 });
+  const answer = await claim('waited', { wait_seconds: 30 });
   expect(answer).toMatchObject({ state: 'found', tasks: [{ payload: 'behind' }] });
   const sent = tock.statements.slice(from);
   expect(sent.length).toBeGreaterThan(2);
@@ -108,7 +108,7 @@ test('a waiting claim at a limit gets its task when another one has ended', asyn
   await tock.send('POST /v1/queues/next/tasks', { body: { tasks: [{}, {}] } });
   const first = await claim('next');
   const from = tock.statements.length;
-  const waiting = claim('next', { wait_seconds: 20 });
+  const waiting = claim('next', { wait_seconds: 30 });
   await expect.poll(() => tock.statements.length - from).toBeGreaterThan(2);
   await tock.send(`POST /v1/leases/${first.lease}/complete`);
   expect(await waiting).toMatchObject({ state: 'found', tasks: [{}] });

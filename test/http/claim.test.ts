@@ -50,7 +50,7 @@ test('a claim takes up to `limit` tasks, with the requested lease', async () => 
 
 test('a claim that waits gets a task enqueued later', async () => {
   const from = tock.statements.length;
-  const waiting = tock.send('POST /v1/queues/poll/claim', { body: { wait_seconds: 10 } });
+  const waiting = tock.send('POST /v1/queues/poll/claim', { body: { wait_seconds: 30 } });
   await expect.poll(() => tock.statements.length - from).toBeGreaterThan(3);
   await tock.send('POST /v1/queues/poll/tasks', { body: { payload: 'late' } });
   const claimed = await waiting;

@@ -55,7 +55,7 @@ test.each<[state: string, end: (queue: string, id: string) => Promise<unknown>]>
 
 test('a waiting call is answered when its task expires', async () => {
   const { id } = await enqueue({ expires_in_seconds: 0.5 });
-  const { body } = await tock.send(`GET /v1/tasks/${id}?wait_seconds=20`);
+  const { body } = await tock.send(`GET /v1/tasks/${id}?wait_seconds=30`);
   expect(body).toMatchObject({ id, state: 'expired' });
 });
 
@@ -141,7 +141,7 @@ async function looks(id: string, seconds: number, most?: number) {
 
 test('only the last poll reads the payload', async () => {
   const { id } = await enqueue({ payload: 'x'.repeat(200_000) });
-  const { sizes, body } = await looks(id, 1);
+  const { sizes, body } = await looks(id, 5);
   expect(body.payload).toHaveLength(200_000);
   expect(sizes.at(-1)).toBeGreaterThan(200_000);
   expect(sizes.length).toBeGreaterThan(1);
@@ -150,7 +150,7 @@ test('only the last poll reads the payload', async () => {
 
 test.each([1, 2, 5])('with a limit of %i statements a waiting call sends no more', async (most) => {
   const { id } = await enqueue({ payload: 1 });
-  const { sizes, body } = await looks(id, 1, most);
+  const { sizes, body } = await looks(id, 10, most);
   expect(body).toMatchObject({ state: 'ready', payload: 1 });
   expect(sizes).toHaveLength(most);
 });

@@ -135,7 +135,7 @@ test('a push whose answer is too slow, in its head or body, fails', async () => 
     }
   });
   const tasks = ['head', 'body', 'trickle'].map((payload) => ({ payload }));
-  const ids = await pushed('slow', tasks, {}, { timeout_seconds: 1 });
+  const ids = await pushed('slow', tasks, { backoff_base_seconds: 3600 }, { timeout_seconds: 1 });
   expect(await drained()).toMatchObject({ failed: 3 });
   for (const id of ids) {
     const { state, runs } = await taskOf(id);
@@ -150,7 +150,9 @@ test('a push whose answer is too slow, in its head or body, fails', async () => 
 test("a push that the Worker's time limit ends is released, which counts as no attempt", async () => {
   there.on('/cut', () => {});
   const [id] = await pushed('cut', [{ payload: 1 }], {}, { timeout_seconds: 20 });
-  expect(await drained({ seconds: 8 })).toMatchObject({ failed: 0, released: 1, lost: 0 });
+  // On a busy machine a drain may end before it has claimed, or before its report arrives.
+  const released = async () => (await drained({ seconds: 8 })).released;
+  await expect.poll(released, { timeout: conditionTimeout }).toBe(1);
   expect(await taskOf(id)).toMatchObject({ state: 'ready', attempt: 1, lost: 0 });
   expect(there.open()).toBe(0);
   await tock.owner.query("select tock.put_queue('cut', '{\"paused\": true}')");

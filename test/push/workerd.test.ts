@@ -50,7 +50,7 @@ async function call(method: string, path: string, body?: object) {
 }
 
 const put = (queue: string, push: object) => call('PUT', `/v1/queues/${queue}`, { push });
-const ended = (id: string) => call('GET', `/v1/tasks/${id}?wait_seconds=10`);
+const ended = (id: string) => call('GET', `/v1/tasks/${id}?wait_seconds=30`);
 
 test('an enqueued task is pushed at once, and the answer is its result', async () => {
   await put('mail', { url: there.url });

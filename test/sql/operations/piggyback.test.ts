@@ -49,9 +49,9 @@ describe.each([
   ],
 ])('while a claim does %s on the way', (_, late) => {
   test('its statement_timeout ends the maintenance and not the claim', async () => {
-    await ridesAlong('perform pg_sleep(20)');
+    await ridesAlong('perform pg_sleep(60)');
     await late();
-    await client.query("set statement_timeout = '2s'");
+    await client.query("set statement_timeout = '8s'");
     expect(await claimed(client)).toEqual(['ready']);
   });
 

@@ -19,14 +19,14 @@ const two = async () => (await Promise.all([db.connect(), db.connect()])) as [pg
 
 test('two sessions add the same tasks in different orders, and the first order holds', async () => {
   const [a, b] = await two();
-  const tasks = names('t', 10_000);
+  const tasks = names('t', 500);
   const added = await Promise.all([
     addTasks(a, 'orders', tasks),
     addTasks(b, 'orders', [...tasks].reverse()),
   ]);
-  expect(added.sort()).toEqual([0, 10_000]);
+  expect(added.sort()).toEqual([0, 500]);
   const { task } = await takeTask(client, 'orders', 'w');
-  expect(['t1', 't10000']).toContain(task);
+  expect(['t1', 't500']).toContain(task);
 });
 
 test('assign_tasks answers busy for a task that an open transaction assigns, without waiting', async () => {

@@ -110,10 +110,12 @@ describe('throttle delays the next task by its period after a first task', () =>
     ['whose time is past', { run_at: '2020-01-01T00:00:00Z' }, 60],
     ['that was due at once', {}, 60],
     ['that is delayed', { delay_seconds: 3600 }, 120],
-    ['that is for later', { run_at: new Date(Date.now() + 3_600_000).toISOString() }, 120],
+    ['that is for later', { run_at: 'in an hour' }, 120],
   ])('%s', async (name, options, expected) => {
     const queue = name.replaceAll(' ', '-');
-    await enqueueKeyed(queue, 1, { ...throttle, ...options });
+    const run_at = new Date(Date.now() + 3_600_000).toISOString();
+    const later = 'run_at' in options && options.run_at === 'in an hour' && { run_at };
+    await enqueueKeyed(queue, 1, { ...throttle, ...options, ...later });
     await makeDue(client, queue);
     expect(payloads(await take(queue))).toEqual([1]);
     const second = await enqueueKeyed(queue, 2, throttle);
@@ -134,8 +136,8 @@ describe('a key that is enqueued again and again still runs, with', () => {
     ['replace', {}, 61],
     ['merge', {}, 61],
     ['rerun', {}, 61],
-    ['throttle', { unique_seconds: 5 }, 6],
-    ['debounce', { debounce_max_seconds: 5 }, 6],
+    ['throttle', { unique_seconds: 600 }, 601],
+    ['debounce', { debounce_max_seconds: 600 }, 601],
   ])('%s', async (on_conflict, more, seconds) => {
     const queue = `again-${on_conflict}`;
     const options = { on_conflict, ...more };

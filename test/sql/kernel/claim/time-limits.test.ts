@@ -97,10 +97,11 @@ describe('a task that expires', () => {
       { expires_in_seconds: 3600 },
     ]);
     const expiry = async (id?: string) => {
-      const { options } = (await task(client, id as string)) as unknown as {
+      const { options, created_at } = (await task(client, id as string)) as unknown as {
         options: { expires_at: string };
+        created_at: Date;
       };
-      return Math.round((Date.parse(options.expires_at) - Date.now()) / 10_000) * 10;
+      return Math.round((Date.parse(options.expires_at) - created_at.getTime()) / 10_000) * 10;
     };
     expect([await expiry(now), await expiry(later), await expiry(own)]).toEqual([30, 3630, 3600]);
     await client.query(`select tock.put_queue('waits', '{"max_wait_seconds": null}')`);

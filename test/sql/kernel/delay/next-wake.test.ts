@@ -85,7 +85,7 @@ test('after a sweep that was cut short it is time for another', async () => {
   );
   await client.query("select tock.run_maintenance('promote', 0)");
   expect(await wakes()).toBe(true);
-  await client.query("select tock.run_maintenance('promote')");
+  await client.query("select tock.run_maintenance('promote', 600)");
   expect(await wakes()).toBe(false);
 });
 

@@ -39,7 +39,7 @@ const outcomes = (lease: string) =>
 
 test('a lease of 1,000 that eight connections complete one by one is done, each run once, and closed', async () => {
   const ids = await enqueue(client, 'q', numberedTasks(1000));
-  const runs = await claim(client, 'q', { limit: 1000 });
+  const runs = await claim(client, 'q', { limit: 1000, lease_seconds: 86_400 });
   const lease = leaseOf(runs);
   expect(runs).toHaveLength(1000);
   let going = true;

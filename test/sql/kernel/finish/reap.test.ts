@@ -253,5 +253,5 @@ test('the maintenance job takes back more lost tasks than one batch holds', asyn
   await enqueue(client, 'many', numberedTasks(1500));
   while ((await claim(client, 'many', { limit: 1 })).length > 0);
   await client.query("update tock.leases set leased_until = now() - interval '1 s'");
-  expect(await value<number>(client, "select tock.run_maintenance('reap')")).toBe(1500);
+  expect(await value<number>(client, "select tock.run_maintenance('reap', 600)")).toBe(1500);
 });

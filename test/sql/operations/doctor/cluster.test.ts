@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { pooling } from '../../../../cli/diagnosis.ts';
 import { migrate } from '../../../../migrate/migrate.ts';
 import { type OwnCluster, ownCluster } from '../../../database.ts';
@@ -76,7 +76,18 @@ test('an unused replication slot is found, and one whose WAL is lost', async () 
   expect(await named()).toEqual([]);
 });
 
+/** Until the end of the test no job of pg_cron has a transaction of its own. */
+async function withoutJobs(): Promise<void> {
+  if (!(await superuser.query("select to_regclass('cron.job') as jobs")).rows[0].jobs) return;
+  await superuser.query('update cron.job set active = false where active');
+  onTestFinished(() => void superuser.query('update cron.job set active = true'));
+  const running =
+    "select from pg_stat_activity where application_name like 'pg_cron%' and state <> 'idle'";
+  await waitUntil('no job runs', async () => (await superuser.query(running)).rowCount === 0);
+}
+
 test('the oldest open transaction is found with its session, and the oldest prepared one', async () => {
+  await withoutJobs();
   const holder = await cluster.connect();
   await holder.query(
     "set application_name = 'report'; begin; select 'secret' from tock.maintenance_jobs",
@@ -104,6 +115,7 @@ test('the oldest open transaction is found with its session, and the oldest prep
 });
 
 test('the transaction that blocks vacuum longest is found: a session of any role, or a prepared transaction', async () => {
+  await withoutJobs();
   const holder = await cluster.connect(cluster.superUrl);
   await holder.query('begin isolation level repeatable read; select from tock.queues limit 1');
   for (let n = 0; n < 20; n++) await client.query('select pg_current_xact_id()');

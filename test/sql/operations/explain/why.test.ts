@@ -393,7 +393,9 @@ test('an open transaction that has written to Tock is named, and one that only r
     value(client, "select tock.how_to_end(now() - $1::interval, 'a', 'b')", [age]);
   expect(await how('59 s')).toBe('a');
   expect(await how('61 s')).toBe('a; or, as it has lasted for over 60 s, b');
-  // why() names transactions that have been open for five seconds.
+  // why() names transactions that have been open for five seconds, so this one begins anew.
+  await other.query('commit; begin');
+  await enqueue(other, 'q', numberedTasks(1));
   expect(await why()).toEqual([]);
   await other.query('commit');
   expect(await open()).toEqual([]);
