@@ -6,6 +6,7 @@ import { defineConsumer } from '../../functions/worker.ts';
 import { type Service, service } from '../http/service.ts';
 import { sleep } from '../sleep.ts';
 import { makeDue, promote, value } from '../sql/verbs.ts';
+import { conditionTimeout } from '../timeout.ts';
 import { type Receiver, receiver, verify } from './receiver.ts';
 
 let tock: Service;
