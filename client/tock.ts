@@ -88,6 +88,10 @@ function withRequestId(call: Call): Call {
   };
 }
 
+/** The server enqueues tasks without options faster if they come as payloads. */
+const isPlain = (task: object) =>
+  Object.entries(task).every(([key, value]) => key === 'payload' || value === undefined);
+
 /** Creates work() on the claims and leases of one transport: HTTP or SQL. */
 export function createWork<Q, C>(source: Claims & Leases, worker?: string) {
   type Context = C;
@@ -119,7 +123,9 @@ export function createTock<Q = AnyQueues>({ worker, ...options }: TockOptions): 
       return ids[0];
     },
     async enqueueMany(queue, tasks, { request_id = crypto.randomUUID() } = {}) {
-      const body = { request_id, tasks };
+      const body = tasks.every(isPlain)
+        ? { request_id, payloads: tasks.map(({ payload }) => payload) }
+        : { request_id, tasks };
       return (await call<{ ids: string[] }>('POST', tasksPath(queue), body)).ids;
     },
     claim: async (queue, options) =>

@@ -210,6 +210,15 @@ export type Routes = {
           request_id?: string | null;
         }
       | {
+          /** A payload for each task. For tasks without options this is the fastest form. */
+          payloads: unknown[];
+          /**
+           * The request id. A repeated call with it returns the same answer for 24 hours, and has no
+           * further effect.
+           */
+          request_id?: string | null;
+        }
+      | {
           /** Any JSON, up to `max_payload_bytes` of the queue. Default: null. */
           payload?: unknown;
           /** The task is due after this time. Default: 0. */

@@ -41,9 +41,9 @@ grant usage on schema tock to tock_producer, tock_worker, tock_admin, tock_edge;
 
 -- enqueue and change tasks
 grant execute on function
-  tock.enqueue, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize, tock.reschedule,
-  tock.queue_of_task, tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun, tock.redrive,
-  tock.start_bulk_change, tock.stop_bulk_change, tock.bulk_changes,
+  tock.enqueue, tock.enqueue_payloads, tock.enqueue_task, tock.cancel, tock.change, tock.reprioritize,
+  tock.reschedule, tock.queue_of_task, tock.cancel_where, tock.reprioritize_where, tock.move, tock.rerun,
+  tock.redrive, tock.start_bulk_change, tock.stop_bulk_change, tock.bulk_changes,
   tock.assign_task, tock.assign_tasks, tock.add_tasks
   to tock_producer, tock_admin, tock_edge;
 

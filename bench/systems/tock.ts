@@ -47,7 +47,7 @@ export const tock: System = {
   name: 'tock',
   version: 'this checkout',
   settings: [
-    'enqueue: one call of tock.enqueue with JSON text; all ids come back',
+    'enqueue: one call of tock.enqueue, for several tasks of tock.enqueue_payloads, with JSON text; all ids come back',
     'claim with p_own_transaction (commits asynchronously), all payloads to the client, then complete by the lease (commits synchronously): two statements',
     'no pg_cron: tick() is called every five seconds of its windows instead',
   ],
@@ -58,8 +58,13 @@ export const tock: System = {
     void (await migrate(database.url, { directory: process.env.TOCK_SQL_DIRECTORY })),
   fill,
   enqueue(shape) {
-    const { set, text } = listed(shape.batch, `{"payload": ${payload(shape.bytes)}}`, ['[', ']']);
-    const call = `select tock.enqueue(${queueOf(shape)}, ${text}::jsonb);`;
+    const one = payload(shape.bytes);
+    const [verb, item, type] =
+      shape.batch === 1
+        ? ['enqueue', `{"payload": ${one}}`, 'jsonb']
+        : ['enqueue_payloads', one, 'json'];
+    const { set, text } = listed(shape.batch, item, ['[', ']']);
+    const call = `select tock.${verb}(${queueOf(shape)}, ${text}::${type});`;
     return { by: 'pgbench', script: `${setQueue(shape)}${set}\n${call}\n` };
   },
   cycle(shape) {

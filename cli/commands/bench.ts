@@ -7,7 +7,7 @@ import { type Options, optionsOf, print } from '../output.ts';
 import { type Bar, withBar } from '../progress.ts';
 import { resolveTarget } from '../settings.ts';
 import { table } from '../table.ts';
-import { enqueued } from './enqueue.ts';
+import { enqueued, taskFields } from './enqueue.ts';
 
 type Flags = { tasks: number; connections: number; anywhere?: boolean };
 type Measured = {
@@ -69,9 +69,9 @@ async function measure(
       p50_ms: percentile(times, 0.5),
       p95_ms: percentile(times, 0.95),
     });
-    const payloads = Array.from({ length: batch }, (_, n) => `{"payload":{"n":${n}}}`);
+    const payloads = Array.from({ length: batch }, (_, n) => `{"n":${n}}`);
     const added = await rounds(apis, calls, async (api) => {
-      await enqueued(api, queue, payloads, randomUUID());
+      await enqueued(api, queue, taskFields(payloads), randomUUID());
       progress.add(batch);
     });
     all.push(toRow('enqueue', added));

@@ -44,14 +44,15 @@ function header(text: string, headers: Record<string, string> = {}): Record<stri
 const batchTasks = 1000;
 const batchBytes = 2_000_000;
 
-async function* batches(options: Flags): AsyncGenerator<string[]> {
+/** The payloads of stdin, as JSON text. */
+async function* batches(): AsyncGenerator<string[]> {
   let batch: string[] = [];
   let bytes = 0;
   let lineNumber = 0;
   for await (const json of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
     lineNumber++;
     if (json.trim() === '') continue;
-    batch.push(newTask(checkedJson(json, `Line ${lineNumber}`), options));
+    batch.push(checkedJson(json, `Line ${lineNumber}`));
     bytes += json.length;
     if (batch.length < batchTasks && bytes < batchBytes) continue;
     yield batch;
@@ -61,8 +62,8 @@ async function* batches(options: Flags): AsyncGenerator<string[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** A task's JSON text. */
-function newTask(payload: string, flags: Flags): string {
+/** The fields of an enqueue's body for these payloads, which are JSON text and keep their exact form. */
+export function taskFields(payloads: string[], flags: Flags = {}): string {
   const options = {
     priority: flags.priority,
     delay_seconds: flags.delay,
@@ -89,12 +90,12 @@ function newTask(payload: string, flags: Flags): string {
     push_url: flags.pushUrl,
   };
   const fields = JSON.stringify(options).slice(1, -1);
-  return `{"payload":${payload}${fields && `,${fields}`}}`;
+  if (fields === '') return `"payloads":[${payloads.join()}]`;
+  return `"tasks":[${payloads.map((payload) => `{"payload":${payload},${fields}}`).join()}]`;
 }
 
-/** Enqueues tasks that are JSON text, so that payloads keep their exact form. */
-export async function enqueued(api: Api, queue: string, tasks: string[], requestId: string) {
-  const body = `{"request_id":${JSON.stringify(requestId)},"tasks":[${tasks.join()}]}`;
+export async function enqueued(api: Api, queue: string, fields: string, requestId: string) {
+  const body = `{"request_id":${JSON.stringify(requestId)},${fields}}`;
   return (await api.call('POST /v1/queues/{queue}/tasks', { path: { queue }, body })).ids;
 }
 
@@ -105,8 +106,9 @@ async function enqueueMany(queue: string, options: Options<Flags>): Promise<void
   try {
     await withApi(options, async (api) => {
       let number = 0;
-      for await (const batch of batches(options)) {
-        const ids = await enqueued(api, queue, batch, `${requestId}:${++number}`);
+      for await (const batch of batches()) {
+        const fields = taskFields(batch, options);
+        const ids = await enqueued(api, queue, fields, `${requestId}:${++number}`);
         count += ids.length;
         if (json) all.push(...ids);
         else process.stdout.write(`${ids.join('\n')}\n`);
@@ -130,7 +132,7 @@ async function enqueueTogether(queue: string, options: Options<Flags>): Promise<
     if (json.trim() !== '') tasks.push(checkedJson(json, `Line ${tasks.length + 1}`));
   }
   const ids = await withApi(options, (api) =>
-    enqueued(api, queue, tasks, options.requestId ?? randomUUID()),
+    enqueued(api, queue, `"tasks":[${tasks.join()}]`, options.requestId ?? randomUUID()),
   );
   print(options, { ids }, () => `${ids.join('\n')}\n`);
 }
@@ -147,7 +149,7 @@ async function enqueue(queue: string, text: string | undefined, options: Options
   const payload = await payloadArgument(text ?? 'null');
   const { requestId = randomUUID() } = options;
   const ids = await withApi(options, (api) =>
-    enqueued(api, queue, [newTask(payload, options)], requestId),
+    enqueued(api, queue, taskFields([payload], options), requestId),
   );
   print(options, { ids }, () => `${ids.join('\n')}\n`);
 }

@@ -124,6 +124,7 @@ function checkSupported(names: string[], values: object, prefix = ''): void {
 }
 
 export const checkQueue = (name: unknown, field = 'queue') => check(queueName, field, name);
+export const checkPayloads = (payloads: unknown) => check(list(0, 10_000), 'payloads', payloads);
 export const checkLease = (token: unknown) => check(leaseToken, 'lease', token);
 export const checkId = (id: unknown) => check(taskId, 'id', id);
 export const checkSeconds = (seconds: unknown) =>

@@ -1,5 +1,13 @@
 import type { ClaimAnswer, ClaimOptions, Ended, LeaseEnd, NewTask } from '../types.ts';
-import { checkClaim, checkId, checkIds, checkPolicy, checkQueue, checkTasks } from './checks.ts';
+import {
+  checkClaim,
+  checkId,
+  checkIds,
+  checkPayloads,
+  checkPolicy,
+  checkQueue,
+  checkTasks,
+} from './checks.ts';
 import { noTask, RefusedError } from './problem.ts';
 import type { Store, StoredLease, StoredTask } from './store.ts';
 import { leaseVerbs } from './verbs.ts';
@@ -94,12 +102,14 @@ export function createRoutes(store: Store): [route: RegExp, answer: Route][] {
   }
 
   function enqueue([queue = '']: string[], body: Body) {
-    const { request_id, tasks, ...singleTask } = body;
-    const newTasks: NewTask[] = tasks ?? [singleTask];
+    const { request_id, tasks, payloads, ...singleTask } = body;
     checkQueue(queue);
-    checkTasks(newTasks, tasks ? 'tasks' : null);
+    if (payloads !== undefined) checkPayloads(payloads);
+    const newTasks: NewTask[] = payloads?.map((payload: unknown) => ({ payload })) ??
+      tasks ?? [singleTask];
+    if (payloads === undefined) checkTasks(newTasks, tasks ? 'tasks' : null);
     const name = `enqueue ${request_id}`;
-    const parameters = JSON.stringify([queue, newTasks]);
+    const parameters = JSON.stringify([queue, payloads ?? newTasks]);
     const known = request_id === undefined ? undefined : earlierAnswer(name, parameters);
     if (known) return known;
     const answer = { ids: newTasks.map((task) => store.add(queue, task)) };

@@ -85,10 +85,10 @@ export type Endpoint<
   params: P;
   /** Parameters of the query string; use inQuery() for numbers. Default: none. */
   query?: Q;
-  /** A union of two schemas: a batch, then one item. */
+  /** A union of schemas: the batches, then one item. */
   body?: B;
-  /** The field that marks a batch. */
-  batchKey?: string;
+  /** The fields that mark the batches, in their order. SQL knows one item as a batch of the first kind. */
+  batchKeys?: readonly string[];
   /** Default: `rest`. */
   share?: CallKind;
   /** The call's tasks keep the trace in the request's headers. */
@@ -126,28 +126,27 @@ export type Endpoint<
   conflict?(body: string): { detail: string; field: string; hint: string } | null;
 };
 
-type Shape = { body?: z.ZodType; batchKey?: string };
+type Shape = { body?: z.ZodType; batchKeys?: readonly string[] };
 
 /** Over HTTPS to Neon such JSON is escaped as part of a JSON request, which could exceed the limit of 10 MiB. */
 const isLarge = (value: unknown) => typeof value === 'string' && value.length > 1_000_000;
 
 const emptyBody = { text: '{}', json: {} };
 
-function isBatch({ batchKey }: Shape, body: object): boolean {
-  return batchKey !== undefined && Object.hasOwn(body, batchKey);
-}
+/** The place of the body's form in the union; -1 for one item. */
+const formOf = ({ batchKeys = [] }: Shape, body: object) =>
+  batchKeys.findIndex((key) => Object.hasOwn(body, key));
 
 // Each form is validated by its own schema, because the error of a union would only say that a task is not a batch.
 function bodySchema(shape: Shape, body: object): z.ZodType {
   if (!(shape.body instanceof z.ZodUnion)) return shape.body ?? z.unknown();
-  const [batch, single] = shape.body.options as [z.ZodType, z.ZodType];
-  return isBatch(shape, body) ? batch : single;
+  return shape.body.options.at(formOf(shape, body)) as z.ZodType;
 }
 
 // SQL knows batches only, and reports an error of one item as tasks[0].
 function withoutBatchPrefix(error: unknown, shape: Shape, body: object): unknown {
-  const { batchKey } = shape;
-  if (batchKey !== undefined && !isBatch(shape, body) && error instanceof Error) {
+  const [batchKey] = shape.batchKeys ?? [];
+  if (batchKey !== undefined && formOf(shape, body) < 0 && error instanceof Error) {
     const { detail } = error as { detail?: string };
     const prefix = `${batchKey}[0]`;
     if (detail?.startsWith(prefix)) {

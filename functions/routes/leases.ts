@@ -44,7 +44,7 @@ type Verb<B extends z.ZodType> = Pick<
   | 'summary'
   | 'description'
   | 'returns'
-  | 'batchKey'
+  | 'batchKeys'
   | 'statement'
   | 'values'
   | 'check'
@@ -121,7 +121,7 @@ export function leases(app: App, connect: Connect): void {
       s.options({ failures: s.list(failure, 1).describe('The runs to fail.') }),
       s.options(outcome, 'failures'),
     ]),
-    batchKey: 'failures',
+    batchKeys: ['failures'],
     statement: leaseStatement(
       'v.failed, v.dead, v.refused::text[] as refused',
       `tock.fail(p_lease => $2::uuid, p_failures => coalesce($3::jsonb -> 'failures', $3::jsonb)) as v`,

@@ -93,10 +93,16 @@ export const task = s
   .refine(...s.oneTime)
   .openapi('Task');
 export const single = s
-  .options({ ...options, request_id: s.requestId.nullish() }, 'tasks')
+  .options({ ...options, request_id: s.requestId.nullish() }, 'tasks', 'payloads')
   .refine(...s.oneTime);
 export const batch = s.options({
   tasks: s.list(task, 0).describe('The tasks. The call adds all or none.'),
+  request_id: s.requestId.nullish(),
+});
+export const payloads = s.options({
+  payloads: s
+    .list(s.anything, 0)
+    .describe('A payload for each task. For tasks without options this is the fastest form.'),
   request_id: s.requestId.nullish(),
 });
 

@@ -8,7 +8,7 @@ import { poll } from '../http/poll.ts';
 import * as s from '../http/schemas.ts';
 import { checkTarget, checkTargets } from '../push/guard.ts';
 import { queueChange, taskChange } from '../waiting/hub.ts';
-import { batch, single, taskAnswer } from './task_schemas.ts';
+import { batch, payloads, single, taskAnswer } from './task_schemas.ts';
 
 const finalStates = ['done', 'dead', 'cancelled', 'expired'];
 
@@ -39,12 +39,14 @@ const taskStatement = authorized(
 const archivedToo =
   'select tock.http_task(p_key => $1, p_id => $2, p_whole => $3, p_rows => $4::jsonb, p_scanned => $5::bigint[]) as body';
 
-/** Like http_enqueue(), for callers without a key. */
-const enqueued = (body: string) =>
+/** Like http_enqueue(), for callers without a key. Payloads get no trace: such a caller is a program of its own. */
+const enqueued = (tasks: string) =>
   checked(
-    (check) => `select json_build_object('ids', tock.enqueue(p_queue => $2,
-  p_tasks => coalesce(b.body -> 'tasks', jsonb_build_array(b.body - 'request_id')), p_request_id => $4)::text[])::text as body
-from (select ${body}::jsonb) as b (body) where ${check('enqueue', '$2')}`,
+    (check) => `select json_build_object('ids', case
+    when b.payloads is not null then tock.enqueue_payloads(p_queue => $2, p_payloads => b.payloads, p_request_id => $4)
+    else tock.enqueue(p_queue => $2, p_tasks => (select coalesce(t.body -> 'tasks', jsonb_build_array(t.body - 'request_id'))
+      from (select ${tasks}) as t (body)), p_request_id => $4) end::text[])::text as body
+from (select $3::text::json -> 'payloads') as b (payloads) where ${check('enqueue', '$2')}`,
   );
 
 /** /v1/queues/:queue/tasks and /v1/tasks/:id */
@@ -57,24 +59,26 @@ export function tasks(app: App, connect: Connect): void {
     tag: 'Tasks',
     summary: 'Enqueue one task, or up to 10,000 in one transaction',
     description:
-      'The first use of a name creates the queue, with the defaults of `*`. If the request has a valid `traceparent` header, its tasks keep it, with `tracestate` and `baggage`. A task with a `traceparent` of its own keeps that one. The variable TOCK_TRACE of the Worker decides: only sampled traces (default), `all` or `off`.',
+      'The first use of a name creates the queue, with the defaults of `*`. The text of `payloads` is stored as it is sent; payloads of `tasks` keep their values. If the request has a valid `traceparent` header, its tasks keep it, with `tracestate` and `baggage`. A task with a `traceparent` of its own keeps that one. The variable TOCK_TRACE of the Worker decides: only sampled traces (default), `all` or `off`.',
     returns: 'The ids of the tasks, in the order of the request.',
     params: s.queueParams,
-    body: z.union([batch, single]),
-    batchKey: 'tasks',
+    body: z.union([batch, payloads, single]),
+    batchKeys: ['tasks', 'payloads'],
     needsBody: true,
     repeatable: true,
     traced: true,
     changes: ({ params }) => [queueChange(params.queue)],
     check({ body }, env) {
       if ('tasks' in body) checkTargets('tasks', body.tasks, env);
-      else checkTarget('push_url', body.push_url, env);
+      else if (!('payloads' in body)) checkTarget('push_url', body.push_url, env);
     },
     // Only a Worker that pushes needs to know whether the queue has push.
     statement: ({ TOCK_PUSH_SECRET }, { trace, freeConsumer }) => {
-      const body = trace ? 'tock.with_trace(p_body => $3, p_trace => $5)' : '$3';
+      const body = trace
+        ? 'tock.with_trace(p_body => $3::text::jsonb, p_trace => $5)'
+        : '$3::text::jsonb';
       const pushes = TOCK_PUSH_SECRET ? ', tock.has_push(p_queue => $2) as pushes' : '';
-      const task = `p_key => $1, p_queue => $2, p_body => ${body}, p_request_id => $4`;
+      const task = `p_key => $1, p_queue => $2, p_body => $3, p_request_id => $4, p_trace => ${trace ? '$5' : 'null'}`;
       const [limit, seconds] = trace ? ['$6', '$7'] : ['$5', '$6'];
       return {
         ...enqueued(body),

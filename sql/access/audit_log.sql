@@ -41,21 +41,6 @@ comment on function tock.audit_log is
   'The audit log, the newest first: all entries, or those of a key (by prefix), a verb or an object; '
   'p_before is the last number of the previous page.';
 
-create or replace function tock.prune_audit_log(p_limit integer)
-returns integer language plpgsql volatile as $$
-declare
-  v_count integer;
-begin
-  delete from tock.audit_log a where a.number = any (array(
-    select o.number from (select n.number, n.at from tock.audit_log n order by n.number limit p_limit) o
-    where o.at < pg_catalog.now() - interval '1 year'));
-  get diagnostics v_count = row_count;
-  return v_count;
-end $$;
-
-comment on function tock.prune_audit_log is
-  'Deletes entries older than a year, up to p_limit; returns the number.';
-
 create or replace function tock.without_query(p_push jsonb)
 returns jsonb language sql immutable as $$
   select case when p_push ->> 'url' like '%?%'

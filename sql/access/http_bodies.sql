@@ -1,48 +1,65 @@
 -- Each of the most frequent HTTP requests is one function call. Most poolers keep no prepared statements, so
 -- PostgreSQL would plan a longer statement again for each request. The functions return response bodies as
 -- JSON. The most frequent case skips the verb and calls what the verb would call.
-create or replace function tock.http_enqueue(p_key text, p_queue text, p_body jsonb, p_request_id text)
+create or replace function tock.http_enqueue(
+  p_key text, p_queue text, p_body text, p_request_id text, p_trace jsonb default null)
 returns text language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan as $$
 declare
-  v_id bigint;
   v_own boolean := false;
+  v_body jsonb;
+  v_payloads json;
+  v_tasks jsonb;
+  v_id bigint;
 begin
   if not coalesce(tock.allows_simple(p_key, 'enqueue', p_queue), false) then
     perform tock.authorize(p_key, 'enqueue', p_queue, true);
     p_request_id := tock.own_request_id(p_key, p_request_id);
-    v_own := true;
+    v_own := tock.tenants_of_key(p_key) is not null;
+  end if;
+  if pg_catalog.strpos(p_body, '"payloads"') > 0 then
+    v_payloads := p_body::json -> 'payloads';
+  end if;
+  if v_payloads is null then
+    v_body := p_body;
+  elsif p_trace is null and not v_own then
+    return '{"ids":' || pg_catalog.to_json(
+      tock.enqueue_payloads(p_queue, v_payloads, p_request_id)::text[]) || '}';
+  else
+    v_body := pg_catalog.jsonb_build_object('tasks', tock.tasks_of(v_payloads));
+  end if;
+  if p_trace is not null then
+    v_body := tock.with_trace(v_body, p_trace);
   end if;
   -- before anything copies or writes the tasks
-  if pg_catalog.pg_column_size(p_body) > 262144 then
-    perform tock.refuse_large_payloads(p_queue, p_body, p_request_id);
+  if pg_catalog.pg_column_size(v_body) > 262144 then
+    perform tock.refuse_large_body(p_queue, v_body, p_request_id);
   end if;
   if v_own then
-    p_body := tock.own_tasks(p_key, p_body);
+    v_body := tock.own_tasks(p_key, v_body);
   end if;
-  if p_request_id is null and p_body - 'payload' = '{}'
+  if p_request_id is null and v_body - 'payload' = '{}'
     and pg_catalog.current_setting('transaction_isolation') = 'read committed'
   then
-    v_id := tock.append_one(p_queue, nullif(p_body -> 'payload', 'null'));
+    v_id := tock.append_one(p_queue, nullif(v_body -> 'payload', 'null')::text);
     if v_id is not null then
       return '{"ids":["' || v_id || '"]}';
     end if;
   end if;
-  perform tock.authorize_tasks(p_key,
-    coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body)), 'depends_on');
-  return '{"ids":' || pg_catalog.to_json(tock.enqueue(p_queue,
-    coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id')), p_request_id)::text[])
-    || '}';
+  v_tasks := coalesce(v_body -> 'tasks', pg_catalog.jsonb_build_array(v_body - 'request_id'));
+  perform tock.authorize_tasks(p_key, v_tasks, 'depends_on');
+  return '{"ids":' || pg_catalog.to_json(
+    tock.enqueue_any(p_queue, v_tasks, p_request_id, v_payloads)::text[]) || '}';
 end $$;
 
 comment on function tock.http_enqueue is
-  'POST /v1/queues/:queue/tasks: authorize(), also for each stage of a pipeline, and enqueue(); returns the '
-  'body of the answer.';
+  'POST /v1/queues/:queue/tasks: authorize(), also for each stage of a pipeline, and enqueue() or '
+  'enqueue_payloads(); returns the body of the answer. p_trace is the trace context of the request.';
 
 -- Without this check, a payload of 300,000 keys took 0.5 s and 2.2 MB of WAL before it was rejected
 -- (PostgreSQL 15). A repeated call gets its ids, whatever limit the queue has by now.
-create or replace function tock.refuse_large_payloads(p_queue text, p_body jsonb, p_request_id text)
+create or replace function tock.refuse_large_body(p_queue text, p_body jsonb, p_request_id text)
 returns void language plpgsql stable as $$
 declare
   v_tasks jsonb := coalesce(p_body -> 'tasks', pg_catalog.jsonb_build_array(p_body - 'request_id'));
@@ -58,7 +75,7 @@ begin
   end if;
 end $$;
 
-comment on function tock.refuse_large_payloads is
+comment on function tock.refuse_large_body is
   'Raises TK422 for a payload larger than its queue accepts, unless the request id was seen before.';
 
 -- Each route that enqueues tasks needs this check: a key that may not enqueue into a stage must not reach it

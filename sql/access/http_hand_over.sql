@@ -1,8 +1,8 @@
 -- The claim is part of the transaction of the enqueue, so it commits synchronously. It takes what is first in
 -- the queue, waits for no stream and no limit, and for a concurrency key 100 ms at most.
 create or replace function tock.http_enqueue_and_claim(
-  p_key text, p_queue text, p_body jsonb, p_request_id text, p_limit integer, p_lease_seconds integer,
-  out body text, out claimed text)
+  p_key text, p_queue text, p_body text, p_request_id text, p_trace jsonb, p_limit integer,
+  p_lease_seconds integer, out body text, out claimed text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
@@ -11,7 +11,7 @@ declare
   v_one tock.claimed;
   v_runs tock.claimed[];
 begin
-  body := tock.http_enqueue(p_key, p_queue, p_body, p_request_id);
+  body := tock.http_enqueue(p_key, p_queue, p_body, p_request_id, p_trace);
   if pg_catalog.current_setting('transaction_isolation') <> 'read committed' then
     return;
   end if;

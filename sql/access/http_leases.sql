@@ -76,7 +76,7 @@ declare
   v_leases json;
   v_state record;
 begin
-  if p_runs = '{}' then
+  if pg_catalog.cardinality(p_runs) = 0 then
     select s.* into v_state from tock.claim_state(p_queues) s;
     return pg_catalog.format('{"leases":[],"state":"%s","retry_after_seconds":%s}', v_state.state,
       v_state.retry_after_seconds);

@@ -1,8 +1,8 @@
 -- The only calls from the kernel into other layers, mostly features. Each body lists them in lock order
 -- (sql/README.md).
 -- A claim of plain tasks, and the completion of their whole lease, call a hook only for late maintenance, a
--- limit of the queue, cancelled runs, or children that wait. An enqueue of up to 5,000 plain tasks calls none,
--- unless the queue has a default that they need.
+-- limit of the queue, cancelled runs, or children that wait. An enqueue of up to 5,000 plain tasks calls
+-- none, unless the queue has a default that they need.
 
 create or replace function tock.before_append(p_queue text, p_tasks jsonb, p_policy tock.queues)
 returns void language plpgsql volatile as $$

@@ -111,3 +111,24 @@ end $$;
 comment on function tock.hold_streams is
   'Takes the claim locks of up to 1,000 streams until the transaction ends; waits up to 2 s in all, then '
   'raises TK503.';
+
+-- A transaction may leave a row unchanged that it has locked, and the sweep has skipped that row. A
+-- transaction that writes a row may make it due as early as its own start. (The age of other roles'
+-- transactions is hidden from an owner without pg_read_all_stats, and that of prepared ones always: they
+-- count as old.)
+create or replace function tock.writers_of(p_table regclass, p_age interval default '0 s')
+returns text[] language sql volatile as $$
+  select array(
+    select distinct l.virtualtransaction from pg_catalog.pg_locks l
+    left join pg_catalog.pg_stat_activity a on a.pid = l.pid
+    where l.locktype = 'relation' and l.relation = p_table and l.granted
+      and l.database = (select d.oid from pg_catalog.pg_database d
+        where d.datname = pg_catalog.current_database())
+      and (l.mode = 'RowShareLock' or (l.mode = 'RowExclusiveLock'
+        and coalesce(a.xact_start <= pg_catalog.clock_timestamp() - p_age, true)))
+      and l.pid is distinct from pg_catalog.pg_backend_pid())
+$$;
+
+comment on function tock.writers_of is
+  'The virtual transaction ids of other transactions that have locked rows of a table, or have written to '
+  'it and are older than p_age.';

@@ -30,7 +30,7 @@ as $$ select p_count || ' ' || case when p_count = 1 then p_one else coalesce(p_
 
 comment on function tock.some is 'A number with the matching noun: 1 task, 2 tasks.';
 
-create or replace function tock.preview(p_payload jsonb, p_bytes integer)
+create or replace function tock.preview(p_payload json, p_bytes integer)
 returns text language sql immutable as $$
   select case when p_bytes <= 16384 then pg_catalog.left(p_payload::text, 200) end
 $$;

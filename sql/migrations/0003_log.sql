@@ -72,7 +72,7 @@ create table tock.runs (
   lost smallint not null default 0,
   max_attempts smallint,
   tenant text,
-  payload jsonb,
+  payload json,
   options jsonb,
   primary key (stream, position)
 ) partition by range (position);
@@ -208,11 +208,11 @@ create type tock.claim_range as (
 -- The rows that claim() and claim_any() return, one for each run.
 create type tock.claimed as (
   lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer, max_attempts integer,
-  priority integer, tenant text, created_at timestamptz, payload jsonb);
+  priority integer, tenant text, created_at timestamptz, payload json);
 
 create type tock.claimed_from as (
   queue text, lease uuid, leased_until timestamptz, id bigint, run_id bigint, attempt integer,
-  max_attempts integer, priority integer, tenant text, created_at timestamptz, payload jsonb);
+  max_attempts integer, priority integer, tenant text, created_at timestamptz, payload json);
 
 -- A run of a lease.
 create type tock.leased_run as (
@@ -245,7 +245,7 @@ create type tock.reaped as (runs integer, reached_at timestamptz);
 -- A run with its state, as reads show it.
 create type tock.found_run as (
   id bigint, task_id bigint, queue text, priority smallint, tenant text, attempt smallint,
-  max_attempts smallint, lost smallint, created_at timestamptz, payload jsonb, state text,
+  max_attempts smallint, lost smallint, created_at timestamptz, payload json, state text,
   worker text, started_at timestamptz, ended_at timestamptz, result jsonb, error jsonb,
   next_id bigint, cancel_requested boolean, options jsonb, leased_until timestamptz, progress real,
   note text);

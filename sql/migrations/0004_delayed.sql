@@ -15,7 +15,7 @@ create table tock.waiting (
   max_attempts smallint,
   queue text collate "C" not null,
   tenant text,
-  payload jsonb,
+  payload json,
   options jsonb,
   concurrency_key text collate "C",
   -- The place in the wait list of a concurrency key. Such a row is due at infinity until the key admits the

@@ -25,7 +25,7 @@ begin
     return null;
   end if;
   if p_job = 'promote' then
-    v_writers := tock.writers_of_waiting(interval '9 s');
+    v_writers := tock.writers_of('tock.waiting', interval '9 s');
   end if;
   loop
     v_done := case p_job
@@ -108,31 +108,10 @@ comment on function tock.cancel_overdue is
   'Cancels calls of tick() and run_maintenance() by this role that have run longer than p_seconds; returns '
   'the number.';
 
--- A transaction may leave a row unchanged that it has locked, and the sweep has skipped that row. A
--- transaction that writes a row may make it due as early as its own start. (The age of other roles'
--- transactions is hidden from an owner without pg_read_all_stats, and that of prepared ones always: they
--- count as old.)
-create or replace function tock.writers_of_waiting(p_age interval default '0 s')
-returns text[] language sql volatile as $$
-  select array(
-    select distinct l.virtualtransaction from pg_catalog.pg_locks l
-    left join pg_catalog.pg_stat_activity a on a.pid = l.pid
-    where l.locktype = 'relation' and l.relation = 'tock.waiting'::regclass and l.granted
-      and l.database = (select d.oid from pg_catalog.pg_database d
-        where d.datname = pg_catalog.current_database())
-      and (l.mode = 'RowShareLock' or (l.mode = 'RowExclusiveLock'
-        and coalesce(a.xact_start <= pg_catalog.clock_timestamp() - p_age, true)))
-      and l.pid is distinct from pg_catalog.pg_backend_pid())
-$$;
-
-comment on function tock.writers_of_waiting is
-  'The virtual transaction ids of other transactions that have locked rows of tock.waiting, or have written '
-  'to it and are older than p_age.';
-
 create or replace function tock.sweep_may_be_late(p_writers text[])
 returns boolean language plpgsql volatile as $$
 begin
-  return p_writers <> '{}' and not p_writers <@ tock.writers_of_waiting();
+  return p_writers <> '{}' and not p_writers <@ tock.writers_of('tock.waiting');
 end $$;
 
 comment on function tock.sweep_may_be_late is
@@ -143,60 +122,69 @@ returns integer language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off as $$
 declare
-  v_reruns integer;
-  v_moves integer;
-  v_children integer;
-  v_requests integer;
+  v_count integer;
   v_details integer := 0;
-  v_fired integer;
   v_oldest bigint := (select e.first_position from tock.segments e order by e.number limit 1);
 begin
   if p_limit < 0 then
     perform tock.refuse(422, 'p_limit must not be negative', 'p_limit');
   end if;
-  -- except reruns whose tasks are in the archive
-  delete from tock.reruns r where r.id = any (array(
-    select o.id from tock.reruns o
-    where o.id < tock.id_at(v_oldest, 0) and not tock.is_archiving()
-      and not exists (select from tock.archives)
-    order by o.id limit p_limit));
-  get diagnostics v_reruns = row_count;
-  delete from tock.moves m where m.id = any (array(
-    select o.id from tock.moves o where o.id < tock.id_at(v_oldest, 0) order by o.id limit p_limit));
-  get diagnostics v_moves = row_count;
-  -- a parent with such an id may still wait, or have runs in later segments
-  delete from tock.children c where c.ctid = any (array(
-    select o.ctid from tock.children o
-    where o.parent < tock.id_at(v_oldest, 0)
-      and (select w.position from tock.waiting w where w.position = tock.position_of(o.parent)) is null
-      and (select p.position from tock.promotions p where p.position = tock.position_of(o.parent)) is null
-    order by o.parent, o.child limit p_limit));
-  get diagnostics v_children = row_count;
-  delete from tock.requests r where r.ctid = any (array(
-    select o.ctid from tock.requests o
-    where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit));
-  get diagnostics v_requests = row_count;
+  with reruns as (
+    -- except reruns whose tasks are in the archive
+    delete from tock.reruns r where r.id = any (array(
+      select o.id from tock.reruns o
+      where o.id < tock.id_at(v_oldest, 0) and not tock.is_archiving()
+        and not exists (select from tock.archives)
+      order by o.id limit p_limit))
+    returning r.id
+  ), moves as (
+    delete from tock.moves m where m.id = any (array(
+      select o.id from tock.moves o where o.id < tock.id_at(v_oldest, 0) order by o.id limit p_limit))
+    returning m.id
+  ), children as (
+    -- a parent with such an id may still wait, or have runs in later segments
+    delete from tock.children c where c.ctid = any (array(
+      select o.ctid from tock.children o
+      where o.parent < tock.id_at(v_oldest, 0)
+        and (select w.position from tock.waiting w where w.position = tock.position_of(o.parent)) is null
+        and (select p.position from tock.promotions p where p.position = tock.position_of(o.parent)) is null
+      order by o.parent, o.child limit p_limit))
+    returning c.child
+  ), requests as (
+    delete from tock.requests r where r.ctid = any (array(
+      select o.ctid from tock.requests o
+      where o.created_at < pg_catalog.now() - interval '24 hours' order by o.created_at limit p_limit))
+    returning 1::bigint
+  ), fires as (
+    delete from tock.schedule_history d where d.number = any (array(
+      select o.number from (select f.number, f.fired_at from tock.schedule_history f order by f.number
+        limit p_limit) o
+      where o.fired_at < pg_catalog.now() - interval '7 days'))
+    returning d.number
+  ), changes as (
+    delete from tock.bulk_changes b where b.id = any (array(
+      select o.id from (select c.id, c.ended_at from tock.bulk_changes c order by c.id limit p_limit) o
+      where o.ended_at < pg_catalog.now() - interval '30 days'))
+  ), entries as (
+    delete from tock.audit_log a where a.number = any (array(
+      select o.number from (select n.number, n.at from tock.audit_log n order by n.number limit p_limit) o
+      where o.at < pg_catalog.now() - interval '1 year'))
+    returning a.number
+  )
+  select count(*) into v_count from (
+    select * from reruns union all select * from moves union all select * from children
+    union all select * from requests union all select * from fires union all select * from entries) x;
   if pg_catalog.to_regclass('cron.job_run_details') is not null then
-    execute $q$
-      delete from cron.job_run_details where runid in (
-        select d.runid from cron.job_run_details d
-        where d.command like '%tock.%' and d.username = current_user and d.end_time < now() - interval '1 day'
-        order by d.runid limit $1)$q$ using p_limit;
+    delete from cron.job_run_details where runid in (
+      select d.runid from cron.job_run_details d
+      where d.command like '%tock.%' and d.username = current_user and d.end_time < now() - interval '1 day'
+      order by d.runid limit p_limit);
     get diagnostics v_details = row_count;
   end if;
   perform tock.prune_worker_leases(least(p_limit, 1000));
-  delete from tock.schedule_history d where d.number = any (array(
-    select o.number from (select f.number, f.fired_at from tock.schedule_history f order by f.number
-      limit p_limit) o
-    where o.fired_at < pg_catalog.now() - interval '7 days'));
-  get diagnostics v_fired = row_count;
-  delete from tock.bulk_changes b where b.id = any (array(
-    select o.id from (select c.id, c.ended_at from tock.bulk_changes c order by c.id limit p_limit) o
-    where o.ended_at < pg_catalog.now() - interval '30 days'));
   delete from tock.reports r where r.reported_at < pg_catalog.now() - interval '90 days'
     and not r.detail ? 'identity';
-  return v_reruns + v_moves + v_children + v_requests + v_details + v_fired
-    + tock.prune_audit_log(p_limit) + tock.prune_unique_keys(p_limit) + tock.prune_concurrency_keys(p_limit);
+  return v_count + v_details + tock.prune_unique_keys(p_limit) + tock.prune_concurrency_keys(p_limit);
 end $$;
 
 comment on function tock.prune is

@@ -31,6 +31,7 @@ declare
   v_policy tock.queues := tock.policy(p_queue);
   v_limiter tock.limiter_state;
   v_stream integer;
+  v_cursor tock.stream_cursor;
 begin
   if tock.is_paused(v_policy) then
     state := 'paused';
@@ -54,7 +55,14 @@ begin
          and w.due_at < 'infinity'
        order by w.queue, w.due_at limit 1)
       - pg_catalog.clock_timestamp()))));
-  elsif tock.is_overridden_next(v_stream) then
+    return;
+  end if;
+  v_cursor := tock.current_cursor(v_stream);
+  if v_cursor.segment is not null and (tock.pass_overridden(row(v_cursor.segment, v_stream,
+    v_cursor.after_position, 1, null, null, null, null, null, null, null)::tock.claim_range, 0)).upto
+      = v_cursor.after_position
+  then
+    -- the next run is cancelled or expired
     state := 'passing';
     retry_after_seconds := 0;
   else
@@ -64,21 +72,3 @@ begin
 end $$;
 
 comment on function tock.queue_claim_state is 'claim_state() of one queue.';
-
-create or replace function tock.is_overridden_next(p_stream integer)
-returns boolean language plpgsql volatile as $$
-declare
-  v_range tock.claim_range;
-  v_place tock.stream_cursor := tock.current_cursor(p_stream);
-begin
-  if v_place.segment is null then
-    return false;
-  end if;
-  v_range.segment := v_place.segment;
-  v_range.stream := p_stream;
-  v_range.after_position := v_place.after_position;
-  v_range.most := 1;
-  return (tock.pass_overridden(v_range, 0)).upto = v_place.after_position;
-end $$;
-
-comment on function tock.is_overridden_next is 'True if the next run of a stream is cancelled or expired.';

@@ -29,7 +29,16 @@ begin
       select w.* into v_part from tock.list_waiting(p_filter, v_below, p_limit + 1, v_scan) w;
       v_horizon := v_part.horizon;
     else
-      v_streams := tock.listed_streams(p_filter ->> 'queue', v_segment.first_position);
+      -- streams that may have runs in this segment or later, the latest first
+      v_streams := case when p_filter ->> 'queue' is null then array(
+          select s.number from tock.streams s
+          where s.awake or s.start_after >= v_segment.first_position - 1
+          order by s.awake desc, s.start_after desc limit 2000)
+        else array(
+          select s.number from tock.streams s
+          where s.queue = p_filter ->> 'queue'
+            and (s.awake or s.start_after >= v_segment.first_position - 1)
+          order by s.awake desc, s.start_after desc limit 20000) end;
       v_scan := least(p_scan_limit / 2,
         greatest(4 * coalesce(v_scan, 0), p_limit + 100, 3 * pg_catalog.cardinality(v_streams)));
       execute pg_catalog.format('select r.* from tock.list_runs_%s($1, $2, $3, $4, $5, $6) r',

@@ -38,7 +38,7 @@ begin
            order by w.task_id limit 1)) w
         where p_filter ->> 'waiting_for' = case when w.due_after_parents is not null then 'dependency'
           when w.ticket is not null then 'concurrency_key' else 'time' end))
-      and (p_filter -> 'payload' is null or t.payload @> (p_filter -> 'payload'))
+      and (p_filter -> 'payload' is null or t.payload::jsonb @> (p_filter -> 'payload'))
       and coalesce(t.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
       and coalesce(t.runs -> -1 ->> 'worker' = p_filter ->> 'worker', p_filter ->> 'worker' is null)
       and (p_filter ->> 'error' is null or t.state = 'dead'

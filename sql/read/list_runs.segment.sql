@@ -64,7 +64,7 @@ stable as $$
         select case when d.state in ('failed', 'lost', 'superseded') then 'dead'
           else d.state end as state offset 0) t
       where d.next_id is null
-        and (p_filter -> 'payload' is null or r.payload @> (p_filter -> 'payload'))) j
+        and (p_filter -> 'payload' is null or r.payload::jsonb @> (p_filter -> 'payload'))) j
     where coalesce(j.state = p_filter ->> 'state', true)
       and coalesce(j.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
       and coalesce(j.worker = p_filter ->> 'worker', p_filter ->> 'worker' is null)

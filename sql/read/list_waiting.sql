@@ -44,7 +44,7 @@ begin
       where coalesce(j.state = p_filter ->> 'state', true)
         and coalesce(p_filter ->> 'waiting_for' = case when j.due_after_parents is not null then 'dependency'
           when j.ticket is not null then 'concurrency_key' else 'time' end, true)
-        and (p_filter -> 'payload' is null or j.payload @> (p_filter -> 'payload'))
+        and (p_filter -> 'payload' is null or j.payload::jsonb @> (p_filter -> 'payload'))
         and coalesce(j.rerun = (p_filter ->> 'rerun')::boolean, true)
         and coalesce(j.tenant = p_filter ->> 'tenant', p_filter ->> 'tenant' is null)
         and coalesce(j.created_at >= (p_filter ->> 'from')::timestamptz, true)

@@ -5,7 +5,7 @@ create or replace function tock.task_with(
   p_id bigint, p_archived tock.found_run[] default null, p_scanned bigint[] default '{}')
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
-  lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
+  lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload json, result jsonb,
   error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint,
   reruns jsonb, missing jsonb) language plpgsql
 volatile as $$
@@ -17,7 +17,7 @@ declare
   v_waits record;
   v_task_id bigint;
 begin
-  if v_first.id is null and p_archived <> '{}' then
+  if v_first.id is null and pg_catalog.cardinality(p_archived) > 0 then
     v_first := tock.archived_run(p_archived, p_id, p_id);
   end if;
   v_run := v_first;
@@ -37,7 +37,8 @@ begin
   while v_next is not null loop
     v_run := case when v_next = v_first.id then v_first else tock.run_at(v_next) end;
     -- the next run of a task is known only after all archived files that may hold it were read
-    if v_run.id is null and p_archived <> '{}' and (tock.stream_of(v_next) <> 0 or v_next = any (p_scanned))
+    if v_run.id is null and pg_catalog.cardinality(p_archived) > 0
+      and (tock.stream_of(v_next) <> 0 or v_next = any (p_scanned))
     then
       v_run := tock.archived_run(p_archived, v_next, coalesce(id, v_next));
       v_next := coalesce(v_run.id, v_next);
@@ -117,7 +118,7 @@ comment on function tock.task_with is
 create or replace function tock.task(p_id bigint)
 returns table (
   id bigint, queue text, state text, priority integer, tenant text, attempt integer, max_attempts integer,
-  lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload jsonb, result jsonb,
+  lost integer, created_at timestamptz, run_at timestamptz, ended_at timestamptz, payload json, result jsonb,
   error jsonb, options jsonb, progress real, note text, runs jsonb, rerun_of bigint, reruns jsonb)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp

@@ -138,7 +138,7 @@ test('nothing is claimed from a paused queue, and the task starts when it is res
 });
 
 const call = `select e.* from tock.http_enqueue_and_claim(p_key => $1, p_queue => $2, p_body => $3,
-  p_request_id => $4, p_limit => $5, p_lease_seconds => 60) e`;
+  p_request_id => $4, p_trace => null, p_limit => $5, p_lease_seconds => 60) e`;
 
 test.for([1, 5])('the call claims up to %i tasks, and commits synchronously', async (limit) => {
   const queue = `direct-${limit}`;

@@ -25,6 +25,7 @@ test.each([
   ['with options', { ...large, priority: 1 }, 'payload'],
   ['among others', { tasks: [{}, large] }, 'tasks[1].payload'],
   ['with a request id', { ...large, request_id: 'new' }, 'payload'],
+  ['as payloads', { payloads: [1, large.payload] }, 'payloads[1]'],
 ])(
   'a payload that is too large is refused before anything is written: %s',
   async (_, body, field) => {
@@ -51,14 +52,18 @@ test("a payload that is too large is refused before a tenant's tasks are counted
   expect((await enqueue('q', others, reader)).status).toBe(403);
 });
 
+const fitting = 'x'.repeat(262_142);
+
 test.each([
-  ['for all tenants', () => tock.key],
-  ['for one tenant', () => tenants],
+  ['a key for all tenants', () => tock.key, { payload: fitting }],
+  ['a key for one tenant', () => tenants, { payload: fitting }],
+  ['payloads of a key for all tenants', () => tock.key, { payloads: [fitting] }],
+  ['payloads of a key for one tenant', () => tenants, { payloads: [fitting] }],
 ])(
-  "a repeated call returns its ids, even if the queue's limit is smaller now: a key %s",
-  async (whom, key) => {
-    const queue = `less-${whom.replaceAll(' ', '-')}`;
-    const body = { payload: 'x'.repeat(262_142), request_id: 'r' };
+  "a repeated call returns its ids, even if the queue's limit is smaller now: %s",
+  async (what, key, content) => {
+    const queue = `less-${what.replaceAll(' ', '-')}`;
+    const body = { ...content, request_id: 'r' };
     const first = await enqueue(queue, body, key());
     expect(first.status).toBe(201);
     await tock.send(`PUT /v1/queues/${queue}`, { body: { max_payload_bytes: 1024 } });

@@ -65,6 +65,11 @@ test('a key for one tenant may enqueue only for that tenant', async () => {
   const batch = await put(acme, { tasks: [{}, { tenant: 'evil' }] });
   expect(batch).toMatchObject({ status: 403, body: { field: 'tasks[1].tenant' } });
   expect(await put(both, {})).toMatchObject({ status: 403, body: { field: 'tenant' } });
+  expect(await task(idOf(await put(acme, { payloads: [1] })))).toMatchObject({ tenant: 'acme' });
+  expect(await put(both, { payloads: [1] })).toMatchObject({
+    status: 403,
+    body: { field: 'tasks[0].tenant' },
+  });
   const id = idOf(await put(both, { tenant: 'umbrella' }));
   expect(await task(id)).toMatchObject({ tenant: 'umbrella' });
 });

@@ -43,6 +43,7 @@ test('a task keeps the trace of its request, also in a batch, and keeps its own 
   const many = Object.fromEntries(Array.from({ length: 19 }, (_, n) => [`h${n}`, '']));
   expect(await kept({ headers: many })).toEqual([many]);
   expect(await kept({ tasks: [] })).toEqual([]);
+  expect(await kept({ payloads: [1, null] })).toEqual([all, all]);
 });
 
 test('a trace that is not kept does not change the statement', async () => {
@@ -58,6 +59,17 @@ test('a trace that is not kept does not change the statement', async () => {
   expect(await statements({ traceparent: `${traceparent}, ${traceparent}` })).toEqual(plain);
   const whole = await statements({ traceparent: unsampled }, { TOCK_TRACE: 'all' });
   expect(whole[0]).toEqual({ traceparent: unsampled });
+});
+
+test('payloads that are repeated with their request id may have another trace, or none', async () => {
+  const call = (headers: Record<string, string>) => {
+    const body = { payloads: [1, { b: 2, a: 1 }], request_id: 'r' };
+    return tock.send('POST /v1/queues/payloads-again/tasks', { body, headers });
+  };
+  const first = await call({});
+  for (const headers of [all, {}]) {
+    expect(await call(headers)).toMatchObject({ status: 201, body: first.body });
+  }
 });
 
 test('a call that is repeated with its request id may have another trace', async () => {

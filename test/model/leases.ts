@@ -126,7 +126,7 @@ async function meet(model: Model, client: ModelDatabase['client'], queue: string
   const ids = await sql.value<string[]>(
     client,
     `select array_agg((r.position << 20 | r.stream)::text) from tock.runs r
-     join tock.streams s on s.number = r.stream where s.queue = $1 and r.payload = $2`,
+     join tock.streams s on s.number = r.stream where s.queue = $1 and r.payload::jsonb = $2`,
     [queue, payload],
   );
   expect(ids, 'spawned').toHaveLength(1);

@@ -57,7 +57,7 @@ export const http: Mutant[] = [
   {
     name: 'the size of a payload is not checked before it is written',
     in: 'tock.http_enqueue',
-    find: 'if pg_catalog.pg_column_size(p_body) > 262144 then',
+    find: 'if pg_catalog.pg_column_size(v_body) > 262144 then',
     replace: 'if false then',
     caught: ['http/payload-size.test.ts', 'a payload that is too large is refused before'],
   },

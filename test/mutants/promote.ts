@@ -42,7 +42,7 @@ export const promote: Mutant[] = [
   {
     name: 'a writer that commits after a sweep is not waited for',
     in: 'tock.sweep_may_be_late',
-    find: 'not p_writers <@ tock.writers_of_waiting()',
+    find: "not p_writers <@ tock.writers_of('tock.waiting')",
     replace: 'false',
     caught: ['sql/kernel/delay/next-wake.test.ts', 'long after a sweep wakes at once'],
   },

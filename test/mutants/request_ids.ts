@@ -65,12 +65,12 @@ export const requestIds: Mutant[] = [
   },
   {
     name: 'a repeated enqueue is checked against the payload limit of now',
-    in: 'tock.refuse_large_payloads',
+    in: 'tock.refuse_large_body',
     find: "r.verb = 'enqueue' and r.request_id = p_request_id",
     replace: 'false',
     caught: [
       'http/payload-size.test.ts',
-      "a repeated call returns its ids, even if the queue's limit is smaller now: a key",
+      "a repeated call returns its ids, even if the queue's limit is smaller now",
     ],
   },
 ];

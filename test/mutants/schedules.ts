@@ -69,7 +69,7 @@ export const schedules: Mutant[] = [
   },
   {
     name: 'a running task is no overlap',
-    in: 'tock.unfinished_tasks',
+    in: 'tock.fire_all',
     find: "from tock.resolve_tasks(v_ids) w where w.state in ('waiting', 'ready', 'running')",
     replace: "from tock.resolve_tasks(v_ids) w where w.state in ('waiting', 'ready')",
     caught: ['sql/features/schedules/schedules.test.ts', 'overlap skip'],

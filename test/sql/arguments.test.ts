@@ -161,6 +161,7 @@ function someOf(type: string): fc.Arbitrary<string | null> {
     smallint: () => fc.constantFrom('0', '9', '-1', '32767'),
     boolean: () => fc.constantFrom('true', 'false'),
     jsonb: json,
+    json,
     uuid: () => fc.constantFrom(lease, randomUUID(), '00000000-0000-0000-0000-000000000000'),
     numeric: () => fraction,
     'double precision': () => fraction,

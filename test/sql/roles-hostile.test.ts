@@ -101,7 +101,7 @@ const traps = `
   begin
     for v_name in
       select format('%I.%I', 'pg_catalog', t.typname) from pg_catalog.pg_type t
-      where t.typname in ('text', 'int2', 'int4', 'int8', 'bool', 'float8', 'numeric', 'jsonb', 'uuid',
+      where t.typname in ('text', 'int2', 'int4', 'int8', 'bool', 'float8', 'numeric', 'json', 'jsonb', 'uuid',
         'timestamptz', 'interval', 'bit', 'name', 'oid', 'regnamespace', 'regclass', 'bytea')
     loop
       execute format('create domain pg_temp.%I as %s check (pg_temp.sprung(value))', split_part(v_name, '.', 2), v_name);

@@ -8,7 +8,7 @@ import { rows } from './verbs.ts';
 const names = (text: string) => text.trim().split(/\s+/);
 
 const giving = names(`
-  enqueue enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
+  enqueue enqueue_payloads enqueue_task cancel change reprioritize reschedule queue_of_task cancel_where reprioritize_where move rerun redrive
   start_bulk_change stop_bulk_change bulk_changes tasks dead_groups schedule schedules schedule_history next_fires assign_task assign_tasks add_tasks`);
 const doing = names(`
   claim next claim_any claim_state complete fail release extend queue_of_lease next_wake_at tick_by

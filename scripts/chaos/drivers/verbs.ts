@@ -87,16 +87,21 @@ function change({ ids, changes }: Args): Spelled {
 
 /** Every verb of the load. No other part of the harness knows the routes or the names of the SQL functions. */
 export const verbs = {
-  enqueue: ({ queue, tasks, request_id, single }: Args): Spelled => ({
+  enqueue: ({ queue, tasks, payloads, request_id, single }: Args): Spelled => ({
     http: [
       'POST',
       `/v1/queues/${queue}/tasks`,
-      { ...(single ? tasks[0] : { tasks }), ...(request_id && { request_id }) },
+      {
+        ...(payloads ? { payloads } : single ? tasks[0] : { tasks }),
+        ...(request_id && { request_id }),
+      },
     ],
     sql: [
-      'select tock.enqueue(p_queue => $1, p_tasks => $2, p_request_id => $3)::text[] as ids',
+      payloads
+        ? 'select tock.enqueue_payloads(p_queue => $1, p_payloads => $2, p_request_id => $3)::text[] as ids'
+        : 'select tock.enqueue(p_queue => $1, p_tasks => $2, p_request_id => $3)::text[] as ids',
       queue,
-      json(tasks),
+      json(payloads ?? tasks),
       orNull(request_id),
     ],
   }),

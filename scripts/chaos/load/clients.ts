@@ -37,7 +37,15 @@ async function enqueue({ journal, ledger, reserve }: Chaos, client: Client, requ
     driver.transactions && unrepeated && random(2) === 0
       ? randomTransaction(random, 8000)
       : undefined;
-  const args = { queue, tasks, single, ...(!unrepeated && { request_id }) };
+  const plain = tasks.every((task) => Object.keys(task).join() === 'payload');
+  const payloads = plain && !single && random(2) === 0 && tasks.map(({ payload }) => payload);
+  const args = {
+    queue,
+    tasks,
+    single,
+    ...(payloads && { payloads }),
+    ...(!unrepeated && { request_id }),
+  };
   const answer = unrepeated
     ? await driver.attempt('enqueue', args, transaction)
     : await call(client, 'enqueue', args, RETRY_SECONDS);

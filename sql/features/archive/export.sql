@@ -69,7 +69,10 @@ begin
       and not exists (select from tock.archives a where a.segment = e.number and a.state = 'verified')
     order by e.number limit 4
   loop
-    v_archive := tock.begin_archive(v_segment);
+    insert into tock.archives (segment, first_position, end_position)
+      values (v_segment.number, v_segment.first_position, v_segment.end_position)
+      on conflict do nothing;
+    select a.* into v_archive from tock.archives a where a.segment = v_segment.number;
     v_rows := tock.archive_rows(v_segment.number, v_archive.stream, v_archive.position, 1048575,
       v_segment.end_position, p_limit, p_bytes);
     if v_rows.count > 0 then

@@ -55,7 +55,7 @@ create or replace function tock.archived_runs(p_rows jsonb)
 returns tock.found_run[] language sql stable as $$
   select coalesce(array(
     select row(u.id, u.task_id, u.queue, u.priority, u.tenant, u.attempt, u.max_attempts, u.lost,
-      tock.from_micros(u.created_at), u.payload::jsonb, u.state, u.worker, tock.from_micros(u.started_at),
+      tock.from_micros(u.created_at), u.payload::json, u.state, u.worker, tock.from_micros(u.started_at),
       tock.from_micros(u.ended_at), u.result::jsonb,
       u.error::jsonb, u.next_id, u.cancel_requested, u.options::jsonb, tock.from_micros(u.leased_until),
       u.progress, u.note)::tock.found_run

@@ -22,20 +22,6 @@ end $$;
 comment on function tock.verify_archive is
   'Marks a segment as verified if its files hold all of its runs, and otherwise starts its export again.';
 
-create or replace function tock.begin_archive(p_segment tock.segments)
-returns tock.archives language plpgsql volatile as $$
-declare
-  v_archive tock.archives;
-begin
-  insert into tock.archives (segment, first_position, end_position)
-    values (p_segment.number, p_segment.first_position, p_segment.end_position)
-    on conflict do nothing;
-  select a.* into v_archive from tock.archives a where a.segment = p_segment.number;
-  return v_archive;
-end $$;
-
-comment on function tock.begin_archive is 'The row of a segment in the archive, made if there is none.';
-
 -- The files of the segment become unwanted. If the segment still exists, its export starts again; otherwise
 -- its history is lost.
 create or replace function tock.forget_archive(p_segment integer)

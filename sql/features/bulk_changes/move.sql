@@ -70,7 +70,7 @@ declare
 begin
   for v_segment in
     select distinct tock.segment_of(tock.position_of(i)) from unnest(p_ids) i
-    where tock.stream_of(i) <> 0 and tock.stream_has_options(tock.stream_of(i))
+    where (select s.lane >= 1024 from tock.streams s where s.number = tock.stream_of(i))
   loop
     execute pg_catalog.format($q$
       select array(

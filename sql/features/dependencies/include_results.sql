@@ -9,7 +9,7 @@ declare
   v_ends tock.resolved_task[];
   v_max integer;
   v_fits boolean;
-  v_payload jsonb;
+  v_payload json;
 begin
   foreach v_child in array p_children loop
     v_row := (select w from tock.waiting w where w.position = v_child);
@@ -36,7 +36,7 @@ comment on function tock.include_results is
 
 create or replace function tock.payload_with_results(
   p_row tock.waiting, p_ids bigint[], p_ends tock.resolved_task[], p_results boolean)
-returns jsonb language plpgsql volatile as $$
+returns json language plpgsql volatile as $$
 declare
   -- read once, as it may have ten thousand names
   v_names jsonb := p_row.options -> 'names';
@@ -49,9 +49,9 @@ declare
     from tock.results_of(p_ids, p_ends, p_results) r);
 begin
   return case when p_row.options ? 'resume'
-    then pg_catalog.jsonb_build_object('children', v_parents, 'result', p_row.payload -> 'result',
+    then pg_catalog.json_build_object('children', v_parents, 'result', p_row.payload -> 'result',
       'payload', tock.own_payload(p_row.payload, p_row.options))
-    else pg_catalog.jsonb_build_object('payload', p_row.payload, 'parents', v_parents) end;
+    else pg_catalog.json_build_object('parents', v_parents, 'payload', p_row.payload) end;
 end $$;
 
 comment on function tock.payload_with_results is

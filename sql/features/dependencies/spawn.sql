@@ -20,7 +20,7 @@ returns void language plpgsql volatile as $$
 declare
   v_row tock.waiting := (select w from tock.waiting w where w.position = p_position);
   v_policy tock.queues := tock.policy(v_row.queue);
-  v_payload jsonb := pg_catalog.jsonb_build_object('result', p_result, 'payload',
+  v_payload json := pg_catalog.json_build_object('result', p_result, 'payload',
     case when v_row.options ? 'resume' then tock.own_payload(v_row.payload, v_row.options)
       else v_row.payload end);
   v_bytes integer := pg_catalog.octet_length(v_payload::text);

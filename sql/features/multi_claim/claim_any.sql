@@ -51,7 +51,8 @@ begin
     end loop;
     if v_got is not null then
       if v_got = 0 then
-        perform tock.lease_has_ended();
+        perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
+          'claim again with a new request_id');
       end if;
       return;
     end if;

@@ -25,36 +25,6 @@ comment on function tock.next_stage is
   'The queue in which a task continues after its run in p_queue is done: the named stage, or else the next '
   'one; null if it ends. TK422 for a stage outside its pipeline.';
 
-create or replace function tock.stage_policy(p_queue text)
-returns tock.queues language plpgsql volatile as $$
-declare
-  v_policy tock.queues := tock.policy(p_queue);
-begin
-  if v_policy.name = '*' then
-    perform tock.make_queue(p_queue);
-  end if;
-  v_policy.name := p_queue;
-  return v_policy;
-end $$;
-
-comment on function tock.stage_policy is 'The policy of the queue of a stage, which is made if it is new.';
-
-create or replace function tock.check_stage_takes(p_policy tock.queues, p_payload jsonb, p_field text)
-returns void language plpgsql stable as $$
-begin
-  if pg_catalog.octet_length(p_payload::text) > p_policy.max_payload_bytes then
-    perform tock.refuse(422,
-      pg_catalog.format(
-        'the result becomes the payload of the next stage, and queue %s accepts payloads of up to %s bytes '
-        'of JSON',
-      p_policy.name, p_policy.max_payload_bytes), p_field,
-      'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
-  end if;
-end $$;
-
-comment on function tock.check_stage_takes is
-  'Raises TK422 for a result that is too large as the payload of the next stage.';
-
 -- The pending changes are already in p_again, so a changed payload is checked.
 create or replace function tock.check_stages_take(p_again tock.next_attempt[], p_fields text[])
 returns void language plpgsql stable as $$
@@ -86,6 +56,7 @@ create or replace function tock.pipeline_continuation(p_run tock.leased_run, p_i
 returns tock.continuation language plpgsql volatile as $$
 declare
   v_next tock.continuation;
+  v_policy tock.queues;
 begin
   v_next.waits := false;
   v_next.queue := tock.next_stage(p_options, p_run.queue, p_item,
@@ -93,8 +64,18 @@ begin
   if v_next.queue is not null and p_run.state is null then
     v_next.payload := nullif(p_item -> 'result', 'null');
     v_next.unchanged := v_next.payload is null;
-    perform tock.check_stage_takes(tock.stage_policy(v_next.queue), v_next.payload,
-      pg_catalog.format('results[%s].result', p_run.n - 1));
+    v_policy := tock.policy(v_next.queue);
+    if v_policy.name = '*' then
+      perform tock.make_queue(v_next.queue);
+    end if;
+    if pg_catalog.octet_length(v_next.payload::text) > v_policy.max_payload_bytes then
+      perform tock.refuse(422,
+        pg_catalog.format(
+          'the result becomes the payload of the next stage, and queue %s accepts payloads of up to %s bytes '
+          'of JSON',
+        v_next.queue, v_policy.max_payload_bytes), pg_catalog.format('results[%s].result', p_run.n - 1),
+        'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
+    end if;
   end if;
   return v_next;
 end $$;

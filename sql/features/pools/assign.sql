@@ -57,7 +57,9 @@ begin
     end if;
   end if;
   perform tock.check_member(p_pool, coalesce(p_worker, '-'), p_task, p_lease_seconds);
-  perform tock.guard_unless_current();
+  if tock.current_segment() is null then
+    perform tock.guard_before_use();
+  end if;
   for v_try in 1 .. 10 loop
     v_task := tock.member_of_task(p_pool, p_task);
     if v_task.worker is not null and v_task.leased_until > pg_catalog.clock_timestamp() then
@@ -68,9 +70,9 @@ begin
       continue;
     elsif not v_own_transaction then
       v_own_transaction := true;
-      perform tock.lock_pairing(p_pool, 'task', p_task);
+      perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, 'task', p_task));
       if p_worker is not null then
-        perform tock.lock_pairing(p_pool, 'worker', p_worker);
+        perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker));
       end if;
       continue;
     elsif v_task.number is not null then

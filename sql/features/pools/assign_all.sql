@@ -18,7 +18,9 @@ declare
 begin
   perform tock.check_member(p_pool, '-', '-', p_lease_seconds);
   perform tock.check_tasks(p_tasks, 10000);
-  perform tock.guard_unless_current();
+  if tock.current_segment() is null then
+    perform tock.guard_before_use();
+  end if;
   v_open := tock.unheld_tasks(p_pool, p_tasks);
   for v_member in
     select p.* from unnest(v_open) o join tock.pool_members p on p.number = any (array[o.number])

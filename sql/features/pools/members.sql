@@ -29,14 +29,6 @@ comment on function tock.pairing_key is 'The key of the advisory lock of a task 
 -- saves work, since the unique keys decide. A call that waits here holds no row that another call may need.
 -- (Functions called once per transaction are plpgsql here: PostgreSQL would plan an SQL function again each
 -- time.)
-create or replace function tock.lock_pairing(p_pool text, p_side text, p_name text)
-returns void language plpgsql volatile as $$
-begin
-  perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, p_side, p_name));
-end $$;
-
-comment on function tock.lock_pairing is 'Waits for a call that is pairing the same task or the same worker.';
-
 create or replace function tock.member_of_worker(p_pool text, p_worker text)
 returns tock.pool_members language plpgsql volatile as $$
 declare

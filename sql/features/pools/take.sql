@@ -45,8 +45,10 @@ begin
     end if;
   end if;
   perform tock.check_member(p_pool, p_worker, '-', p_lease_seconds);
-  perform tock.guard_unless_current();
-  perform tock.lock_pairing(p_pool, 'worker', p_worker);
+  if tock.current_segment() is null then
+    perform tock.guard_before_use();
+  end if;
+  perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker));
   for v_try in 1 .. 10 loop
     v_own := tock.member_of_worker(p_pool, p_worker);
     if v_own.task is not null then

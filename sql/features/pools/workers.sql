@@ -23,7 +23,7 @@ begin
       return query select 'lost', null::text, null::bigint, null::timestamptz;
       return;
     elsif v_member.number is null and not v_own_transaction then
-      perform tock.lock_pairing(p_pool, 'worker', p_worker);
+      perform pg_catalog.pg_advisory_xact_lock(tock.pairing_key(p_pool, 'worker', p_worker));
       v_own_transaction := true;
     elsif v_member.number is null then
       v_until := pg_catalog.clock_timestamp() + coalesce(p_lease_seconds, 60) * interval '1 second';

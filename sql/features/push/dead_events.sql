@@ -59,13 +59,7 @@ create or replace function tock.send_dead_task_events(p_limit integer default 50
 returns integer language plpgsql volatile as $$
 declare
   v_upto bigint := (select s.last_value from tock.dead_task_event_numbers s);
-  v_writing boolean := exists (
-    select from pg_catalog.pg_locks l
-    where l.locktype = 'relation' and l.relation = 'tock.dead_task_events'::regclass and l.granted
-      and l.mode = 'RowExclusiveLock'
-      and l.database = (select d.oid from pg_catalog.pg_database d
-        where d.datname = pg_catalog.current_database())
-      and l.pid is distinct from pg_catalog.pg_backend_pid());
+  v_writing boolean := tock.writers_of('tock.dead_task_events') <> '{}';
   v_from bigint := coalesce(tock.dead_task_events_from(), 0);
   v_taken integer;
   v_tasks jsonb;

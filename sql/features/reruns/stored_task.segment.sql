@@ -1,6 +1,6 @@
 create or replace function tock.stored_task_{segment}(p_current_id bigint)
 returns table (
-  priority smallint, tenant text, max_attempts smallint, bytes integer, payload jsonb, options jsonb)
+  priority smallint, tenant text, max_attempts smallint, bytes integer, payload json, options jsonb)
 language sql stable as $$
   select s.priority, r.tenant, r.max_attempts, r.bytes, r.payload, r.options
   from tock.runs_{segment} r join tock.streams s on s.number = r.stream

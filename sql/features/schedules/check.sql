@@ -112,8 +112,7 @@ begin
   v_bytes := pg_catalog.octet_length(
     (tock.task_of(p_schedule, pg_catalog.clock_timestamp()) -> 'payload')::text);
   if v_bytes > v_most then
-    perform tock.refuse(422, 'this queue accepts payloads of up to ' || v_most || ' bytes of JSON', 'payload',
-      'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
+    perform tock.refuse_large_payload(v_most, 'payload');
   elsif p_schedule.missed = 'all' and p_schedule.missed_limit > 100
     and p_schedule.options ->> 'unique_key' is not null
   then

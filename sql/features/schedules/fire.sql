@@ -1,22 +1,12 @@
--- Only schedules whose overlap depends on the last task are looked up.
-create or replace function tock.unfinished_tasks(p_fires tock.schedule_next_fires[])
-returns bigint[] language plpgsql volatile as $$
-declare
-  v_ids bigint[] := array(
-    select f.last_task_id from unnest(p_fires) f join tock.schedules s on s.name = f.schedule
-    where s.overlap <> 'queue' and f.last_task_id is not null);
-begin
-  return case when v_ids = '{}' then v_ids else array(
-    select v_ids[w.n] from tock.resolve_tasks(v_ids) w where w.state in ('waiting', 'ready', 'running')) end;
-end $$;
-
-comment on function tock.unfinished_tasks is
-  'The last tasks, not yet ended, of schedules that may not overlap.';
-
 create or replace function tock.fire_all(p_fires tock.schedule_next_fires[], p_now timestamptz)
 returns void language plpgsql volatile as $$
 declare
-  v_unended bigint[] := tock.unfinished_tasks(p_fires);
+  -- only schedules whose overlap depends on the last task are looked up
+  v_ids bigint[] := array(
+    select f.last_task_id from unnest(p_fires) f join tock.schedules s on s.name = f.schedule
+    where s.overlap <> 'queue' and f.last_task_id is not null);
+  v_unended bigint[] := case when v_ids = '{}' then v_ids else array(
+    select v_ids[w.n] from tock.resolve_tasks(v_ids) w where w.state in ('waiting', 'ready', 'running')) end;
   v_cancelled bigint[] := '{}';
   v_was tock.schedule_next_fires;
   v_schedule tock.schedules;
@@ -28,7 +18,6 @@ declare
   v_tasks jsonb[] := '{}';
   v_queues text[] := '{}';
   v_queue text;
-  v_ids bigint[];
   v_at integer[];
 begin
   for v_n in 1 .. pg_catalog.cardinality(p_fires) loop

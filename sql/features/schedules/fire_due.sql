@@ -51,7 +51,7 @@ create or replace function tock.run_fire_schedules()
 returns integer language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
-  v_writers text[] := tock.writers_of_fires();
+  v_writers text[] := tock.writers_of('tock.schedule_next_fires');
   v_sweep boolean := coalesce(tock.late_fires_swept_at() <= v_now, false) or coalesce((
     select d.swept_at < v_now - interval '1 minute' or d.last_started_at > v_now  -- the clock was set back
     from tock.maintenance_jobs d where d.name = 'fire_schedules'), true);
@@ -72,28 +72,13 @@ end $$;
 comment on function tock.run_fire_schedules is
   'fire_schedules(), with a sweep once a minute and after a writer has ended; records the present writers.';
 
-create or replace function tock.writers_of_fires()
-returns text[] language sql volatile as $$
-  select array(
-    select distinct l.virtualtransaction from pg_catalog.pg_locks l
-    where l.locktype = 'relation' and l.relation = 'tock.schedule_next_fires'::regclass and l.granted
-      and l.database = (select d.oid from pg_catalog.pg_database d
-        where d.datname = pg_catalog.current_database())
-      and l.mode in ('RowShareLock', 'RowExclusiveLock')
-      and l.pid is distinct from pg_catalog.pg_backend_pid())
-$$;
-
-comment on function tock.writers_of_fires is
-  'The virtual transaction ids of other transactions that have written to schedule_next_fires or locked its '
-  'rows.';
-
 -- While these writers are active, the answer is a minute from now, because a killed one ends without notice.
 -- Afterwards it is swept_at, which already limits sweeps to a twentieth of the time.
 create or replace function tock.late_fires_swept_at()
 returns timestamptz language plpgsql volatile as $$
 begin
   return (
-    select case when d.writers <@ tock.writers_of_fires()
+    select case when d.writers <@ tock.writers_of('tock.schedule_next_fires')
       then pg_catalog.clock_timestamp() + interval '1 minute'
       else coalesce(d.swept_at, d.last_started_at) end
     from tock.maintenance_jobs d where d.name = 'fire_schedules' and d.writers <> '{}');

@@ -90,7 +90,7 @@ begin
   loop
     v_at := (select w from tock.resolve_tasks(array[p_id]) w);
     exit when v_at.state is distinct from 'waiting';
-    select tock.own_payload(w.payload, w.options) into v_payload from tock.waiting w
+    select tock.own_payload(w.payload, w.options)::jsonb into v_payload from tock.waiting w
     where w.position = tock.position_of(v_at.current_id);
     if found then
       return v_payload;
@@ -105,7 +105,7 @@ begin
       return v_payload;
     end if;
   end if;
-  return (select tock.own_payload(r.payload, r.options) from tock.run_at(v_at.current_id) r);
+  return (select tock.own_payload(r.payload, r.options)::jsonb from tock.run_at(v_at.current_id) r);
 end $$;
 
 comment on function tock.payload_of is

@@ -30,7 +30,7 @@ create or replace function tock.gives_way(
 returns boolean language plpgsql volatile as $$
 begin
   -- the data of its parents would be lost with it
-  if p_at.current_id <> p_at.task_id and tock.options_at(p_at.current_id) ? 'gathered' then
+  if p_at.current_id <> p_at.task_id and (tock.run_at(p_at.current_id)).options ? 'gathered' then
     return false;
   end if;
   return pg_catalog.clock_timestamp() < p_key.created_at + interval '1 second' * pg_catalog.round(least(60,

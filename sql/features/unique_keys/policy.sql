@@ -60,20 +60,3 @@ end $$;
 comment on function tock.continued_runs is
   'The runs and waiting tasks among these that continue an earlier run of their task: in a stage, or after '
   'spawned tasks.';
-
-create or replace function tock.options_at(p_id bigint)
-returns jsonb language plpgsql volatile as $$
-declare
-  v_options jsonb;
-begin
-  if tock.stream_of(p_id) = 0 then
-    return (select w.options from tock.waiting w where w.position = tock.position_of(p_id));
-  elsif tock.segment_of(tock.position_of(p_id)) is not null then
-    execute pg_catalog.format('select r.options from tock.runs_%s r where r.stream = $1 and r.position = $2',
-      tock.segment_of(tock.position_of(p_id)))
-      into v_options using tock.stream_of(p_id), tock.position_of(p_id);
-  end if;
-  return v_options;
-end $$;
-
-comment on function tock.options_at is 'The options of a run or waiting task.';

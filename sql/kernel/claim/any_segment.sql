@@ -46,20 +46,3 @@ begin
 end $$;
 
 comment on function tock.pass_overridden is 'pass_overridden_N() for the segment of the range.';
-
-create or replace function tock.lease_overridden_range(p_range tock.claim_range, p_passed tock.passed)
-returns setof tock.claimed language plpgsql volatile as $$
-declare
-  v_timeout timestamptz := pg_catalog.clock_timestamp() + p_passed.timeout_seconds * interval '1 second';
-begin
-  p_range.leased_until := least(p_range.leased_until, v_timeout);
-  return query select * from tock.lease_overridden_range_current(p_range, p_passed);
-  if not found then
-    return query execute pg_catalog.format(
-      'select * from tock.lease_overridden_range_%s($1, $2)', p_range.segment) using p_range, p_passed;
-  end if;
-end $$;
-
-comment on function tock.lease_overridden_range is
-  'lease_overridden_range_N() for the segment of the range; the lease ends no later than the time limit of '
-  'its runs.';

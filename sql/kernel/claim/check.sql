@@ -15,12 +15,3 @@ begin
 end $$;
 
 comment on function tock.check_claim is 'Raises TK422 for invalid arguments of claim().';
-
-create or replace function tock.lease_has_ended()
-returns void language plpgsql immutable as $$
-begin
-  perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
-    'claim again with a new request_id');
-end $$;
-
-comment on function tock.lease_has_ended is 'Raises TK409 for a repeated claim whose lease has ended.';

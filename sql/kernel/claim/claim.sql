@@ -68,7 +68,8 @@ begin
   if v_claim.repeated is not null then
     return query select * from tock.leased_runs(v_claim.repeated);
     if not found then
-      perform tock.lease_has_ended();
+      perform tock.refuse(409, 'the lease of the claim with this request_id has ended', 'request_id',
+        'claim again with a new request_id');
     end if;
   elsif v_claim.allowed > 0 then
     return query

@@ -52,7 +52,8 @@ begin
         v_busy := case when v_busy.stream is null then v_next else v_busy end;
         continue;
       end if;
-      v_options := v_next.after_position is null and tock.stream_has_options(v_next.stream);
+      v_options := v_next.after_position is null
+        and (select s.lane >= 1024 from tock.streams s where s.number = v_next.stream);
       continue when v_streams > 0 and v_options;
       v_range.stream := v_next.stream;
       v_range.priority := v_next.priority;
@@ -69,7 +70,12 @@ begin
       -- repeat if another claim has leased since the cursor was read, or if all runs were skipped
       loop
         if v_cursor.after_position is null then
-          v_cursor := tock.next_cursor(v_next.stream, v_scan.segment, p_own_transaction);
+          if v_scan.segment is not null then
+            v_cursor := tock.current_cursor(v_next.stream);
+          end if;
+          if v_cursor.segment is null then
+            v_cursor := tock.resolve_cursor(v_next.stream, p_own_transaction);
+          end if;
           v_fresh := true;
         end if;
         exit when v_cursor.segment is null or (v_streams > 0 and v_cursor.segment <> v_range.segment);
@@ -95,8 +101,16 @@ begin
           v_overridden := tock.pass_overridden(v_range, 10000 - v_passed);
           v_passed := v_passed + v_overridden.passed;
           if v_overridden.upto > v_overridden.after_position then
-            return query select * from tock.lease_overridden_range(v_range, v_overridden);
+            v_range.leased_until := least(v_range.leased_until,
+              pg_catalog.clock_timestamp() + v_overridden.timeout_seconds * interval '1 second');
+            return query select * from tock.lease_overridden_range_current(v_range, v_overridden);
             get diagnostics v_got = row_count;
+            if v_got = 0 then
+              return query execute pg_catalog.format(
+                'select * from tock.lease_overridden_range_%s($1, $2)', v_range.segment)
+                using v_range, v_overridden;
+              get diagnostics v_got = row_count;
+            end if;
           end if;
           exit when v_got > 0 or v_overridden.passed = 0 or v_passed = 10000;
         end if;
@@ -108,7 +122,14 @@ begin
     end loop;
   end loop;
   if v_streams > 0 then
-    perform tock.finish_claim(p_queue, p_claim, v_range.token, p_claim.allowed - v_left, p_request_id);
+    if (p_claim.limiter_state).allowed is not null then
+      perform tock.after_claim(p_queue, tock.policy(p_queue), p_claim.limiter_state, v_range.token,
+        p_claim.allowed - v_left);
+    end if;
+    if p_request_id is not null then
+      insert into tock.requests (verb, queue, request_id, digest, token)
+        values ('claim', p_queue, p_request_id, p_claim.digest, v_range.token);
+    end if;
   end if;
   -- A crash may lose a claim that commits asynchronously: its runs are ready again while its worker executes
   -- them. Under a concurrency key or a limit, that worker would be one too many.
@@ -149,19 +170,3 @@ end $$;
 comment on function tock.streams_to_claim is
   'Up to p_most streams of a queue with runs to claim, without those seen; the first call also runs late '
   'maintenance.';
-
-create or replace function tock.finish_claim(
-  p_queue text, p_claim tock.claiming, p_token uuid, p_runs integer, p_request_id text)
-returns void language plpgsql volatile as $$
-begin
-  if (p_claim.limiter_state).allowed is not null then
-    perform tock.after_claim(p_queue, tock.policy(p_queue), p_claim.limiter_state, p_token, p_runs);
-  end if;
-  if p_request_id is not null then
-    insert into tock.requests (verb, queue, request_id, digest, token)
-      values ('claim', p_queue, p_request_id, p_claim.digest, p_token);
-  end if;
-end $$;
-
-comment on function tock.finish_claim is
-  'Records what a claim has used of the limits of its queue, and its lease under its request_id.';

@@ -31,16 +31,3 @@ end $$;
 
 comment on function tock.resolve_cursor is
   'The segment of the next run of a stream and the cursor to claim it from; null if none is left.';
-
-create or replace function tock.next_cursor(p_stream integer, p_current integer, p_own_transaction boolean)
-returns tock.stream_cursor language plpgsql volatile as $$
-declare
-  v_cursor tock.stream_cursor := case when p_current is not null then tock.current_cursor(p_stream) end;
-begin
-  return case when v_cursor.segment is null then tock.resolve_cursor(p_stream, p_own_transaction)
-    else v_cursor end;
-end $$;
-
-comment on function tock.next_cursor is
-  'The position after which the next claim of a stream starts; null if no run is left. p_current is the '
-  'current segment, or null.';

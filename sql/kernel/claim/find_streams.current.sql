@@ -1,7 +1,7 @@
 -- The streams of a queue in the order in which a claim tries them, each with its cursor: priority first,
 -- lanes and slots shuffled by the seed. Bulk tasks of one tenant (lanes from 512) come after the others, and
 -- before them in one claim of 24. A stream whose start_after lies before this segment is listed without a
--- cursor, whether it has runs or not: next_cursor() finds out. Any other stream is listed if it has an
+-- cursor, whether it has runs or not: the claim finds out. Any other stream is listed if it has an
 -- unclaimed run. Streams of runs with options (lanes from 1024) never come with a cursor. The fences of
 -- offset 0 keep the look-ups behind the order, so that they stop at the limit. The function takes no locks.
 create or replace function tock.find_streams(

@@ -1,4 +1,6 @@
-create or replace function tock.append_plain(p_queue text, p_tasks jsonb, p_policy tock.queues)
+-- The payloads are those of p_tasks, or the elements of p_payloads, whose text is stored as it is.
+create or replace function tock.append_plain(
+  p_queue text, p_tasks jsonb, p_payloads json, p_max_payload_bytes integer)
 returns bigint[] language plpgsql volatile as $$
 declare
   v_stream integer := tock.open_stream(p_queue, 5, 0, tock.take_slot());
@@ -7,17 +9,21 @@ declare
 begin
   with added as (
     insert into tock.runs (stream, position, bytes, payload)
-    select v_stream, pg_catalog.nextval('tock.positions'),
-      coalesce(pg_catalog.octet_length(g.payload::text), 0), g.payload
+    select v_stream, pg_catalog.nextval('tock.positions'), coalesce(pg_catalog.octet_length(g.text), 0),
+      case when g.payload is null or g.text is null then g.text::json else g.payload end
     from (
-      select nullif(t.task -> 'payload', 'null') as payload
-      from pg_catalog.jsonb_array_elements(p_tasks) t (task) offset 0) g
+      select t.payload,
+        nullif(coalesce(t.payload::text, (t.task -> 'payload')::text), 'null') as text
+      from rows from (pg_catalog.jsonb_array_elements(p_tasks),
+        pg_catalog.json_array_elements(p_payloads)) t (task, payload)
+      offset 0) g
     returning position, bytes
   )
   select pg_catalog.array_agg(tock.id_at(a.position, v_stream) order by a.position), max(a.bytes)
   into v_ids, v_bytes from added a;
-  if v_bytes > p_policy.max_payload_bytes then
-    perform tock.refuse_bad_tasks(p_tasks, p_policy.max_payload_bytes);
+  if v_bytes > p_max_payload_bytes then
+    perform tock.refuse_large_payloads(p_payloads, p_max_payload_bytes),
+      tock.refuse_bad_tasks(p_tasks, p_max_payload_bytes);
   end if;
   return v_ids;
 end $$;
@@ -28,7 +34,8 @@ comment on function tock.append_plain is
 -- Each 5,000 tasks get a slot of their own, so that several workers can share a large call. A tenant with
 -- 1,000 or more tasks in one call gets a separate lane, so that other tenants of its lane do not wait behind
 -- them. A task that is due now enters tock.waiting only if it has a concurrency key or parents.
-create or replace function tock.append_any(p_queue text, p_tasks jsonb, p_policy tock.queues)
+create or replace function tock.append_any(
+  p_queue text, p_tasks jsonb, p_policy tock.queues, p_payloads json default null)
 returns bigint[] language plpgsql volatile as $$
 declare
   v_now timestamptz := pg_catalog.clock_timestamp();
@@ -54,7 +61,8 @@ begin
   end loop;
 
   with given as materialized (
-    select t.n, t.task, nullif(t.task -> 'payload', 'null') as payload,
+    select t.n, t.task,
+      nullif(coalesce(t.payload::text, (t.task -> 'payload')::text), 'null') as payload,
       coalesce((t.task ->> 'priority')::numeric, 5)::smallint as priority,
       t.task ->> 'tenant' as tenant,
       case when t.task ->> 'tenant' is null then 0
@@ -64,7 +72,8 @@ begin
         v_now + pg_catalog.round((t.task ->> 'delay_seconds')::numeric, 6)::float8 * interval '1 second',
         v_now) as due_at,
       v_slots[1 + (t.n - 1) / 5000] as slot
-    from pg_catalog.jsonb_array_elements(p_tasks) with ordinality t(task, n)
+    from rows from (pg_catalog.jsonb_array_elements(p_tasks),
+      pg_catalog.json_array_elements(p_payloads)) with ordinality t (task, payload, n)
   ), laned as materialized (
     select g.*, g.options ->> 'concurrency_key' as concurrency_key,
       coalesce(g.options ? 'depends_on', false) as waits,
@@ -76,7 +85,7 @@ begin
       where g.due_at <= v_now and g.concurrency_key is null and not g.waits) d
   ), placed as materialized (
     select o.*, pg_catalog.nextval('tock.positions') as position,
-      coalesce(pg_catalog.octet_length(o.payload::text), 0) as bytes
+      coalesce(pg_catalog.octet_length(o.payload), 0) as bytes
     from (
       select g.*, case when g.due_at <= v_now and g.concurrency_key is null and not g.waits then s.stream
         else 0 end as stream
@@ -90,14 +99,14 @@ begin
     from placed p
   ), ready as (
     insert into tock.runs (stream, position, max_attempts, tenant, bytes, payload, options)
-    select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload, p.options
+    select p.stream, p.position, p.max_attempts, p.tenant, p.bytes, p.payload::json, p.options
     from placed p where p.stream <> 0
   ), later as (
     insert into tock.waiting (position, due_at, queue, priority, lane, max_attempts, tenant, bytes,
       payload, options, concurrency_key, due_after_parents)
     -- not earlier than now: promotion no longer reads below the due time that it last promoted
     select p.position, greatest(p.due_at, v_now), p_queue, p.priority, p.lane, p.max_attempts, p.tenant,
-      p.bytes, p.payload,
+      p.bytes, p.payload::json,
       case when p.waits then tock.with_parents(p.options, p.task -> 'depends_on', p.n, c.ids, c.names)
         else p.options end, p.concurrency_key,
       case when p.waits then p.due_at end

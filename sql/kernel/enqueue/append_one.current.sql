@@ -1,8 +1,8 @@
-create or replace function tock.append_one(p_queue text, p_payload jsonb)
+create or replace function tock.append_one(p_queue text, p_payload text)
 returns bigint language plpgsql volatile as $$
 declare
   v_slot integer := 0;
-  v_bytes integer := coalesce(pg_catalog.octet_length(p_payload::text), 0);
+  v_bytes integer := coalesce(pg_catalog.octet_length(p_payload), 0);
   v_id bigint;
 begin
   while not pg_catalog.pg_try_advisory_xact_lock(tock.lock_space(), 1073741824 + v_slot) loop
@@ -14,7 +14,7 @@ begin
   -- nextval() runs only if all conditions inside hold. Outside, last_value excludes a position from the cache
   -- of a session, and end_position one of the next segment.
   insert into tock.runs_{segment} (stream, position, bytes, payload)
-    select n.stream, n.position, v_bytes, p_payload
+    select n.stream, n.position, v_bytes, p_payload::json
     from (
       select t.number as stream, pg_catalog.nextval('tock.positions') as position, s.last_value
       from tock.queues q, tock.streams t, tock.positions s

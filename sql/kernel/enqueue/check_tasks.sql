@@ -47,6 +47,35 @@ end $$;
 
 comment on function tock.option_error is 'The error in the options of a task: {field, message}, or null.';
 
+create or replace function tock.refuse_large_payload(p_max_payload_bytes integer, p_field text)
+returns void language plpgsql stable as $$
+begin
+  perform tock.refuse(422, 'this queue accepts payloads of up to ' || p_max_payload_bytes || ' bytes of JSON',
+    p_field, 'store large data elsewhere and send its address, or raise max_payload_bytes of the queue');
+end $$;
+
+comment on function tock.refuse_large_payload is
+  'Raises TK422 for a payload that is too large for its queue.';
+
+create or replace function tock.refuse_large_payloads(p_payloads json, p_max_payload_bytes integer)
+returns void language plpgsql stable as $$
+begin
+  perform tock.refuse_large_payload(p_max_payload_bytes, pg_catalog.format('payloads[%s]', p.n - 1))
+  from pg_catalog.json_array_elements(p_payloads) with ordinality p (payload, n)
+  where pg_catalog.octet_length(p.payload::text) > p_max_payload_bytes order by p.n limit 1;
+end $$;
+
+comment on function tock.refuse_large_payloads is
+  'Raises TK422 for the first payload that is too large; DETAIL is like payloads[3].';
+
+create or replace function tock.tasks_of(p_payloads json)
+returns jsonb language sql immutable as $$
+  select pg_catalog.to_jsonb(pg_catalog.array_fill('{}'::jsonb,
+    array[pg_catalog.json_array_length(p_payloads)]))
+$$;
+
+comment on function tock.tasks_of is 'A task for each payload, but without it: append_any() takes both.';
+
 create or replace function tock.refuse_bad_tasks(p_tasks jsonb, p_max_payload_bytes integer)
 returns void language plpgsql stable as $$
 declare
@@ -65,15 +94,15 @@ begin
   if not found then
     return;
   end if;
-  v_error := case
-    when pg_catalog.jsonb_typeof(v_task) <> 'object' then array['', 'a task must be an object']
-    when pg_catalog.octet_length((v_task -> 'payload')::text) > p_max_payload_bytes then
-      array['payload', 'this queue accepts payloads of up to ' || p_max_payload_bytes || ' bytes of JSON']
-    else tock.option_error(v_task - 'payload') end;
+  if pg_catalog.jsonb_typeof(v_task) <> 'object' then
+    v_error := array['', 'a task must be an object'];
+  elsif pg_catalog.octet_length((v_task -> 'payload')::text) > p_max_payload_bytes then
+    perform tock.refuse_large_payload(p_max_payload_bytes, pg_catalog.format('tasks[%s].payload', v_n - 1));
+  else
+    v_error := tock.option_error(v_task - 'payload');
+  end if;
   perform tock.refuse(422, v_error[2],
-    pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'),
-    case when v_error[1] = 'payload'
-      then 'store large data elsewhere and send its address, or raise max_payload_bytes of the queue' end);
+    pg_catalog.rtrim(pg_catalog.format('tasks[%s].%s', v_n - 1, v_error[1]), '.'));
 end $$;
 
 comment on function tock.refuse_bad_tasks is

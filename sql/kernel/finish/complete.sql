@@ -4,6 +4,9 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set jit = off
 set plan_cache_mode = force_generic_plan as $$
 #variable_conflict use_column
+declare
+  v_segment integer;
+  v_runs tock.leased_run[];
 begin
   if coalesce(p_results, 'null') <> 'null' then
     return query select c.completed, c.refused from tock.complete_runs(p_lease, p_results) c;
@@ -11,7 +14,19 @@ begin
   end if;
   completed := tock.end_lease_current(p_lease, tock.token_segment(p_lease));
   if coalesce(completed, 0) < 1 then
-    completed := tock.end_lease_again(p_lease, completed);
+    v_segment := tock.lease_segment(p_lease);
+    if v_segment is null then
+      return;
+    elsif completed = -1 then
+      execute pg_catalog.format('select tock.end_lease_%s($1, $2)', v_segment) into completed
+        using p_lease, v_segment;
+    end if;
+    if completed is null then
+      -- closed before: by the same call, which gets the same answer again, or by the reaper
+      v_runs := tock.lock_lease_runs(p_lease, v_segment, null);
+      completed := (select count(*) from unnest(v_runs) r where r.state = 'done'
+        and not exists (select from unnest(v_runs) o where o.state = 'lost'));
+    end if;
   end if;
   if completed > 0 then
     refused := '{}';
@@ -28,28 +43,3 @@ comment on function tock.complete is
   'enqueues tasks; with wait the task continues when they have ended, with their results. Returns how many '
   'runs this call (or the same call before) completed, and the ids that the lease could not complete; no '
   'row if the lease has ended.';
-
--- p_done is the answer of end_lease_current().
-create or replace function tock.end_lease_again(p_lease uuid, p_done integer)
-returns integer language plpgsql volatile as $$
-declare
-  v_segment integer := tock.lease_segment(p_lease);
-  v_done integer := p_done;
-  v_runs tock.leased_run[];
-begin
-  if v_segment is not null and v_done = -1 then
-    execute pg_catalog.format('select tock.end_lease_%s($1, $2)', v_segment) into v_done
-      using p_lease, v_segment;
-  end if;
-  if v_segment is not null and v_done is null then
-    -- closed before: by the same call, which gets the same answer again, or by the reaper
-    v_runs := tock.lock_lease_runs(p_lease, v_segment, null);
-    select count(*) into v_done from unnest(v_runs) r where r.state = 'done'
-      and not exists (select from unnest(v_runs) o where o.state = 'lost');
-  end if;
-  return case when v_segment is not null then v_done end;
-end $$;
-
-comment on function tock.end_lease_again is
-  'Closes a whole lease outside the current segment, or counts the runs of a lease that was closed before; '
-  '-2 if complete_runs() has to end it.';

@@ -100,7 +100,10 @@ begin
     end if;
   end loop;
   if v_spawns then
-    perform tock.refuse_twice(p_runs);
+    -- only the first outcome of a run is stored, so the tasks that the second one spawns would be lost
+    perform tock.refuse(422, 'this run is named twice, by its own id and by the id of its task',
+      pg_catalog.format('results[%s].id', max(r.n) - 1))
+    from unnest(p_runs) r group by r.stream, r.position having count(*) > 1 order by max(r.n) limit 1;
   end if;
   v_now.ended := tock.dedupe_outcomes(v_now.ended);
   if v_unchanged then
@@ -112,19 +115,3 @@ end $$;
 comment on function tock.completion_of is
   'The effect of a completion on runs of a lease: those that are done by it or were before, their next '
   'runs, and those that spawn tasks.';
-
--- Only the first outcome of a run is stored, so the tasks that the second one spawns would be lost.
-create or replace function tock.refuse_twice(p_runs tock.leased_run[])
-returns void language plpgsql immutable as $$
-declare
-  v_n bigint := (
-    select max(r.n) from unnest(p_runs) r group by r.stream, r.position having count(*) > 1
-    order by 1 limit 1);
-begin
-  if v_n is not null then
-    perform tock.refuse(422, 'this run is named twice, by its own id and by the id of its task',
-      pg_catalog.format('results[%s].id', v_n - 1));
-  end if;
-end $$;
-
-comment on function tock.refuse_twice is 'Raises TK422 for a run that is named by both its ids.';

@@ -74,21 +74,3 @@ end $$;
 comment on function tock.record_progress is
   'Stores the progress of runs of an open lease, or of all its runs; returns the ids that are not running '
   'in it.';
-
--- Progress is deleted after the drop of its segment, not before. If archiving is turned on in between, the
--- segment is archived first, with its progress.
-create or replace function tock.delete_progress(p_limit integer)
-returns integer language plpgsql volatile as $$
-declare
-  v_oldest bigint := (select min(e.first_position) from tock.segments e);
-  v_forgotten integer;
-begin
-  delete from tock.progress p where p.ctid = any (array(
-    select k.ctid from tock.progress k
-    where k.position < v_oldest order by k.position limit p_limit));
-  get diagnostics v_forgotten = row_count;
-  return v_forgotten;
-end $$;
-
-comment on function tock.delete_progress is
-  'Deletes the progress of runs older than all segments, up to p_limit rows; returns the number.';

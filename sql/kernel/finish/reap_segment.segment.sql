@@ -31,7 +31,7 @@ begin
     select row(r.stream, r.position, case when t.up then 'failed' else 'lost' end, null,
       pg_catalog.jsonb_build_object('name', case when t.up then 'TimedOut' else 'LeaseExpired' end,
         'message', case when t.up then 'the time limit ended at ' else 'the lease expired at ' end
-        || pg_catalog.to_char(l.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+        || tock.utc(l.leased_until)
         || case when not t.up and r.lost + 1 >= p.max_lost
           then pg_catalog.format('; lost %s times, and max_lost is %s', r.lost + 1, p.max_lost) else '' end),
       case when t.up then tock.next_attempt_at(p, r.options, r.attempt, r.lost, r.max_attempts)

@@ -48,7 +48,8 @@ begin
           else tock.options_in(r.options, e.to_queue, e.position) end as options,
         case when e.payload_of is not null
           then tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))
-          when e.new_payload is not null then nullif(e.new_payload, 'null') else r.payload end as payload,
+          when e.new_payload is not null then nullif(e.new_payload, 'null')::text::json
+          else r.payload end as payload,
         case when e.payload_of is not null and tock.is_whole(r.payload, r.options)
           then pg_catalog.octet_length(
           tock.with_own_payload(r.payload, r.options, tock.changed_payload(e.payload_of))::text)

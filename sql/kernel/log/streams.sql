@@ -61,11 +61,3 @@ end $$;
 comment on function tock.newest_run is
   'The newest run of a stream, if it can lie above the next position: in the current segment or a later one. '
   'Null if there is none.';
-
-create or replace function tock.stream_has_options(p_stream integer)
-returns boolean language plpgsql stable as $$
-begin
-  return (select s.lane >= 1024 from tock.streams s where s.number = p_stream);
-end $$;
-
-comment on function tock.stream_has_options is 'True if the runs of a stream have options.';

@@ -1,29 +1,31 @@
 create or replace function tock.drop_segment_tables(p_segment integer)
 returns void language plpgsql volatile as $$
 declare
-  v_table text;
+  v_name text;
 begin
-  foreach v_table in array array['runs', 'leases', 'results', 'run_overrides'] loop
-    execute pg_catalog.format('lock table tock.%s_%s in access exclusive mode', v_table, p_segment);
-  end loop;
+  execute pg_catalog.format(
+    'lock table tock.runs_%1$s, tock.leases_%1$s, tock.results_%1$s, tock.run_overrides_%1$s '
+    'in access exclusive mode', p_segment);
   if not tock.may_be_dropped(p_segment) then
     raise lock_not_available using message = 'the archive was turned on while the segment was being dropped';
   end if;
   -- from here on other sessions queue behind this one, so nothing below may wait but these locks
-  foreach v_table in array array['runs', 'leases', 'results', 'run_overrides'] loop
-    execute pg_catalog.format('lock table only tock.%s in access exclusive mode', v_table);
+  lock table only tock.runs, only tock.leases, only tock.results, only tock.run_overrides
+    in access exclusive mode;
+  execute pg_catalog.format(
+    'drop table tock.runs_%1$s, tock.leases_%1$s, tock.results_%1$s, tock.run_overrides_%1$s', p_segment);
+  for v_name in
+    select t.name || '_' || p_segment from tock.segment_templates t where t.kind = 'segment' order by 1
+  loop
+    execute pg_catalog.format('drop function if exists tock.%I', v_name);
   end loop;
-  foreach v_table in array array['runs', 'leases', 'results', 'run_overrides'] loop
-    execute pg_catalog.format('drop table tock.%s_%s', v_table, p_segment);
-  end loop;
-  perform tock.drop_segment_functions(p_segment);
   delete from tock.segments e where e.number = p_segment;
   perform tock.on_segment_dropped(p_segment);
 end $$;
 
 comment on function tock.drop_segment_tables is
-  'Drops the partitions of a segment. 55P03 if it would have to wait for readers, or if the archive was '
-  'turned on meanwhile.';
+  'Drops the partitions and the functions of a segment. 55P03 if it would have to wait for readers, or if '
+  'the archive was turned on meanwhile.';
 
 -- No other function removes partitions. The drop locks the parent tables, so it waits for readers of every
 -- segment, and other sessions queue behind it. So each lock waits only 10 ms. After eight failed tries it
@@ -39,7 +41,13 @@ declare
   v_segment tock.segments;
   v_left integer;
 begin
-  if tock.delete_progress(100000) > 0 then
+  -- Progress is deleted after the drop of its segment, not before. If archiving is turned on in between, the
+  -- segment is archived first, with its progress.
+  delete from tock.progress p where p.ctid = any (array(
+    select k.ctid from tock.progress k
+    where k.position < (select min(e.first_position) from tock.segments e)
+    order by k.position limit 100000));
+  if found then
     return 1;
   end if;
   for v_segment in

@@ -89,18 +89,3 @@ end $$;
 
 comment on function tock.compile_current is
   'Makes the functions of the current segment under their fixed names.';
-
-create or replace function tock.drop_segment_functions(p_segment integer)
-returns void language plpgsql volatile as $$
-declare
-  v_name text;
-begin
-  for v_name in
-    select t.name || '_' || p_segment from tock.segment_templates t where t.kind = 'segment' order by 1
-  loop
-    execute pg_catalog.format('drop function if exists tock.%I', v_name);
-  end loop;
-end $$;
-
-comment on function tock.drop_segment_functions is
-  'Drops the functions of a segment together with its tables.';

@@ -38,16 +38,6 @@ comment on function tock.guard_before_use is
   'Runs the guard before the first write or claim after a restore or failover; TK503 while another '
   'transaction does.';
 
-create or replace function tock.guard_unless_current()
-returns void language plpgsql volatile as $$
-begin
-  if tock.current_segment() is null then
-    perform tock.guard_before_use();
-  end if;
-end $$;
-
-comment on function tock.guard_unless_current is 'guard_before_use() if current_segment() is null.';
-
 -- The maintenance job makes segments ahead of time. Without any tick, a writer near the end of the last
 -- segment makes the next.
 create or replace function tock.create_next_segment()

@@ -14,7 +14,7 @@ begin
     or tock.next_wake_at() < pg_catalog.clock_timestamp() - interval '2 minutes'
       then 'warning' else 'note' end,
     pg_catalog.string_agg(d.name || ' (' || coalesce('last run at '
-      || pg_catalog.to_char(d.last_ok_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'never run')
+      || tock.utc(d.last_ok_at), 'never run')
       || ')', ', ' order by d.name),
     case when pg_catalog.to_regclass('cron.job') is not null
         then 'check that pg_cron runs and has its jobs (tock migrate makes them): select * from cron.job'

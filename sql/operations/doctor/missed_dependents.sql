@@ -4,7 +4,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
     pg_catalog.format('%s without a recheck soon; task %s, one of them, rechecks its parents at %s',
       tock.some_tasks(pg_catalog.cardinality(p_children), 'waits', 'wait'),
       coalesce(w.task_id, tock.id_at(w.position, 0)),
-      pg_catalog.to_char(w.due_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      tock.utc(w.due_at)),
     'the sweep of the maintenance job promote finds such tasks: check with tock maintenance that it runs; '
     'select '
     'tock.promote(1000, true) does it now'

@@ -83,7 +83,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
     select e.pool, tock.workers_past_deadline(e.pool) as workers from every e where e.pool is not null)
   (select 'no worker takes from a pool', 'warning',
     pg_catalog.format('task %s of pool %s has waited since %s, and no worker of the pool holds any',
-      d.task, d.pool, pg_catalog.to_char(d.since at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      d.task, d.pool, tock.utc(d.since)),
     pg_catalog.format(
       'a joined worker has to take tasks too: tock pool take %s WORKER; to remove the task: select '
       'tock.unassign_task(%L, %L)',

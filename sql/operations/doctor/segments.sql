@@ -3,7 +3,7 @@ create or replace function tock.doctor_of_segments()
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   select 'a segment does not close', 'warning',
     pg_catalog.format('segment %s, ended at %s, waits for: %s; %s kept', o.number,
-      pg_catalog.to_char(o.over_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), w.why,
+      tock.utc(o.over_at), w.why,
       tock.some(o.segments, 'segment is', 'segments are')), w.hint
   from (
     select e.number, n.started_at as over_at, e as segment,
@@ -15,7 +15,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   union all
   (select 'history is not dropped', 'warning',
     pg_catalog.format('segment %s was closed at %s, and its drop was tried %s', e.number,
-      pg_catalog.to_char(e.closed_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+      tock.utc(e.closed_at),
       tock.some(e.drop_tries, 'time')),
     'long transactions read the tables of Tock all the time: find them in pg_locks, then '
     'select tock.run_maintenance(''drop_expired_segments'')'
@@ -59,7 +59,7 @@ begin
       select pg_catalog.format('worker %s holds a lease of queue %s until %s',
         coalesce(v_lease.worker, 'unknown'),
         (select s.queue from tock.streams s where s.number = v_lease.stream),
-        pg_catalog.to_char(v_lease.leased_until at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+        tock.utc(v_lease.leased_until)),
       'let it end its task; after that time: select tock.run_maintenance(''reap'')';
     return;
   end if;

@@ -70,7 +70,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   union all
   select 'a transaction has been open for long', 'warning',
     pg_catalog.format('%s, since %s', tock.described_session(a.pid),
-      pg_catalog.to_char(a.xact_start at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      tock.utc(a.xact_start)),
     pg_catalog.format('end it, or select pg_terminate_backend(%s): until then vacuum removes no newer rows',
       a.pid)
   from (
@@ -82,7 +82,7 @@ returns table (finding text, severity text, detail text, hint text) language sql
   union all
   select 'a prepared transaction has been open for long', 'warning',
     pg_catalog.format('%s (%s), since %s', p.gid, p.owner,
-      pg_catalog.to_char(p.prepared at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+      tock.utc(p.prepared)),
     pg_catalog.format('commit prepared %1$L, or rollback prepared %1$L: until then no segment is closed',
       p.gid)
   from (

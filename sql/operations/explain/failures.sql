@@ -1,25 +1,3 @@
--- The next 1,000 waiting tasks are checked, and the newest 200 ready runs of each stream, where immediate
--- retries are.
-create or replace function tock.retried_tasks(p_queue text)
-returns table (id bigint, failed integer) language sql volatile as $$
-  select coalesce(n.task_id, tock.id_at(n.position, 0)), n.attempt - 1 - n.lost
-  from (select * from tock.waiting o where o.lost >= 0 and o.queue = p_queue
-    order by o.queue, o.due_at, o.position limit 1000) n
-  where n.attempt - 1 - n.lost >= 2
-  union all
-  select r.task_id, r.attempt - 1 - r.lost
-  from (select s.number from tock.streams s where s.queue = p_queue and s.awake
-    order by s.queue, s.priority limit 32) s
-  cross join lateral (select tock.cursor_of(s.number) as cursor offset 0) c
-  cross join lateral (
-    select r.* from tock.runs r where r.stream = s.number and r.position > c.cursor
-    order by r.stream desc, r.position desc limit 200) r
-  where r.attempt - 1 - r.lost >= 2
-$$;
-
-comment on function tock.retried_tasks is
-  'Tasks of a queue that have failed at least twice and will run again.';
-
 create or replace function tock.why_of_poison(p_queue text)
 returns table (finding text, severity text, detail text, hint text) language sql volatile as $$
   (select 'a task fails again and again', 'warning',
@@ -33,7 +11,22 @@ returns table (finding text, severity text, detail text, hint text) language sql
     tock.how_to_end((t.runs -> 0 ->> 'started_at')::timestamptz, 'fix the reported error',
       pg_catalog.format('give it up: tock cancel %s', t.id))
   from (
-    select a.*, count(*) over () - 1 as others from tock.retried_tasks(p_queue) a
+    -- of the next 1,000 waiting tasks, and of the newest 200 ready runs of each stream, where immediate
+    -- retries are
+    select a.*, count(*) over () - 1 as others from (
+      select coalesce(n.task_id, tock.id_at(n.position, 0)) as id, n.attempt - 1 - n.lost as failed
+      from (select * from tock.waiting o where o.lost >= 0 and o.queue = p_queue
+        order by o.queue, o.due_at, o.position limit 1000) n
+      where n.attempt - 1 - n.lost >= 2
+      union all
+      select r.task_id, r.attempt - 1 - r.lost
+      from (select s.number from tock.streams s where s.queue = p_queue and s.awake
+        order by s.queue, s.priority limit 32) s
+      cross join lateral (select tock.cursor_of(s.number) as cursor offset 0) c
+      cross join lateral (
+        select r.* from tock.runs r where r.stream = s.number and r.position > c.cursor
+        order by r.stream desc, r.position desc limit 200) r
+      where r.attempt - 1 - r.lost >= 2) a
     order by a.failed desc, a.id limit 1) w
   cross join lateral tock.task(w.id) t where t.state in ('ready', 'waiting', 'running'))
   union all

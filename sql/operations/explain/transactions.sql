@@ -62,26 +62,22 @@ comment on function tock.why_of_transactions is
 create or replace function tock.why_of_hidden(p_seconds double precision default 0.3)
 returns table (finding text, severity text, detail text, hint text) language plpgsql volatile as $$
 declare
-  v_looks text := $q$
-    select coalesce(pg_catalog.array_agg(distinct a.pid || ' ' || l.virtualtransaction), '{}')
-    from pg_catalog.pg_stat_activity a
-    join pg_catalog.pg_locks l on l.pid = a.pid
-    join pg_catalog.pg_class c on c.oid = l.relation and c.relnamespace = 'tock'::regnamespace
-    where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
-      and a.backend_type is null
-      and a.xact_start is null and l.granted and l.mode = 'RowExclusiveLock'$q$;
   v_seen text[];
-  v_again text[];
 begin
-  execute v_looks into v_seen;
-  for v_scan in 2 .. 5 loop
-    if v_seen = '{}' then
-      return;
+  for v_scan in 1 .. 5 loop
+    if v_scan > 1 then
+      perform pg_catalog.pg_sleep(p_seconds), pg_catalog.pg_stat_clear_snapshot();
     end if;
-    perform pg_catalog.pg_sleep(p_seconds);
-    perform pg_catalog.pg_stat_clear_snapshot();
-    execute v_looks into v_again;
-    v_seen := array(select n from unnest(v_seen) n where n = any (v_again));
+    v_seen := array(
+      select distinct a.pid || ' ' || l.virtualtransaction
+      from pg_catalog.pg_stat_activity a
+      join pg_catalog.pg_locks l on l.pid = a.pid
+      join pg_catalog.pg_class c on c.oid = l.relation and c.relnamespace = 'tock'::regnamespace
+      where a.datname = pg_catalog.current_database() and a.pid <> pg_catalog.pg_backend_pid()
+        and a.backend_type is null
+        and a.xact_start is null and l.granted and l.mode = 'RowExclusiveLock'
+        and coalesce(a.pid || ' ' || l.virtualtransaction = any (v_seen), true));
+    exit when v_seen = '{}';
   end loop;
   return query
     select 'an open transaction holds tasks back', 'note',

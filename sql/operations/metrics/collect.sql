@@ -30,49 +30,51 @@ begin
     closed = array(select e.number from tock.segments e where e.closed_at is not null and not e.counted)
   where g.started_at is null;
   select g.* into v_round from tock.metrics_progress g;
-  loop
-    v_open := array(
-      select o::tock.metrics_open_leases from tock.metrics_open_leases o
-      where (o.stream, o.after_position) > (v_round.open_stream, v_round.open_after)
-      order by o.stream, o.after_position limit least(p_limit, 5000));
-    exit when v_open = '{}';
-    v_amount := v_amount + (select c.amount from tock.collect_batch('{}', v_open, 1) c);
-    v_round.open_stream := v_open[pg_catalog.cardinality(v_open)].stream;
-    v_round.open_after := v_open[pg_catalog.cardinality(v_open)].after_position;
-    if pg_catalog.clock_timestamp() >= v_until then
-      return tock.pause_collection(v_round, v_amount);
-    end if;
-  end loop;
-  -- leases that are added from now on belong to the next round
-  v_round.open_stream := 2147483647;
-  loop
-    v_streams := array(
-      select s.number from tock.streams s
-      left join tock.metrics_cursors c on c.stream = s.number
-      where s.number > v_round.stream
-        and (s.awake or s.start_after > coalesce(least(c.runs_to, c.leases_to), -1))
-      order by s.number limit 200);
-    exit when v_streams = '{}';
-    v_left := v_streams;
-    while v_left <> '{}' loop
-      select c.* into v_part
-      from tock.collect_batch(v_left, '{}', greatest(1, p_limit / pg_catalog.cardinality(v_left))) c;
-      v_left := v_part.unfinished;
-      v_amount := v_amount + v_part.amount;
-      if pg_catalog.clock_timestamp() >= v_until and v_left <> '{}' then
-        return tock.pause_collection(v_round, v_amount);
-      end if;
+  <<round>>
+  begin
+    loop
+      v_open := array(
+        select o::tock.metrics_open_leases from tock.metrics_open_leases o
+        where (o.stream, o.after_position) > (v_round.open_stream, v_round.open_after)
+        order by o.stream, o.after_position limit least(p_limit, 5000));
+      exit when v_open = '{}';
+      v_amount := v_amount + (select c.amount from tock.collect_batch('{}', v_open, 1) c);
+      v_round.open_stream := v_open[pg_catalog.cardinality(v_open)].stream;
+      v_round.open_after := v_open[pg_catalog.cardinality(v_open)].after_position;
+      exit round when pg_catalog.clock_timestamp() >= v_until;
     end loop;
-    v_round.stream := v_streams[pg_catalog.cardinality(v_streams)];
-    if pg_catalog.clock_timestamp() >= v_until then
-      return tock.pause_collection(v_round, v_amount);
-    end if;
-  end loop;
-  perform tock.record_depth();
-  perform tock.roll_up_minutes();
-  update tock.segments e set counted = true where e.number = any (v_round.closed);
-  update tock.metrics_progress g
-  set started_at = null, finished_at = v_round.started_at, open_stream = 0, open_after = -1, stream = 0;
+    -- leases that are added from now on belong to the next round
+    v_round.open_stream := 2147483647;
+    loop
+      v_streams := array(
+        select s.number from tock.streams s
+        left join tock.metrics_cursors c on c.stream = s.number
+        where s.number > v_round.stream
+          and (s.awake or s.start_after > coalesce(least(c.runs_to, c.leases_to), -1))
+        order by s.number limit 200);
+      exit when v_streams = '{}';
+      v_left := v_streams;
+      while v_left <> '{}' loop
+        select c.* into v_part
+        from tock.collect_batch(v_left, '{}', greatest(1, p_limit / pg_catalog.cardinality(v_left))) c;
+        v_left := v_part.unfinished;
+        v_amount := v_amount + v_part.amount;
+        exit round when pg_catalog.clock_timestamp() >= v_until and v_left <> '{}';
+      end loop;
+      v_round.stream := v_streams[pg_catalog.cardinality(v_streams)];
+      exit round when pg_catalog.clock_timestamp() >= v_until;
+    end loop;
+    perform tock.record_depth();
+    perform tock.roll_up_minutes();
+    update tock.segments e set counted = true where e.number = any (v_round.closed);
+    v_round.finished_at := v_round.started_at;
+    v_round.started_at := null;
+    v_round.open_stream := 0;
+    v_round.open_after := -1;
+    v_round.stream := 0;
+  end;
+  update tock.metrics_progress g set started_at = v_round.started_at, finished_at = v_round.finished_at,
+    open_stream = v_round.open_stream, open_after = v_round.open_after, stream = v_round.stream;
   return v_amount;
 end $$;
 
@@ -80,13 +82,3 @@ comment on function tock.collect_metrics is
   'Counts what has happened since the last call into tock.queue_metrics and tock.totals, in batches of '
   'p_limit for up to p_seconds. Returns how many runs, leases and open leases it read. The next call '
   'continues with the rest.';
-
-create or replace function tock.pause_collection(p_round tock.metrics_progress, p_amount integer)
-returns integer language plpgsql volatile as $$
-begin
-  update tock.metrics_progress g
-  set open_stream = p_round.open_stream, open_after = p_round.open_after, stream = p_round.stream;
-  return p_amount;
-end $$;
-
-comment on function tock.pause_collection is 'Stores the position of an unfinished round; returns p_amount.';

@@ -140,7 +140,7 @@ begin
       dead = m.dead + excluded.dead, cancelled = m.cancelled + excluded.cancelled,
       returned = m.returned + excluded.returned, wait_seconds = m.wait_seconds + excluded.wait_seconds,
         run_seconds = m.run_seconds + excluded.run_seconds,
-      wait = tock.add_counts(m.wait, excluded.wait), run = tock.add_counts(m.run, excluded.run)
+      wait = tock.sum_counts(m.wait || excluded.wait), run = tock.sum_counts(m.run || excluded.run)
   ), in_all as (
     insert into tock.totals as t (queue, enqueued, started, passed, done, failed, lost, dead,
       cancelled, returned, wait_seconds, run_seconds, wait, run)
@@ -153,7 +153,7 @@ begin
       dead = t.dead + excluded.dead, cancelled = t.cancelled + excluded.cancelled,
       returned = t.returned + excluded.returned, wait_seconds = t.wait_seconds + excluded.wait_seconds,
         run_seconds = t.run_seconds + excluded.run_seconds,
-      wait = tock.add_counts(t.wait, excluded.wait), run = tock.add_counts(t.run, excluded.run)
+      wait = tock.sum_counts(t.wait || excluded.wait), run = tock.sum_counts(t.run || excluded.run)
   ), read as materialized (
     select b.*, r.n as runs, l.n as leases, coalesce(r.n, 0) < p_limit
       and coalesce(l.n, 0) < p_limit as whole,

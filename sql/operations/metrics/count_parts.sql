@@ -34,14 +34,6 @@ $$;
 
 comment on function tock.histogram is 'Counts by bucket as one array; null if there are none.';
 
-create or replace function tock.add_counts(p_one bigint[], p_other bigint[])
-returns bigint[] language sql immutable as $$
-  select case when p_one is null then p_other when p_other is null then p_one else array(
-    select a.one + a.other from unnest(p_one, p_other) with ordinality a(one, other, n) order by a.n) end
-$$;
-
-comment on function tock.add_counts is 'The sum of two arrays of counts; null counts as none.';
-
 -- created_at is the time of the task, not of its later runs. A later run was made by a promotion, or at once
 -- when the run before it ended. A promotion has the due time, or the time of promotion if a concurrency key
 -- admitted the task or its last parent ended. So this function follows the task from its first run, for at
@@ -83,7 +75,7 @@ returns bigint[] language sql immutable as $$
 $$;
 
 comment on function tock.sum_counts is
-  'The sum of arrays of counts that were aggregated into one; null if there are none.';
+  'The sum of arrays of counts that were aggregated, or appended, into one; null if there are none.';
 
 create or replace function tock.hourly_until()
 returns timestamptz language sql volatile as $$

@@ -2,16 +2,8 @@
 -- cursor. At most 10,000 of these are subtracted per stream; any further one counts as ready until a claim
 -- skips it. At most 100,000 waiting tasks per queue are counted.
 create or replace function tock.depths()
-returns setof tock.depth language plpgsql volatile
+returns setof tock.depth language sql volatile
 set enable_hashjoin = on as $$
-declare
-  v_dead jsonb := '[]';
-  v_segment integer;
-begin
-  foreach v_segment in array tock.open_segments() loop
-    v_dead := v_dead || tock.dead_in_segment(v_segment);
-  end loop;
-  return query
   with ready as (
     select s.queue, sum(greatest(0, c.ready - m.marked)) as runs, min(f.since) as oldest
     from tock.metrics_cursors c
@@ -35,7 +27,7 @@ begin
     select k.queue, sum(k.tasks) as tasks
     from (
       select d.key as queue, d.value::bigint as tasks
-      from pg_catalog.jsonb_array_elements(v_dead) e cross join pg_catalog.jsonb_each_text(e) d
+      from unnest(tock.open_segments()) n cross join pg_catalog.jsonb_each_text(tock.dead_in_segment(n)) d
       union all
       select d.key, d.value::bigint from tock.segments e cross join pg_catalog.jsonb_each_text(e.dead) d
       where e.closed_at is not null) k
@@ -51,8 +43,8 @@ begin
   cross join lateral (
     select count(*) as tasks from (
       select from tock.waiting where lost >= 0 and queue = q.name order by queue, position limit 1e5) n) w
-  where q.name <> '*';
-end $$;
+  where q.name <> '*'
+$$;
 
 comment on function tock.depths is
   'The depth of each queue as of the last count, from each stream with ready runs and each open lease.';
@@ -133,7 +125,7 @@ begin
       oldest_ready_seconds = greatest(m.oldest_ready_seconds, excluded.oldest_ready_seconds),
       wait_seconds = m.wait_seconds + excluded.wait_seconds,
       run_seconds = m.run_seconds + excluded.run_seconds,
-      wait = tock.add_counts(m.wait, excluded.wait), run = tock.add_counts(m.run, excluded.run);
+      wait = tock.sum_counts(m.wait || excluded.wait), run = tock.sum_counts(m.run || excluded.run);
   end if;
   delete from tock.queue_metrics m where (m.queue, m.at, m.width_seconds) in (
     select o.queue, o.at, o.width_seconds from tock.queue_metrics o

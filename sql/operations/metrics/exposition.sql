@@ -44,23 +44,6 @@ end $$;
 comment on function tock.histogram_samples is
   'The samples of a histogram of one queue, with histogram_form().';
 
-create or replace function tock.maintenance_metrics()
-returns text language sql volatile as $$
-  select tock.metric('tock_maintenance_job_late_seconds', 'gauge',
-    'How much longer ago than its interval a maintenance job last ran.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_maintenance_job_late_seconds{maintenance_job=%s} %s\n',
-        tock.label(d.name), greatest(0, extract(epoch from pg_catalog.clock_timestamp()
-          - coalesce(d.last_ok_at, (select max(m.applied_at) from tock.migrations m))) - d.every_seconds)), ''
-        order by d.name))
-    || tock.metric('tock_maintenance_job_failures', 'gauge',
-      'How many times in a row a maintenance job has failed.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_maintenance_job_failures{maintenance_job=%s} %s\n',
-        tock.label(d.name), d.failures), '' order by d.name))
-  from tock.maintenance_jobs d
-$$;
-
-comment on function tock.maintenance_metrics is 'The metrics of maintenance jobs.';
-
 -- The function reads totals and a few small tables, not the queues themselves. The text of 2,000 queues has
 -- 10 MB and is sorted: with the default work_mem of 4 MB, PostgreSQL would use files.
 create or replace function tock.metrics()
@@ -69,109 +52,69 @@ set search_path = pg_catalog, pg_temp
 set jit = off
 set work_mem = '64MB' as $$
   with totals as materialized (
-    select tock.label(q.name) as queue, tock.is_paused(q)::integer as paused, coalesce(t.ready, 0) as ready,
-      coalesce(t.running, 0) as running, coalesce(t.waiting, 0) as waiting,
-      coalesce(t.dead_now, 0) as dead_now,
-      coalesce(t.leases, 0) as leases, t.oldest_ready_at, coalesce(t.enqueued, 0) as enqueued,
-      coalesce(t.started, 0) as started, coalesce(t.passed, 0) as passed, coalesce(t.done, 0) as done,
-      coalesce(t.failed, 0) as failed, coalesce(t.lost, 0) as lost, coalesce(t.cancelled, 0) as cancelled,
-      coalesce(t.returned, 0) as returned, coalesce(t.dead, 0) as dead, t.wait,
-      coalesce(t.wait_seconds, 0) as wait_seconds, t.run, coalesce(t.run_seconds, 0) as run_seconds
+    select tock.label(q.name) as name, tock.is_paused(q)::integer as paused, t.*
     from tock.queues q left join tock.totals t on t.queue = q.name
     where q.name <> '*'
   ), families as (
-    select 1 as n, tock.metric('tock_queue_ready', 'gauge', 'Ready tasks.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_ready{queue=%s} %s\n', t.queue, t.ready), ''
-        order by t.queue)) as text
-    from totals t
-    union all
-    select 2, tock.metric('tock_queue_running', 'gauge', 'Runs that a worker holds.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_running{queue=%s} %s\n', t.queue, t.running), ''
-        order by t.queue))
-    from totals t
-    union all
-    select 3, tock.metric('tock_queue_waiting', 'gauge',
-      'Tasks that wait for their time, a concurrency key or a parent, up to 100,000.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_waiting{queue=%s} %s\n', t.queue, t.waiting), ''
-        order by t.queue))
-    from totals t
-    union all
-    select 4, tock.metric('tock_queue_dead', 'gauge', 'Dead tasks that are kept.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_dead{queue=%s} %s\n', t.queue, t.dead_now), ''
-        order by t.queue))
-    from totals t
-    union all
-    select 5, tock.metric('tock_queue_oldest_ready_age_seconds', 'gauge',
-      'How long the oldest ready task has been ready.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_oldest_ready_age_seconds{queue=%s} %s\n', t.queue,
-        coalesce(greatest(0, extract(epoch from pg_catalog.clock_timestamp() - t.oldest_ready_at)), 0)), ''
-      order by t.queue))
-    from totals t
-    union all
-    select 6, tock.metric('tock_queue_paused', 'gauge', '1 if a queue is paused.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_queue_paused{queue=%s} %s\n', t.queue, t.paused), ''
-        order by t.queue))
-    from totals t
-    union all
-    select 7, tock.metric('tock_leases_open', 'gauge', 'Open leases, by stream.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_leases_open{queue=%s} %s\n', t.queue, t.leases), ''
-        order by t.queue))
-    from totals t
-    union all
-    select 8, tock.metric('tock_tasks_enqueued_total', 'counter',
-      'Tasks that became ready for the first time.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_enqueued_total{queue=%s} %s\n', t.queue,
-        t.enqueued), '' order by t.queue))
-    from totals t
-    union all
-    select 9, tock.metric('tock_tasks_dead_total', 'counter', 'Tasks that died.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_tasks_dead_total{queue=%s} %s\n', t.queue, t.dead), ''
-        order by t.queue))
-    from totals t
-    union all
-    select 10, tock.metric('tock_runs_started_total', 'counter', 'Runs that were claimed.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_started_total{queue=%s} %s\n', t.queue, t.started),
-        '' order by t.queue))
-    from totals t
-    union all
-    select 11, tock.metric('tock_runs_passed_total', 'counter',
-      'Runs that no worker got: cancelled, replaced, expired or purged.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_passed_total{queue=%s} %s\n', t.queue, t.passed), ''
-        order by t.queue))
-    from totals t
-    union all
-    select 12, tock.metric('tock_runs_finished_total', 'counter', 'Ended runs, by outcome.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_finished_total{queue=%s,outcome=%s} %s\n',
-        t.queue, tock.label(o.name), o.n), '' order by t.queue, o.name))
-    from totals t
-    cross join lateral (values ('done', t.done), ('failed', t.failed), ('lost', t.lost),
-      ('cancelled', t.cancelled),
-      ('returned', t.returned)) o(name, n)
-    union all
-    select 13, tock.metric('tock_runs_lost_total', 'counter', 'Runs whose lease expired.',
-      pg_catalog.string_agg(pg_catalog.format(e'tock_runs_lost_total{queue=%s} %s\n', t.queue, t.lost), ''
-        order by t.queue))
-    from totals t
+    select f.n, tock.metric(f.name, f.type, f.help, pg_catalog.string_agg(pg_catalog.format(
+      e'%s{queue=%s%s} %s\n', f.name, t.name, f.label, coalesce(f.value, 0)), ''
+        order by t.name, f.label)) as text
+    from totals t cross join lateral (values
+      (1, 'tock_queue_ready', 'gauge', 'Ready tasks.', '', t.ready::numeric),
+      (2, 'tock_queue_running', 'gauge', 'Runs that a worker holds.', '', t.running),
+      (3, 'tock_queue_waiting', 'gauge',
+        'Tasks that wait for their time, a concurrency key or a parent, up to 100,000.', '', t.waiting),
+      (4, 'tock_queue_dead', 'gauge', 'Dead tasks that are kept.', '', t.dead_now),
+      (5, 'tock_queue_oldest_ready_age_seconds', 'gauge', 'How long the oldest ready task has been ready.',
+        '', greatest(0, extract(epoch from pg_catalog.clock_timestamp() - t.oldest_ready_at))),
+      (6, 'tock_queue_paused', 'gauge', '1 if a queue is paused.', '', t.paused),
+      (7, 'tock_leases_open', 'gauge', 'Open leases, by stream.', '', t.leases),
+      (8, 'tock_tasks_enqueued_total', 'counter', 'Tasks that became ready for the first time.', '',
+        t.enqueued),
+      (9, 'tock_tasks_dead_total', 'counter', 'Tasks that died.', '', t.dead),
+      (10, 'tock_runs_started_total', 'counter', 'Runs that were claimed.', '', t.started),
+      (11, 'tock_runs_passed_total', 'counter',
+        'Runs that no worker got: cancelled, replaced, expired or purged.', '', t.passed),
+      (12, 'tock_runs_finished_total', 'counter', 'Ended runs, by outcome.', ',outcome="done"', t.done),
+      (12, 'tock_runs_finished_total', 'counter', 'Ended runs, by outcome.', ',outcome="failed"', t.failed),
+      (12, 'tock_runs_finished_total', 'counter', 'Ended runs, by outcome.', ',outcome="lost"', t.lost),
+      (12, 'tock_runs_finished_total', 'counter', 'Ended runs, by outcome.', ',outcome="cancelled"',
+        t.cancelled),
+      (12, 'tock_runs_finished_total', 'counter', 'Ended runs, by outcome.', ',outcome="returned"',
+        t.returned),
+      (13, 'tock_runs_lost_total', 'counter', 'Runs whose lease expired.', '', t.lost))
+      f (n, name, type, help, label, value)
+    group by f.n, f.name, f.type, f.help
     union all
     select 14, tock.metric('tock_run_wait_seconds', 'histogram',
       'How long runs were ready before they were claimed: since they were enqueued, due or admitted by their '
       'concurrency key, or since their last parent ended.',
-      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_wait_seconds'), t.queue,
-        t.wait, t.wait_seconds), '' order by t.queue))
+      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_wait_seconds'), t.name,
+        t.wait, coalesce(t.wait_seconds, 0)), '' order by t.name))
     from totals t
     union all
     select 15, tock.metric('tock_run_duration_seconds', 'histogram',
       'The time from the claim of a run until it was done or failed.',
-      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_duration_seconds'), t.queue,
-        t.run, t.run_seconds), '' order by t.queue))
+      pg_catalog.string_agg(tock.histogram_samples(tock.histogram_form('tock_run_duration_seconds'), t.name,
+        t.run, coalesce(t.run_seconds, 0)), '' order by t.name))
     from totals t
     union all
-    select 16, tock.maintenance_metrics()
+    select f.n, tock.metric(f.name, 'gauge', f.help, pg_catalog.string_agg(pg_catalog.format(
+      e'%s{maintenance_job=%s} %s\n', f.name, tock.label(d.name), f.value), '' order by d.name))
+    from tock.maintenance_jobs d cross join lateral (values
+      (16, 'tock_maintenance_job_late_seconds',
+        'How much longer ago than its interval a maintenance job last ran.',
+        greatest(0, extract(epoch from pg_catalog.clock_timestamp() - coalesce(d.last_ok_at,
+          (select max(m.applied_at) from tock.migrations m))) - d.every_seconds)),
+      (17, 'tock_maintenance_job_failures', 'How many times in a row a maintenance job has failed.',
+        d.failures))
+      f (n, name, help, value)
+    group by f.n, f.name, f.help
     union all
-    select 17, tock.metric('tock_segments', 'gauge', 'Segments, with those ahead.',
+    select 18, tock.metric('tock_segments', 'gauge', 'Segments, with those ahead.',
       pg_catalog.format(e'tock_segments %s\n', (select count(*) from tock.segments)))
     union all
-    select 18, tock.metric('tock_metrics_age_seconds', 'gauge', 'The age of the metrics of queues.',
+    select 19, tock.metric('tock_metrics_age_seconds', 'gauge', 'The age of the metrics of queues.',
       (select pg_catalog.format(e'tock_metrics_age_seconds %s\n',
         greatest(0, extract(epoch from pg_catalog.clock_timestamp() - g.finished_at)))
       from tock.metrics_progress g where g.finished_at is not null))

@@ -222,9 +222,9 @@ test('audit log entries are deleted after a year, the oldest first, in bounded b
   await client.query(`update tock.audit_log set at = now() - interval '366 days' where number in (
     select number from tock.audit_log order by number limit 5)`);
   const before = await total();
-  expect(await value(client, 'select tock.prune_audit_log(3)')).toBe(3);
-  expect(await value(client, 'select tock.prune_audit_log(3)')).toBe(2);
-  expect(await value(client, 'select tock.prune_audit_log(3)')).toBe(0);
+  expect(await value(client, 'select tock.prune(3)')).toBe(3);
+  expect(await value(client, 'select tock.prune(3)')).toBe(2);
+  expect(await value(client, 'select tock.prune(3)')).toBe(0);
   expect(await total()).toBe(before - 5);
   await client.query("select tock.run_maintenance('prune')");
   expect(await total()).toBe(before - 5);

@@ -82,7 +82,7 @@ test('eight sessions that promote and claim concurrently keep the order of one e
   await Promise.all([enqueuer(), ...Array.from({ length: 7 }, worker)]);
   const order = await rows<{ payload: number }>(
     client,
-    `select payload::integer from tock.runs r join tock.streams s on s.number = r.stream
+    `select payload::text::integer as payload from tock.runs r join tock.streams s on s.number = r.stream
      where s.queue = 'load' order by r.position`,
   );
   expect(order.map((run) => run.payload)).toEqual(Array.from({ length: count }, (_, n) => n));

@@ -105,7 +105,7 @@ const answer = async (queues: string[]) =>
       client,
       `select coalesce(s.state, 'found') as state, coalesce(s.retry_after_seconds, 0) as after
        from (select array(select c from tock.claim_any(p_queues => $1, p_own_transaction => true) c) as runs offset 0) x
-         left join lateral tock.claim_state($1) s on x.runs = '{}'`,
+         left join lateral tock.claim_state($1) s on pg_catalog.cardinality(x.runs) = 0`,
       [queues],
     )
   )[0];

@@ -149,7 +149,7 @@ test.each([
       tasks: number;
     }>(
       client,
-      `select t.state, t.queue, coalesce(t.result, t.payload) as result, w.way, count(*)::integer as tasks
+      `select t.state, t.queue, coalesce(t.result, t.payload::jsonb) as result, w.way, count(*)::integer as tasks
      from unnest($1::bigint[]) i cross join lateral tock.task(p_id => i) t
      cross join lateral (
        select string_agg(r.value ->> 'queue', ', ' order by r.ordinality) as way

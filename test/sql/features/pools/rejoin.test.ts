@@ -142,7 +142,7 @@ test('an expired worker that joins waits for the lock of its pairing', async () 
   const pid = await pidOf(other);
   // A call that holds the worker's pairing lock may be about to insert the worker's row. So a join waits for
   // that lock.
-  await open.query("begin; select tock.lock_pairing('out', 'worker', 'w')");
+  await open.query("begin; select pg_advisory_xact_lock(tock.pairing_key('out', 'worker', 'w'))");
   const joined = joinPool(other, 'out', 'w');
   await waitUntilBlocked(client, pid);
   await open.query('commit');

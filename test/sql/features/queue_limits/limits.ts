@@ -51,7 +51,7 @@ export async function claimAsWorkerDoes(
     `select cardinality(c.runs) as got, (c.runs[1]).lease, coalesce(s.state, 'found') as state,
        s.retry_after_seconds as after
      from (select array(select r from tock.claim(p_queue => $1, p_limit => $2, p_own_transaction => true) r) as runs offset 0) c
-       left join lateral tock.claim_state(array[$1]) s on c.runs = '{}'`,
+       left join lateral tock.claim_state(array[$1]) s on pg_catalog.cardinality(c.runs) = 0`,
     [queue, limit],
   );
   return answer as Claimed;

@@ -36,7 +36,7 @@ async function expectOnce(count: number): Promise<void> {
   expect(fires).toEqual([{ fires: count, schedules: count }]);
   const payloads = await rows<{ payload: number }>(
     client,
-    'select payload from tock.runs order by payload',
+    'select payload from tock.runs order by payload::text::integer',
   );
   expect(payloads.map(({ payload }) => payload)).toEqual(
     Array.from({ length: count }, (_, n) => n + 1),

@@ -55,7 +55,7 @@ test.each([
     if (end === 'commit') {
       // Makes the last sweep record this transaction as one that was open.
       await client.query(
-        "update tock.maintenance_jobs set writers = tock.writers_of_waiting() where name = 'promote'",
+        "update tock.maintenance_jobs set writers = tock.writers_of('tock.waiting') where name = 'promote'",
       );
       await other.query('commit');
     } else await client.query("commit prepared 'late'");
