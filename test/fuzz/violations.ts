@@ -47,7 +47,9 @@ const changing = ['unique_key', 'include_results'];
 
 const keptBySql = `select n - 1 as n from unnest($2::text[]) with ordinality i (id, n)
   cross join lateral tock.task(i.id::bigint) t
-  cross join lateral (select coalesce($1::jsonb -> 'tasks' -> (n - 1)::int, $1::jsonb) as sent) s
+  cross join lateral (select case
+    when $1::jsonb ? 'payloads' then jsonb_build_object('payload', $1::jsonb -> 'payloads' -> (n - 1)::int)
+    else coalesce($1::jsonb -> 'tasks' -> (n - 1)::int, $1::jsonb) end as sent) s
   where not sent ?| $3 and (t.payload::jsonb is distinct from nullif(sent -> 'payload', 'null')
     or t.tenant is distinct from sent ->> 'tenant' or t.priority <> coalesce(sent ->> 'priority', '5')::numeric
     or t.options -> 'headers' is distinct from nullif(nullif(sent -> 'headers', 'null'), '{}')
