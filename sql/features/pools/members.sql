@@ -17,6 +17,8 @@ end $$;
 
 comment on function tock.check_member is 'Raises TK422 for an invalid pool, worker, task or lease_seconds.';
 
+-- A call that adds a new worker to a pool must take the lock of that worker. For other calls the lock only
+-- saves work, since the unique keys decide. A call that waits here holds no row that another call may need.
 create or replace function tock.pairing_key(p_pool text, p_side text, p_name text)
 returns bigint language sql stable as $$
   select pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', p_side, p_pool, p_name),
@@ -25,10 +27,6 @@ $$;
 
 comment on function tock.pairing_key is 'The key of the advisory lock of a task or a worker in a pool.';
 
--- A call that adds a new worker to a pool must take the lock of that worker. For other calls the lock only
--- saves work, since the unique keys decide. A call that waits here holds no row that another call may need.
--- (Functions called once per transaction are plpgsql here: PostgreSQL would plan an SQL function again each
--- time.)
 create or replace function tock.member_of_worker(p_pool text, p_worker text)
 returns tock.pool_members language plpgsql volatile as $$
 declare
