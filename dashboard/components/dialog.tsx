@@ -21,8 +21,15 @@ export function Dialog({
   }, []);
   // The browser says late that a dialog was closed. One that was removed must not close the dialog that is open by then.
   const closed = () => dialog.current && onClose();
+  // Not left to the browser, which closes the dialog but says so only with its next picture. Until then a key would
+  // still go to the hidden dialog, and the page would not know that it may open another.
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.key !== 'Escape' || event.isComposing || event.defaultPrevented) return;
+    event.preventDefault();
+    onClose();
+  };
   return (
-    <dialog ref={dialog} aria-labelledby={id} onClose={closed}>
+    <dialog ref={dialog} aria-labelledby={id} onClose={closed} onKeyDown={onKeyDown}>
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>

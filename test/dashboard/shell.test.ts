@@ -189,6 +189,22 @@ test('a removed dialog whose "close" comes late does not close the one that is o
   expect(await help.count()).toBe(1);
 });
 
+test('after Escape the next key works at once, also if the browser says late that the dialog was closed', async () => {
+  const page = await made.open(all);
+  await page.evaluate(() => {
+    const late = (event: Event) => event.stopImmediatePropagation();
+    addEventListener('close', late, { capture: true });
+  });
+  await page.keyboard.press('Control+k');
+  await palette(page).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('Control+k');
+  await palette(page).waitFor();
+  await page.keyboard.press('Escape');
+  await page.keyboard.press('?');
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+});
+
 test('a key that comes as soon as the page is there works', async () => {
   const page = await made.open(null);
   // Effects of the page that run after its first picture would come after this key.

@@ -12,8 +12,8 @@ begin
     where l.closed_at is null and l.leased_until < p_now and l.leased_until >= p_from
     order by l.leased_until limit 1000 for update skip locked);
   v_reaped.runs := 0;
-  -- take whole leases, up to about p_limit runs and at least one lease; leave the last lease of a full batch,
-  -- which may have more rows than were read
+  -- take whole leases, up to about p_limit runs and at least one lease; leave a lease of which another call
+  -- has locked a row, and the last lease of a full batch, which may have more rows than were read
   if pg_catalog.cardinality(v_expired) = 1000 then
     v_reaped.reached_at := v_expired[1000].leased_until;
     v_last := case when v_expired[1].token <> v_expired[1000].token then v_expired[1000].token end;
@@ -21,9 +21,13 @@ begin
   v_expired := array(
     select b.lease from (
       select e as lease, sum(e.runs) over (order by e.leased_until, e.token)
-        - sum(e.runs) over (partition by e.token) as before
+        - sum(e.runs) over (partition by e.token) as before, count(*) over (partition by e.token) as rows
       from unnest(v_expired) e) b
-    where b.before < p_limit and (b.lease).token is distinct from v_last);
+    where b.before < p_limit and (b.lease).token is distinct from v_last
+      and ((b.lease).alone or b.rows >= least(1000, (
+        select count(*) from tock.leases_{segment} l
+        where l.token = (b.lease).token and l.alone is null
+          and coalesce(l.closed_at, 'infinity') = 'infinity'))));
   if pg_catalog.cardinality(v_expired) = 0 then
     return v_reaped;
   end if;

@@ -249,6 +249,21 @@ test('a lease over several streams is reaped whole', async () => {
   await expectInvariants(client);
 });
 
+test('a lease of which one row is locked is reaped later, as a whole', async () => {
+  const tasks = numberedTasks(4).map((numberedTask, n) => ({ ...numberedTask, priority: n % 2 }));
+  await enqueue(client, 'q', tasks);
+  const lease = leaseOf(await claim(client, 'q', { limit: 4 }));
+  await expire(client, lease);
+  // A worker that ends its lease has the first of two rows by now, and is about to lock the second.
+  const worker = await db.connect();
+  await worker.query('begin');
+  await worker.query('select from tock.leases where token = $1 limit 1 for update', [lease]);
+  expect(await reap(client)).toBe(0);
+  await worker.query('commit');
+  expect(await complete(client, lease)).toEqual({ completed: 4, refused: [] });
+  await expectInvariants(client);
+});
+
 test('the maintenance job takes back more lost tasks than one batch holds', async () => {
   await enqueue(client, 'many', numberedTasks(1500));
   while ((await claim(client, 'many', { limit: 1 })).length > 0);
