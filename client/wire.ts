@@ -191,6 +191,46 @@ export type Policy = {
   } | null;
 };
 
+export type Schedule = {
+  name: string;
+  /** A schedule is `over` after its last fire. */
+  state: 'active' | 'paused' | 'over';
+  queue: string;
+  cron: string | null;
+  every_seconds: number | null;
+  run_at: string | null;
+  time_zone: string;
+  /** The next fire. */
+  next_fire_at: string | null;
+  /** When the next fire is due, with its jitter. */
+  due_at: string | null;
+  /** The time of the last fire. */
+  last_fire_at: string | null;
+  /** When the last fire happened. */
+  last_fired_at: string | null;
+  /** The outcome of the last fire. */
+  last_outcome: string | null;
+  /** The task of the last fire that enqueued one. */
+  last_task_id: string | null;
+  /** The error of the last try to fire. Null after a success. */
+  last_error: string | null;
+  /** The number of tries that failed since the last success. */
+  failures: number;
+  payload?: unknown;
+  options: Record<string, unknown>;
+  jitter_seconds: number;
+  starts_at: string | null;
+  ends_at: string | null;
+  overlap: string;
+  missed: string;
+  missed_limit: number;
+  missed_after_seconds: number;
+  fire_as: string | null;
+  paused_at: string | null;
+  created_at: string;
+  updated_at: string;
+};
+
 /** The input and the answer of each route. */
 export type Routes = {
   /** Enqueue one task, or up to 10,000 in one transaction */
@@ -1941,45 +1981,7 @@ export type Routes = {
       /** The field of the payload that gets {schedule, fire_at}. Default: none. */
       fire_as?: string | null;
     };
-    answer: {
-      name: string;
-      /** A schedule is `over` after its last fire. */
-      state: 'active' | 'paused' | 'over';
-      queue: string;
-      cron: string | null;
-      every_seconds: number | null;
-      run_at: string | null;
-      time_zone: string;
-      /** The next fire. */
-      next_fire_at: string | null;
-      /** When the next fire is due, with its jitter. */
-      due_at: string | null;
-      /** The time of the last fire. */
-      last_fire_at: string | null;
-      /** When the last fire happened. */
-      last_fired_at: string | null;
-      /** The outcome of the last fire. */
-      last_outcome: string | null;
-      /** The task of the last fire that enqueued one. */
-      last_task_id: string | null;
-      /** The error of the last try to fire. Null after a success. */
-      last_error: string | null;
-      /** The number of tries that failed since the last success. */
-      failures: number;
-      payload: unknown;
-      options: Record<string, unknown>;
-      jitter_seconds: number;
-      starts_at: string | null;
-      ends_at: string | null;
-      overlap: string;
-      missed: string;
-      missed_limit: number;
-      missed_after_seconds: number;
-      fire_as: string | null;
-      paused_at: string | null;
-      created_at: string;
-      updated_at: string;
-    };
+    answer: Schedule;
   };
   /** Get a schedule with its next and its last fire */
   'GET /v1/schedules/{schedule}': {
@@ -1988,45 +1990,7 @@ export type Routes = {
     };
     query: unknown;
     body: undefined;
-    answer: {
-      name: string;
-      /** A schedule is `over` after its last fire. */
-      state: 'active' | 'paused' | 'over';
-      queue: string;
-      cron: string | null;
-      every_seconds: number | null;
-      run_at: string | null;
-      time_zone: string;
-      /** The next fire. */
-      next_fire_at: string | null;
-      /** When the next fire is due, with its jitter. */
-      due_at: string | null;
-      /** The time of the last fire. */
-      last_fire_at: string | null;
-      /** When the last fire happened. */
-      last_fired_at: string | null;
-      /** The outcome of the last fire. */
-      last_outcome: string | null;
-      /** The task of the last fire that enqueued one. */
-      last_task_id: string | null;
-      /** The error of the last try to fire. Null after a success. */
-      last_error: string | null;
-      /** The number of tries that failed since the last success. */
-      failures: number;
-      payload: unknown;
-      options: Record<string, unknown>;
-      jitter_seconds: number;
-      starts_at: string | null;
-      ends_at: string | null;
-      overlap: string;
-      missed: string;
-      missed_limit: number;
-      missed_after_seconds: number;
-      fire_as: string | null;
-      paused_at: string | null;
-      created_at: string;
-      updated_at: string;
-    };
+    answer: Schedule;
   };
   /** Delete a schedule */
   'DELETE /v1/schedules/{schedule}': {
@@ -2087,45 +2051,7 @@ export type Routes = {
     };
     query: unknown;
     body: object;
-    answer: {
-      name: string;
-      /** A schedule is `over` after its last fire. */
-      state: 'active' | 'paused' | 'over';
-      queue: string;
-      cron: string | null;
-      every_seconds: number | null;
-      run_at: string | null;
-      time_zone: string;
-      /** The next fire. */
-      next_fire_at: string | null;
-      /** When the next fire is due, with its jitter. */
-      due_at: string | null;
-      /** The time of the last fire. */
-      last_fire_at: string | null;
-      /** When the last fire happened. */
-      last_fired_at: string | null;
-      /** The outcome of the last fire. */
-      last_outcome: string | null;
-      /** The task of the last fire that enqueued one. */
-      last_task_id: string | null;
-      /** The error of the last try to fire. Null after a success. */
-      last_error: string | null;
-      /** The number of tries that failed since the last success. */
-      failures: number;
-      payload: unknown;
-      options: Record<string, unknown>;
-      jitter_seconds: number;
-      starts_at: string | null;
-      ends_at: string | null;
-      overlap: string;
-      missed: string;
-      missed_limit: number;
-      missed_after_seconds: number;
-      fire_as: string | null;
-      paused_at: string | null;
-      created_at: string;
-      updated_at: string;
-    };
+    answer: Schedule;
   };
   /** Resume a paused schedule */
   'POST /v1/schedules/{schedule}/resume': {
@@ -2134,45 +2060,7 @@ export type Routes = {
     };
     query: unknown;
     body: object;
-    answer: {
-      name: string;
-      /** A schedule is `over` after its last fire. */
-      state: 'active' | 'paused' | 'over';
-      queue: string;
-      cron: string | null;
-      every_seconds: number | null;
-      run_at: string | null;
-      time_zone: string;
-      /** The next fire. */
-      next_fire_at: string | null;
-      /** When the next fire is due, with its jitter. */
-      due_at: string | null;
-      /** The time of the last fire. */
-      last_fire_at: string | null;
-      /** When the last fire happened. */
-      last_fired_at: string | null;
-      /** The outcome of the last fire. */
-      last_outcome: string | null;
-      /** The task of the last fire that enqueued one. */
-      last_task_id: string | null;
-      /** The error of the last try to fire. Null after a success. */
-      last_error: string | null;
-      /** The number of tries that failed since the last success. */
-      failures: number;
-      payload: unknown;
-      options: Record<string, unknown>;
-      jitter_seconds: number;
-      starts_at: string | null;
-      ends_at: string | null;
-      overlap: string;
-      missed: string;
-      missed_limit: number;
-      missed_after_seconds: number;
-      fire_as: string | null;
-      paused_at: string | null;
-      created_at: string;
-      updated_at: string;
-    };
+    answer: Schedule;
   };
   /** Fire a schedule now */
   'POST /v1/schedules/{schedule}/run': {

@@ -78,21 +78,23 @@ export const listed = z.strictObject({
   last_error: text.describe('The error of the last try to fire. Null after a success.'),
   failures: s.count.describe('The number of tries that failed since the last success.'),
 });
-export const scheduleAnswer = listed.extend({
-  payload: s.anything,
-  options: z.record(z.string(), z.unknown()),
-  jitter_seconds: s.count,
-  starts_at: moment,
-  ends_at: moment,
-  overlap: z.string(),
-  missed: z.string(),
-  missed_limit: s.count,
-  missed_after_seconds: s.count,
-  fire_as: text,
-  paused_at: moment,
-  created_at: s.moment,
-  updated_at: s.moment,
-});
+export const scheduleAnswer = listed
+  .extend({
+    payload: s.anything,
+    options: z.record(z.string(), z.unknown()),
+    jitter_seconds: s.count,
+    starts_at: moment,
+    ends_at: moment,
+    overlap: z.string(),
+    missed: z.string(),
+    missed_limit: s.count,
+    missed_after_seconds: s.count,
+    fire_as: text,
+    paused_at: moment,
+    created_at: s.moment,
+    updated_at: s.moment,
+  })
+  .openapi('Schedule');
 export const fire = z.strictObject({
   number: s.id.describe('The number of the fire, for `before`.'),
   fire_at: s.moment.describe('The time of the fire.'),
