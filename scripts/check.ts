@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { audit } from './check/audit.ts';
 import { command } from './check/command.ts';
 import { type Outcome, suite } from './check/suite.ts';
@@ -54,6 +56,8 @@ async function advisories(): Promise<string> {
   return `advisories: ${problems.length > 0 ? `FAILED: ${problems.join('; ')}` : 'none'}\n`;
 }
 
+// With Node's compile cache the processes that tests start, such as the CLI, are ready in a third of the time.
+process.env.NODE_COMPILE_CACHE ??= join(tmpdir(), 'tock-compiled');
 // The type check, tests and the Worker import the built modules.
 await buildModules();
 if (args.length === 0 && !requestedMajor) await installBrowser(aloud);

@@ -9,8 +9,6 @@ export type Outcome = { code: number | null; out: string; err: string };
 type Options = { env?: NodeJS.ProcessEnv; input?: string; cwd?: string };
 
 const names = ['DATABASE_URL', 'TOCK_URL', 'TOCK_KEY', 'TOCK_HOME', 'TOCK_DEBUG'];
-/** Node's compile cache, with which the CLI starts twice as fast. */
-const compiled = join(tmpdir(), 'tock-compiled');
 const unset = Object.fromEntries(names.map((name) => [name, undefined]));
 
 /** A command that hangs is killed before its test is out of time, so that the error says which one and what it printed. */
@@ -41,8 +39,7 @@ const idle: ChildProcess[] = [];
 function host(): ChildProcess {
   const waiting = idle.pop();
   if (waiting?.connected) return waiting;
-  const env = { ...process.env, NODE_COMPILE_CACHE: compiled };
-  const child = fork(join(checkout, 'test', 'cli', 'host.ts'), { env, execArgv: [] });
+  const child = fork(join(checkout, 'test', 'cli', 'host.ts'), { execArgv: [] });
   child.unref();
   child.channel?.unref();
   return child;
@@ -74,6 +71,6 @@ export const main = join(process.env.TOCK_CLI_DIRECTORY ?? join(checkout, 'cli')
 
 /** Runs a command of the CLI in a new process. */
 export function tockProcess(args: string[], options: Options = {}): Promise<Outcome> {
-  const env = { ...unset, NODE_COMPILE_CACHE: compiled, ...options.env };
+  const env = { ...unset, ...options.env };
   return execute([process.execPath, main, ...args], { cwd: tmpdir(), ...options, env });
 }
