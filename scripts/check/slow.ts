@@ -8,7 +8,7 @@ export const slow = [
   // Load, races and size, in any folder.
   'test/**/*{-load,-races,-large,-many,-repeats,flat,plans,stress}.test.ts',
   // Quick runs use the browser only in dashboard/pages, and workerd only in worker/worker.
-  'test/dashboard/{actions,audit-log,bulk-changes,counts,diagnoses,edges,empty-lists,forms}.test.ts',
+  'test/dashboard/{actions,audit-log,axe,bulk-changes,counts,diagnoses,edges,empty-lists,forms}.test.ts',
   'test/dashboard/{groups,lists,schedules,shell,task,variables,workers}.test.ts',
   'test/waiting/{one-process,workerd}.test.ts',
   'test/worker/{archive,bundle,edges}.test.ts',
@@ -16,6 +16,7 @@ export const slow = [
   'test/consumers/{alarm,alarm-cycle,drain,guide,hand-over,worker}.test.ts',
   'test/push/{drain,guide,workerd}.test.ts',
   'test/docs/{blocks,deploy,quickstarts,seeds,supply}.test.ts',
+  'test/mutants/renamed.test.ts',
   'test/openapi/openapi.test.ts',
   'test/cli/{bulk-changes,changes,claim-several,export,http,listings,migrate,migrate-refusals}.test.ts',
   'test/cli/{migrate-together,package,package-client,program,project,tls,work}.test.ts',

@@ -17,6 +17,13 @@ export function sourcesOf(folder: string): Source[] {
   return files.map((path) => ({ path, text: readFileSync(join(checkout, path), 'utf8') }));
 }
 
+/** The files that a mutant changes, with its change. */
+export function mutated(from: Source[], mutant: Mutant): Source[] {
+  const edits = placesOf(from, mutant);
+  const changed = from.filter(({ path }) => edits.some((edit) => edit.path === path));
+  return changed.map((source) => ({ path: source.path, text: edited(source, edits) }));
+}
+
 /** Copies the mutant's folder with the mutant in it. Returns the environment that makes tests use the copy. */
 export function plant(mutant: Mutant, to: string): Record<string, string> {
   const folder = folderOf(mutant);
