@@ -139,14 +139,22 @@ function ChangeDialog({
   );
 }
 
-type Asked = { change: Change; batches: Batch[]; total: number };
+type Asked = { change: Change; ids: string; batches: Batch[]; total: number };
 
 /**
  * The buttons for what the key may do with some tasks, and the dialog that they open. The dialog keeps the tasks that it
- * was opened with, also if the list has others by then, so it is shown even where the buttons no longer are.
+ * was opened with, also if the list has others by then, so it is shown even where the buttons no longer are. A change
+ * whose answer was lost is the same call, with the same request ids, when the dialog is opened for the same tasks again.
  */
 export function useChanges(tasks: Changeable[], onDone: () => void) {
   const [asked, setAsked] = useState<Asked | null>(null);
+  const [open, setOpen] = useState(false);
+  const ask = (change: Change, list: string[]) => {
+    const ids = list.join();
+    if (asked?.change !== change || asked.ids !== ids)
+      setAsked({ change, ids, batches: batchesOf(list), total: list.length });
+    setOpen(true);
+  };
   const hasReruns = tasks.some(({ state, rerun }) => state !== 'dead' || rerun);
   const offered = changes
     .filter(({ name }) => name !== 'Redrive' || hasReruns)
@@ -157,17 +165,19 @@ export function useChanges(tasks: Changeable[], onDone: () => void) {
       key={change.name}
       type="button"
       class={change.danger ? 'danger' : ''}
-      onClick={() => setAsked({ change, batches: batchesOf(ids), total: ids.length })}
+      onClick={() => ask(change, ids)}
     >
       {change.name} {count(ids.length)}
     </button>
   ));
-  const dialog = asked && (
+  const dialog = open && asked && (
     <ChangeDialog
       {...asked}
       onClose={(isChanged) => {
+        setOpen(false);
+        if (!isChanged) return;
         setAsked(null);
-        if (isChanged) onDone();
+        onDone();
       }}
     />
   );
